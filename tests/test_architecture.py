@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "manyheads"
 FLOORS = [
     {"cli"},
     {"serving"},
+    {"build"},
     {"runs"},
     {"doctor", "tasks"},
     {"interop"},
@@ -25,7 +26,7 @@ FLOORS = [
     {"errors"},
 ]
 FLOOR = {room: len(FLOORS) - height for height, rooms in enumerate(FLOORS) for room in rooms}
-MAY_OPEN_FILES = {"runs", "cli", "serving", "checkpoint", "interop", "data", "config.load"}
+MAY_OPEN_FILES = {"build", "runs", "cli", "serving", "checkpoint", "interop", "data", "config.load"}
 LEGACY = "interop.weights"
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 

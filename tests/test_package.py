@@ -51,7 +51,7 @@ def test_all_that_is_installed_is_for_the_oldest_python_that_is_promised() -> No
     pinned = {
         canonicalize_name(line.split("==")[0]) for line in CONSTRAINTS.read_text().splitlines() if "==" in line
     }
-    found = {one.name: one.metadata["Requires-Python"] for one in metadata.distributions()}
+    found = {one.name: one.metadata.get("Requires-Python") for one in metadata.distributions()}
     too_new = {
         name: asked
         for name, asked in found.items()

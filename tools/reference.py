@@ -68,6 +68,9 @@ def settings_page() -> Iterator[str]:
             part = schema["$defs"][holder["$ref"].rpartition("/")[2]]
             yield from (f"## [{section}]", "", escaped(part.get("description", "")), "")
             yield from setting_lines({f"{section}.{name}": one for name, one in part["properties"].items()})
+    nested = schema["$defs"]["AugmentConfig"]
+    yield from ("## [data.augment]", "", escaped(nested["description"]), "")
+    yield from setting_lines({f"data.augment.{name}": one for name, one in nested["properties"].items()})
 
 
 def setting_lines(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -85,6 +88,8 @@ def kind_of(setting: Mapping[str, Any]) -> str:
     """Return the type of a setting and its range in words."""
     if "enum" in setting:
         return "one of " + ", ".join(f"`{json.dumps(value)}`" for value in setting["enum"])
+    if "$ref" in setting:
+        return "a section"
     if "const" in setting:
         return f"`{json.dumps(setting['const'])}`"
     if "anyOf" in setting:

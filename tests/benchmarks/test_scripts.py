@@ -30,8 +30,12 @@ PATIENCE = 1_200  # seconds; a script takes some, and many times as long on a bu
 
 # Of each script: where a figure stands in its document, "*" being all entries of a list or an object; more options.
 SCRIPTS: dict[str, tuple[str, list[str]]] = {
+    "augment": ("rows/*/*/updates", []),
+    "build": ("rows/kills/*/kills", []),
     "busy": ("rows", []),
     "classify": ("rows/*/loss", []),
+    "cluster": ("two workers against one/*/by processor time", []),
+    "clean": ("rates/pairs a second/*", []),
     "decode_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "ctranslate2:float32"]),
     "doctor": ("sound/*/checks", []),
     "exports": ("rows", []),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.build.plan import plan_paths
 from manyheads.cli.main import run
 from manyheads.cli.recipes import headline
 from manyheads.config.load import json_schema, load_config, parse_config, recipe_paths, resolve_recipe
@@ -20,7 +21,7 @@ RECIPE = next(iter(recipe_paths()))
 def test_every_recipe_is_listed_with_what_it_trains(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["recipes", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [recipe["name"] for recipe in listed] == list(recipe_paths())
+    assert [recipe["name"] for recipe in listed] == [*recipe_paths(), *plan_paths()]
     assert run(["recipes"]) == 0
     lines = capsys.readouterr().out.split("\n")
     assert all(recipe["name"] in lines and recipe["description"] for recipe in listed)

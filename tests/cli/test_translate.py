@@ -20,9 +20,9 @@ from manyheads.cli.streams import (
     input_lines,
     write_results,
 )
-from manyheads.cli.translate import TRUNCATED, output_lines, warnings_of
 from manyheads.cli.translate import translations as translations_of
 from manyheads.errors import DataError
+from manyheads.runs.translate_file import TRUNCATED, output_lines, warnings_of
 from manyheads.tasks.assembly import WARNINGS
 from manyheads.tasks.translation import Candidate, Translation
 

@@ -17,7 +17,7 @@ from manyheads.config.load import (
     to_toml,
     with_overrides,
 )
-from manyheads.config.schema import Config
+from manyheads.config.schema import AugmentConfig, Config
 from manyheads.errors import ConfigError
 
 LANGUAGES = '[data]\nsource = "de"\ntarget = "en"\n'
@@ -369,3 +369,42 @@ def test_a_value_written_as_toml_is_read_back(tmp_path: Path, value: object) -> 
 )
 def test_a_list_that_is_none_is_told_like_other_mistakes(section: str, key: str, value: Any, message: str) -> None:
     assert mistake(section, **{key: value}) == message
+
+
+AUGMENT = """
+[data]
+source = "de"
+target = "en"
+[data.augment]
+"""
+
+
+def test_the_section_augment_alone_switches_augmentation_on(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(AUGMENT.replace("[data.augment]", ""), encoding="utf-8")
+    assert load_config(path).data.augment is None
+    assert load_config(path, ["data.augment.case=0.3"]).data.augment == AugmentConfig(case=0.3)
+    path.write_text(AUGMENT, encoding="utf-8")
+    config = load_config(path)
+    assert config.data.augment == AugmentConfig()
+    assert config_from_json(config_to_json(config), "x") == config
+    assert load_config(path, ["data.augment=none"]).data.augment is None
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("data.augment.case=2", "data.augment.case = 2 is not a number at least 0 and below 1."),
+        ("data.augment.cas=0.2", "unknown key data.augment.cas; did you mean data.augment.case?"),
+        ("data.augment=3", "data.augment = 3 is no section; write [data.augment], and its settings below it"),
+        ("data.augment.words=0.985", "data.augment.words = 0.985 and data.augment.join = 0.02 sum to more than 1."),
+        ("data.other.words=0.2", "--set data.other.words=0.2 is not of the form section.key=value."),
+        ("task=masked-lm", 'data.augment is known for task = "translation" alone, not for "masked-lm".'),
+    ],
+)
+def test_mistakes_in_the_section_augment_are_named(tmp_path: Path, override: str, message: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(AUGMENT, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, [override])
+    assert message in str(caught.value)

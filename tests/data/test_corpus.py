@@ -354,7 +354,7 @@ def test_the_store_can_add_what_was_too_long() -> None:
 
 def test_nothing_left_is_an_error_that_says_why() -> None:
     with pytest.raises(DataError, match=r"data\.train leaves no pairs: 2 pairs read, 0 kept: 2 empty"):
-        require_pairs(0, "train", FilterCounts(read=2, empty=2))
+        require_pairs(0, "data.train", FilterCounts(read=2, empty=2))
     require_pairs(1, "train")
 
 

@@ -34,6 +34,7 @@ MINE = {
     "benchmarks.md": "runs/multi30k-de-en",
     "speed.md": "runs/multi30k-de-en",
     "howto/troubleshooting.md": "runs/multi30k-de-en",
+    "howto/what-users-type.md": "runs/multi30k-de-en",
 }
 # The files that the whole configurations of a page are, in their order.
 FILES = {

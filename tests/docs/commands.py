@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,14 +18,15 @@ from pathlib import Path
 from unittest import mock
 
 import click
-from tests.docs.workbench import small
+from tests.clusters import Cluster
+from tests.docs.workbench import small, small_plan
 
 from manyheads.cli.main import program
 from manyheads.cli.main import run as run_program
 from manyheads.cli.verbs import VerbWithSubverbs
 from manyheads.config.load import load_config
 
-__all__ = ["CANNOT_BE_RUN", "INSTEAD", "RUNNERS", "Outcome", "parsed", "run", "split"]
+__all__ = ["CANNOT_BE_RUN", "INSTEAD", "RUNNERS", "Outcome", "close_clusters", "parsed", "run", "split"]
 
 ROOT = Path(__file__).parent.parent.parent
 # What no test can run, by how it begins, and why.
@@ -53,6 +55,8 @@ INSTEAD = {
 }
 LASTING = ("doctor museum", "show-config")  # run once, as where does not matter
 REMEMBERED: dict[tuple[str, ...], Outcome] = {}
+SCHEDULER = "tcp://127.0.0.1:8786"  # where `dask scheduler` listens
+CLUSTERS: list[Cluster] = []  # one for each `dask scheduler` so far
 COMPLETION = re.compile(r"manyheads completion (\w+)")
 
 
@@ -128,7 +132,8 @@ def run_manyheads(words: list[str], given: str = "") -> Outcome:
     """Run the program in this process; starting another one takes seconds."""
     if tuple(words) in REMEMBERED:
         return REMEMBERED[tuple(words)]
-    arguments = quick([PLACEHOLDERS.get(word, word) for word in words[1:]])
+    addresses = {SCHEDULER: CLUSTERS[-1].address} if CLUSTERS else {}
+    arguments = quick([(PLACEHOLDERS | addresses).get(word, word) for word in words[1:]])
     text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("<") else given
     with streams(text) as (out, err), small_demo():
         code = run_program(arguments)
@@ -151,6 +156,8 @@ def quick(arguments: list[str]) -> list[str]:
         settings = small(rest[0])
     elif rest and verb == ["doctor"] and rest[0] != "museum" and not Path(rest[0]).is_dir():
         settings = small(rest[0], "training.steps=2000")  # it trains none of them
+    elif rest and verb == ["build"]:
+        settings = small_plan(rest[0])
     measured += [word for setting in settings for word in ("--set", setting)]
     return [*verb, *rest[:1], *measured, *rest[1:]] if measured else arguments
 
@@ -232,6 +239,24 @@ def run_docker(words: list[str], given: str) -> Outcome:
     return DONE
 
 
+def run_dask(words: list[str], given: str) -> Outcome:
+    """Start a scheduler at a free port, or two workers of it; commands below find it at the address of the page."""
+    program = importlib.import_module(f"distributed.cli.dask_{words[1]}")
+    program.main.make_context(f"dask {words[1]}", words[2:])
+    if words[1] == "scheduler":
+        CLUSTERS.append(Cluster(Path(tempfile.mkdtemp()), 0))
+    else:
+        CLUSTERS[-1].add()
+        CLUSTERS[-1].add()
+    return DONE
+
+
+def close_clusters() -> None:
+    """End what `dask` has started."""
+    while CLUSTERS:
+        CLUSTERS.pop().close()
+
+
 def complete(text: str) -> Outcome:
     """Run a line of a shell's start file: in bash as it stands, and for other shells what they would evaluate."""
     found = COMPLETION.search(text)
@@ -253,4 +278,5 @@ RUNNERS: dict[str, Callable[[list[str], str], Outcome]] = {
     "make": run_make,
     "pip": run_pip,
     "docker": run_docker,
+    "dask": run_dask,
 }

@@ -15,8 +15,8 @@ __all__ = ["BEGINS", "Command", "Fence", "commands", "fences", "joined"]
 
 FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = (
-    "argos-translate", "argospm", "cd", "curl", "docker", "echo", "eval", "git", "jupyter", "libretranslate",
-    "make", "manyheads", "pip", "srun", "sudo", "torchrun", "weblate", r"\. \.venv/bin/activate",
+    "argos-translate", "argospm", "cd", "curl", "dask", "docker", "echo", "eval", "git", "jupyter",
+    "libretranslate", "make", "manyheads", "pip", "srun", "sudo", "torchrun", "weblate", r"\. \.venv/bin/activate",
 )  # fmt: skip
 # Also a variable that is set, alone or for the program behind it.
 BEGINS = re.compile(rf"(?:\$ )?(?:\w+=(?:\$\(.*\)|\S*)(?: |$))*(?:{'|'.join(PROGRAMS)})(?: |$)|\w+=\$\(")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
+import tempfile
 import threading
 import tomllib
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -20,6 +23,7 @@ import torch
 pytest.importorskip("transformers")
 pytest.importorskip("huggingface_hub")
 
+from tests.clusters import Cluster
 from tests.docs.book import (
     APART,
     DOCS,
@@ -38,7 +42,7 @@ from tests.docs.book import (
     typed,
     unseen_examples,
 )
-from tests.docs.commands import CANNOT_BE_RUN, INSTEAD, RUNNERS, parsed, split
+from tests.docs.commands import CANNOT_BE_RUN, INSTEAD, RUNNERS, close_clusters, parsed, split
 from tests.docs.console import BEGINS, Command, commands, fences, joined
 from tests.docs.desk import Desk
 from tests.docs.pages import Block, blocks, new_names
@@ -69,8 +73,9 @@ MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
 # Pages whose commands and code take seconds of a processor.
 LONG_PAGES = {
     "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "howto/compare-two-systems.md",
-    "howto/fine-tune-opus-mt.md", "howto/own-language-pair.md", "howto/prepare-a-corpus.md", "howto/python-api.md",
-    "howto/two-million-pairs.md", "inspecting.md", "start/engineer.md", "tutorial/teaching.md",
+    "howto/fine-tune-opus-mt.md", "howto/on-a-cluster.md", "howto/own-language-pair.md",
+    "howto/prepare-a-corpus.md", "howto/python-api.md", "howto/two-million-pairs.md", "howto/what-users-type.md",
+    "inspecting.md", "start/engineer.md", "tutorial/teaching.md",
 }  # fmt: skip
 # The file model.py that pages examine as a stranger's.
 STRANGER = """
@@ -112,8 +117,28 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
             thread.join()
 
 
-def names_for(page: Path) -> dict[str, Any]:
+class StandInCluster(Cluster):
+    """Stands for a cluster of dask-jobqueue or dask-kubernetes: two workers of this machine."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Path(tempfile.mkdtemp()), 2)
+
+    @property
+    def scheduler_address(self) -> str:
+        return self.address
+
+    def scale(self, jobs: int) -> None:
+        """Nothing."""
+
+
+def names_for(page: Path, patch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the Python of a page takes from its reader."""
+    if page.name == "on-a-cluster.md":
+        for name, cluster in (("dask_jobqueue", "SLURMCluster"), ("dask_kubernetes.operator", "KubeCluster")):
+            module = ModuleType(name)
+            setattr(module, cluster, StandInCluster)
+            patch.setitem(sys.modules, name, module)
+        patch.setitem(sys.modules, "dask_kubernetes", ModuleType("dask_kubernetes"))
     if page.name != "doctor.md":
         return {}
     config = ModelConfig(d_model=16, d_ff=16, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
@@ -142,8 +167,11 @@ def test_what_stands_on_a_page_runs_and_prints_what_is_shown(
         Path(file).write_text(content, encoding="utf-8")
         load_config(Path(file))
     desk = Desk(page)
-    names = new_names() | names_for(page)
-    desk.work([*typed(page), *python(page)], names)
+    names = new_names() | names_for(page, monkeypatch)
+    try:
+        desk.work([*typed(page), *python(page)], names)
+    finally:
+        close_clusters()
     if "test_my_model" in names:
         names["test_my_model"](Doctor())
     assert not desk.wrong, "\n\n".join(desk.wrong)

@@ -14,6 +14,7 @@ from tests.docs.book import RUN_WHOLE
 from tests.docs.notebooks import BRIEF
 from tests.docs.pages import Block, run, written
 
+from manyheads.build.schema import KINDS
 from manyheads.config.schema import Config
 
 ROOT = Path(__file__).parent.parent.parent
@@ -90,7 +91,12 @@ def test_every_value_that_is_given_to_a_setting_is_one_it_can_have(page: Path) -
 @pytest.mark.parametrize("page", ids([path for path in PAGES if "```toml" in path.read_text(encoding="utf-8")]))
 def test_every_piece_of_a_configuration_holds_known_settings(page: Path) -> None:
     for block in re.findall(r"^```toml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
-        for section, settings in tomllib.loads(block).items():
+        tables = tomllib.loads(block)
+        for step in tables.pop("steps", {}).values():  # of a plan, with sections of a configuration inside
+            known = KINDS[step.get("kind", "train")].model_fields
+            assert step.keys() <= known.keys()
+            tables |= {name: settings for name, settings in step.items() if isinstance(settings, dict)}
+        for section, settings in tables.items():
             if isinstance(settings, dict):
                 assert set(settings) <= SECTIONS[section], section
             else:

@@ -29,7 +29,7 @@ STARTS = (ROOT, PACKAGE, ROOT / "docs")
 # Folders of the repository. A path that begins with one of them, or with a package, must exist.
 FOLDERS = {"benchmarks", "docs", "notebooks", "recipes", "src", "tests", "tools", ".github", ".ci", ".devcontainer"}
 # Packages that share their name with folders of a user: only paths of source files are checked.
-USERS = {"checkpoint", "data", "runs"}
+USERS = {"build", "checkpoint", "data", "runs"}
 SOURCE = (".py", ".c", ".h", ".js")
 
 PLACEHOLDERS = {
@@ -47,14 +47,26 @@ OTHERS_OPTIONS = {
         "--lr-scheduler", "--max-epoch", "--max-update", "--patience", "--remove-bpe", "--share-all-embeddings",
         "--share-decoder-input-output-embed", "--update-freq", "--warmup-init-lr", "--warmup-updates",
     },
+    "Locomotive": {
+        "--bleu", "--byte_fallback_off", "--inflight", "--pivot", "--rerun", "--rerun-onmt", "--reverse",
+        "--tensorboard", "--toy", "--translate_flores",
+    },
+    "Marian": {
+        "--beam-size", "--dec-depth", "--enc-depth", "--exponential-smoothing", "--guided-alignment",
+        "--learn-rate", "--lr-decay-inv-sqrt", "--lr-warmup", "--max-length", "--mini-batch-fit", "--normalize",
+        "--optimizer-params", "--tied-embeddings-all", "--transformer-dropout", "--transformer-heads",
+        "--transformer-postprocess", "--valid-metrics",
+    },
     "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id"},
     "Slurm": {"--gpus-per-node", "--nodes", "--ntasks-per-node", "--signal"},
+    "Dask": {"--nthreads", "--nworkers"},
     "Docker": {"--rm", "--user"},
     "curl": {"--data-urlencode"},
     "libretranslate": {"--load-only"},
     "sacreBLEU": {"--paired-bs"},
     "systemctl": {"--now"},
     "Weblate": {"--configuration", "--service"},
+    "xmllint": {"--noent"},
 }  # fmt: skip
 
 WORD = re.compile(r"(?<![\w/.-])((?:[\w.*-]+/)+[\w.*-]*)")

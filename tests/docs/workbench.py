@@ -17,14 +17,16 @@ from tests.interop.marian import write_marian_folder
 from tests.interop.pretrained import write_folder
 from tests.runs.language import PLAY
 
-from manyheads.config.load import load_config, resolve_recipe
+from manyheads.build.plan import resolve_plan
+from manyheads.config.load import load_config, resolve_recipe, to_toml
+from manyheads.config.load.toml import read_toml
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.catalogue import Corpus, RemoteFile
 from manyheads.errors import ManyheadsError
 from manyheads.runs.train import train
 from manyheads.serving.keys import KeyFile
 
-__all__ = ["SMALL", "SMALL_SUBWORDS", "Workbench", "small"]
+__all__ = ["SMALL", "SMALL_SUBWORDS", "Workbench", "small", "small_plan"]
 
 # What would take an hour takes a moment: the only settings in which a test differs from what a page says.
 SMALL = (
@@ -86,6 +88,36 @@ CONFIGURATIONS = {
     "mine.toml": LANGUAGE_MODEL,
     "classifier.toml": CLASSIFIER,
 }
+PLAN = """\
+source = "de"
+target = "en"
+root = "data/multi30k"
+[text.parallel]
+de = "train.de"
+en = "train.en"
+[text.valid]
+de = "val.de"
+en = "val.en"
+[steps.student]
+kind = "train"
+text = "parallel"
+valid = "valid"
+tokenizer = { kind = "characters" }
+model = { d_model = 8, d_ff = 8, num_heads = 2, num_encoder_layers = 1, num_decoder_layers = 1 }
+training = { steps = 2, batch_tokens = 200, valid_sentences = 0 }
+search = { max_length_ratio = 1, max_length_offset = 1 }
+[steps.scores]
+kind = "evaluate"
+model = "student"
+text = "valid"
+"""
+# What was downloaded, in other forms than files of lines.
+DOWNLOADS = {
+    "memory.tmx": '<tmx version="1.4"><header srclang="de"/><body><tu><tuv xml:lang="de"><seg>Ja.</seg></tuv>'
+    '<tuv xml:lang="en"><seg>Yes.</seg></tuv></tu></body></tmx>\n',
+    "table.csv": "German,English\nJa.,Yes.\n",
+    "plan.toml": PLAN,
+}
 ON_THE_HUB = {"sentiment": "runs/sentiment", "plays": "runs/writer", "encoder": "models/minilm"}  # of somebody
 # Lines for the translator, and what is asked of each.
 TEXTS = {
@@ -110,6 +142,19 @@ def small(config: str, *overrides: str) -> list[str]:
     text = [SMALL_TEXT] if found.task == "translation" else []
     subwords = [SMALL_SUBWORDS] if found.tokenizer.kind in ("bpe", "unigram") else []
     return [*SMALL, *text, *subwords, *overrides]
+
+
+def small_plan(plan: str) -> list[str]:
+    """The settings that make the trainings of a plan small."""
+    settings = []
+    for name, step in read_toml(resolve_plan(plan))["steps"].items():
+        if step["kind"] in ("train", "fine-tune"):
+            chosen = [*SMALL, *(["tokenizer.vocab_size=900"] if "config" in step else [])]
+            stages = step.get("training", {}).get("stages", [])
+            if stages:
+                chosen.append(f"training.stages={to_toml([{**stages[0], 'steps': 1}, *stages[1:]])}")
+            settings += [f"steps.{name}.{setting}" for setting in chosen]
+    return settings
 
 
 class Workbench:
@@ -142,6 +187,7 @@ class Workbench:
         folder = self.root / name
         there = [
             *CONFIGURATIONS,
+            *DOWNLOADS,
             *TEXTS,
             "tatoeba.ko",
             "tatoeba.en",
@@ -219,7 +265,7 @@ def write_texts(folder: Path) -> None:
     KeyFile(folder / "keys.json").add("weblate", None)
     for name, lines in TEXTS.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    for name, content in CONFIGURATIONS.items():
+    for name, content in (CONFIGURATIONS | DOWNLOADS).items():
         (folder / name).write_text(content, encoding="utf-8")
 
 

@@ -277,7 +277,7 @@ def test_several_corpora_are_mixed_in_each_epoch(tmp_path: Path) -> None:
     together = texts(found, all_of(found, 0))
     assert len(together) == 42
     assert sum("und mehr" in source for source, _ in together) == 6
-    assert found.describe(np.array([35, 36])) == "2 pairs, lines train:36, ('extra.de', 'extra.en'):1"
+    assert found.describe(np.array([35, 36])) == "2 pairs, lines train:36, extra.de and extra.en:1"
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_weights_that_leave_no_pair_are_named(tmp_path: Path) -> None:
 def test_a_corpus_without_a_pair_is_named(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "corpus")
     write_split(folder, "extra", [("", "x")])
-    with pytest.raises(DataError, match=r"data\.\('extra.de', 'extra.en'\) leaves no pairs"):
+    with pytest.raises(DataError, match=r"The corpus extra\.de and extra\.en leaves no pairs"):
         updates(make_config(folder, data={"more": [("extra.de", "extra.en")]}), tmp_path / "run")
 
 
@@ -365,3 +365,37 @@ def test_subwords_are_learnt_from_evenly_spread_pairs_of_a_large_corpus(
     expected = tuple(list(side)[::step] for side in opened.train.sides())
     assert learnt == [expected]
     assert len(learnt[0][0]) <= 4 < len(opened.train)
+
+
+# --- stages ---
+
+
+def staged(root: Path, stages: list[dict[str, Any]], weights: tuple[float, ...] | None = None) -> Config:
+    """A configuration of two corpora."""
+    write_split(root, "other", SENTENCES[:9])
+    return make_config(
+        root,
+        data={"more": ("other",), "weights": weights, "drop_duplicates": False},
+        training={"steps": 40, "batch_tokens": 40, "stages": tuple(stages)},
+    )
+
+
+def test_one_stage_gives_the_batches_of_its_weights(corpus: Path, tmp_path: Path) -> None:
+    one = updates(staged(corpus, [{"weights": (2.0, 1.0)}]), tmp_path / "one")
+    plain = updates(staged(corpus, [], (2.0, 1.0)), tmp_path / "plain")
+    for epoch in (0, 3):
+        assert [pairs.tolist() for pairs in one.epoch(epoch)] == [pairs.tolist() for pairs in plain.epoch(epoch)]
+
+
+def test_a_stage_ends_after_its_steps_and_the_next_one_draws_by_its_weights(corpus: Path, tmp_path: Path) -> None:
+    found = updates(
+        staged(corpus, [{"steps": 7, "weights": (0.0, 1.0)}, {"weights": (1.0, 0.0)}]), tmp_path / "run"
+    )
+    first = found.stages.samplers[0].number
+    epochs = [found.epoch(number) for number in range(-(-7 // first) + 1)]
+    drawn = [set(found.maker.texts.corpora[found.maker.store.rows[pairs]]) for plan in epochs for pairs in plan]
+    assert drawn[:7] == [{1}] * 7
+    assert drawn[7:] == [{0}] * len(epochs[-1])
+    assert sum(map(len, epochs[:-1])) == 7
+    assert len(epochs[-1]) > 0
+    assert 0 <= found.heaviest() < len(found.epoch(0))

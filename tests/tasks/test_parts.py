@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.tasks.test_translation import LETTERS, MAX_POSITIONS, assert_same, make_translator, watch_sources
 
 from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.tasks.parts import blank_between, split_line
+from manyheads.tasks.parts import Splitter, blank_between
 from manyheads.tasks.translation import TranslateOptions, Translator
 from manyheads.text.characters import ByteTokenizer
 
@@ -28,7 +28,7 @@ def translator(**options) -> Translator:
 def test_the_parts_and_the_blanks_between_them_are_the_line(text, split, usual) -> None:
     tokenizer = ByteTokenizer(lowercase=False)
     (ids,) = tokenizer.encode([text])
-    line = split_line(text, ids, tokenizer, "en", split=split, trained_length=usual, longest=1000)
+    line = Splitter(tokenizer, "en", split, trained_length=usual, longest=1000).line(text, ids)
     assert len(line.parts) == len(line.spans)
     if text.strip():
         again = line.join([text[start:end] for start, end in line.spans])
@@ -195,3 +195,58 @@ def test_the_same_sentence_in_a_line_and_alone_is_translated_the_same() -> None:
     assert found[0].translation == " ".join([found[1].translation] * 2)
     (alone,) = translator().translate(["Abc."], options=SENTENCES)
     assert_same(found[1], alone)
+
+
+COPYING = {"copy_literals": True, "lower_capitals": True}
+
+
+def test_addresses_and_tags_are_copied_and_the_text_around_them_is_translated() -> None:
+    made = translator(search=COPYING)
+    options = TranslateOptions(alignment=True)
+    text = "Abc abc www.x.org/y <b>def</b>! "
+    found, first, second = made.translate([text, "Abc abc", "def"], options=options)
+    assert found.translation == f"{first.translation} www.x.org/y <b>{second.translation}</b>! "
+    assert found.sentences == 2
+    assert found.alignment is not None
+    links = [tuple(map(int, link.split("-"))) for link in found.alignment.split()]
+    words = found.translation.split()
+    assert (2, words.index("www.x.org/y")) in links, "an address is linked to itself"
+    assert all(source < 4 and target < len(words) for source, target in links)
+
+
+@pytest.mark.parametrize("text", ["https://x.org/a?b=1", "17:45", "...", "😀"])
+def test_a_line_without_anything_to_translate_is_copied(text: str) -> None:
+    made = translator(search=COPYING)
+    (found,) = made.translate([text], options=TranslateOptions(alignment=True))
+    assert (found.translation, found.alignment, found.truncated) == (text, "0-0", False)
+    assert "".join(made.stream(text)) == text
+    assert found.to_json()["hypotheses"][0]["text"] == text
+
+
+def test_capitals_are_translated_as_a_sentence_and_come_out_in_capitals() -> None:
+    made = make_translator(end_bias=0.0, letters=KNOWN, search=COPYING)
+    found, usual, mixed = made.translate(["ABC DEF. GHI!", "Abc def. Ghi!", "ABC Def"])
+    assert found.translation == usual.translation.upper() != usual.translation
+    assert mixed.translation == make_translator(end_bias=0.0, letters=KNOWN).translate(["ABC Def"])[0].translation
+    (alone, plain) = made.translate(["ABC https://x.org DEF abc", "Abc"])
+    assert alone.translation.startswith(f"{plain.translation.upper()} https://x.org ")
+
+
+@pytest.mark.parametrize("text", ["Abc www.x.org def. Ghi", "ABC DEF", "  <b>abc</b>  ", "<i>", "", "  "])
+@pytest.mark.parametrize("split", ["auto", "sentences", "none"])
+def test_a_stream_copies_and_writes_capitals_as_well(text: str, split) -> None:
+    made = translator(search=COPYING)
+    options = TranslateOptions(split=split)
+    (expected,) = made.translate([text], beam_size=1, options=options)
+    assert "".join(made.stream(text, options=options)) == expected.translation
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet="abAB .😀<>/", max_size=30), st.integers(1, 30))
+def test_what_is_copied_and_the_parts_are_the_line(text: str, usual: int) -> None:
+    tokenizer = ByteTokenizer(lowercase=False)
+    splitter = Splitter(tokenizer, "en", "auto", usual, 1000, copy_literals=True)
+    (line,) = splitter.lines([text])
+    if text.strip():
+        again = line.join([text[start:end] for start, end in line.spans])
+        assert again.replace(" ", "") == text.replace(" ", "")

@@ -1,4 +1,4 @@
-"""`data fetch`, `data split` and `data report`: fetch corpora, divide text, and report on it before training."""
+"""`data fetch`, `data convert`, `data split` and `data report`: get text, divide it, and report on it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from manyheads.cli.completion import complete_corpora
+from manyheads.cli.data_clean import clean
+from manyheads.cli.data_convert import convert
 from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, config_argument, json_option, option, set_option
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group
 from manyheads.errors import UsageError
@@ -21,7 +23,10 @@ __all__ = ["VERBS", "divide"]
 
 @verb_group("data")
 def data() -> None:
-    """Fetch public corpora, divide text into train, valid and test, and report on text before training."""
+    """Fetch and convert text, divide it into train, valid and test, and report on text before training."""
+
+
+data.add_command(convert)
 
 
 @verb("data fetch", data)
@@ -33,12 +38,24 @@ def data() -> None:
     metavar="DIR",
     help="Directory in which the folder of the corpus is created.",
 )
+@option("--source", metavar="LANGUAGE", help="Source language of corpora of the public indexes.")
+@option("--target", metavar="LANGUAGE", help="Target language of corpora of the public indexes.")
 @json_option
-def fetch(name: str | None, root: Path, as_json: bool) -> None:
-    """Download the public corpus NAME and verify it; without NAME, list all corpora."""
+def fetch(name: str | None, root: Path, source: str | None, target: str | None, as_json: bool) -> None:
+    """Download the public corpus NAME and verify it; without NAME, list all corpora.
+
+    Public indexes (OPUS, Statmt, ELRC and others) are listed with --source and --target: all corpora of two
+    languages whose names hold NAME. A full NAME of an index downloads this corpus into files of lines. Both need
+    the program mtdata.
+    """
     from manyheads.cli.progress import open_progress
     from manyheads.data import download
 
+    if bool(source) != bool(target):
+        raise UsageError("The public indexes are listed by two languages. Give both: --source ko --target en.")
+    if name not in download.CORPORA and (source or "-" in (name or "")):
+        fetch_from_index(name or "", root, (source, target) if source and target else None, as_json)
+        return
     if name is None:
         corpora = [
             {"name": corpus.name, "description": corpus.description, "terms": corpus.terms}
@@ -50,6 +67,27 @@ def fetch(name: str | None, root: Path, as_json: bool) -> None:
     with open_progress(current_settings()) as progress:
         folder = download.fetch(name, root, listener=progress.message)
     echo({"name": name, "root": str(folder)}, [f"Use it with: --set data.root={folder}"], as_json=as_json)
+
+
+def fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, as_json: bool) -> None:
+    """List corpora of the public indexes, or download the one of exactly this name."""
+    from manyheads.cli.progress import open_progress
+    from manyheads.data.download import unknown_corpus
+    from manyheads.data.public_index import fetch_entry, find_entries, is_entry_name
+
+    if is_entry_name(name):
+        with open_progress(current_settings()) as progress:
+            result = fetch_entry(name, root, languages, progress.message)
+        following = f"Next: manyheads data split {shlex.join(map(str, result.files))}"
+        echo(result.to_json(), [*result.lines(), following], as_json=as_json)
+        return
+    if languages is None:
+        raise unknown_corpus(name)
+    entries = find_entries(*languages, name)
+    if not entries:
+        raise UsageError(f'No corpus of {" and ".join(languages)} in the public indexes has "{name}" in its name.')
+    lines = (f"{entry.name}\n  {entry.url}" for entry in entries)
+    echo([vars(entry) for entry in entries], lines, as_json=as_json)
 
 
 @verb("data split", data)
@@ -160,6 +198,9 @@ def divide(files: tuple[Path, ...], out: Path, languages: tuple[str, str], optio
         progress.phase("dividing the text", total, "pairs") as advance,
     ):
         return split_corpus(files, out, languages, options, advance)
+
+
+data.add_command(clean)
 
 
 @verb("data report", data)

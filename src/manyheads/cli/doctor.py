@@ -9,7 +9,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import click
 
@@ -75,6 +75,12 @@ LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
 @json_option
 @output_option("report")
 @option(
+    "--challenge",
+    is_flag=True,
+    help="Translate about 700 made-up inputs with RUN instead (single words, capitals, numbers, addresses, emoji, "
+    "tags, other scripts), and print the share of outputs that fail.",
+)
+@option(
     "--explain",
     metavar="NAME",
     shell_complete=complete_findings,
@@ -89,6 +95,7 @@ def doctor(
     as_json: bool,
     output: Path | None,
     explain: str | None,
+    challenge: bool,
     options: ModelOptions,
 ) -> None:
     """Find problems in this machine, a configuration, run or model; exit with code 1 if there are any.
@@ -102,6 +109,9 @@ def doctor(
     if explain is not None:
         print_lines(explanation(explain, language))
         return
+    if challenge:
+        options.refuse()
+        write_challenge(subject, overrides, device, "json" if as_json else form, output)
     report: Diagnosis
     if subject is None:
         options.refuse()
@@ -117,6 +127,31 @@ def doctor(
         report = examine(subject, overrides, device, options)
     write_report(report, "json" if as_json else form, language, output)
     raise click.exceptions.Exit(report.exit_code)
+
+
+def write_challenge(
+    subject: str | None, overrides: tuple[str, ...], device: str | None, form: str, output: Path | None
+) -> NoReturn:
+    """Translate made-up inputs with a run, write the figures, and exit.
+
+    Raises:
+        UsageError: the subject is no run, or the form is not for these figures.
+    """
+    if subject is None or not Path(subject).is_dir() or is_model(subject):
+        raise UsageError("--challenge translates with a trained run. Name its directory.")
+    if form not in ("text", "json"):
+        raise UsageError(f"--format {form} is not for --challenge. Use text or json.")
+    announce_loading()
+    from manyheads.cli.progress import open_progress
+    from manyheads.cli.streams import open_output
+    from manyheads.runs.challenge import challenge_run
+
+    with open_progress(current_settings()) as progress:
+        result = challenge_run(Path(subject), overrides=overrides, device=device or "cpu", listener=progress)
+    text = json_text(result.to_json()) if form == "json" else "\n".join(result.lines())
+    with open_output(output) as stream:
+        stream.write(f"{text.rstrip()}\n".encode())
+    raise click.exceptions.Exit(result.exit_code)
 
 
 def write_report(report: Diagnosis, form: str, language: Language, output: Path | None) -> None:

@@ -23,7 +23,9 @@ __all__ = ["VERBS"]
 
 @verb("init")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@option("--from", "recipe", metavar="RECIPE", shell_complete=complete_configs, help="Recipe or TOML file to copy.")
+@option(
+    "--from", "recipe", metavar="RECIPE", shell_complete=complete_configs, help="Recipe, plan or TOML file to copy."
+)
 @option(
     "--data",
     "root",
@@ -82,9 +84,15 @@ def init(
 
 def copy_recipe(recipe: str, path: Path) -> None:
     """Copy a recipe, with the scores that were measured with it."""
+    from manyheads.build.plan import plan_paths
     from manyheads.cli.recipes import scores_of
     from manyheads.config.load import resolve_recipe
 
+    plans = plan_paths()
+    if recipe in plans:
+        write(path, plans[recipe].read_bytes())
+        click.echo(f"{path}: edit it, then\n  manyheads build {shlex.quote(str(path))} --dry-run")
+        return
     original = resolve_recipe(recipe)
     scores = scores_of(original)
     write(path, original.read_bytes())

@@ -30,15 +30,20 @@ FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 @verb("recipes")
 @json_option
 def recipes(as_json: bool) -> None:
-    """List the recipes: the model that each trains, and its measured result.
+    """List the recipes: the model that each trains, and its measured result. Then the plans of `manyheads build`.
 
     Some recipes also list the scores after fewer updates, as a slower processor reaches them in the same time.
     """
+    from manyheads.build.plan import plan_paths
     from manyheads.config.load import recipe_paths
 
     listed = [
         {"name": name, **headline(path.read_text("utf-8")), "scores": scores_of(path)}
         for name, path in recipe_paths().items()
+    ]
+    listed += [
+        {"name": name, **headline(path.read_text("utf-8")), "scores": None, "plan": True}
+        for name, path in plan_paths().items()
     ]
     if as_json:
         echo_json(listed)
@@ -118,10 +123,14 @@ def described(config: Config) -> Iterator[str]:
 def described_setting(key: str, section: Section) -> Iterator[str]:
     """Yield the lines of one setting of a section: its meaning as a comment, then its value."""
     from manyheads.config.load import to_toml
+    from manyheads.config.schema.sections import Section
 
     field, value = type(section).model_fields[key], vars(section)[key]
+    if isinstance(value, Section):
+        value = value.model_dump(exclude_unset=True)
     yield from textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
-    line = f"{key} = {to_toml(value)}"
+    plain = section.model_dump(include={key})[key]  # tables for the stages of a training
+    line = f"{key} = {to_toml(plain)}"
     if value != field.default:
         yield line if field.default == "" else f"{line}  # default: {to_toml(field.default)}"
     else:

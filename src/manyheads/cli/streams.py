@@ -2,6 +2,7 @@ r"""Read input lines and write the results of verbs, as UTF-8 in every locale; o
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections import defaultdict
@@ -9,35 +10,40 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 import click
 
 from manyheads.cli.verbs import JsonResult, current_settings, warn
-from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, count_lines, decode_lines, read_lines
+from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, count_lines, decode_lines, read_lines, text_line
+from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
 from manyheads.training.log import Advance, no_advance
 
 __all__ = [
     "ConstraintFiles", "WarnedLines", "batches", "check_output", "collect_warnings", "input_lines", "line_progress",
-    "lines_at_once", "numbers_text", "open_output", "print_warnings", "text_line", "write_json", "write_results",
+    "lines_at_once", "note_warning", "numbers_text", "open_output", "print_warnings", "text_line",
+    "write_json", "write_results",
 ]  # fmt: skip
 
 BATCH_LINES = 512  # lines computed in one call
+SHOWN_NUMBERS = 10  # line numbers that a warning names
 
 
 Result = TypeVar("Result", bound=JsonResult)
 
 
 def check_output(output: Path | None, file: Path) -> None:
-    """Raise `UsageError` if the output file is the input file."""
+    """Raise `UsageError` if the output file is the input file, or is in a folder that does not exist."""
+    if output is not None and not output.parent.is_dir():
+        raise UsageError(f"{output} cannot be written: there is no folder {output.parent}.")
     if output is not None and output.exists() and file.exists() and output.samefile(file):
         raise UsageError(f"{output} is the input; write to another file.")
 
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
-    """Open a file for writing bytes; None and "-" mean stdout.
+    """Open a file for writing bytes, compressed as its name says; None and "-" mean stdout.
 
     Raises:
         UsageError: the file cannot be written.
@@ -47,35 +53,32 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     try:
-        file = path.open("wb")
+        file = cast(BinaryIO, open_packed(path))
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
+    if path.suffix in COMPRESSIONS:
+        file = io.BufferedWriter(cast(io.RawIOBase, file))  # flushed lines stay together, which compress better
     with file:
         yield file
 
 
 @contextmanager
-def line_progress(name: str, file: Path, output: BinaryIO) -> Iterator[Advance]:
+def line_progress(name: str, file: Path, output: BinaryIO | None = None) -> Iterator[Advance]:
     """Show on stderr how many lines of a file are done, if stderr is a terminal and the output is not.
 
     Args:
         name: what is being done, such as "translating".
         file: input; the number of its lines is known if it is an uncompressed file.
-        output: open output.
+        output: open output, if it may be a terminal.
     """
     from manyheads.cli.progress import open_progress  # not before it is needed: imports rich
 
-    if not sys.stderr.isatty() or output.isatty():
+    if not sys.stderr.isatty() or (output is not None and output.isatty()):
         yield no_advance
         return
     total = count_lines(file) if file.is_file() and file.suffix not in COMPRESSIONS else None
     with open_progress(current_settings()) as progress, progress.phase(name, total, "lines") as advance:
         yield advance
-
-
-def text_line(text: str) -> bytes:
-    """Encode a text as exactly one line of UTF-8; line ends inside it become spaces."""
-    return text.replace("\r", " ").replace("\n", " ").encode(errors="replace") + b"\n"
 
 
 def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
@@ -128,7 +131,7 @@ def write_results(
         stream.flush()
 
 
-WarnedLines = defaultdict[str, list[int]]  # warning -> numbers of the lines concerned, from 1
+WarnedLines = defaultdict[str, list[int]]  # warning -> numbers of the first lines concerned, from 1
 
 
 def collect_warnings(
@@ -137,8 +140,14 @@ def collect_warnings(
     """Yield the results of all lines, and add the number of each line to the warnings about its result."""
     for number, result in enumerate(results, start=1):
         for warning in warnings_of(result):
-            warned[warning].append(number)
+            note_warning(warned, warning, [number])
         yield result
+
+
+def note_warning(warned: WarnedLines, warning: str, numbers: Sequence[int]) -> None:
+    """Add line numbers to a warning, as many as are shown and one more."""
+    noted = warned[warning]
+    noted += numbers[: SHOWN_NUMBERS + 1 - len(noted)]
 
 
 def print_warnings(warned: WarnedLines) -> None:
@@ -149,7 +158,7 @@ def print_warnings(warned: WarnedLines) -> None:
 
 def numbers_text(numbers: Sequence[int]) -> str:
     """Return line numbers as text: the first ten."""
-    return ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
+    return ", ".join(map(str, numbers[:SHOWN_NUMBERS])) + (", ..." if len(numbers) > SHOWN_NUMBERS else "")
 
 
 class ConstraintFiles:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -32,6 +33,7 @@ from manyheads.cli.streams import (
     input_lines,
     line_progress,
     lines_at_once,
+    note_warning,
     open_output,
     print_warnings,
     text_line,
@@ -41,12 +43,22 @@ from manyheads.cli.verbs import verb
 from manyheads.training.log import Advance, no_advance
 
 if TYPE_CHECKING:
+    from manyheads.runs.translate_file import Shard
     from manyheads.search.options import TranslateOptions
     from manyheads.tasks.translation import Translation, Translator
 
 __all__ = ["VERBS"]
 
-TRUNCATED = "cut at the length limit of the model or of the search"
+COLUMNS = ("score", "truncated", "repeated")
+
+
+def parse_columns(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Return the names of `--columns`, separated by commas."""
+    names = tuple(name.strip() for name in value.split(",")) if value is not None else ()
+    for name in names:
+        if name not in COLUMNS:
+            raise click.BadParameter(f"there is no column {name!r}. Choose from {', '.join(COLUMNS)}.")
+    return names
 
 
 @verb("translate")
@@ -82,6 +94,13 @@ TRUNCATED = "cut at the length limit of the model or of the search"
 )
 @run_option("--ensemble", multiple=True, help="Another run to ensemble with; may be repeated.")
 @option("--geometric", is_flag=True, help="Average log-probabilities instead of probabilities (--ensemble).")
+@option(
+    "--columns",
+    metavar="NAMES",
+    callback=parse_columns,
+    help="Write a table for spreadsheets, tab-separated values with a header: the translation and the columns "
+    "named, such as score,truncated,repeated. The score is that of --n-best; truncated and repeated are 0 or 1.",
+)
 @option("--stream", is_flag=True, help="Print the greedy output word by word, as it is decoded.")
 @option("--engine", type=click.Choice(["torch", "ctranslate2"]), default="torch", help="Inference engine.")
 @device_option
@@ -90,6 +109,17 @@ TRUNCATED = "cut at the length limit of the model or of the search"
     default="fp32",
     type=click.Choice(["fp32", "bf16", "int8"]),
     help="Number format of the torch engine; fp32 is exact, bf16 and int8 are faster.",
+)
+@option(
+    "--workers",
+    type=COUNT,
+    show_default="this process, with all its threads",
+    help="Number of processes to translate FILE in, each with one thread.",
+)
+@option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Translate FILE on the workers of a Dask scheduler, such as tcp://HOST:8786 (extra cluster).",
 )
 @output_option("translations")
 @set_option
@@ -105,10 +135,13 @@ def translate(
     require_file: Path | None,
     ensemble: tuple[Path, ...],
     geometric: bool,
+    columns: tuple[str, ...],
     stream: bool,
     engine: str,
     device: str,
     precision: str,
+    workers: int | None,
+    scheduler: str | None,
     output: Path | None,
     overrides: tuple[str, ...],
     as_json: bool,
@@ -116,53 +149,116 @@ def translate(
     """Translate FILE or standard input: one output line for each input line, empty lines included.
 
     RUN is a run directory, or with --engine ctranslate2 also an exported one. FILE may be compressed (.gz, .xz or
-    .zst).
+    .zst), and so may the file of --output, as its name says.
+
+    The file of --output appears when it is complete. An interrupted translation of FILE continues when the command
+    is given again: finished shards are saved beside the output file.
     """
+    check_options(options, beam=beam, n_best=n_best, columns=columns, as_json=as_json)
+    if stream and (
+        as_json
+        or n_best > 1
+        or beam not in (None, 1)
+        or options.alignment
+        or forbid_file
+        or require_file
+        or columns
+    ):
+        raise click.UsageError(
+            "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, "
+            "--forbid-file, --require-file and --columns.",
+        )
+    check_output(output, file)
+    in_shards = not stream and not as_json and both_files(file, output)
+    if (workers is not None or scheduler is not None) and not in_shards:
+        raise click.UsageError(
+            "--workers and --scheduler need FILE and --output FILE, without --json and --stream."
+        )
+
+    from manyheads.runs.translate_file import (
+        TranslationJob,
+        header_lines,
+        output_lines,
+        translate_file,
+        warnings_of,
+    )
+
+    job = TranslationJob(
+        run=run,
+        overrides=overrides,
+        ensemble=ensemble,
+        geometric=geometric,
+        engine=engine,
+        device=device,
+        precision=precision,
+        beam_size=beam,
+        n_best=n_best,
+        options=replace(options, token_scores=as_json),
+        columns=columns,
+    )
+    size = lines_at_once(file, "translate")
+    translator = job.open()
+    lines = input_lines(file, translator.config.data.invalid_utf8)
+    constraints, warned = ConstraintFiles(prefix_file, forbid_file, require_file), WarnedLines(list)
+    if in_shards and output is not None:
+        inputs = [path for path in (file, prefix_file, forbid_file, require_file) if path is not None]
+        with line_progress("translating", file) as advance:
+            translate_file(
+                job,
+                translator,
+                shards_of(lines, constraints),
+                output,
+                inputs=inputs,
+                workers=workers,
+                scheduler=scheduler,
+                warn=partial(note_warning, warned),
+                advance=advance,
+            )
+        print_warnings(warned)
+        return
+    with open_output(output) as sink:
+        if stream:
+            write_stream(translator, lines, constraints, options, sink, warned)
+        else:
+            sink.writelines(map(text_line, header_lines(columns)))
+            lines_of = partial(output_lines, n_best=n_best, columns=columns)
+            with line_progress("translating", file, sink) as advance:
+                results = translations(
+                    partial(job.translate, translator), batches(lines, size), constraints, advance
+                )
+                write_results(collect_warnings(results, warned, warnings_of), sink, lines_of, as_json=as_json)
+    print_warnings(warned)
+
+
+def check_options(
+    options: TranslateOptions, *, beam: int | None, n_best: int, columns: tuple[str, ...], as_json: bool
+) -> None:
+    """Raise `click.UsageError` for options that exclude each other."""
     if beam is not None and n_best > beam and not options.sampling:
         raise click.UsageError(f"--n-best {n_best} needs at least --beam {n_best}, not {beam}.")
     if options.alignment and n_best > 1 and not as_json:
         raise click.UsageError("--alignment is that of the best translation. With --n-best use --json.")
     if options.rivals and not as_json:
         raise click.UsageError("--rivals needs --json.")
-    if stream and (
-        as_json or n_best > 1 or beam not in (None, 1) or options.alignment or forbid_file or require_file
-    ):
-        raise click.UsageError(
-            "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, "
-            "--forbid-file and --require-file.",
-        )
-    check_output(output, file)
+    if columns and (as_json or n_best > 1):
+        raise click.UsageError("--columns makes a table of the best translations: without --json and --n-best.")
 
-    from manyheads.config.load import with_overrides
-    from manyheads.tasks.translation import Translator
-    from manyheads.training.memory import keep_decoding_small
 
-    keep_decoding_small()
-    size = lines_at_once(file, "translate")
-    options = replace(options, token_scores=as_json)
-    translator = Translator.load(
-        run,
-        device=device,
-        engine=engine,
-        ensemble=ensemble,
-        geometric=geometric,
-        precision=precision,
+def both_files(file: Path, output: Path | None) -> bool:
+    """Return whether input and output are files, which are translated in shards, and not pipes or devices."""
+    return (
+        file.is_file() and output is not None and str(output) != "-" and (output.is_file() or not output.exists())
     )
-    if overrides:
-        config = with_overrides(translator.config, overrides)
-        translator = Translator(config, translator.tokenizers, translator.engine)
-    lines = input_lines(file, translator.config.data.invalid_utf8)
-    constraints, warned = ConstraintFiles(prefix_file, forbid_file, require_file), WarnedLines(list)
-    with open_output(output) as sink:
-        if stream:
-            write_stream(translator, lines, constraints, options, sink, warned)
-        else:
-            translate_lines = partial(translator.translate, beam_size=beam, n_best=n_best, options=options)
-            lines_of = partial(output_lines, n_best=n_best)
-            with line_progress("translating", file, sink) as advance:
-                results = translations(translate_lines, batches(lines, size), constraints, advance)
-                write_results(collect_warnings(results, warned, warnings_of), sink, lines_of, as_json=as_json)
-    print_warnings(warned)
+
+
+def shards_of(lines: Iterator[str], constraints: ConstraintFiles) -> Iterator[Shard]:
+    """Yield the lines of a file in shards, with the constraints on each line."""
+    from manyheads.runs.translate_file import SHARD_LINES, Shard
+
+    start = count(step=SHARD_LINES)
+    for shard_lines in batches(lines, SHARD_LINES):
+        yield Shard(next(start), shard_lines, constraints.take(len(shard_lines)))
+    constraints.finish()
 
 
 def translations(
@@ -180,16 +276,6 @@ def translations(
     constraints.finish()
 
 
-def output_lines(index: int, translation: Translation, n_best: int) -> list[str]:
-    """Return the output line of an input line, or its `n_best` lines with its index."""
-    if n_best > 1:
-        return [
-            f"{index} ||| {hypothesis.text} ||| {hypothesis.score:.4f}" for hypothesis in translation.hypotheses
-        ]
-    links = "" if translation.alignment is None else f" ||| {translation.alignment}"
-    return [translation.translation + links]
-
-
 def write_stream(
     translator: Translator,
     lines: Iterator[str],
@@ -199,12 +285,13 @@ def write_stream(
     warned: WarnedLines,
 ) -> None:
     """Write the greedy translation of each line word by word; adds the numbers of the truncated lines."""
+    from manyheads.runs.translate_file import TRUNCATED
 
     def pieces(number: int, line: str) -> Iterator[str]:
         (prefix,) = constraints.take(1).get("prefixes", [""])
         truncated = yield from translator.stream(line, prefix=prefix, options=options)
         if truncated:
-            warned[TRUNCATED].append(number)
+            note_warning(warned, TRUNCATED, [number])
 
     for number, line in enumerate(lines, start=1):
         for piece in pieces(number, line):
@@ -213,13 +300,6 @@ def write_stream(
         stream.write(b"\n")
         stream.flush()
     constraints.finish()
-
-
-def warnings_of(translation: Translation) -> list[str]:
-    """Return the warnings about a translation, in words."""
-    from manyheads.tasks.assembly import WARNINGS
-
-    return [TRUNCATED] * translation.truncated + [WARNINGS[name] for name in translation.warnings]
 
 
 VERBS = {"translate": translate}

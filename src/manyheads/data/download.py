@@ -17,7 +17,7 @@ from manyheads.data.catalogue import CORPORA, Corpus, RemoteFile
 from manyheads.data.tatoeba import unpack_sentences
 from manyheads.errors import DataError, UsageError
 
-__all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "fetch_corpus"]
+__all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "fetch_corpus", "unknown_corpus"]
 
 TIMEOUT = 30  # seconds without an answer or a byte
 LARGEST = 1 << 30  # bytes of a file whose size is not known beforehand
@@ -43,8 +43,16 @@ def fetch(name: str, root: Path, *, listener: Say) -> Path:
         DataError: no mirror had the expected content, or it could not be written.
     """
     if name not in CORPORA:
-        raise UsageError(f'There is no corpus "{name}" to fetch. There are: {", ".join(CORPORA)}.')
+        raise unknown_corpus(name)
     return fetch_corpus(CORPORA[name], root, listener=listener)
+
+
+def unknown_corpus(name: str) -> UsageError:
+    """Return the error for a name that is none of the corpora."""
+    return UsageError(
+        f'There is no corpus "{name}" to fetch. There are: {", ".join(CORPORA)}. '
+        "Others stand in public indexes: manyheads data fetch --source ko --target en."
+    )
 
 
 def fetch_corpus(corpus: Corpus, root: Path, *, listener: Say) -> Path:

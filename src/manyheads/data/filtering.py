@@ -239,7 +239,7 @@ def put(slots: array[int], value: int) -> bool:
     return True
 
 
-def require_pairs(count: int, split: str, counts: FilterCounts | None = None, noun: str = "pairs") -> None:
+def require_pairs(count: int, text: str, counts: FilterCounts | None = None, noun: str = "pairs") -> None:
     """Raise an error if no pairs are left.
 
     Raises:
@@ -248,4 +248,4 @@ def require_pairs(count: int, split: str, counts: FilterCounts | None = None, no
     if not count:
         what = f": {counts.describe(noun)}" if counts else ""
         languages = ", data.source, data.target" if noun == "pairs" else ""
-        raise DataError(f"data.{split} leaves no {noun}{what}. Check its files{languages} and the limits.")
+        raise DataError(f"{text} leaves no {noun}{what}. Check its files{languages} and the limits.")

@@ -21,7 +21,16 @@ from manyheads.errors import DataError, require
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["COMPRESSIONS", "InvalidUtf8", "Line", "count_lines", "decode_lines", "read_decoded", "read_lines"]
+__all__ = [
+    "COMPRESSIONS",
+    "InvalidUtf8",
+    "Line",
+    "count_lines",
+    "decode_lines",
+    "read_decoded",
+    "read_lines",
+    "text_line",
+]
 
 COMPRESSIONS = (".gz", ".xz", ".zst")
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -88,6 +97,11 @@ def decode_lines(stream: BinaryIO, name: str, *, invalid_utf8: InvalidUtf8 = "er
         offset += len(raw)
         text = line.text.removeprefix("\ufeff") if number == 1 else line.text
         yield Line(text.removesuffix("\n").removesuffix("\r"), line.replaced)
+
+
+def text_line(text: str) -> bytes:
+    """Encode a text as exactly one line of UTF-8; line ends inside it become spaces."""
+    return text.replace("\r", " ").replace("\n", " ").encode(errors="replace") + b"\n"
 
 
 def replace_invalid(raw: bytes) -> Line:

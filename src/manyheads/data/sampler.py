@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any, overload
 
@@ -46,8 +47,8 @@ class Sampler:
             rates: how often each pair comes in an epoch (N,), default 1; with 0.5 every second pair comes, other
                 pairs in each epoch.
         """
-        self.lengths = (source_lengths.astype(np.int32), target_lengths.astype(np.int32))
-        self.weights = self.lengths[1] if batch_sentences is None else np.ones_like(self.lengths[1])
+        self.by_tokens = batch_sentences is None
+        self.set_lengths(source_lengths, target_lengths)
         self.rates = rates
         total, fewest = int(self.weights.sum()), len(self.weights)
         if rates is not None:
@@ -57,9 +58,20 @@ class Sampler:
         self.number = max(1, min(number, fewest))
         self.seed = seed
 
-    def epoch(self, number: int) -> EpochPlan:
-        """Return the updates of one epoch in order, each an array of pair indices."""
-        return EpochPlan(self, number)
+    def set_lengths(self, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> None:
+        """Set the number of tokens of each pair, begin and end symbols counted: two arrays (N,)."""
+        self.lengths = (source_lengths.astype(np.int32), target_lengths.astype(np.int32))
+        self.weights = self.lengths[1] if self.by_tokens else np.ones_like(self.lengths[1])
+
+    def with_lengths(self, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> Sampler:
+        """Return a sampler of the same pairs with other lengths, and the same number of updates."""
+        other = copy(self)
+        other.set_lengths(source_lengths, target_lengths)
+        return other
+
+    def epoch(self, number: int, most: int | None = None) -> EpochPlan:
+        """Return the updates of one epoch in order, at most `most`, each an array of pair indices."""
+        return EpochPlan(self, number, self.number if most is None else min(most, self.number))
 
     def drawn(self, generator: np.random.Generator) -> Indices:
         """Draw the pairs of an epoch, shuffled, each as often as its rate says."""
@@ -87,9 +99,10 @@ class Sampler:
 class EpochPlan(Sequence[Indices]):
     """The updates of an epoch; for a large corpus only the requested section is computed."""
 
-    def __init__(self, sampler: Sampler, number: int) -> None:
+    def __init__(self, sampler: Sampler, number: int, count: int) -> None:
         self.sampler = sampler
         self.number = number
+        self.updates = count
         self.pairs = sampler.drawn(np.random.default_rng((sampler.seed, number)))
         sections = min(math.ceil(len(sampler.weights) / SECTION), sampler.number)
         self.ends = np.linspace(0, len(self.pairs), sections + 1).astype(np.int64)  # of sections, in pairs
@@ -97,7 +110,7 @@ class EpochPlan(Sequence[Indices]):
         self.section = lru_cache(2)(self.make_section)  # two: at its end the next one is made ahead
 
     def __len__(self) -> int:
-        return self.sampler.number
+        return self.updates
 
     @overload
     def __getitem__(self, index: int) -> Indices: ...
@@ -131,7 +144,7 @@ class EpochPlan(Sequence[Indices]):
         def positions(pairs: Indices) -> int:
             return len(pairs) * sum(padded(int(lengths[pairs].max())) for lengths in self.sampler.lengths)
 
-        return int(np.argmax([positions(pairs) for pairs in self.section(0)]))
+        return int(np.argmax([positions(pairs) for pairs in self.section(0)[: self.updates]]))
 
 
 def padding(lengths: NDArray[Any]) -> int:

@@ -21,8 +21,9 @@ from manyheads.data.corpus import Pair, read_pairs
 from manyheads.data.filtering import digest
 from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
 from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, read_lines
-from manyheads.data.locate import existing, near_names
+from manyheads.data.locate import existing, locate, near_names
 from manyheads.data.placing import open_packed, placing_files
+from manyheads.data.sources import read_sources, sources_path, write_sources
 from manyheads.data.store import chunked
 from manyheads.errors import DataError
 
@@ -229,7 +230,7 @@ def refuse_existing(out: Path, languages: tuple[str, str]) -> None:
 
 
 def write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Advance) -> None:
-    """Write each pair to the files of its split; either all files are written or none."""
+    """Write each pair to the files of its split, and the sources of the text; either all files or none."""
     languages = config.source, config.target
     with placing_files(out) as draft, ExitStack() as stack:
         files = {
@@ -246,6 +247,9 @@ def write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Adv
                 source.write("".join(one_line(pair.source) for pair in texts[split]).encode())
                 target.write("".join(one_line(pair.target) for pair in texts[split]).encode())
             advance(len(chunk))
+        sources = read_sources(locate(config, "train"))
+        if sources:
+            write_sources(sources_path(draft / f"{SPLITS[TRAIN]}.{config.source}"), sources)
 
 
 def one_line(text: str) -> str:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from manyheads.data.defects import LEAST_WORDS, letters_of, repeats
+
 __all__ = [
-    "DEFECTS", "LEAST_WORDS", "LONG", "SHORT", "WORRY", "Output", "OutputDefect", "find_defects", "length_ratio",
-    "letters_of", "repeats",
+    "DEFECTS", "LONG", "SHORT", "WORRY", "Output", "OutputDefect", "find_defects", "length_ratio",
 ]  # fmt: skip
 
-LEAST_WORDS = 4  # of a copy that counts: shorter ones are names, numbers, exclamations
 SHORT, LONG = 0.8, 1.25  # characters of all outputs over those of all references
 WORRY = 0.03  # share of outputs with a defect from which on it is no accident
 FAR, SLACK = 2.0, 20  # an output is far too long above FAR times the characters of its reference, and SLACK more
-NOT_LETTERS = re.compile(r"[\W_]+")
-REPEATED_IN_A_ROW = re.compile(r"(?:^|\s)((?:\S+\s+){0,3}\S+)(?:\s+\1){3,}(?=\s|$)")  # up to four words, four times
-REPEATED_LETTERS = re.compile(r"(\S{1,6}?)\1{7,}")  # in scripts without blanks: up to six letters, eight times
 
 
 @dataclass(frozen=True)
@@ -81,16 +77,6 @@ def length_ratio(outputs: Sequence[Output]) -> float:
     return sum(len(output.text) for output in outputs) / max(1, sum(len(output.reference) for output in outputs))
 
 
-def repeats(text: str) -> bool:
-    """Return whether a text repeats itself again and again."""
-    return bool(REPEATED_IN_A_ROW.search(text) or REPEATED_LETTERS.search(text))
-
-
 def far_longer(text: str, other: str) -> bool:
     """Return whether a text is far longer than another one."""
     return len(text) > FAR * len(other) + SLACK
-
-
-def letters_of(text: str) -> str:
-    """Return the letters and digits of a text, in lower case."""
-    return NOT_LETTERS.sub("", text.casefold())

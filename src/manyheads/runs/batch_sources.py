@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,10 @@ class BatchMaker(ABC):
         self.store = store
         self.tokenizers = tokenizers
         self.sampling = config.tokenizer.sampling > 0
+
+    def epoch(self, number: int, /) -> BatchMaker:
+        """Return the maker of the batches of an epoch: itself, unless the examples change with the epoch."""
+        return self
 
     @abstractmethod
     def rows(self, pairs: Indices, rng: np.random.Generator) -> Sequence[Any]:
@@ -161,22 +167,18 @@ class CorpusUpdates:
         self.world = world
         self.seed = training.seed
         self.padded: Callable[[int], int] = next_length if training.compile else int
-        self.sampler = Sampler(
-            *maker.lengths,
-            batch_tokens=training.batch_tokens,
-            batch_sentences=training.batch_sentences,
-            seed=training.seed,
-            rates=rates(config.data, maker.texts.corpora[maker.store.rows]),
-        )
-        self.names = [str(corpus) for corpus in (config.data.train, *config.data.more)]
+        self.stages = Stages(config, maker.epoch(0).lengths, maker.texts.corpora[maker.store.rows])
+        self.names = config.data.corpus_names
 
     def epoch(self, number: int) -> EpochPlan:
-        """Return the pairs of each update of an epoch."""
-        return self.sampler.epoch(number)
+        """Return the pairs of each update of an epoch; the last epoch of a stage may be shorter."""
+        maker = self.maker.epoch(number)
+        return self.stages.epoch(number, None if maker is self.maker else maker.lengths)
 
     def batches(self, epoch: int, position: int, pairs: Indices) -> list[MicroBatch]:
         """Make the micro-batches of one update for this process (see `own_batches`)."""
-        maker, rows = self.maker, self.maker.rows(pairs, np.random.default_rng((self.seed, epoch, position)))
+        maker = self.maker.epoch(epoch)
+        rows = maker.rows(pairs, np.random.default_rng((self.seed, epoch, position)))
         numbers = np.arange(len(pairs))
         return own_batches(
             numbers, self.parts, self.world, lambda part: maker.batch([rows[row] for row in part]), maker.blank
@@ -235,6 +237,44 @@ def rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64]
     sizes = np.maximum(1, np.bincount(corpora))
     tempered: NDArray[np.float64] = ((sizes / sizes.max()) ** (1 / config.temperature - 1))[corpora]
     return tempered
+
+
+class Stages:
+    """The epochs of a training whose corpora have other weights in each stage (`[[training.stages]]`).
+
+    Attributes:
+        samplers: sampler of each stage; one without stages.
+        ends: number of the epoch after the last one of each stage but the last.
+    """
+
+    def __init__(self, config: Config, lengths: tuple[Indices, Indices], corpora: NDArray[np.uint8]) -> None:
+        training, stages = config.training, config.training.stages
+        weighted = [{"weights": stage.weights, "temperature": 1.0} for stage in stages] or [{}]
+        self.samplers = [
+            Sampler(
+                *lengths,
+                batch_tokens=training.batch_tokens,
+                batch_sentences=training.batch_sentences,
+                seed=training.seed,
+                rates=rates(config.data.model_copy(update=changed), corpora),
+            )
+            for changed in weighted
+        ]
+        self.steps = [stage.steps for stage in stages if stage.steps is not None]
+        epochs = [-(-steps // sampler.number) for steps, sampler in zip(self.steps, self.samplers, strict=False)]
+        self.ends = list(accumulate(epochs))
+
+    def epoch(self, number: int, lengths: tuple[Indices, Indices] | None = None) -> EpochPlan:
+        """Return the pairs of each update of an epoch, counted from 0 through all stages.
+
+        `lengths` are those of the pairs in this epoch, where they differ from epoch to epoch.
+        """
+        stage = bisect_right(self.ends, number)
+        sampler = self.samplers[stage] if lengths is None else self.samplers[stage].with_lengths(*lengths)
+        if stage == len(self.steps):
+            return sampler.epoch(number)
+        first = self.ends[stage - 1] if stage else 0
+        return sampler.epoch(number, self.steps[stage] - (number - first) * sampler.number)
 
 
 class BlockUpdates:

@@ -131,7 +131,7 @@ def held_out(config: Config, split: Split) -> list[Pair]:
     reading = READINGS[config.task]
     pairs = normalised(config, read_split(config.data, split, config.task))
     filled = [pair for pair in pairs if reading.fault(pair, config.data) != "empty"]
-    require_pairs(len(filled), split, noun=reading.noun)
+    require_pairs(len(filled), f"data.{split}", noun=reading.noun)
     return filled
 
 
@@ -175,8 +175,8 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
                 counts.append(pair_filter.counts)
 
         def details() -> dict[str, Any]:
-            for part, count in zip(training_corpora(data), counts, strict=True):
-                require_pairs(count.kept, str(part.train) if data.more else "train", count, reading.noun)
+            for name, count in zip(data.corpus_names, counts, strict=True):
+                require_pairs(count.kept, f"The corpus {name}" if data.more else "data.train", count, reading.noun)
             return {"counts": [asdict(count) for count in counts]}
 
         with saving("the text", folder, NO_SPACE):
@@ -202,7 +202,7 @@ def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     for path in chain.from_iterable(files(part, "train") for part in parts if part.dataset is None):
         status = path.stat()
         origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
-    settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature"})
+    settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature", "augment"})
     parts_of_key = [config.task, origin, settings, config.tokenizer.kind == "words", fingerprint(held_out)]
     return hashlib.sha256(json.dumps(parts_of_key).encode()).hexdigest()
 

@@ -13,7 +13,11 @@ from typing import Any
 
 from manyheads import __version__
 from manyheads.config.schema import Config, Task
+from manyheads.data.reading import READINGS
+from manyheads.data.sources import read_sources
+from manyheads.errors import DataError
 from manyheads.interop.huggingface.check import AUTO_CLASSES
+from manyheads.runs.corpus import training_corpora
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
@@ -43,9 +47,20 @@ def trained_card(config: Config, tokenizers: TokenizerPair, progress: Progress, 
         "best": best,
         "unit": " nats a token" if decoder else "",
         "best_step": progress.best_step,
+        "sources": "".join(f"\n  - {line}" for line in source_lines(config)),
     }
     usage = card_texts()["usage"][config.task]["manyheads"]
     return filled(config.task, facts, "trained", "manyheads", usage)
+
+
+def source_lines(config: Config) -> list[str]:
+    """Return a line with licence and origin for each source that is noted beside the training text."""
+    try:
+        corpora = [corpus for corpus in training_corpora(config.data) if corpus.dataset is None]
+        files = [path for corpus in corpora for path in READINGS[config.task].files(corpus, "train")]
+        return [source.line() for source in read_sources(files)]
+    except DataError as error:  # the text was moved meanwhile; the run is finished all the same
+        return [f"Sources unknown: {error}"]
 
 
 def imported_card(config: Config, tokenizers: TokenizerPair, where: str, labels: Sequence[str] = ()) -> str:

@@ -141,7 +141,7 @@ def stopped_text(progress: Progress) -> str:
 def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool) -> TrainingTask:
     """Prepare vocabularies and token ids, and write the files of a new run."""
     reading = READINGS[config.task]
-    for name, counts in zip([config.data.train, *config.data.more], corpus.counts, strict=True):
+    for name, counts in zip(config.data.corpus_names, corpus.counts, strict=True):
         what = f" ({name})" if config.data.more else ""
         languages = "-".join(dict.fromkeys(config.languages))
         listener.message(f"{languages}{what}: {counts.describe(reading.noun, reading.other)}")

@@ -17,11 +17,12 @@ import numpy as np
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
 from manyheads.data.labelled import split_texts
-from manyheads.data.store import Encode, TokenStore, TokenStream
+from manyheads.data.store import Encode, TextStore, TokenStore, TokenStream
 from manyheads.errors import DataError
 from manyheads.interop.huggingface.task_model import empty_model
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.transformer import Transformer
+from manyheads.runs.augmented_batches import augmented_batches
 from manyheads.runs.batch_sources import BlockUpdates, CorpusUpdates, LabelledBatches, MaskedBatches, PairBatches
 from manyheads.runs.classification import (
     ClassValidation,
@@ -128,7 +129,7 @@ def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, liste
     training, texts = config.training, corpus.train
     tokenizers = prepare_tokenizers(config, run, texts.sides, listener)
     store = tokenise(config, run, corpus, tokenizers, listener, max_length=config.data.max_length)
-    maker = PairBatches(config, texts, store, tokenizers)
+    maker = pair_batches(config, run, texts, store, tokenizers, listener)
     return TrainingTask(
         config=config,
         corpus=corpus,
@@ -144,6 +145,20 @@ def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, liste
             LANGUAGES: {name: profile.to_json() for name, profile in language_profiles(config, texts).items()}
         },
     )
+
+
+def pair_batches(
+    config: Config,
+    run: RunDirectory,
+    texts: TextStore,
+    store: TokenStore,
+    tokenizers: TokenizerPair,
+    listener: Listener,
+) -> PairBatches:
+    """Return the maker of the batches of a translator, with augmentation if it is configured."""
+    if config.data.augment is None:
+        return PairBatches(config, texts, store, tokenizers)
+    return augmented_batches(config, config.data.augment, run, (texts, store), tokenizers, listener)
 
 
 def prepare_language_model(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:

@@ -62,7 +62,9 @@ class Assembler:
         ]
         candidates = [self.candidate(line, parts) for parts in by_rank]
         if not by_rank:
-            return Translation(line.text, [], truncated=False)
+            copied = [Candidate(text, 0.0, [], [], 0.0)] if (text := line.join([])) else []
+            links = pharaoh(copied_links("", "", line.text)) if self.options.alignment and copied else None
+            return Translation(line.text, copied, truncated=False, alignment=links)
         best = by_rank[0]
         cut = any(len(ids) > self.longest_source for ids in line.parts)
         return Translation(
@@ -98,28 +100,25 @@ class Assembler:
     def alignment(self, line: Line, parts: Sequence[Hypothesis | None]) -> list[Link]:
         """Return the links between the words of a line and those of its translation."""
         links: list[Link] = []
-        source_words = target_words = 0  # number of words in the parts before
-        before = ""
+        end, before = 0, ""  # of the parts before: end in the line, translation
         for index, (ids, output) in enumerate(zip(line.parts, parts, strict=True)):
             if output is None:
                 continue
-            kept = ids[: self.longest_source]
+            start, stop = line.spans[index]
             text = self.tokenizers.target.decode(output.tokens)
-            if index and before:
-                # Without a blank between two parts, the first word of the second part continues the word before.
-                source_words -= line.spans[index - 1][1] == line.spans[index][0]
-                target_words -= not line.between(index, before[-1:], text[:1])
-            of_source = word_numbers(self.tokenizers.source, kept)
+            gap = line.between(index, before[-1:], text[:1]) if index else line.text[:start]
+            links += copied_links(line.text[:end], before, gap)
+            before += gap
+            source, target = next_word(line.text[:start], line.text[start:stop]), next_word(before, text)
+            of_source = word_numbers(self.tokenizers.source, ids[: self.longest_source])
             of_target = word_numbers(self.tokenizers.target, output.tokens)
             assert output.attention is not None
             links += [
-                (source + source_words, target + target_words)
-                for source, target in word_alignment(output.attention, of_source, of_target)
+                (source + ours, target + theirs)
+                for ours, theirs in word_alignment(output.attention, of_source, of_target)
             ]
-            source_words += max(of_source, default=-1) + 1
-            target_words += max(of_target, default=-1) + 1
-            before = text
-        return links
+            end, before = stop, before + text
+        return links + copied_links(line.text[:end], before, line.text[end:])
 
     def warnings(self, line: Line, parts: Sequence[Hypothesis | None], text: str, expected: Expected) -> list[str]:
         """Return the names of the warnings about a translation; see `WARNINGS`."""
@@ -132,6 +131,18 @@ class Assembler:
             "missing-phrase": not all(phrase in text for phrase in expected.required),
         }
         return [name for name, present in signs.items() if present]
+
+
+def next_word(before: str, text: str) -> int:
+    """Return the index of the first word of a text in the line that it continues; `before` is the line up to it."""
+    continued = before and text and not before[-1].isspace() and not text[0].isspace()
+    return len(before.split()) - bool(continued)
+
+
+def copied_links(source: str, target: str, copied: str) -> list[Link]:
+    """Link the words of a text that is copied; `source` and `target` are the lines before it."""
+    ours, theirs = next_word(source, copied), next_word(target, copied)
+    return [(ours + word, theirs + word) for word in range(len(copied.split()))]
 
 
 def with_end_mark(output: Hypothesis) -> list[int]:

@@ -152,7 +152,8 @@ def search_options(
     """
     if options.split not in ("auto", "sentences", "none"):
         raise UsageError(f'split = "{options.split}" is none of "auto", "sentences", "none".')
-    values = search.model_dump() | {name: value for name, value in vars(options).items() if value is not None}
+    settings = search.model_dump(exclude={"copy_literals", "lower_capitals"})  # those of splitting
+    values = settings | {name: value for name, value in vars(options).items() if value is not None}
     beam = search.beam_size if beam_size is None else beam_size
     values |= {"beam_size": beam if options.sampling else max(beam, n_best), "n_best": n_best, "split": "auto"}
     try:

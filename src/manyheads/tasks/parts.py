@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
+from manyheads.text.literals import spans_to_translate
 from manyheads.text.sentences import Span, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
 
-__all__ = ["Line", "Split", "blank_between", "split_line"]
+__all__ = ["Line", "Split", "Splitter", "blank_between"]
 
 Split = Literal["auto", "sentences", "none"]
 
@@ -22,10 +23,11 @@ class Line:
 
     Attributes:
         text: the line.
-        spans: (start, end) of each part in the line; only blank space is outside of the spans.
+        spans: (start, end) of each part in the line. Outside of the spans are blank space and what is copied.
         parts: token ids of each part.
         unsplit: whether the line was not split; its outer blank space is then not restored.
         cut_sentences: number of sentences that were cut in their middle.
+        capitals: whether the output of each part is written in capitals; empty for no part.
     """
 
     text: str
@@ -33,6 +35,7 @@ class Line:
     parts: list[list[int]]
     unsplit: bool
     cut_sentences: int = 0
+    capitals: tuple[bool, ...] = ()
 
     def join(self, outputs: Iterable[str]) -> str:
         """Join the outputs of the parts, with the line's own blank space around and between them."""
@@ -40,11 +43,13 @@ class Line:
 
     def stream(self, outputs: Iterable[Iterable[str]]) -> Iterator[str]:
         """Yield the pieces of `join` for outputs that arrive in pieces, none of them empty."""
+        if not self.parts and self.text.strip():
+            yield self.text
         if not self.unsplit and self.spans:
             yield from filter(None, [self.text[: self.spans[0][0]]])
         last = ""
         for index, output in enumerate(outputs):
-            pieces = iter(output)
+            pieces = map(str.upper, output) if self.capitals and self.capitals[index] else iter(output)
             first = next(pieces, "")
             if index:
                 yield from filter(None, [self.between(index, last, first[:1])])
@@ -85,21 +90,11 @@ def is_hangul(character: str) -> bool:
     return "\uac00" <= character <= "\ud7a3"
 
 
-def split_line(
-    text: str,
-    ids: list[int],
-    tokenizer: Tokenizer,
-    language: str,
-    *,
-    split: Split,
-    trained_length: int,
-    longest: int,
-) -> Line:
-    """Split a line into the parts that are translated separately.
+@dataclass(frozen=True)
+class Splitter:
+    """Splits lines into the parts that are translated separately.
 
-    Args:
-        text: the line.
-        ids: token ids of the line.
+    Attributes:
         tokenizer: of the source.
         language: of the source.
         split: "sentences" splits all sentences; "auto" does so only if the line is longer than `trained_length`;
@@ -107,25 +102,98 @@ def split_line(
         trained_length: maximum length of the training data in tokens; a longer sentence is cut at commas, else
             between words, else anywhere, unless `split` is "none".
         longest: limit of the model in tokens.
+        copy_literals: see the setting `search.copy_literals`.
+        lower_capitals: see the setting `search.lower_capitals`.
     """
-    limit = min(trained_length, longest)
-    if split == "none" or (split == "auto" and len(ids) <= limit):
-        return Line(text, [(0, len(text))], [ids], unsplit=True)
 
-    def count(texts: Sequence[str]) -> list[int]:
-        return [len(row) for row in tokenizer.encode(texts)]
+    tokenizer: Tokenizer
+    language: str
+    split: Split
+    trained_length: int
+    longest: int
+    copy_literals: bool = False
+    lower_capitals: bool = False
 
-    spans: list[Span] = []
-    parts: list[list[int]] = []
-    cut_sentences = 0
-    sentences = sentence_spans(text, language)
-    rows = [ids] if sentences == [(0, len(text))] else tokenizer.encode(slices(text, sentences))
-    for sentence, row in zip(sentences, rows, strict=True):
-        pieces = [sentence] if len(row) <= limit else pieces_within(text, sentence, limit, count)
-        spans += pieces
-        parts += [row] if len(row) <= limit else tokenizer.encode(slices(text, pieces))
-        cut_sentences += len(pieces) > 1
-    return Line(text, spans, parts, unsplit=False, cut_sentences=cut_sentences)
+    @property
+    def limit(self) -> int:
+        """Maximum length of a part in tokens."""
+        return min(self.trained_length, self.longest)
+
+    def lines(self, texts: Sequence[str]) -> list[Line]:
+        """Split lines."""
+        return [self.line(text, ids) for text, ids in zip(texts, self.encode(texts), strict=True)]
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode texts, those in capitals as they would be written in a sentence."""
+        if self.lower_capitals:
+            texts = [sentence_case(text, self.language) if in_capitals(text) else text for text in texts]
+        return self.tokenizer.encode(texts)
+
+    def line(self, text: str, ids: list[int]) -> Line:
+        """Split a line, given the token ids of the whole."""
+        spans: list[Span] = []
+        parts: list[list[int]] = []
+        cut_sentences = 0
+        stretches = self.stretches(text)
+        whole = stretches == [(0, len(text))]
+        if whole and self.fits(ids):
+            return Line(text, stretches, [ids], unsplit=True, capitals=self.capitals(text, stretches))
+        for start, end in stretches:
+            stretch = text[start:end]
+            row = ids if whole else self.encode([stretch])[0]
+            found, rows, cuts = ([(0, end - start)], [row], 0) if self.fits(row) else self.sentences(stretch, row)
+            spans += [(start + first, start + last) for first, last in found]
+            parts += rows
+            cut_sentences += cuts
+        return Line(text, spans, parts, False, cut_sentences, self.capitals(text, spans))
+
+    def fits(self, ids: list[int]) -> bool:
+        """Return whether a text of these tokens stays whole."""
+        return self.split == "none" or (self.split == "auto" and len(ids) <= self.limit)
+
+    def capitals(self, text: str, spans: Sequence[Span]) -> tuple[bool, ...]:
+        """Return which parts are in capitals."""
+        return tuple(map(in_capitals, slices(text, spans))) if self.lower_capitals else ()
+
+    def stretches(self, text: str) -> list[Span]:
+        """Return the spans of a line between what is copied; the whole line if nothing is."""
+        if not self.copy_literals or not text.strip():
+            return [(0, len(text))]
+        spans = spans_to_translate(text)
+        return [(0, len(text))] if slices(text, spans) == [text.strip()] else spans
+
+    def sentences(self, text: str, ids: list[int]) -> tuple[list[Span], list[list[int]], int]:
+        """Return the spans of the sentences of a text, or of their pieces, their tokens, and how many were cut."""
+
+        def count(texts: Sequence[str]) -> list[int]:
+            return [len(row) for row in self.encode(texts)]
+
+        spans: list[Span] = []
+        parts: list[list[int]] = []
+        cut_sentences = 0
+        sentences = sentence_spans(text, self.language)
+        rows = [ids] if sentences == [(0, len(text))] else self.encode(slices(text, sentences))
+        for sentence, row in zip(sentences, rows, strict=True):
+            pieces = [sentence] if len(row) <= self.limit else pieces_within(text, sentence, self.limit, count)
+            spans += pieces
+            parts += [row] if len(row) <= self.limit else self.encode(slices(text, pieces))
+            cut_sentences += len(pieces) > 1
+        return spans, parts, cut_sentences
+
+
+def in_capitals(text: str) -> bool:
+    """Return whether a text has two letters or more, all of them capitals."""
+    letters = list(filter(str.isalpha, text))
+    return len(letters) > 1 and all(map(str.isupper, letters))
+
+
+def sentence_case(text: str, language: str) -> str:
+    """Return a text in lower case, but for the first letter of each sentence."""
+    pieces, end = [], 0
+    for start, last in sentence_spans(text, language):
+        pieces += [text[end:start], text[start:last].capitalize()]
+        end = last
+    return "".join([*pieces, text[end:]])
 
 
 def slices(text: str, spans: Sequence[Span]) -> list[str]:

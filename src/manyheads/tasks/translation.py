@@ -16,7 +16,7 @@ from manyheads.interop.bundle import is_export
 from manyheads.search.interface import Engine, Hypothesis, LimitedEngine, never_cancelled
 from manyheads.tasks.assembly import Assembler
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
-from manyheads.tasks.parts import Line, split_line
+from manyheads.tasks.parts import Line, Splitter
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.text.interface import growing_text
 from manyheads.text.tokenizer import EOS, TokenizerPair
@@ -226,19 +226,17 @@ class Translator:
 
     def lines(self, texts: Sequence[str], options: TranslateOptions) -> list[Line]:
         """Split the lines into the parts that are translated separately."""
-        ids = self.tokenizers.source.encode(texts)
-        return [
-            split_line(
-                text,
-                row,
-                self.tokenizers.source,
-                self.config.data.source,
-                split=options.split,
-                trained_length=self.config.data.max_length,
-                longest=self.longest_source,
-            )
-            for text, row in zip(texts, ids, strict=True)
-        ]
+        search = self.config.search
+        splitter = Splitter(
+            self.tokenizers.source,
+            self.config.data.source,
+            split=options.split,
+            trained_length=self.config.data.max_length,
+            longest=self.longest_source,
+            copy_literals=search.copy_literals,
+            lower_capitals=search.lower_capitals,
+        )
+        return splitter.lines(texts)
 
     def shortened(self, ids: list[int]) -> list[int]:
         """Cut a source at the limit of the model."""

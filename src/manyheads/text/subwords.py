@@ -62,6 +62,7 @@ class SubwordTokenizer(Tokenizer):
         if specials != (UNK, PAD, BOS, EOS):
             raise damaged(self.kind, f"its ids of {', '.join(SPECIALS)} are {specials}, not (0, 1, 2, 3)")
         self.known = frozenset(self.texts)
+        self.symbols = frozenset(config.symbols)
         self.scores = {
             piece: processor.get_score(i)
             for i, piece in enumerate(self.texts)
@@ -88,11 +89,15 @@ class SubwordTokenizer(Tokenizer):
                 vocab_size=config.vocab_size,
                 byte_fallback=config.byte_fallback,
                 character_coverage=config.character_coverage,
+                split_digits=config.split_digits,
                 normalization_rule_name="identity",
                 # where white space is kept, a line end is a symbol of its own, and a text begins as it stands
                 add_dummy_prefix=not config.keep_space,
                 remove_extra_whitespaces=not config.keep_space,
-                user_defined_symbols=["\n"] if config.keep_space else [],
+                user_defined_symbols=[
+                    *(["\n"] if config.keep_space else []),
+                    *(BLANK + symbol for symbol in config.symbols),  # as they stand in a text: after a blank
+                ],
                 unk_id=UNK,
                 pad_id=PAD,
                 bos_id=BOS,
@@ -136,7 +141,7 @@ class SubwordTokenizer(Tokenizer):
         """Sample the pieces of one text, word by word: only the first character of a piece can be a blank."""
         ids: list[int] = []
         for word in text.split(" ") if text else ():
-            for piece in self.sampler.draw(BLANK + word, rng):
+            for piece in [BLANK + word] if word in self.symbols else self.sampler.draw(BLANK + word, rng):
                 spelled = self.spell(piece)
                 if spelled != [UNK] or ids[-1:] != [UNK]:  # a run of unknown pieces is one unknown id
                     ids += spelled

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from manyheads.data.corpus import Pair
-from manyheads.doctor.checks.lines import LineCounts, NearCopies, damage
+from manyheads.data.defects import damage
+from manyheads.doctor.checks.lines import LineCounts, NearCopies
 from manyheads.doctor.checks.splits import LONG_ENOUGH
 
 SOUND = [

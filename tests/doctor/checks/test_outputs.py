@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from manyheads.data.defects import repeats
 from manyheads.doctor.checks.outputs import output_findings
 from manyheads.doctor.report import Finding
-from manyheads.evaluation.outputs import Output, repeats
+from manyheads.evaluation.outputs import Output
 
 
 def names(findings: Iterable[Finding]) -> dict[str, str]:

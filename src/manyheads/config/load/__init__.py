@@ -118,6 +118,8 @@ def parse_config(values: Mapping[str, Any], *, origin: str) -> Config:
 
 def prepare(value: Any) -> Any:
     """Convert lists to tuples and 1e4 to an integer, as strict validation of TOML and JSON needs."""
+    if isinstance(value, dict):
+        return {key: prepare(item) for key, item in value.items()}
     if isinstance(value, list):
         return tuple(prepare(item) for item in value)
     return int(value) if isinstance(value, float) and value.is_integer() else value

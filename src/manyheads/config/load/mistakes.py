@@ -12,8 +12,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from manyheads.config.load.toml import NONE, shorten, to_toml
-from manyheads.config.schema import Config, Task, languages_needed
+from manyheads.config.load.toml import NESTED, NONE, shorten, to_toml
+from manyheads.config.schema import AugmentConfig, Config, StageConfig, Task, languages_needed
 
 __all__ = ["closest", "find_mistakes", "known_settings", "optional_settings", "suggestion"]
 
@@ -88,6 +88,8 @@ def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
         return message, settings & set(re.findall(r"\w+", message))
     if error["type"] == "languages":
         return error["msg"], set(re.findall(r"^data\.(\w+)", error["msg"]))
+    if error["loc"][:2] == NESTED:
+        return describe_nested(error, values)
     section, key, *inside = ["", *error["loc"]] if len(error["loc"]) == 1 else error["loc"]
     name = f"{section}.{key}" if section else key
     value = (values[section] if section else values).get(key)
@@ -98,10 +100,40 @@ def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
     schema = known_settings()[section].get(key)
     if schema is None:
         return unknown(section, key, value)
+    if len(inside) > 1 and "$ref" in schema.get("items", {}):
+        return describe_stage(error, inside, list(value or ())), {key}
     if error["type"] == "finite":
         return f"{name} = {value} is not finite; write a number.", {key}
     guess = suggestion(to_toml(near) for near in closest(str(value), schema.get("enum", ())))
     return f"{name} = {shorten(to_toml(value))} is not {phrase(schema)}{guess or '.'}", {key}
+
+
+def describe_stage(error: Any, inside: Sequence[Any], stages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the message of a validation error in a table of [[training.stages]]."""
+    index, key, *_ = inside
+    known = StageConfig.model_json_schema()["properties"]
+    name = f"training.stages: {key} of stage {index + 1}"
+    if error["type"] == "missing":
+        return f"{name} is missing: {known[key]['description']}."
+    if key not in known:
+        return f"{name} is unknown{suggestion(closest(key, known)) or '; there are ' + ' and '.join(known) + '.'}"
+    return f"{name} = {shorten(to_toml(stages[index][key]))} is not {phrase(known[key])}."
+
+
+def describe_nested(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
+    """Return (message, name of the section) of a validation error in the section inside another."""
+    section, name = NESTED
+    settings = values[section][name]
+    if not isinstance(settings, dict):
+        return (
+            f"{section}.{name} = {shorten(to_toml(settings))} is no section; write [{section}.{name}], and its "
+            f'settings below it, or {name} = "{NONE}".'
+        ), {name}
+    key = error["loc"][2]
+    schema = known_settings()[f"{section}.{name}"].get(key)
+    if schema is None:
+        return unknown(f"{section}.{name}", key, settings[key])[0], {name}
+    return f"{section}.{name}.{key} = {shorten(to_toml(settings[key]))} is not {phrase(schema)}.", {name}
 
 
 def missing(section: str, key: str, values: Mapping[str, Any]) -> str:
@@ -152,6 +184,7 @@ def known_settings() -> dict[str, dict[str, Any]]:
             known[name] = field.annotation.model_json_schema()["properties"]
         else:
             known[""][name] = Config.model_json_schema()["properties"][name]
+    known[".".join(NESTED)] = AugmentConfig.model_json_schema()["properties"]
     return known
 
 
@@ -171,10 +204,14 @@ def phrase(schema: Mapping[str, Any]) -> str:
         return " or ".join(phrase(choice) for choice in schema["anyOf"])
     if "prefixItems" in schema:
         return f"a list of {len(schema['prefixItems'])}, each {phrase(schema['prefixItems'][0])}"
+    if "$ref" in schema.get("items", {}):
+        return "a list of tables"
     if schema.get("type") == "array":
         return f"a list, each {phrase(schema['items'])}"
     if "enum" in schema or "const" in schema:
         return " or ".join(json.dumps(choice) for choice in schema.get("enum") or [schema["const"]])
+    if "examples" in schema:
+        return f"text such as {schema['examples'][0]}"
     if "pattern" in schema:
         return "a language code such as de or pt-BR"
     bounds = [f"{word} {schema[bound]:g}" for bound, word in BOUNDS.items() if bound in schema]

@@ -12,9 +12,10 @@ from typing import Any
 
 from manyheads.errors import ConfigError
 
-__all__ = ["NONE", "override", "read_toml", "shorten", "to_toml"]
+__all__ = ["NESTED", "NONE", "override", "read_toml", "shorten", "to_toml"]
 
 NONE = "none"
+NESTED = ("data", "augment")  # the section inside another
 LONGEST_VALUE = 60  # characters of a value that a message shows
 UNQUOTED = re.compile(r"""([\w.-]+)\s*=\s*([^\W\d][^"'#]*?|[/.~][^"'#]*?)\s*(#.*)?$""")
 
@@ -60,9 +61,15 @@ def override(values: dict[str, Any], text: str) -> str | None:
     """Put one `section.key=value` into `values`; return the mistake if the text has another form."""
     name, equals, written = text.partition("=")
     *sections, key = (part.strip() for part in name.split("."))
-    if not (equals and key and all(sections)) or len(sections) > 1:
+    nested = tuple(sections) == NESTED
+    if not (equals and key and all(sections)) or (len(sections) > 1 and not nested):
         return f"--set {text} is not of the form section.key=value."
-    section = values.setdefault(sections[0], {}) if sections else values
+    section = values
+    for name in sections:
+        if isinstance(section, dict):
+            if nested and section.get(name) in (None, NONE):  # a section that is switched off
+                section[name] = {}
+            section = section.setdefault(name, {})
     if isinstance(section, dict):
         section[key] = read_value(written.strip())
     return None

@@ -13,7 +13,9 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from manyheads.config.schema.cleaning import CleanConfig
 from manyheads.config.schema.sections import (
+    AugmentConfig,
     DataConfig,
     EvaluationConfig,
     ModelConfig,
@@ -21,16 +23,19 @@ from manyheads.config.schema.sections import (
     Section,
     TokenizerConfig,
 )
-from manyheads.config.schema.training import MeasuredConfig, TrainingConfig
+from manyheads.config.schema.training import MeasuredConfig, StageConfig, TrainingConfig
 
 __all__ = [
     "METRICS",
+    "AugmentConfig",
+    "CleanConfig",
     "Config",
     "DataConfig",
     "EvaluationConfig",
     "MeasuredConfig",
     "ModelConfig",
     "SearchConfig",
+    "StageConfig",
     "Task",
     "TokenizerConfig",
     "TrainingConfig",
@@ -60,6 +65,7 @@ NO_MATTER: Any = {
         "workers", "save_every", "log_every", "keep_checkpoints", "valid_sentences", "tensorboard",
     },
     "search": {"batch_tokens"},
+    "clean": True,
     "measured": True,
 }  # fmt: skip
 
@@ -79,6 +85,7 @@ class Config(Section):
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = SearchConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    clean: CleanConfig = CleanConfig()
     measured: MeasuredConfig = MeasuredConfig()
 
     @property
@@ -177,6 +184,8 @@ class Config(Section):
             raise ValueError(
                 f'training.metric = "{metric}" is not measured for task = "{self.task}". Use {" or ".join(known)}.'
             )
+        if self.task != "translation" and self.data.augment is not None:
+            raise ValueError(f'data.augment is known for task = "translation" alone, not for "{self.task}".')
         if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
             raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
         if self.model.init_from is None and self.model.init_vocabulary != "keep":
@@ -186,6 +195,20 @@ class Config(Section):
             )
         if self.task != "translation" and self.training.r_drop:
             raise ValueError(f'training.r_drop is known for task = "translation" alone, not for "{self.task}".')
+        return self
+
+    @model_validator(mode="after")
+    def check_stages(self) -> Self:
+        """Refuse stages whose weights do not fit the corpora, and those of a task that draws no pairs."""
+        corpora = 1 + len(self.data.more)
+        if self.training.stages and self.task == "language-modeling":
+            raise ValueError("training.stages draw pairs from corpora; a language model reads all text once.")
+        for number, stage in enumerate(self.training.stages, start=1):
+            if len(stage.weights) != corpora or not any(stage.weights):
+                raise ValueError(
+                    f"training.stages: stage {number} has weights = {list(stage.weights)}, but there are {corpora} "
+                    f"corpora: train and {len(self.data.more)} in data.more. Give one number for each, not all 0."
+                )
         return self
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 __all__ = [
+    "AugmentConfig",
     "DataConfig",
     "EvaluationConfig",
     "ModelConfig",
@@ -28,6 +29,50 @@ class Section(BaseModel):
     """A frozen section that refuses unknown keys and implicit conversions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class AugmentConfig(Section):
+    """Changes of training pairs, so that a translator is ready for what people type; new ones in each epoch.
+
+    The section alone switches augmentation on, with the rates below; without it, pairs stay as they are. A pair can
+    undergo several changes. One that would become longer than data.max_length stays as it is.
+    """
+
+    case: Probability = Field(
+        0.08,
+        description="share of pairs in another case: a quarter of them in capitals on both sides, six tenths with "
+        "a lower-case source, the rest with a small first letter of the source",
+    )
+    end_mark: Probability = Field(
+        0.05,
+        description="share of pairs that lose their end mark on both sides, or get a full stop if they have none",
+    )
+    typos: Probability = Field(
+        0.03, description="share of pairs whose source gets a typing error for each 8 words, at least one"
+    )
+    copies: Probability = Field(
+        0.05,
+        description="share of pairs with a made-up text on both sides: half of them a number, else an address, "
+        "emoji, placeholder or inline tag",
+    )
+    words: Probability = Field(
+        0.08,
+        description="share of pairs that are replaced by a word or a short phrase and its translation, which are "
+        "found in the training text by alignment",
+    )
+    join: Probability = Field(
+        0.02, description="share of pairs that are joined with one to three others to a paragraph"
+    )
+
+    @model_validator(mode="after")
+    def check_shares(self) -> Self:
+        """Refuse shares of the same pairs that sum to more than 1."""
+        if self.words + self.join > 1:
+            raise ValueError(
+                f"data.augment.words = {self.words} and data.augment.join = {self.join} sum to more "
+                "than 1. Lower one."
+            )
+        return self
 
 
 class DataConfig(Section):
@@ -101,6 +146,12 @@ class DataConfig(Section):
         "error", description="bytes that are not valid UTF-8: stop with an error, or replace them by U+FFFD"
     )
 
+    augment: AugmentConfig | None = Field(
+        None,
+        description="translation: changes of training pairs for single words, capitals, missing end marks, typing "
+        "errors, addresses and emoji. The section [data.augment] switches them on. Default: none",
+    )
+
     @model_validator(mode="after")
     def check_weights(self) -> Self:
         """Refuse weights that do not fit the corpora."""
@@ -115,6 +166,11 @@ class DataConfig(Section):
         if not any(self.weights) or self.temperature != 1:
             raise ValueError("data.weights must not all be 0, and cannot be given together with data.temperature.")
         return self
+
+    @property
+    def corpus_names(self) -> list[str]:
+        """Names of train and of each corpus in more, for messages."""
+        return [part if isinstance(part, str) else " and ".join(part) for part in (self.train, *self.more)]
 
 
 class TokenizerConfig(Section):
@@ -145,12 +201,27 @@ class TokenizerConfig(Section):
     )
     min_count: Positive = Field(1, description="occurrences below which a symbol becomes <unk> (words, characters)")
     lowercase: bool = Field(False, description="lower-case all text, outputs included")
+    split_digits: bool = Field(
+        False, description="make every digit a token of its own, so that numbers are easier to copy (bpe, unigram)"
+    )
+    symbols: tuple[Annotated[str, Field(pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])], ...] = Field(
+        (),
+        description="words that are one token each (bpe, unigram), such as the tag <bt> at the beginning of "
+        "back-translated sources (Caswell et al. 2019)",
+    )
     keep_space: bool = Field(
         False,
         description="keep blanks, tabs and line breaks as tokens instead of merging each run of them into one "
         "blank. Default: true for language-modeling, which needs it; false for all other tasks, which cannot use "
         "it",
     )
+
+    @model_validator(mode="after")
+    def check_symbols(self) -> Self:
+        """Refuse symbols for tokenizers without pieces."""
+        if self.symbols and self.kind not in ("bpe", "unigram"):
+            raise ValueError(f'tokenizer.symbols are for kind = "bpe" and "unigram", not for "{self.kind}".')
+        return self
 
 
 class ModelConfig(Section):
@@ -279,6 +350,16 @@ class SearchConfig(Section):
     )
     batch_tokens: Positive = Field(
         4_096, description="source tokens x beam size decoded together; lower it if memory runs out"
+    )
+    copy_literals: bool = Field(
+        False,
+        description="copy web and e-mail addresses, emoji, tags and placeholders such as {name}, and lines without "
+        "a letter; the text before and after each is translated apart",
+    )
+    lower_capitals: bool = Field(
+        False,
+        description="translate text in capitals as it would be written in a sentence, and write the translation in "
+        "capitals",
     )
 
 

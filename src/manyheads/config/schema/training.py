@@ -11,13 +11,30 @@ from pydantic import Field, model_validator
 
 from manyheads.config.schema.sections import Positive, Probability, Section
 
-__all__ = ["MeasuredConfig", "TrainingConfig"]
+__all__ = ["MeasuredConfig", "StageConfig", "TrainingConfig"]
+
+
+class StageConfig(Section):
+    """A stage of a curriculum: how often the pairs of each corpus are drawn for a number of updates."""
+
+    steps: Positive | None = Field(
+        None, description="updates of the stage; only the last stage has none, because it lasts to the end"
+    )
+    weights: tuple[Annotated[float, Field(ge=0)], ...] = Field(
+        description="number of times that the pairs of a corpus are drawn in an epoch, as in data.weights: one "
+        "number for train, then one for each corpus in more"
+    )
 
 
 class TrainingConfig(Section):
     """Optimiser, schedule, and when to stop and save (section 5)."""
 
     steps: Positive = Field(8_000, description="number of optimiser updates")
+    stages: tuple[StageConfig, ...] = Field(
+        (),
+        description="curriculum: tables [[training.stages]] in order, each with its weights of the corpora and, "
+        "but for the last, its steps. Default: one stage with data.weights",
+    )
     epochs: Positive | None = Field(
         None,
         description="passes over the training text; replaces steps if given. "
@@ -167,6 +184,31 @@ class TrainingConfig(Section):
     valid_sentences: Annotated[int, Field(ge=0)] = Field(
         500, description="validation pairs translated for BLEU and chrF at each validation; 0 is none"
     )
+
+    @model_validator(mode="after")
+    def check_stages(self) -> Self:
+        """Refuse stages without a fixed number of updates, and a stage that would never begin."""
+        if not self.stages:
+            return self
+        if self.epochs is not None or self.max_minutes is not None:
+            name = "epochs" if self.epochs is not None else "max_minutes"
+            raise ValueError(
+                f"training.stages are counted in updates, but training.{name} = {vars(self)[name]} decides how "
+                f'many there are. Use {name} = "none" and training.steps.'
+            )
+        *earlier, last = [stage.steps for stage in self.stages]
+        if None in earlier or last is not None:
+            raise ValueError(
+                "training.stages: every stage but the last needs steps, and the last has none, because it lasts to "
+                "the end (training.steps)."
+            )
+        begin = sum(steps for steps in earlier if steps is not None)
+        if begin >= self.steps:
+            raise ValueError(
+                f"training.stages: the last stage would begin after update {begin}, but training.steps = "
+                f"{self.steps}. Use more steps, or shorter stages."
+            )
+        return self
 
     @model_validator(mode="after")
     def check_whole_matrices(self) -> Self:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
-from manyheads.doctor.texts import parse
+from manyheads.data.languages import FREQUENT, SCRIPTS, base_code, scripts_of
 
 __all__ = ["WORD", "Classifier", "Side", "language_classifier", "likeness"]
 
@@ -14,20 +14,16 @@ Side = Literal["source", "target"]
 Classifier = Callable[[str], Side | None]  # the side whose language a line looks like, None if neither
 
 WORD = re.compile(r"[^\W\d_]+")
-DATA = parse("manyheads.doctor.checks", "languages.toml")
-SCRIPTS = {name: re.compile(letters) for name, letters in DATA["scripts"].items()}
-SCRIPTS_OF: Mapping[str, Sequence[str]] = DATA["languages"]
-FREQUENT: Mapping[str, str] = DATA["frequent_words"]
 MOSTLY = 0.5  # of a line's letters in a script, from where on the line is in that script
 AT_LEAST = 2  # frequent words of one language, and none of the other, from where on a line is in that language
 
 
 def language_classifier(source: str, target: str) -> Classifier | None:
     """Return a function that tells two languages apart (codes such as de, ko or pt-BR); None for unknown ones."""
-    codes = [code.replace("_", "-").partition("-")[0].lower() for code in (source, target)]
+    codes = [base_code(code) for code in (source, target)]
     if codes[0] == codes[1]:
         return None
-    scripts = [SCRIPTS_OF.get(code, ("latin",) if code in FREQUENT else ()) for code in codes]
+    scripts = [scripts_of(code) for code in codes]
     if not all(scripts):
         return None
     if not set(scripts[0]) & set(scripts[1]):

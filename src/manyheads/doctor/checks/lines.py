@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
 
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
+from manyheads.data.defects import damage
 from manyheads.data.report import SplitReport
 from manyheads.doctor.catalogue import config_finding
 from manyheads.doctor.checks.splits import Words, near_keys, words_of
 from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
 
-__all__ = ["DAMAGED", "LEAST_LINES", "LineCounts", "NearCopies", "damage", "split_findings"]
+__all__ = ["DAMAGED", "LEAST_LINES", "LineCounts", "NearCopies", "split_findings"]
 
 # Shares of the lines of a split from which on a defect is a warning, or an error.
 DAMAGED, DAMAGED_WRONG = 0.001, 0.02
@@ -32,57 +31,6 @@ DAMAGES = {
     "lost": "have lost letters",
     "question": "have a question mark in the place of a letter",
 }
-
-# misread: UTF-8 or Korean bytes read as Latin characters. lost: letters became U+FFFD, or a line question marks.
-# question: a question mark inside a word, which may also be a missing blank. entities: the writing of web pages.
-Damage = Literal["misread", "lost", "question", "entities"]
-
-# What the bytes 0x80 to 0xFF become when they are read as Windows-1252 or Latin-1; two of them at the least.
-LATIN = re.compile("[\x80-\xffŒœŠšŸŽžƒˆ˜–—‘’‚“”„†‡•…‰‹›€™]{2,}")
-# What misread UTF-8 turns out to be: Latin letters with marks, Greek, Cyrillic, punctuation, kana, Hangul, Han.
-SENSIBLE = re.compile("[\xa0-\u017f\u0370-\u04ff\u2010-\u206f\u20ac\u3000-\u30ff\u3130-\u318f\u4e00-\u9fff가-힣]+")
-HANGUL = re.compile("[가-힣]{3,}")  # a run of three syllables is no coincidence
-LOST_LETTER = re.compile(r"[^\W\d_]\?[a-zß-ÿ]")
-ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|nbsp|#\d{2,5}|#x[0-9a-fA-F]{2,5});")
-MOST_LOST = 0.5  # question marks among what is not blank, from where on a line is lost
-
-
-def damage(text: str) -> Damage | None:
-    """Return the kind of damage of a text, None if there is none.
-
-    A run of Latin characters counts as misread if its bytes are valid UTF-8, or valid Korean (CP949), of sensible
-    characters: correct text hardly ever is, because each lead byte needs its continuation bytes.
-    """
-    if "\ufffd" in text or mostly_question_marks(text):
-        return "lost"
-    if not text.isascii() and any(misread(run) for run in LATIN.findall(text)):
-        return "misread"
-    if "?" in text and LOST_LETTER.search(text):
-        return "question"
-    return "entities" if "&" in text and ENTITY.search(text) else None
-
-
-def mostly_question_marks(text: str) -> bool:
-    """Return whether most visible characters of a line are question marks."""
-    marks = text.count("?")
-    visible = sum(map(len, text.split())) if marks else 0
-    return visible > 4 and marks > MOST_LOST * visible
-
-
-def misread(run: str) -> bool:
-    """Return whether a run of Latin characters is other text whose bytes were decoded wrongly."""
-    for codec in ("cp1252", "latin-1"):
-        try:
-            raw = run.encode(codec)
-        except UnicodeEncodeError:
-            continue
-        for encoding, expected in (("utf-8", SENSIBLE), ("cp949", HANGUL)):
-            try:
-                if expected.fullmatch(raw.decode(encoding)):
-                    return True
-            except UnicodeDecodeError:
-                continue
-    return False
 
 
 class LineCounts:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from manyheads.data.defects import repeats
 from manyheads.doctor.catalogue import run_finding
 from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
 from manyheads.doctor.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.evaluation import score
-from manyheads.evaluation.outputs import DEFECTS, LONG, SHORT, WORRY, Output, length_ratio, repeats
+from manyheads.evaluation.outputs import DEFECTS, LONG, SHORT, WORRY, Output, length_ratio
 
 __all__ = ["check_generated", "check_outputs", "output_findings"]
 

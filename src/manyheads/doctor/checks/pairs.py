@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from manyheads.data.corpus import Pair
+from manyheads.data.defects import LEAST_WORDS, letters_of
 from manyheads.doctor.catalogue import config_finding
 from manyheads.doctor.checks.alignment import Alignment, measure_alignment
 from manyheads.doctor.checks.languages import WORD, Classifier, likeness
 from manyheads.doctor.checks.lines import LEAST_LINES, LineCounts
 from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
-from manyheads.evaluation.outputs import LEAST_WORDS, letters_of
 
 __all__ = ["PairCounts", "language_findings"]
 

@@ -1,0 +1,332 @@
+"""What the steps of a plan gain: back-translation, distillation, and that no kill changes the result.
+
+    python benchmarks/build.py back-translation --root data/tatoeba-de-en [--seeds 1 2 3] [--steps 2500] [--json]
+    python benchmarks/build.py student --root data/multi30k [--seeds 1 2 3] [--steps 3500] [--json]
+    python benchmarks/build.py kills [--kills 100] [--json]
+
+back-translation: German-English from 20,000 pairs, and from the same pairs with 100,000 lines of English that a
+model of the other direction translates, tagged: by beam search, and by sampling. All arms get as many
+updates.
+student: English-German, a teacher of 6+6 layers; a student of 6+1 layers on the original text and on the teacher's
+translations; greedy speed of both, in turn. Scores are sacreBLEU of texts that no arm has seen, means over seeds.
+kills: builds a small plan again and again, each process killed at a random moment, and compares all weights with
+those of an undisturbed build; counts what was made twice.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import machine
+from tiny import write_pairs
+
+SMALL = {
+    "tokenizer": {"vocab_size": 400},
+    "model": {"d_model": 16, "d_ff": 24, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
+    "training": {"save_every": 2, "batch_tokens": 300, "valid_sentences": 0},
+}
+TIMES = 3  # measurements of the speed
+
+
+def toml(plan: dict[str, Any]) -> str:
+    """Return a plan as TOML."""
+    from manyheads.config.load import to_toml
+
+    lines = [f"{key} = {to_toml(value)}" for key, value in plan.items() if key not in ("text", "steps")]
+    for group in ("text", "steps"):
+        for name, table in plan[group].items():
+            lines += ["", f"[{group}.{name}]", *(f"{key} = {to_toml(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def run_plan(plan: dict[str, Any], out: Path) -> Any:
+    """Build a plan quietly; return its builder."""
+    from manyheads.build.plan import load_plan
+    from manyheads.build.runner import Builder
+    from manyheads.build.steps import BuildContext
+    from manyheads.training.log import NO_LISTENER
+
+    path = out / "plan.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(toml(plan), encoding="utf-8")
+    builder = Builder(BuildContext(load_plan(path, out / "products"), NO_LISTENER))
+    builder.build()
+    return builder
+
+
+def results(builder: Any) -> dict[str, float]:
+    """Return the BLEU of each step that evaluates."""
+    from manyheads.build.record import Record
+
+    records = {name: Record.read(builder.record_path(name)) for name in builder.plan.steps}
+    return {name: record.result["bleu"] for name, record in records.items() if record.kind == "evaluate"}
+
+
+def train_step(arguments: Any, seed: int, **settings: Any) -> dict[str, Any]:
+    """Return a step that trains by the recipe, for as many updates as all others."""
+    base = {"steps": arguments.steps, "epochs": "none", "max_minutes": "none", "seed": seed}
+    step: dict[str, Any] = {"kind": "train", "valid": "valid", "test": "test", **settings}
+    if arguments.tiny:
+        for section, values in SMALL.items():
+            step[section] = {**values, **step.get(section, {})}
+    else:
+        step["config"] = arguments.recipe
+    step["training"] = {**step.get("training", {}), **base}
+    return step
+
+
+def lines_of(root: Path, name: str) -> list[str]:
+    """Return the lines of a file, which may be compressed."""
+    from manyheads.data.lines import read_lines
+    from manyheads.data.locate import existing
+
+    path = existing(root / name)
+    if path is None:
+        sys.exit(f"error: {root / name} is missing. Fetch it: manyheads data fetch NAME")
+    return list(read_lines(path))
+
+
+def back_translation(arguments: Any, seed: int, out: Path) -> dict[str, float]:
+    """Compare the pairs alone with the pairs and tagged back-translations."""
+    out.mkdir(parents=True, exist_ok=True)
+    pairs, english = (10, 20) if arguments.tiny else (arguments.pairs, arguments.lines)
+    held = "valid" if arguments.tiny else "dev"
+    text = {}
+    for language in ("de", "en"):
+        lines = {
+            "parallel": lines_of(arguments.root, f"train.{language}"),
+            "valid": lines_of(arguments.root, f"{held}.{language}"),
+        }
+        half = len(lines["valid"]) // 2
+        lines |= {"test": lines["valid"][half:], "valid": lines["valid"][:half]}
+        if language == "en":
+            lines["english"] = lines["parallel"][-english:]
+        lines["parallel"] = lines["parallel"][: len(lines["parallel"]) - english][:pairs]
+        for name, rows in lines.items():
+            (out / f"{name}.{language}").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+            text.setdefault(name, {})[language] = str((out / f"{name}.{language}").absolute())
+    symbols = {"symbols": ["<bt>"]}
+    steps: dict[str, Any] = {
+        "backward": train_step(arguments, seed, text="parallel", data={"source": "en", "target": "de"}),
+        "raw": train_step(arguments, seed, text="parallel"),
+    }
+    ways: dict[str, dict[str, Any]] = {"beam": {"beam": 5}, "sampling": {"sampling": 1.0, "seed": seed}}
+    for way, settings in ways.items():
+        steps[f"back-{way}"] = {"kind": "translate", "model": "backward", "text": "english", **settings}
+        steps[f"tagged-{way}"] = {"kind": "mix", "text": [{"text": f"back-{way}", "tag": "<bt>"}]}
+        weights = {"stages": [{"weights": [2, 1]}]}
+        steps[f"tagged, {way}"] = train_step(
+            arguments, seed, text=["parallel", f"tagged-{way}"], tokenizer=symbols, training=weights
+        )
+    steps = {name.replace(", ", "-by-"): step for name, step in steps.items()}
+    for name in ("raw", "tagged-by-beam", "tagged-by-sampling"):
+        steps[f"{name}-scores"] = {"kind": "evaluate", "model": name, "text": "test"}
+    found = results(run_plan({"source": "de", "target": "en", "text": text, "steps": steps}, out))
+    return {name.removesuffix("-scores"): bleu for name, bleu in found.items()}
+
+
+def student(arguments: Any, seed: int, out: Path) -> dict[str, float]:
+    """Compare a student on the original text, one on its teacher's translations, and the teacher."""
+    names = {"parallel": "train", "valid": "val", "test": "test" if arguments.tiny else "test_2016_flickr"}
+    text = {
+        name: {language: str((arguments.root / f"{file}.{language}").absolute()) for language in ("en", "de")}
+        for name, file in names.items()
+    }
+    shape = {"num_encoder_layers": 6, "num_decoder_layers": 1}
+    steps = {
+        "teacher": train_step(arguments, seed, text="parallel", model={**shape, "num_decoder_layers": 6}),
+        "distilled": {"kind": "distil", "model": "teacher", "text": "parallel", "beam": 5},
+        "raw": train_step(arguments, seed, text="parallel", model=shape),
+        "student": train_step(arguments, seed, text="distilled", model=shape),
+    }
+    for name, beam in (("teacher", 5), ("teacher", 1), ("raw", 1), ("student", 1)):
+        steps[f"{name}-beam-{beam}"] = {"kind": "evaluate", "model": name, "text": "test", "beam": beam}
+    builder = run_plan({"source": "en", "target": "de", "text": text, "steps": steps}, out)
+    sources = lines_of(arguments.root, f"{names['test']}.en")
+    return results(builder) | speeds(builder, sources)
+
+
+def speeds(builder: Any, sources: list[str]) -> dict[str, float]:
+    """Return the greedy sentences a second of teacher and student, the median of measurements in turn."""
+    from manyheads.tasks.translation import Translator
+
+    models = {name: Translator.load(builder.plan.model(name)) for name in ("teacher", "student")}
+    taken: dict[str, list[float]] = {name: [] for name in models}
+    for _ in range(1 + TIMES):
+        for name, model in models.items():
+            start = time.perf_counter()
+            model.translate(sources, beam_size=1)
+            taken[name].append(time.perf_counter() - start)
+    medians = {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}
+    return {
+        "teacher sentences/s": round(len(sources) / medians["teacher"], 1),
+        "student sentences/s": round(len(sources) / medians["student"], 1),
+        "times as fast": round(medians["teacher"] / medians["student"], 2),
+    }
+
+
+# --- kills ---
+
+
+def tiny_plan(root: Path) -> dict[str, Any]:
+    """Return a plan of all kinds of steps but export, on made-up text."""
+    parts = {"parallel": "train", "valid": "valid", "test": "test"}
+    text = {
+        name: {language: str((root / f"{file}.{language}").absolute()) for language in ("de", "en")}
+        for name, file in parts.items()
+    }
+    text["english"] = {"en": text["parallel"]["en"]}
+    arguments = type("Arguments", (), {"tiny": True, "steps": 12})
+    steps = {
+        "backward": train_step(arguments, 1, text="parallel", data={"source": "en", "target": "de"}),
+        "back": {"kind": "translate", "model": "backward", "text": "english", "beam": 1, "lines": 100},
+        "tagged": {"kind": "mix", "text": [{"text": "back", "tag": "<bt>"}]},
+        "teacher": train_step(
+            arguments, 1, text=["parallel", "tagged"], tokenizer={"vocab_size": 400, "symbols": ["<bt>"]},
+            training={"stages": [{"steps": 7, "weights": [1, 1]}, {"weights": [1, 0]}]},
+        ),
+        "distilled": {"kind": "distil", "model": "teacher", "text": "parallel", "beam": 2,
+                      "method": "interpolation"},
+        "student": train_step(arguments, 1, text="distilled"),
+        "tuned": {"kind": "fine-tune", "start": "student", "text": "parallel", "valid": "valid",
+                  "training": {**SMALL["training"], "steps": 4}},
+        "scores": {"kind": "evaluate", "model": "tuned", "text": "test", "beam": 1},
+    }  # fmt: skip
+    return {"source": "de", "target": "en", "text": text, "steps": steps}
+
+
+def build_here(root: Path, out: Path) -> None:
+    """Build the plan in this process, with one thread."""
+    import torch
+
+    from manyheads.runs import translate_file
+
+    torch.set_num_threads(1)
+    translate_file.SHARD_LINES = 20  # several shards, so that kills fall between them
+    run_plan(tiny_plan(root), out)
+
+
+def weights_of(out: Path) -> dict[str, str]:
+    """Return the hash of each file of each product that a kill must not change, by its path."""
+    from manyheads.checkpoint.files import sha256
+
+    files = [*out.glob("products/*/model.safetensors"), *out.glob("products/*/text.*")]
+    return {str(path.relative_to(out)): sha256(path) for path in sorted(files)}
+
+
+def state_of(out: Path) -> dict[str, float]:
+    """Return when each finished step ended, and when each finished shard of an open step was written."""
+    done = {}
+    for path in out.glob("products/records/*.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if record["state"] == "done":
+            done[path.stem] = record["finished"]
+    shards = out.glob("products/.work/*/*.shards/*.shard")
+    return done | {str(path.relative_to(out)): float(path.stat().st_mtime_ns) for path in shards}
+
+
+def kills(arguments: Any, seed: int, out: Path) -> dict[str, float]:
+    """Kill builds at random moments; return the number of kills, of builds that ended, and of repeated parts."""
+    processes, rng = multiprocessing.get_context("forkserver"), random.Random(seed)
+    processes.set_forkserver_preload(["manyheads.build.runner"])
+    out.mkdir(parents=True, exist_ok=True)
+    root = write_pairs(out)
+
+    def start(folder: Path) -> Any:
+        process = processes.Process(target=build_here, args=(root, folder))
+        process.start()
+        return process
+
+    for name in ("warm", "whole"):
+        begun = time.monotonic()
+        process = start(out / name)
+        process.join()
+        assert process.exitcode == 0, f"the build ended with {process.exitcode}"
+    whole, expected = time.monotonic() - begun, weights_of(out / "whole")
+    number = ended = repeated = resumed = 0
+    while number < arguments.kills or not ended:
+        folder = out / f"killed-{ended}"
+        before, process = state_of(folder), start(folder)
+        process.join(rng.uniform(0, whole / 2) if number < arguments.kills else None)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            number += 1
+        after = state_of(folder)
+        repeated += sum(name in after and after[name] != moment for name, moment in before.items())
+        resumed += bool(before)
+        if process.exitcode == 0:
+            assert weights_of(folder) == expected, folder
+            ended += 1
+    return {
+        "kills": number,
+        "builds": ended,
+        "resumed": resumed,
+        "repeated": repeated,
+        "files compared": len(expected),
+    }
+
+
+MEASURES = {"back-translation": back_translation, "student": student, "kills": kills}
+RECIPES = {"back-translation": "tatoeba-de-en", "student": "multi30k-en-de"}
+
+
+def main() -> None:
+    parser = machine.parser(__doc__)
+    parser.add_argument("measure", nargs="?", choices=list(MEASURES))
+    parser.add_argument("--root", type=Path, help="folder of the text")
+    parser.add_argument("--recipe", help="recipe that all arms train by")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--steps", type=int, default=3_000, help="updates of each training (default 3000)")
+    parser.add_argument("--pairs", type=int, default=20_000, help="back-translation: pairs (default 20000)")
+    parser.add_argument(
+        "--lines", type=int, default=100_000, help="back-translation: lines of English (default 100000)"
+    )
+    parser.add_argument("--kills", type=int, default=100, help="kills (default 100)")
+    parser.add_argument("--out", type=Path, default=Path("runs/build"))
+    arguments = machine.parse(parser, tiny={"seeds": [1], "steps": 4, "kills": 2, "measure": None}, required=[])
+    chosen = [arguments.measure] if arguments.measure else list(MEASURES)
+    rows: dict[str, list[dict[str, float]]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        if arguments.tiny:
+            arguments.out = Path(folder)
+        given = arguments.recipe, arguments.root
+        for measure in chosen:
+            recipe, root = given
+            arguments.recipe = recipe or RECIPES.get(measure)
+            arguments.root = root
+            if arguments.tiny:
+                arguments.root = Path(folder) / f"text-{measure}"
+                arguments.root.mkdir()
+                write_pairs(arguments.root, valid="val" if measure == "student" else "valid")
+            elif measure != "kills" and root is None:
+                parser.error(f"{measure} needs --root, the folder of its text")
+            seeds = arguments.seeds[:1] if measure == "kills" else arguments.seeds
+            rows[measure] = []
+            for seed in seeds:
+                rows[measure].append(MEASURES[measure](arguments, seed, arguments.out / measure / str(seed)))
+                print(f"{measure}, seed {seed}: {rows[measure][-1]}", file=sys.stderr, flush=True)
+    about = machine.about()
+    if arguments.json:
+        print(json.dumps({"unit": "BLEU, sentences/s", **about, "rows": rows}))
+        return
+    print(f"{machine.describe(about)}\n")
+    for measure, found in rows.items():
+        print(f"| {measure} | mean of {len(found)} |\n| --- | ---: |")
+        for name in found[0]:
+            values = [row[name] for row in found]
+            spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+            print(f"| {name} | {statistics.mean(values):.2f}{spread} |")
+        print()
+
+
+if __name__ == "__main__":
+    main()

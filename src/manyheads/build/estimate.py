@@ -1,0 +1,70 @@
+"""Estimate how long a step takes on this machine: as long as the last time, or from a few updates of training."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.build.plan import Plan
+from manyheads.build.runner import StepStatus
+from manyheads.build.schema import TrainStep
+from manyheads.build.steps import input_files
+from manyheads.config.schema import Config
+from manyheads.data.lines import count_lines, read_lines
+from manyheads.runs.estimate import measure_speed
+from manyheads.runs.suggest import TOKENS_A_WORD
+
+__all__ = ["estimate_seconds"]
+
+LINES = 5_000  # of a text whose lengths are looked at
+USUAL = 20  # tokens of a sentence where no text is there yet
+
+
+def estimate_seconds(plan: Plan, status: StepStatus) -> float | None:
+    """Return the seconds that a step will take, validations not counted; None if nothing is known.
+
+    A step that has run before takes as long again. The speed of a training that has not run is measured on random
+    tokens, in a few seconds.
+    """
+    if not status.reasons:
+        return 0.0
+    step = plan.steps[status.name]
+    if not isinstance(step, TrainStep):
+        return status.earlier.seconds or None if status.earlier else None
+    config = plan.configs[status.name]
+    if step.models and step.models[0] in plan.configs:  # shape and vocabulary of the model to start from
+        start = plan.configs[step.models[0]]
+        config = config.model_copy(update={"model": start.model, "tokenizer": start.tokenizer})
+    if config.training.max_minutes is not None:
+        return 60 * config.training.max_minutes
+    if config.task != "translation":
+        return None
+    files = [files for files in input_files(plan, status.name).values() if all(path.is_file() for path in files)]
+    lengths = token_lengths(files[0] if files else [])
+    steps = updates_of(config, files, lengths)
+    return None if steps is None else steps * measure_speed(config, lengths).seconds(config.training.batch_tokens)
+
+
+def token_lengths(files: list[Path]) -> NDArray[np.int64]:
+    """Return about the number of tokens of the first pairs of a text (N, 2)."""
+    if len(files) != 2:
+        return np.full((LINES, 2), USUAL)
+    words = [[len(line.split()) for line in islice(read_lines(path), LINES)] for path in files]
+    rows = np.array(list(zip(*words, strict=False)), dtype=np.float64).reshape(-1, 2)
+    return np.maximum(1, np.ceil(TOKENS_A_WORD * rows)).astype(np.int64)
+
+
+def updates_of(config: Config, files: list[list[Path]], lengths: NDArray[np.int64]) -> int | None:
+    """Return the number of updates of a training; None if it counts epochs of a text that is not there yet."""
+    training = config.training
+    if training.epochs is None:
+        return training.steps
+    if not files:
+        return None
+    pairs = count_lines(files[0][0])
+    each = training.batch_sentences or training.batch_tokens / float(lengths[:, 1].mean() + 1)
+    return training.epochs * math.ceil(pairs / each)

@@ -1,0 +1,120 @@
+"""The mistakes of a plan in words, each with the nearest name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from manyheads.build.schema import KINDS, Mixed, MixStep, Step, TrainStep
+from manyheads.config.load import prepare
+from manyheads.config.load.mistakes import closest, phrase, suggestion
+from manyheads.config.load.toml import shorten, to_toml
+
+__all__ = ["parse_step", "parsed", "wrong_names"]
+
+NAME = re.compile(r"\w[\w.-]*")
+
+
+def parse_step(name: str, table: Any, texts: Mapping[str, Any]) -> tuple[Step | None, list[str]]:
+    """Return a step, and its mistakes."""
+    where = f"steps.{name}"
+    if not NAME.fullmatch(name) or name in texts:
+        why = "is also the name of a text" if name in texts else "is no name: use letters, digits, - and _"
+        return None, [f"{where}: {name} {why}."]
+    if not isinstance(table, dict) or "kind" not in table:
+        return None, [f"{where}.kind is missing; there are {', '.join(KINDS)}."]
+    kind = table["kind"]
+    if kind not in KINDS:
+        guess = suggestion(closest(str(kind), KINDS))
+        return None, [
+            f"{where}.kind = {to_toml(kind)} is unknown{guess or '; there are ' + ', '.join(KINDS) + '.'}"
+        ]
+    return parsed(KINDS[kind], table, where)
+
+
+def parsed(model: type[Any], table: Mapping[str, Any], where: str) -> tuple[Any, list[str]]:
+    """Validate a table; return the object or None, and the mistakes."""
+    try:
+        return model.model_validate(prepare(dict(table)), strict=True), []
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        inner = {
+            wrong["loc"][0] for wrong in errors if len(wrong["loc"]) > 1
+        }  # pydantic also counts the valid items
+        found = [
+            describe(model, table, where, wrong)
+            for wrong in errors
+            if len(wrong["loc"]) > 1 or wrong["loc"][0] not in inner
+        ]
+        return None, list(dict.fromkeys(found))
+
+
+def describe(model: type[BaseModel], table: Mapping[str, Any], where: str, wrong: Any) -> str:
+    """Return one validation error of a table, or of a table in a list of it, in words."""
+    key, *inside = wrong["loc"]
+    names = [part for part in inside if isinstance(part, str)]
+    value = table.get(key)
+    if names:  # of a text in a mixture
+        model, value = Mixed, value[inside[0]].get(names[-1]) if isinstance(value, list | tuple) else value
+    known = model.model_json_schema()["properties"]
+    last, name = str([key, *names][-1]), ".".join(filter(None, (where, str(key), *names)))
+    if wrong["type"] == "extra_forbidden":
+        guess = suggestion(closest(last, known))
+        return f"unknown key {name}{guess or '; there are ' + ', '.join(known) + '.'}"
+    if wrong["type"] == "missing":
+        return f"{name} is missing: {known[last]['description']}."
+    try:
+        expected = f"not {phrase(known[last])}"
+    except KeyError:  # a table, or a choice of forms
+        expected = f"wrong: {known[last].get('description', wrong['msg'])}"
+    return f"{name} = {shorten(to_toml(value))} is {expected}."
+
+
+def wrong_names(steps: Mapping[str, Step], texts: Iterable[str]) -> list[str]:
+    """Return the mistakes in the names of texts and models that the steps read."""
+    writers = {name for name, step in steps.items() if step.product == "text"} | set(texts)
+    trainers = {name for name, step in steps.items() if step.product == "model"}
+    mistakes = []
+    for name, step in steps.items():
+        for text in step.texts:
+            if text not in writers:
+                why = (
+                    f"is a {vars(steps[text])['kind']} step, which writes no text"
+                    if text in steps
+                    else "is unknown"
+                )
+                guess = (
+                    "." if text in steps else suggestion(closest(text, writers)) or f"; {listed(writers, 'text')}"
+                )
+                mistakes.append(f'steps.{name}: text "{text}" {why}{guess}')
+        for model in step.models:
+            if model in steps and model not in trainers:
+                mistakes.append(f'steps.{name}: model "{model}" is a step that trains no model.')
+            elif model not in steps and not (Path(model) / "config.json").is_file():
+                guess = suggestion(closest(model, trainers)) or f"; {listed(trainers, 'model')}"
+                mistakes.append(f'steps.{name}: model "{model}" is no step and no run directory{guess}')
+        mistakes += wrong_tags(name, step, steps)
+    return mistakes
+
+
+def listed(names: Iterable[str], what: str) -> str:
+    """Return the end of a message that lists all known names."""
+    return f"there are {', '.join(sorted(names))}." if names else f"the plan has no {what}."
+
+
+def wrong_tags(name: str, step: Step, steps: Mapping[str, Step]) -> list[str]:
+    """Return the tags in the training text of a step that its tokenizer would divide."""
+    if not isinstance(step, TrainStep) or step.models:
+        return []
+    mixtures = [steps[text] for text in step.texts if isinstance(steps.get(text), MixStep)]
+    tags = {mixed.tag for mixture in mixtures if isinstance(mixture, MixStep) for mixed in mixture.text} - {None}
+    missing = sorted(tag for tag in tags if tag and tag not in step.tokenizer.get("symbols", ()))
+    return [
+        f"steps.{name}: its text has the tag {tag}, which the tokenizer would divide. Add symbols = "
+        f'["{tag}"] below [steps.{name}.tokenizer].'
+        for tag in missing
+    ]

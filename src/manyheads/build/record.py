@@ -1,0 +1,146 @@
+"""The record of a step: what its product was made from, and hashes of files that are computed once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from manyheads import __version__
+from manyheads.checkpoint import RunDirectory, saving, write_atomically
+from manyheads.checkpoint.files import as_json, read_json, sha256
+
+__all__ = ["Hashes", "Record", "key_of", "model_files", "versions"]
+
+CURE = "Free some space and run the same command again: what is finished is kept."
+
+
+@dataclass(frozen=True)
+class Record:
+    """The record of a step, a JSON file.
+
+    Attributes:
+        kind: kind of the step.
+        settings: settings of the step; for a step that trains, of its configuration.
+        inputs: content hash of each input by its name.
+        state: "begun"; "made" when the product is complete under its draft name; "done" under its final name.
+        product: SHA-256 of each file of the product.
+        result: result for people, such as scores.
+        versions: versions of manyheads, Python and torch, and the platform.
+        starts: times at which a process began or resumed the step, in seconds since 1970.
+        seconds: duration of the step in seconds, over all starts whose end is known.
+        finished: time of the end, in seconds since 1970; 0 before.
+    """
+
+    kind: str
+    settings: Mapping[str, Any]
+    inputs: Mapping[str, str]
+    state: str = "begun"
+    product: Mapping[str, str] = field(default_factory=dict)
+    result: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    starts: tuple[float, ...] = ()
+    seconds: float = 0.0
+    finished: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """Hash of everything that the product depends on."""
+        return key_of([self.kind, self.settings, self.inputs])
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the content of the product."""
+        return key_of(self.product)
+
+    def write(self, path: Path) -> None:
+        """Write the record atomically; raises `SaveError`."""
+        with saving("the record of a step", path, CURE):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, as_json({**asdict(self), "key": self.key, "sha256": self.sha256}))
+
+    @classmethod
+    def read(cls, path: Path) -> Record | None:
+        """Read a record; return None if there is none.
+
+        Raises:
+            RunError: the file is damaged.
+        """
+        if not path.is_file():
+            return None
+        values = read_json(path)
+        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        return cls(**{**known, "starts": tuple(known.get("starts", ()))})
+
+    def begun(self, earlier: Record | None) -> Record:
+        """Return this record at the begin of a process, after an earlier one of the same key."""
+        starts = (time.time(),)
+        if earlier is not None and earlier.key == self.key and earlier.state != "done":
+            return replace(earlier, starts=earlier.starts + starts)
+        return replace(self, starts=starts, versions=versions())
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a result may depend on."""
+    return {
+        "manyheads": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "platform": platform.platform(),
+    }
+
+
+def key_of(value: Any) -> str:
+    """Return the SHA-256 of a JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def model_files(run: Path) -> list[Path]:
+    """Return the files of a run directory that decide what it computes, but for its settings."""
+    return [run / "model.safetensors", *sorted(run.glob("tokenizer.*")), *sorted(run.glob("labels.json"))]
+
+
+class Hashes:
+    """SHA-256 of files, kept by size and time of the last change, so that a large file is read once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.known: dict[str, list[Any]] = read_json(path) if path.is_file() else {}
+        self.changed = False
+
+    def of_file(self, path: Path) -> str:
+        """Return the hash of a file; raises `RunError` if it is missing."""
+        name, status = str(path.absolute()), path.stat() if path.is_file() else None
+        mark = [status.st_size, status.st_mtime_ns] if status else []
+        stored = self.known.get(name)
+        if stored is not None and stored[:2] == mark:
+            return str(stored[2])
+        digest = sha256(path)
+        self.known[name] = [*mark, digest]
+        self.changed = True
+        return digest
+
+    def of_model(self, run: Path) -> str:
+        """Return the hash of a run directory: weights, tokenizers, and settings but for where its text lies."""
+        config = RunDirectory.existing(run).config()
+        settings = config.model_dump(mode="json", exclude={"data", "training", "measured"})
+        return key_of([settings, config.languages, *map(self.of_file, model_files(run))])
+
+    def product(self, folder: Path, files: Iterable[Path]) -> dict[str, str]:
+        """Return the hash of each file of a product by its name in the folder."""
+        return {str(path.relative_to(folder)): self.of_file(path) for path in files}
+
+    def save(self) -> None:
+        """Store the hashes."""
+        if self.changed:
+            with saving("the hashes of files", self.path, CURE):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(self.path, as_json(self.known))
+            self.changed = False

@@ -1,0 +1,256 @@
+"""Run the steps of a plan that are missing or out of date, one after the other.
+
+The order is that of `graphlib`. A product is made in DIR/.work/STEP, renamed to DIR/STEP when it is complete, and
+described in DIR/records/STEP.json. A step is up to date if settings and content of inputs are those of its record.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import portalocker
+
+from manyheads.build.record import CURE, Hashes, Record
+from manyheads.build.schema import ConvertStep
+from manyheads.build.steps import BuildContext, input_files, product_files, run_step, settings_of
+from manyheads.checkpoint import saving
+from manyheads.config.load.mistakes import closest, suggestion
+from manyheads.errors import DataError, RunError, UsageError
+from manyheads.runs.listeners import ForwardingListener
+from manyheads.training.log import Advance, Listener
+
+__all__ = ["Builder", "StepStatus"]
+
+MOST_NAMED = 3  # changed settings in a reason
+
+
+@dataclass(frozen=True)
+class StepStatus:
+    """Whether a step must run.
+
+    Attributes:
+        name: name of the step.
+        kind: its kind.
+        reasons: why it must run; none if it is up to date.
+        record: settings and inputs of the step as they are now; None if an input will be made first.
+        earlier: record of the product that is there, or of an interrupted process.
+    """
+
+    name: str
+    kind: str
+    reasons: tuple[str, ...]
+    record: Record | None
+    earlier: Record | None
+
+    @property
+    def text(self) -> str:
+        """The reasons as one text."""
+        return "; ".join(self.reasons) or "up to date"
+
+
+class StepListener(ForwardingListener):
+    """Puts the name of the running step before the name of each phase."""
+
+    def __init__(self, listener: Listener, title: str) -> None:
+        super().__init__(listener)
+        self.title = title
+
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
+        """Forward the progress of a phase under the name of the step."""
+        return self.listener.phase(f"{self.title}: {name}", total, unit)
+
+
+class Builder:
+    """Examines and runs the steps of a plan."""
+
+    def __init__(self, context: BuildContext) -> None:
+        self.context = context
+        self.plan = context.plan
+        self.hashes = Hashes(context.plan.out / "records" / ".hashes")
+
+    # --- what must run ---
+
+    def record_path(self, name: str) -> Path:
+        """Return the file of the record of a step."""
+        return self.plan.out / "records" / f"{name}.json"
+
+    def statuses(self, only: Sequence[str] = ()) -> dict[str, StepStatus]:
+        """Return the status of the steps, in order.
+
+        Args:
+            only: names of the steps to examine; all by default. Products of other steps are taken as they are.
+
+        Raises:
+            UsageError: there is no such step.
+            DataError, RunError: an input is missing.
+        """
+        for name in only:
+            if name not in self.plan.steps:
+                guess = suggestion(closest(name, self.plan.steps))
+                raise UsageError(f"{self.plan.path} has no step {name}{guess or f'; {listing(self.plan.steps)}'}")
+        found: dict[str, StepStatus] = {}
+        for name in self.plan.steps:
+            if not only or name in only:
+                found[name] = self.status(name, found)
+        self.hashes.save()
+        return found
+
+    def status(self, name: str, found: Mapping[str, StepStatus]) -> StepStatus:
+        """Return the status of a step, given that of the steps that it depends on."""
+        kind, earlier = vars(self.plan.steps[name])["kind"], Record.read(self.record_path(name))
+        waiting = [other for other in self.plan.needed(name) if other in found and found[other].reasons]
+        if waiting:
+            made = earlier is not None and earlier.state == "done"
+            reasons = [f"input {other} will be made first" for other in waiting]
+            return StepStatus(name, kind, tuple(reasons if made else ["not made yet"]), None, earlier)
+        now = Record(kind, settings_of(self.plan, name), self.input_hashes(name))
+        return StepStatus(name, kind, tuple(self.reasons(name, now, earlier)), now, earlier)
+
+    def reasons(self, name: str, now: Record, earlier: Record | None) -> Iterator[str]:
+        """Yield the reasons for which a step must run."""
+        if earlier is None:
+            yield "not made yet"
+            return
+        changed = differing(earlier.settings, now.settings)
+        if changed:
+            more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
+            yield f"settings changed: {', '.join(changed[:MOST_NAMED])}{more}"
+        for text in sorted({*earlier.inputs, *now.inputs}):
+            if earlier.inputs.get(text) != now.inputs.get(text):
+                yield f"input changed: {text}"
+        if earlier.key != now.key:
+            return
+        if earlier.state != "done":
+            yield "interrupted: goes on"
+            return
+        folder = self.plan.product(name)
+        for file, digest in earlier.product.items():
+            if not (folder / file).is_file():
+                yield f"product missing: {folder / file}"
+                return
+            if self.hashes.of_file(folder / file) != digest:
+                yield f"product changed: {folder / file}"
+                return
+
+    def input_hashes(self, name: str) -> dict[str, str]:
+        """Return the content hash of each input of a step.
+
+        Raises:
+            DataError: a file is missing, or a step before this one has made nothing yet.
+        """
+        found, step = {}, self.plan.steps[name]
+        for text, files in input_files(self.plan, name).items():
+            for file in files:
+                if not file.is_file():
+                    raise DataError(self.missing_input(name, text, file))
+            found[text] = "+".join(map(self.hashes.of_file, files))
+        for model in step.models:
+            run = self.plan.model(model)
+            if not (run / "model.safetensors").is_file():
+                raise DataError(self.missing_input(name, model, run))
+            found[model] = self.hashes.of_model(run)
+        return found
+
+    def missing_input(self, name: str, text: str, path: Path) -> str:
+        """Return the message about an input that is missing."""
+        if text in self.plan.steps:
+            return f"step {name} reads the product of step {text}, which is not made: {path}. Add --only {text}."
+        if isinstance(self.plan.steps[name], ConvertStep):
+            return f"step {name}: its file {path} is missing. Name another one in steps.{name}.files."
+        cure = f"Name another file below [text.{text}] of {self.plan.path}, or another root."
+        return f"step {name}: its input {text} is missing: {path}. {cure}"
+
+    # --- running ---
+
+    def build(self, only: Sequence[str] = ()) -> list[StepStatus]:
+        """Run the steps that must run, and return the status that each had before.
+
+        Raises:
+            RunError: another process builds in the same folder.
+            ManyheadsError: a step has failed; what was finished before is kept.
+        """
+        with self.locked():
+            first = self.statuses(only)
+            pending = [name for name, status in first.items() if status.reasons]
+            ended = []
+            for name in first:
+                status = self.status(name, {}) if name in pending else first[name]
+                ended.append(replace(first[name], record=status.record))
+                if status.reasons:
+                    self.run(status, f"step {pending.index(name) + 1} of {len(pending)}, {name}", first[name])
+            self.remove_work()
+            return ended
+
+    def run(self, status: StepStatus, title: str, first: StepStatus) -> None:
+        """Run a step, and record its product."""
+        assert status.record is not None
+        name, path, folder = status.name, self.record_path(status.name), self.plan.out / ".work" / status.name
+        self.context.listener.message(f"{title} ({status.kind}): {status.text}")
+        if status.earlier is None or status.earlier.key != status.record.key or status.earlier.state == "done":
+            shutil.rmtree(folder, ignore_errors=True)
+        record = status.record.begun(status.earlier)
+        start = time.monotonic()
+        if record.state == "begun":
+            record.write(path)
+            with saving(f"the product of step {name}", folder, CURE):
+                context = replace(self.context, listener=StepListener(self.context.listener, name))
+                result = run_step(context, name, folder)
+                files = self.hashes.product(folder, product_files(self.plan.steps[name], folder))
+            seconds = record.seconds + time.monotonic() - start
+            record = replace(record, state="made", result=result, product=files, seconds=seconds)
+            record.write(path)
+        with saving(f"the product of step {name}", self.plan.product(name), CURE):
+            if folder.is_dir():  # else a kill came after the renaming
+                shutil.rmtree(self.plan.product(name), ignore_errors=True)
+                folder.rename(self.plan.product(name))
+        replace(record, state="done", finished=time.time()).write(path)
+        self.hashes.save()
+        self.context.listener.message(f"{name}: {described(record.result)}")
+
+    def remove_work(self) -> None:
+        """Remove the folder of unfinished products if it is empty."""
+        work = self.plan.out / ".work"
+        if work.is_dir() and not any(work.iterdir()):
+            work.rmdir()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock the folder of the products against other processes."""
+        with saving("the products of the plan", self.plan.out, CURE):
+            self.plan.out.mkdir(parents=True, exist_ok=True)
+            file = (self.plan.out / ".lock").open("a")
+        with file:
+            try:
+                portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+            except portalocker.AlreadyLocked as error:
+                raise RunError(
+                    f"{self.plan.out} is being built by another process. Wait for it, or choose another --output."
+                ) from error
+            yield
+
+
+def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Describe the settings that differ, each with both values."""
+    return [
+        f"{key}: {before.get(key)!r} then, {now.get(key)!r} now"
+        for key in sorted({*before, *now})
+        if before.get(key) != now.get(key)
+    ]
+
+
+def described(result: Mapping[str, Any]) -> str:
+    """Return a result as one line."""
+    return ", ".join(
+        f"{key} {value:,}" if isinstance(value, int) else f"{key} {value}" for key, value in result.items()
+    )
+
+
+def listing(names: Mapping[str, Any]) -> str:
+    """Return the end of a message that lists the steps."""
+    return f"there are {', '.join(names)}."

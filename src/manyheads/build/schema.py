@@ -1,0 +1,246 @@
+"""The settings of a plan and of each kind of step (`manyheads build PLAN.toml`)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from manyheads.config.schema.sections import Section
+
+__all__ = ["KINDS", "Mixed", "PlanFile", "Step", "as_names"]
+
+Positive = Annotated[int, Field(gt=0)]
+Names = str | tuple[str, ...]
+Tag = Annotated[str, Field(pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])]
+CONFIG_SECTIONS = ("data", "tokenizer", "model", "training", "search", "evaluation")
+
+
+def as_names(names: Names | None) -> tuple[str, ...]:
+    """Return one name or several names as a tuple."""
+    return () if names is None else (names,) if isinstance(names, str) else names
+
+
+class Step(Section):
+    """A step of a plan.
+
+    Attributes:
+        product: "text" for files text.LANGUAGE, "model" for a run directory, "files" for others.
+    """
+
+    product: ClassVar[Literal["text", "model", "files"]]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of the texts that the step reads: tables below [text], or steps that write text."""
+        return ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models that the step uses: steps that train, or run directories."""
+        return ()
+
+
+class TextStep(Step):
+    """A step that writes text."""
+
+    product = "text"
+
+
+class ConvertStep(TextStep):
+    """Convert files of any form to text; see `manyheads data convert`."""
+
+    kind: Literal["convert"]
+    files: tuple[str, ...] = Field(
+        min_length=1, description="files to convert; two files of lines after each other"
+    )
+    columns: tuple[str, str] | None = Field(None, description="columns of a table to take: source, then target")
+    licence: str | None = Field(None, description="licence of the text. Default: as the files state")
+    origin: str | None = Field(None, description="origin of the text. Default: as the files state")
+
+
+class CleanStep(TextStep):
+    """Take out the pairs that hurt; see `manyheads data clean`."""
+
+    kind: Literal["clean"]
+    text: str = Field(description="parallel text to clean")
+    clean: dict[str, Any] = Field({}, description="settings of [clean]")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Name of the text."""
+        return (self.text,)
+
+
+class Mixed(Section):
+    """A text that goes into a mixture."""
+
+    text: str = Field(description="name of the text")
+    tag: Tag | None = Field(None, description="word put before each line of the source language, such as <bt>")
+    lines: Positive | None = Field(None, description="use only the first lines of the text")
+
+
+class MixStep(TextStep):
+    """Join texts line by line, with a tag before the source lines of some."""
+
+    kind: Literal["mix"]
+    text: tuple[Mixed, ...] = Field(min_length=1, description="texts to join, as tables {text, tag, lines}")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of the joined texts."""
+        return tuple(mixed.text for mixed in self.text)
+
+
+class TranslateStep(TextStep):
+    """Translate a text: the product holds the lines and their translations (back- or forward translation)."""
+
+    kind: Literal["translate"]
+    model: Names = Field(description="model that translates, or several as an ensemble")
+    text: str = Field(description="text to translate; its language is the source language of the model")
+    beam: Positive | None = Field(None, description="beam size. Default: search.beam_size of the model")
+    sampling: float | None = Field(
+        None, gt=0, description="temperature of random sampling in place of beam search (Edunov et al. 2018)"
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(1, description="seed of the sampling")
+    lines: Positive | None = Field(None, description="translate only the first lines of the text")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Name of the translated text."""
+        return (self.text,)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return as_names(self.model)
+
+
+class DistilStep(TextStep):
+    """Translate the source side of a parallel text by teachers, as text for a student (Kim and Rush 2016)."""
+
+    kind: Literal["distil"]
+    model: Names = Field(description="teacher, or several as an ensemble")
+    text: str = Field(description="parallel text whose target side is replaced")
+    method: Literal["sequence", "interpolation"] = Field(
+        "sequence",
+        description="sequence takes the best hypothesis of the teacher; interpolation the hypothesis of the beam "
+        "with the highest sentence BLEU against the reference",
+    )
+    beam: Positive = Field(5, description="beam size")
+    lines: Positive | None = Field(None, description="use only the first lines of the text")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Name of the text."""
+        return (self.text,)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the teachers."""
+        return as_names(self.model)
+
+
+class TrainStep(Step):
+    """Train a model. The settings of the sections stand above those of `config`."""
+
+    product = "model"
+
+    kind: Literal["train"]
+    config: str | None = Field(None, description="TOML file or recipe that the settings start from")
+    text: Names | None = Field(
+        None, description="training texts: data.train, then data.more. Default: the text that config names"
+    )
+    valid: str | None = Field(None, description="validation text; needed with text")
+    test: str | None = Field(None, description="test text; held out of the training texts")
+    data: dict[str, Any] = Field({}, description="settings of [data], such as source and target")
+    tokenizer: dict[str, Any] = Field({}, description="settings of [tokenizer]")
+    model: dict[str, Any] = Field({}, description="settings of [model]")
+    training: dict[str, Any] = Field({}, description="settings of [training]")
+    search: dict[str, Any] = Field({}, description="settings of [search]")
+    evaluation: dict[str, Any] = Field({}, description="settings of [evaluation]")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of the training texts, then of the validation and the test text."""
+        return (*as_names(self.text), *as_names(self.valid), *as_names(self.test))
+
+    @property
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """The settings by section, without empty ones."""
+        return {name: dict(vars(self)[name]) for name in CONFIG_SECTIONS if vars(self)[name]}
+
+
+class FineTuneStep(TrainStep):
+    """Train a model that starts from another one."""
+
+    kind: Literal["fine-tune"]  # type: ignore[assignment]
+    start: str = Field(description="model to start from")
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Name of the model to start from."""
+        return (self.start,)
+
+
+class ExportStep(Step):
+    """Export a model for another program."""
+
+    product = "files"
+
+    kind: Literal["export"]
+    model: str = Field(description="model to export")
+    to: Literal["ctranslate2", "argos", "huggingface", "onnx"] = Field(
+        "ctranslate2", description="format, as of `manyheads export`"
+    )
+    quantization: str | None = Field(None, description="number format of the matrices, such as int8")
+    force: bool = Field(False, description="keep a quantized export even if it loses more than 1 BLEU")
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Name of the model."""
+        return (self.model,)
+
+
+class EvaluateStep(Step):
+    """Score a model on a parallel text."""
+
+    product = "files"
+
+    kind: Literal["evaluate"]
+    model: str = Field(description="model to score")
+    text: str = Field(description="parallel text to score it on")
+    beam: Positive | None = Field(None, description="beam size. Default: search.beam_size of the model")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Name of the text."""
+        return (self.text,)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Name of the model."""
+        return (self.model,)
+
+
+KINDS: dict[str, type[Step]] = {
+    "convert": ConvertStep,
+    "clean": CleanStep,
+    "mix": MixStep,
+    "train": TrainStep,
+    "translate": TranslateStep,
+    "distil": DistilStep,
+    "fine-tune": FineTuneStep,
+    "export": ExportStep,
+    "evaluate": EvaluateStep,
+}
+
+
+class PlanFile(Section):
+    """The tables of a plan, but for its steps."""
+
+    source: str = Field(min_length=1, description="language that the translator reads, such as ko")
+    target: str = Field(min_length=1, description="language that it writes, such as en")
+    root: str = Field(".", description="folder that the paths below [text] start from")
+    text: dict[str, dict[str, str]] = Field({}, description="texts: a table each, with a file for each language")
+    steps: dict[str, Any] = Field(min_length=1, description="steps: a table each, with its kind")

@@ -1,0 +1,266 @@
+"""What each kind of step does: settings and inputs for its record, and its product."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from manyheads.build.plan import Plan
+from manyheads.build.record import model_files
+from manyheads.build.schema import (
+    CleanStep,
+    ConvertStep,
+    DistilStep,
+    EvaluateStep,
+    ExportStep,
+    MixStep,
+    Step,
+    TrainStep,
+    TranslateStep,
+)
+from manyheads.build.text import mix_texts, translate_text
+from manyheads.checkpoint import RunDirectory, write_atomically
+from manyheads.checkpoint.files import as_json
+from manyheads.config.load import parse_config
+from manyheads.config.schema import Config
+from manyheads.data.convert import ConvertOptions, convert_files
+from manyheads.data.formats.text import TextRequest
+from manyheads.data.reading import READINGS
+from manyheads.runs.clean import clean
+from manyheads.runs.evaluate import evaluate
+from manyheads.runs.export import export
+from manyheads.runs.resume import FREE_TO_CHANGE, flat
+from manyheads.runs.train import train
+from manyheads.training.log import Listener
+
+__all__ = ["BuildContext", "input_files", "product_files", "run_step", "settings_of"]
+
+TEXT_SETTINGS = {
+    "data.root",
+    "data.train",
+    "data.valid",
+    "data.test",
+    "data.more",
+    "data.dataset",
+    "model.init_from",
+}
+
+
+@dataclass(frozen=True)
+class BuildContext:
+    """What all steps of a build share.
+
+    Attributes:
+        plan: the plan.
+        listener: receives progress and messages.
+        device: device to compute on.
+        scheduler: address of a Dask scheduler for translations; None for this machine.
+        workers: number of processes for translations; None for one on each core.
+    """
+
+    plan: Plan
+    listener: Listener
+    device: str = "auto"
+    scheduler: str | None = None
+    workers: int | None = None
+
+
+# --- what a product depends on ---
+
+
+def settings_of(plan: Plan, name: str) -> dict[str, Any]:
+    """Return the settings of a step that its product depends on, with joined keys."""
+    step = plan.steps[name]
+    if isinstance(step, TrainStep):
+        settings = flat(plan.configs[name].model_dump(mode="json", exclude={"measured"}))
+        ignored = FREE_TO_CHANGE | (TEXT_SETTINGS if step.text is not None else {"model.init_from"})
+        texts = {"text": list(step.texts)} if step.text is not None else {}
+        return {key: value for key, value in settings.items() if key not in ignored} | texts
+    settings = step.model_dump(mode="json", exclude={"kind"})
+    if isinstance(step, MixStep):
+        return {"text": settings["text"]}
+    settings.pop("text", None)
+    return settings
+
+
+def input_files(plan: Plan, name: str) -> dict[str, list[Path]]:
+    """Return the files of each text that a step reads, by the name of the text.
+
+    Raises:
+        UsageError: a text lacks a language that the step needs.
+        DataError, RunError: a file or a model is missing.
+    """
+    step = plan.steps[name]
+    if isinstance(step, TrainStep) and step.text is None:
+        config = plan.configs[name]
+        return {f"data.{split}": files for split, files in files_of_config(config).items()}
+    if isinstance(step, ConvertStep):
+        return {file: [plan.root / file] for file in step.files}
+    return {text: plan.files(text, languages_read(plan, name)) for text in step.texts}
+
+
+def files_of_config(config: Config) -> dict[str, list[Path]]:
+    """Return the files of each split that a configuration names; none for built-in text."""
+    if config.data.dataset is not None:
+        return {}
+    files = READINGS[config.task].files
+    splits = {"train": config.data, **{f"more.{i}": config.data.model_copy(update={"train": more})
+                                       for i, more in enumerate(config.data.more)}}  # fmt: skip
+    found = {name: list(files(data, "train")) for name, data in splits.items()}
+    found["valid"] = list(files(config.data, "valid"))
+    if config.data.test is not None:
+        found["test"] = list(files(config.data, "test"))
+    return found
+
+
+def languages_read(plan: Plan, name: str) -> list[str]:
+    """Return the languages of the texts that a step reads."""
+    step = plan.steps[name]
+    if isinstance(step, TrainStep):
+        return list(plan.configs[name].languages)
+    if isinstance(step, CleanStep | MixStep):
+        return [plan.source, plan.target]
+    source, target = direction(plan, step.models[0])
+    if isinstance(step, TranslateStep) or (isinstance(step, DistilStep) and step.method == "sequence"):
+        return [source]
+    return [source, target]
+
+
+def direction(plan: Plan, model: str) -> tuple[str, str]:
+    """Return the languages of a model."""
+    if model in plan.configs:
+        return plan.configs[model].languages
+    return RunDirectory.existing(Path(model)).config_of("translation").languages
+
+
+def product_files(step: Step, folder: Path) -> list[Path]:
+    """Return the files of a product whose hashes are recorded."""
+    if step.product == "model":
+        return [*model_files(folder), folder / "config.json"]
+    files = folder.iterdir() if step.product == "text" else folder.rglob("*")
+    return sorted(path for path in files if path.is_file())
+
+
+# --- making a product ---
+
+
+def run_step(context: BuildContext, name: str, folder: Path) -> dict[str, Any]:
+    """Make the product of a step in a folder, which may hold what an interrupted process has left of the same step.
+
+    Returns:
+        The result for people.
+    """
+    step = context.plan.steps[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, run in RUN.items():
+        if isinstance(step, kind):
+            return dict(run(context, name, step, folder))
+    raise AssertionError(step)
+
+
+def run_convert(context: BuildContext, name: str, step: ConvertStep, folder: Path) -> Mapping[str, Any]:
+    """Convert files to text."""
+    plan = context.plan
+    for path in folder.iterdir():  # of an interrupted process: no file is overwritten
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    request = TextRequest(plan.source, plan.target, step.columns)
+    options = ConvertOptions("text", request, step.licence, step.origin)
+    with context.listener.phase("converting", None, "pairs") as advance:
+        converted = convert_files([str(plan.root / file) for file in step.files], folder, options, advance)
+    return {"pairs": sum(source.pairs for source in converted.sources)}
+
+
+def run_clean(context: BuildContext, name: str, step: CleanStep, folder: Path) -> Mapping[str, Any]:
+    """Take out the pairs that hurt."""
+    plan, languages = context.plan, {"source": context.plan.source, "target": context.plan.target}
+    files = [str(path.absolute()) for path in plan.files(step.text, list(languages.values()))]
+    values = {"data": {**languages, "train": files}, "clean": step.clean}
+    config = parse_config(values, origin=f"{plan.path}: steps.{name}")
+    report = clean(config, folder, workers=context.workers, scheduler=context.scheduler, listener=context.listener)
+    return {"pairs": report.kept, "removed": report.read - report.kept}
+
+
+def run_mix(context: BuildContext, name: str, step: MixStep, folder: Path) -> Mapping[str, Any]:
+    """Join texts."""
+    plan, languages = context.plan, [context.plan.source, context.plan.target]
+    parts = [(mixed, plan.files(mixed.text, languages)) for mixed in step.text]
+    return {"pairs": mix_texts(parts, [folder / f"text.{language}" for language in languages])}
+
+
+def run_translate(
+    context: BuildContext, name: str, step: TranslateStep | DistilStep, folder: Path
+) -> Mapping[str, Any]:
+    """Translate a text in shards."""
+    plan = context.plan
+    count = translate_text(
+        step,
+        [plan.model(model) for model in step.models],
+        plan.files(step.text, languages_read(plan, name)),
+        [folder / f"text.{language}" for language in direction(plan, step.models[0])],
+        listener=context.listener,
+        device=context.device,
+        scheduler=context.scheduler,
+        workers=context.workers,
+    )
+    return {"lines": count}
+
+
+def run_train(context: BuildContext, name: str, step: TrainStep, folder: Path) -> Mapping[str, Any]:
+    """Train, or resume a training."""
+    config = context.plan.configs[name]
+    if context.device != "auto":
+        config = config.model_copy(
+            update={"training": config.training.model_copy(update={"device": context.device})}
+        )
+    summary = train(config, folder, listener=context.listener)
+    return {"steps": summary.step, summary.metric: round(summary.best, 4), "best_step": summary.best_step}
+
+
+def run_export(context: BuildContext, name: str, step: ExportStep, folder: Path) -> Mapping[str, Any]:
+    """Export a model."""
+    out = folder / ("model.argosmodel" if step.to == "argos" else "model")
+    if out.exists():  # complete: an export appears under its name at the end
+        return {"path": out.name}
+    run = context.plan.model(step.model)
+    result = export(
+        run,
+        out,
+        step.to,
+        quantization=step.quantization,
+        force=step.force,
+        device=context.device,
+        listener=context.listener,
+    )
+    return {"path": out.name, "bytes": result.bytes}
+
+
+def run_evaluate(context: BuildContext, name: str, step: EvaluateStep, folder: Path) -> Mapping[str, Any]:
+    """Score a model."""
+    plan = context.plan
+    source, reference = plan.files(step.text, direction(plan, step.model))
+    overrides = [f"search.beam_size={step.beam}"] if step.beam else []
+    scores = evaluate(
+        plan.model(step.model), source=source, reference=reference, overrides=overrides, device=context.device,
+        listener=context.listener,
+    ).to_json()  # fmt: skip
+    write_atomically(folder / "scores.json", as_json(scores))
+    return {
+        "bleu": round(scores["bleu"], 2),
+        "chrf": round(scores["chrf"], 2),
+        "signature": scores["signature"]["bleu"],
+    }
+
+
+RUN: dict[type[Step], Callable[..., Mapping[str, Any]]] = {
+    ConvertStep: run_convert,
+    CleanStep: run_clean,
+    MixStep: run_mix,
+    TranslateStep: run_translate,
+    DistilStep: run_translate,
+    TrainStep: run_train,
+    ExportStep: run_export,
+    EvaluateStep: run_evaluate,
+}

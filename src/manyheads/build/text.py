@@ -1,0 +1,145 @@
+"""The steps that write text: mixtures, and translations in shards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
+from pathlib import Path
+
+from sacrebleu.metrics.bleu import BLEU
+
+from manyheads.build.schema import DistilStep, Mixed, TranslateStep
+from manyheads.data.lines import count_lines, read_lines, text_line
+from manyheads.errors import DataError
+from manyheads.runs.translate_file import SHARD_LINES, Shard, TranslationJob, translate_file
+from manyheads.search.options import Sampling
+from manyheads.tasks.options import TranslateOptions
+from manyheads.training.log import Listener
+
+__all__ = ["closest_to", "mix_texts", "translate_text"]
+
+
+def mix_texts(parts: Sequence[tuple[Mixed, Sequence[Path]]], out: Sequence[Path]) -> int:
+    """Join texts, and return the number of pairs.
+
+    Args:
+        parts: the settings of each text, and its files: the source language, then the target language.
+        out: files to write, in the same order of languages.
+
+    Raises:
+        DataError: the two files of a text differ in length.
+    """
+    count = 0
+    with out[0].open("wb") as source_file, out[1].open("wb") as target_file:
+        for mixed, files in parts:
+            before = f"{mixed.tag} " if mixed.tag else ""
+            for source, target in parallel(files, mixed.lines):
+                source_file.write(text_line(before + source))
+                target_file.write(text_line(target))
+                count += 1
+    return count
+
+
+def parallel(files: Sequence[Path], most: int | None) -> Iterator[tuple[str, ...]]:
+    """Yield the lines of files that belong together, at most so many.
+
+    Raises:
+        DataError: the files differ in length.
+    """
+    lines = zip(*map(read_lines, files), strict=True)
+    try:
+        yield from islice(lines, most)
+    except ValueError as error:
+        counts = " and ".join(f"{path} has {count_lines(path):,} lines" for path in files)
+        raise DataError(f"{counts}. The files must belong together line by line.") from error
+
+
+def translate_text(
+    step: TranslateStep | DistilStep,
+    models: Sequence[Path],
+    files: Sequence[Path],
+    out: Sequence[Path],
+    *,
+    listener: Listener,
+    device: str = "auto",
+    scheduler: str | None = None,
+    workers: int | None = None,
+) -> int:
+    """Translate a text in shards, and write its lines beside their translations; return the number of lines.
+
+    Args:
+        step: settings of the translation.
+        models: run directories; several are an ensemble.
+        files: file to translate; for the method "interpolation" then the file of the references.
+        out: files to write: of the source and of the target language of the model.
+        listener: receives the progress.
+        device: device of the models.
+        scheduler: see `translate_file`.
+        workers: see `translate_file`.
+
+    Raises:
+        DataError: the text cannot be read or written, or a worker ended.
+    """
+    closest = isinstance(step, DistilStep) and step.method == "interpolation"
+    options = TranslateOptions(token_scores=False)
+    if isinstance(step, TranslateStep) and step.sampling is not None:
+        options = replace(options, sampling=Sampling(temperature=step.sampling, seed=step.seed))
+    job = TranslationJob(
+        models[0],
+        ensemble=tuple(models[1:]),
+        device=device,
+        beam_size=step.beam,
+        n_best=(step.beam or 1) if closest else 1,
+        options=options,
+    )
+    count = 0
+    with out[0].open("wb") as file:
+        for lines in parallel(files, step.lines):
+            file.write(text_line(lines[0]))
+            count += 1
+    candidates = out[1].with_name("candidates") if closest else out[1]
+    if not out[1].exists() and not candidates.exists():
+        with listener.phase("translating", count, "lines") as advance:
+            translate_file(
+                job, job.open(), shards_of(out[0]), candidates, inputs=[out[0]], workers=workers,
+                scheduler=scheduler, advance=advance,
+            )  # fmt: skip
+    if closest and candidates.exists():
+        choose_closest(candidates, (lines[1] for lines in parallel(files, step.lines)), out[1])
+    return count
+
+
+def shards_of(path: Path) -> Iterator[Shard]:
+    """Yield the lines of a file in shards."""
+    lines, start = read_lines(path), 0
+    while part := list(islice(lines, SHARD_LINES)):
+        yield Shard(start, part, {})
+        start += len(part)
+
+
+def choose_closest(candidates: Path, references: Iterable[str], out: Path) -> None:
+    """Write the candidate for each line that is closest to its reference; then remove the file of candidates."""
+    by_line = groupby(map(parse_candidate, read_lines(candidates)), key=lambda candidate: candidate[0])
+    draft = out.with_name(f"{out.name}.draft")
+    with draft.open("wb") as file:
+        for reference, (_, group) in zip(references, by_line, strict=True):
+            file.write(text_line(closest_to(reference, [text for _, text in group])))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(out)
+    candidates.unlink()
+
+
+def parse_candidate(line: str) -> tuple[int, str]:
+    """Return index and text of a line of n-best output: "0 ||| text ||| score"."""
+    index, _, rest = line.partition(" |||")
+    return int(index), rest.rpartition("||| ")[0].strip()
+
+
+def closest_to(reference: str, candidates: Sequence[str]) -> str:
+    """Return the text with the highest sentence BLEU, the first of equal ones (Kim and Rush 2016, section 3.3)."""
+    bleu = BLEU(effective_order=True)
+    scores = [bleu.sentence_score(text, [reference]).score for text in candidates]
+    return candidates[scores.index(max(scores))]

@@ -1,0 +1,135 @@
+"""`build`: make the products of a plan that are missing or out of date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from manyheads.cli.completion import complete_configs
+from manyheads.cli.options import COUNT, PATH, device_option, json_option, option
+from manyheads.cli.verbs import announce_loading, current_settings, echo, verb
+
+if TYPE_CHECKING:
+    from manyheads.build.plan import Plan
+    from manyheads.build.runner import Builder, StepStatus
+
+__all__ = ["VERBS"]
+
+BUILDS = Path("builds")
+
+
+@verb("build")
+@click.argument("plan", metavar="PLAN", shell_complete=complete_configs)
+@option(
+    "-o", "--output", type=PATH, metavar="DIR", show_default="builds/ and the name of PLAN", help="Folder to write."
+)
+@option(
+    "--only",
+    multiple=True,
+    metavar="STEP",
+    help="Run this step alone, from the products that are there; may be repeated.",
+)
+@option("--dry-run", is_flag=True, help="Print the reason and the estimated time of each step, and run none.")
+@option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="SECTION.KEY=VALUE",
+    help="Override a setting of the plan, such as root=DIR or steps.NAME.training.steps=100; may be repeated.",
+)
+@option(
+    "--workers",
+    type=COUNT,
+    show_default="this process, with all its threads",
+    help="Number of processes that translate.",
+)
+@option(
+    "--scheduler", metavar="ADDRESS", help="Translate on the workers of a Dask scheduler, such as tcp://HOST:8786."
+)
+@device_option
+@json_option
+def build(
+    plan: str,
+    output: Path | None,
+    only: tuple[str, ...],
+    dry_run: bool,
+    overrides: tuple[str, ...],
+    workers: int | None,
+    scheduler: str | None,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Run the steps of PLAN whose products are missing or out of date; run the same command again to resume.
+
+    PLAN is a TOML file or the name of a plan that `manyheads recipes` lists. Each step is a table below [steps]
+    with a kind: convert, clean, mix, train, translate, distil, fine-tune, export or evaluate. DIR/STEP holds the
+    product of a step. DIR/records/STEP.json holds its versions, settings, content hashes and times.
+    """
+    from manyheads.build.plan import load_plan, resolve_plan
+
+    path = resolve_plan(plan)
+    loaded = load_plan(path, output or BUILDS / path.stem, overrides)
+
+    announce_loading()  # imports torch: only once the plan is valid
+    from manyheads.build.runner import Builder
+    from manyheads.build.steps import BuildContext
+    from manyheads.cli.progress import open_progress
+
+    with open_progress(current_settings()) as progress:
+        builder = Builder(BuildContext(loaded, progress, device, scheduler, workers))
+        if dry_run:
+            document, lines = described_plan(builder.statuses(only), loaded)
+        else:
+            builder.build(only)
+            document, lines = described_products(builder, only)
+    echo(document, lines, as_json=as_json)
+
+
+def described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[str, Any], list[str]]:
+    """Return the reason and the estimated time of each step, for programs and for people."""
+    from manyheads.build.estimate import estimate_seconds
+    from manyheads.cli.progress_line import duration
+
+    rows = [(status, estimate_seconds(plan, status)) for status in statuses.values()]
+    steps = [
+        {"step": status.name, "kind": status.kind, "reasons": list(status.reasons), "seconds": seconds}
+        for status, seconds in rows
+    ]
+    names, kinds = (
+        max(map(len, column)) for column in zip(*((row[0].name, row[0].kind) for row in rows), strict=True)
+    )
+    lines = []
+    for status, seconds in rows:
+        time = "?" if seconds is None else f"about {duration(seconds)}" if status.reasons else ""
+        lines.append(f"{status.name:<{names}}  {status.kind:<{kinds}}  {time:<13}  {status.text}")
+    due = [seconds for status, seconds in rows if status.reasons]
+    known = sum(seconds for seconds in due if seconds is not None)
+    unknown = due.count(None)
+    more = f", and {unknown} whose time is not known yet" if unknown else ""
+    lines.append(f"{len(due)} of {len(rows)} steps to run: about {duration(known)}{more} (validations come on top)")
+    return {"plan": str(plan.path), "output": str(plan.out), "steps": steps}, lines
+
+
+def described_products(builder: Builder, only: tuple[str, ...]) -> tuple[dict[str, Any], list[str]]:
+    """Return the product of each step with its result, for programs and for people."""
+    from manyheads.build.record import Record
+    from manyheads.build.runner import described
+    from manyheads.cli.progress_line import duration
+
+    plan = builder.plan
+    found = [(name, Record.read(builder.record_path(name))) for name in plan.steps if not only or name in only]
+    steps, lines = [], []
+    for name, record in found:
+        assert record is not None
+        path = str(plan.product(name))
+        steps.append(
+            {"step": name, "kind": record.kind, "path": path, "key": record.key, "sha256": record.sha256,
+             "seconds": record.seconds, "result": dict(record.result)}
+        )  # fmt: skip
+        lines.append(f"{name}: {path}, {duration(record.seconds)}, {described(record.result)}")
+    return {"plan": str(plan.path), "output": str(plan.out), "steps": steps}, lines
+
+
+VERBS = {"build": build}

@@ -1,0 +1,58 @@
+"""`data clean`: take out pairs that hurt a training, and say why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from manyheads.cli.options import COUNT, config_argument, json_option, option, set_option
+from manyheads.cli.verbs import current_settings, echo, verb
+
+__all__ = ["clean"]
+
+
+@verb("data clean")
+@config_argument
+@set_option
+@option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Folder to write the cleaned text, the removed pairs and the report into.",
+)
+@option("--workers", type=COUNT, show_default="this process", help="Number of processes to clean in.")
+@option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Clean on the workers of a Dask scheduler, such as tcp://HOST:8786 (extra cluster).",
+)
+@json_option
+def clean(
+    config: str,
+    overrides: tuple[str, ...],
+    out: Path,
+    workers: int | None,
+    scheduler: str | None,
+    as_json: bool,
+) -> None:
+    """Remove the pairs of the training text that hurt: wrong language, copies, cut or unrelated lines, and more.
+
+    CONFIG is a TOML file or the name of a recipe; its section [clean] has the thresholds. Train with the text that
+    is left by --set data.root=DIR. Every removed pair is saved with its reason and its scores in removed.tsv.gz;
+    report.html shows examples. The same command resumes a cleaning that was interrupted.
+    """
+    from manyheads.config.load import load_config, resolve_recipe
+
+    settings = load_config(resolve_recipe(config), overrides)
+
+    # imports torch: only once the configuration is valid
+    from manyheads.cli.progress import open_progress
+    from manyheads.runs.clean import clean as clean_text
+
+    with open_progress(current_settings()) as progress:
+        report = clean_text(settings, out, workers=workers, scheduler=scheduler, listener=progress)
+    echo(report.to_json(), report.lines(), as_json=as_json)

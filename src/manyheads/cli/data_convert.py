@@ -1,0 +1,90 @@
+"""`data convert`: bring parallel text of any known form into files of lines."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from manyheads.cli.options import json_option, option
+from manyheads.cli.verbs import current_settings, echo, verb
+from manyheads.errors import UsageError
+
+__all__ = ["convert"]
+
+
+def parse_columns(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, str] | None:
+    """Return the two names of `--columns`, separated by a comma."""
+    if value is None:
+        return None
+    source, comma, target = (part.strip() for part in value.partition(","))
+    if not (source and comma and target) or "," in target:
+        raise click.BadParameter(f"{value!r} does not name two columns. Name them as SOURCE,TARGET.")
+    return source, target
+
+
+@verb("data convert")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    required=True,
+    help="Folder to write into.",
+)
+@option("--source", metavar="LANGUAGE", show_default="named by the file", help="Language of the source text.")
+@option("--target", metavar="LANGUAGE", show_default="named by the file", help="Language of the target text.")
+@option(
+    "--name",
+    metavar="NAME",
+    show_default="FILE up to its first full stop",
+    help="Name of the files that are written.",
+)
+@option(
+    "--columns",
+    metavar="NAMES",
+    callback=parse_columns,
+    show_default="the languages, or source and target",
+    help="Columns of a table to take, such as German,English: source, then target; numbers from 1 for a table "
+    "without header.",
+)
+@option("--dataset-split", "split", default="train", metavar="NAME", help="Split of a Hugging Face data set.")
+@option(
+    "--licence", metavar="TEXT", show_default="stated by the file", help="Licence of the text, for model cards."
+)
+@option("--origin", metavar="TEXT", show_default="stated by the file", help="Origin of the text, for model cards.")
+@json_option
+def convert(
+    files: tuple[str, ...],
+    out: Path,
+    source: str | None,
+    target: str | None,
+    name: str | None,
+    columns: tuple[str, str] | None,
+    split: str,
+    licence: str | None,
+    origin: str | None,
+    as_json: bool,
+) -> None:
+    """Write parallel text of any form as two packed files of lines, with a note of its licence and origin.
+
+    FILE is a zip archive of OPUS (Moses format), a .tmx, .xlf, .xliff, .po, .tsv, .csv, .jsonl or .parquet file, or
+    hf:NAME, a data set of Hugging Face; FILE FILE are two files of lines. Files may be packed (.gz, .xz, .zst). All
+    text goes to NAME.SOURCE.gz and NAME.TARGET.gz in DIR: line i of one is the translation of line i of the other.
+    A line end within a text becomes a blank. Pairs without text on a side are left out. No file is overwritten.
+    """
+    from manyheads.cli.progress import open_progress
+    from manyheads.data.convert import ConvertOptions, convert_files
+    from manyheads.data.formats.text import TextRequest
+
+    name = name or Path(files[0].removeprefix("hf:")).name.partition(".")[0]
+    if not name or Path(name).name != name or name.startswith("."):
+        raise UsageError(f'"{name}" cannot name files. Choose another: --name NAME.')
+    request = TextRequest(source, target, columns, split)
+    with open_progress(current_settings()) as progress, progress.phase("converting", None, "pairs") as advance:
+        result = convert_files(files, out, ConvertOptions(name, request, licence, origin), advance)
+    following = f"Next: manyheads data split {shlex.join(map(str, result.files))}"
+    echo(result.to_json(), [*result.lines(), following], as_json=as_json)

@@ -1,0 +1,61 @@
+"""The section of a configuration on cleaning: `manyheads data clean`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from manyheads.config.schema.sections import Positive, Probability, Section
+
+__all__ = ["CleanConfig", "RuleName"]
+
+RuleName = Literal[
+    "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders", "boilerplate",
+    "duplicate", "lexical",
+]  # fmt: skip
+
+
+class CleanConfig(Section):
+    """Cleaning of parallel text by `manyheads data clean`."""
+
+    off: tuple[RuleName, ...] = Field(
+        (),
+        description="rules that remove nothing: encoding, copy, language, length, cut, repetition, numbers, "
+        "placeholders, boilerplate, duplicate, lexical",
+    )
+    max_ratio: Annotated[float, Field(gt=1)] = Field(
+        2.2,
+        description="largest ratio of the length of a side to what the other side suggests, in characters and in "
+        "words; the usual ratio of the two languages is learned from the text",
+    )
+    language: float = Field(
+        4.0,
+        gt=0,
+        description="log-odds in nats from which on a line counts as another language than that of its side",
+    )
+    boilerplate: Positive = Field(
+        20, description="number of pairs that may have the same source or the same target of four words or more"
+    )
+    loss: Probability = Field(
+        0.03,
+        description="share of good pairs that the lexical score may remove, and that the two models may; the score "
+        "from which on pairs are removed is calculated from it",
+    )
+    learn_from: Positive = Field(
+        100_000,
+        description="pairs, spread evenly over the text, from which languages and word translations are learned",
+    )
+    forward: str | None = Field(
+        None,
+        description="run that translates source to target; with backward, it scores pairs (dual cross-entropy)",
+    )
+    backward: str | None = Field(None, description="run that translates target to source")
+
+    @model_validator(mode="after")
+    def check_runs(self) -> Self:
+        """Require both runs or none."""
+        if (self.forward is None) != (self.backward is None):
+            missing = "backward" if self.backward is None else "forward"
+            raise ValueError(f"clean.{missing} is missing: the two models score pairs together. Name its run.")
+        return self

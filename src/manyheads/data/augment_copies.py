@@ -1,0 +1,129 @@
+"""Made-up text that a translator must copy: numbers, addresses, emoji, inline tags and placeholders."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
+
+__all__ = ["COPIES", "make_copy", "make_tag", "other_scripts"]
+
+# Pictographs that have been in Unicode since version 9: (first code point, number of them).
+EMOJI = ((0x1F300, 0x21), (0x1F330, 0x50), (0x1F400, 0xFE), (0x1F600, 0x50), (0x1F680, 0x46), (0x2600, 0x14))
+NUMBERS = 0.4  # share of texts that are a number; of the others, too, some are
+TAGS = ("b", "i", "u", "em", "strong", "span", "a", "g", "x")
+# Letters of some scripts: first and last code point.
+SCRIPTS = (
+    (0x391, 0x3C9), (0x410, 0x44F), (0x5D0, 0x5EA), (0x627, 0x64A), (0x905, 0x939), (0xE01, 0xE2E),
+    (0x10D0, 0x10F0), (0x3041, 0x3093), (0x4E00, 0x9FA0), (0xAC00, 0xD7A3),
+)  # fmt: skip
+MARKS = (".", "...", "-", "?", "!", "!?", "*", "()", "/", ":", ";", "…", "* * *", "---")
+STEMS = ("name", "user", "count", "file", "date", "city", "item", "price", "total", "day", "n", "value")
+TOP_LEVEL = ("org", "com", "net", "de", "io", "co.uk", "info", "eu", "test", "example")
+
+
+def make_number(rng: Random) -> str:
+    """Make up a number: a count, an amount, a time, a date or a version."""
+    whole = rng.randrange(10 ** rng.randint(1, 6))
+    forms = (
+        f"{whole}",
+        f"{whole}",
+        f"{rng.randint(1900, 2099)}",
+        f"{rng.randrange(1000)}.{rng.randrange(100):02}",
+        f"{rng.randrange(24):02}:{rng.randrange(60):02}",
+        f"{rng.randrange(101)}%",
+        f"{rng.randint(1, 28)}.{rng.randint(1, 12)}.{rng.randint(1950, 2049)}",
+        f"+{rng.randint(1, 99)} {rng.randrange(10**3, 10**4)} {rng.randrange(10**5, 10**6)}",
+        f"v{rng.randrange(20)}.{rng.randrange(20)}.{rng.randrange(20)}",
+    )
+    return rng.choice(forms)
+
+
+def make_word(rng: Random, most: int = 9) -> str:
+    """Make up a lower-case word of ASCII letters."""
+    return "".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, most)))
+
+
+def make_address(rng: Random) -> str:
+    """Make up a web address or, one time in four, an e-mail address."""
+    host = f"{make_word(rng)}.{rng.choice(TOP_LEVEL)}"
+    if rng.random() < 0.25:
+        return f"{make_word(rng)}{rng.choice(('', '.', '_', str(rng.randrange(100))))}{make_word(rng, 5)}@{host}"
+    start = rng.choice(("https://", "https://www.", "http://", "www."))
+    path = "".join(f"/{make_word(rng)}" for _ in range(rng.randrange(3)))
+    endings = ("", "/", ".html", f"?{make_word(rng, 3)}={rng.randrange(100)}", f"#{make_word(rng, 5)}")
+    return f"{start}{host}{path or '/'}{rng.choice(endings)}" if path else f"{start}{host}"
+
+
+def make_emoji(rng: Random) -> str:
+    """Make up one to three emoji in a row."""
+    total = sum(count for _, count in EMOJI)
+
+    def one() -> str:
+        number = rng.randrange(total)
+        for first, count in EMOJI:
+            if number < count:
+                return chr(first + number)
+            number -= count
+        raise AssertionError
+
+    return "".join(one() for _ in range(rng.choice((1, 1, 1, 2, 3))))
+
+
+def make_placeholder(rng: Random) -> str:
+    """Make up a placeholder of a message format, such as {name}, %s or $1."""
+    stem, number = rng.choice(STEMS), rng.randrange(10)
+    forms = (
+        f"{{{stem}}}", f"{{{number}}}", f"{{{{{stem}}}}}", f"%{rng.choice('sdf')}", f"%{number or 1}$s",
+        f"%({stem})s", f"${{{stem}}}", f"${number or 1}", f"__{stem.upper()}__", f"[{stem}]", f"@{stem}{number}",
+    )  # fmt: skip
+    return rng.choice(forms)
+
+
+def make_tag(rng: Random) -> tuple[str, str]:
+    """Make up an inline tag: its start and its end."""
+    name = rng.choice(TAGS)
+    attribute = f' id="{rng.randrange(100)}"' if name in ("span", "a", "g", "x") else ""
+    return f"<{name}{attribute}>", f"</{name}>"
+
+
+def other_scripts(texts: Iterable[str]) -> list[tuple[int, int]]:
+    """Return the scripts of which no letter is in these texts."""
+    letters = {ord(letter) for letter in set().union(*map(set, texts))}
+    return [(first, last) for first, last in SCRIPTS if not any(first <= letter <= last for letter in letters)]
+
+
+def make_foreign(rng: Random, scripts: Sequence[tuple[int, int]]) -> str:
+    """Make up one or two words of letters of one script."""
+    first, last = rng.choice(scripts)
+    words = (
+        "".join(chr(rng.randint(first, last)) for _ in range(rng.randint(1, 6))) for _ in range(rng.randint(1, 2))
+    )
+    return " ".join(words)
+
+
+# Kinds of text that is copied as it stands, each made up with a random number generator.
+COPIES: Mapping[str, Callable[[Random], str]] = {
+    "numbers": make_number,
+    "URLs": make_address,
+    "emoji": make_emoji,
+    "placeholders": make_placeholder,
+}
+
+
+def make_copy(rng: Random, scripts: Sequence[tuple[int, int]] = (), *, alone: bool = False) -> str:
+    """Make up a text to be copied, of a random kind.
+
+    Args:
+        rng: random number generator.
+        scripts: scripts that are copied as they stand, because the training text has none of their letters.
+        alone: the text will be the whole line, so that it may consist of marks.
+    """
+    if rng.random() < NUMBERS:
+        return make_number(rng)
+    kinds = [*COPIES.values()]
+    if scripts:
+        kinds.append(lambda rng: make_foreign(rng, scripts))
+    if alone:
+        kinds.append(lambda rng: rng.choice(MARKS))
+    return rng.choice(kinds)(rng)

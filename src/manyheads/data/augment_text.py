@@ -1,0 +1,148 @@
+"""Changes of one training pair: case, end mark, typing errors, copied material."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from manyheads.data.augment_copies import make_copy, make_tag
+
+__all__ = ["add_copy", "change_end_mark", "drop_capital", "lower_source", "misspell", "to_capitals"]
+
+Texts = tuple[str, str]  # source and target
+
+END_MARK = re.compile(r"\s*[.!?…。！？]+$")
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+NUMBER = re.compile(r"(?<![\w.,:])\d{2,}(?![\w:]|[.,]\d)")
+LETTERS = re.compile(r"[^\W\d_]{4,}")
+FULL_STOPS = {"ja": "。", "zh": "。"}
+WORDS_A_TYPO = 8
+ALONE, IN_PLACE, AT_END = (
+    0.15,
+    0.6,
+    0.7,
+)  # of copies: nothing else; of the others: at a word; of the rest: at the end
+TAGGED = 0.2  # share of copies that are a pair of tags
+
+
+def to_capitals(source: str, target: str) -> Texts:
+    """Write both sides in capitals."""
+    return source.upper(), target.upper()
+
+
+def lower_source(source: str, target: str) -> Texts:
+    """Write the source in lower case."""
+    return source.lower(), target
+
+
+def drop_capital(source: str, target: str) -> Texts:
+    """Write the first letter of the source small."""
+    return source[:1].lower() + source[1:], target
+
+
+def change_end_mark(source: str, target: str, languages: Texts) -> Texts:
+    """Take the end mark off both sides, or put a full stop on both if neither has a mark.
+
+    A pair with a mark on one side alone, or with nothing but marks, stays as it is.
+    """
+    ends = [END_MARK.search(text) for text in (source, target)]
+    if ends[0] and ends[1]:
+        shorter = source[: ends[0].start()], target[: ends[1].start()]
+        return shorter if all(shorter) else (source, target)
+    if ends[0] or ends[1] or not (source[-1:].isalpha() and target[-1:].isalpha()):
+        return source, target
+    marks = [FULL_STOPS.get(language.partition("-")[0].lower(), ".") for language in languages]
+    return source + marks[0], target + marks[1]
+
+
+def misspell(source: str, rng: Random) -> str:
+    """Misspell words of at least four letters: a letter is left out, doubled, swapped with the next or replaced.
+
+    One word is misspelt for every `WORDS_A_TYPO` words, at least one.
+    """
+    words = list(LETTERS.finditer(source))
+    chosen = rng.sample(words, min(len(words), 1 + len(source.split()) // WORDS_A_TYPO))
+    for word in sorted(chosen, key=re.Match.start, reverse=True):
+        at = rng.randrange(word.start() + 1, word.end() - 1)  # the first letter is rarely wrong
+        here, after = source[at], source[at + 1]
+        other = rng.choice(word[0]).lower()
+        changed = rng.choice(("", here + here, after + here, other))
+        end = at + 2 if changed == after + here else at + 1
+        source = source[:at] + changed + source[end:]
+    return source
+
+
+def add_copy(
+    source: str,
+    target: str,
+    rng: Random,
+    translations: Mapping[str, str],
+    scripts: Sequence[tuple[int, int]] = (),
+) -> Texts:
+    """Put the same made-up text into both sides: number, address, emoji, placeholder or pair of tags.
+
+    Args:
+        source: the source.
+        target: the target.
+        rng: random number generator.
+        translations: a translation of words, both in lower case; the text is put before a word and its translation
+            if both occur once, else at one end of the two sides.
+        scripts: scripts that the training text does not have, whose words are copied too.
+    """
+    numbers = shared_number(source, target)
+    if numbers is not None and rng.random() < IN_PLACE:
+        other = str(rng.randrange(10 ** len(numbers)))
+        return replace_number(source, numbers, other), replace_number(target, numbers, other)
+    if rng.random() < ALONE:
+        text = make_copy(rng, scripts, alone=True)
+        return text, text
+    start, end = make_tag(rng) if rng.random() < TAGGED else (make_copy(rng, scripts), "")
+    linked = linked_words(source, target, translations)
+    if linked and rng.random() < IN_PLACE:
+        ours, theirs = rng.choice(linked)
+        return around(source, ours, start, end), around(target, theirs, start, end)
+    if end:
+        return f"{start}{source}{end}", f"{start}{target}{end}"
+    if rng.random() < AT_END:
+        return f"{source} {start}", f"{target} {start}"
+    return f"{start} {source}", f"{start} {target}"
+
+
+def around(text: str, word: re.Match[str], start: str, end: str) -> str:
+    """Put tags around a word; without an end tag, put the start and a blank before the word."""
+    if not end:
+        return f"{text[: word.start()]}{start} {text[word.start() :]}"
+    return f"{text[: word.start()]}{start}{word[0]}{end}{text[word.end() :]}"
+
+
+def shared_number(source: str, target: str) -> str | None:
+    """Return a number of at least two digits that occurs once on each side, or None."""
+    ours, theirs = NUMBER.findall(source), NUMBER.findall(target)
+    return next((number for number in ours if ours.count(number) == 1 == theirs.count(number)), None)
+
+
+def replace_number(text: str, number: str, other: str) -> str:
+    """Replace a number that stands by itself."""
+    return NUMBER.sub(lambda match: other if match[0] == number else match[0], text)
+
+
+def linked_words(
+    source: str, target: str, translations: Mapping[str, str]
+) -> list[tuple[re.Match[str], re.Match[str]]]:
+    """Return the words of the source whose translation is in the target, where both occur once."""
+    ours, theirs = (words_by_text(text) for text in (source, target))
+    linked = []
+    for word, found in ours.items():
+        others = theirs.get(translations.get(word, ""), [])
+        if len(found) == len(others) == 1:
+            linked.append((found[0], others[0]))
+    return linked
+
+
+def words_by_text(text: str) -> dict[str, list[re.Match[str]]]:
+    """Return where each word of a text stands, by the word in lower case."""
+    words: dict[str, list[re.Match[str]]] = {}
+    for match in WORD.finditer(text):
+        words.setdefault(match[0].lower(), []).append(match)
+    return words

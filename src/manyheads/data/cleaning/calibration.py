@@ -1,0 +1,38 @@
+"""Choose the score from which on pairs are removed, without examples of good and bad pairs.
+
+The scores of a corpus are a mixture of those of good pairs and of unrelated lines. The second are known: those of
+the corpus with its target lines exchanged. The share of unrelated pairs follows from the lowest scores, where there
+are no good pairs; what is removed beyond that share is lost. Shapes: N pairs of the corpus, M exchanged ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["choose_threshold"]
+
+LEAST = 50  # scores that must be below a threshold for its share to be known
+LOWEST = 0.4  # share of exchanged pairs below the lowest threshold
+STEPS = 400  # thresholds that are compared
+
+
+def choose_threshold(scores: NDArray[np.float32], exchanged: NDArray[np.float32], loss: float) -> float:
+    """Return the largest threshold below which at most the share `loss` of good pairs lies; -inf if there is none.
+
+    Args:
+        scores: of the pairs of the corpus (N,).
+        exchanged: of pairs with exchanged targets (M,).
+        loss: share of the good pairs.
+    """
+    if len(scores) < 2 * LEAST or len(exchanged) < 2 * LEAST or not loss:
+        return -np.inf
+    ranked, unrelated = np.sort(scores), np.sort(exchanged)
+    thresholds = np.quantile(unrelated, np.linspace(LOWEST, 1, STEPS))
+    below = np.searchsorted(ranked, thresholds) / len(ranked)
+    noise = np.searchsorted(unrelated, thresholds) / len(unrelated)
+    known = noise * len(unrelated) >= LEAST
+    share = min(1.0, float((below[known] / noise[known]).min())) if known.any() else 0.0
+    lost = (below - share * noise) / max(1 - share, 1e-6)
+    fitting = np.flatnonzero(lost <= loss)
+    return float(thresholds[fitting[-1]]) if len(fitting) else float(np.quantile(ranked, loss))

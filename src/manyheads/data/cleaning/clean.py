@@ -1,0 +1,342 @@
+"""Clean parallel text in shards: rules, repetitions, word translations, two models; then write what is left.
+
+The text is read in order, some times. A pair is judged by itself and by what was learned from a fixed sample, so
+that the result does not depend on the shards. Shapes: N pairs of the text, P pairs that passed the rules.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.config.schema import CleanConfig
+from manyheads.data.cleaning.calibration import choose_threshold
+from manyheads.data.cleaning.codes import coded
+from manyheads.data.cleaning.duplicates import KEYS, copy_keys, find_boilerplate, find_duplicates
+from manyheads.data.cleaning.lexicon import learn_lexicons, score_pairs
+from manyheads.data.cleaning.models import load_lexicons, load_profile, pack_lexicons, pack_profile
+from manyheads.data.cleaning.rules import REASONS, apply_rules, learn_profile, word_counts
+from manyheads.data.corpus import Pair
+from manyheads.data.defects import LEAST_WORDS
+from manyheads.data.shards import map_shards, write_file, writing
+from manyheads.data.store import chunked
+from manyheads.errors import DataError
+
+__all__ = ["CleanJob", "Judgement", "Texts", "judge_corpus"]
+
+SHARD = 2_000  # pairs
+MOST_LINKS = 20_000_000  # word links that word translations are learned from
+PROFILED = 25_000  # pairs that languages and lengths are learned from, at most
+EXCHANGED = 10_000  # pairs with exchanged targets, at most, from which the threshold is calculated
+EXCHANGED_SHARE = 0.1  # of the sample
+EXCHANGED_FOR_MODELS = 1_000
+VERSION = 1  # of what is computed; part of the key of kept shards
+
+Texts = tuple[list[str], list[str]]  # sources and targets of pairs
+ModelScore = Callable[[Texts], NDArray[np.float32]]  # (N,), higher is better
+Phase = Callable[[str, int | None, str], AbstractContextManager[Callable[[int], object]]]
+RECORD = np.dtype([("reason", "u1"), ("words", "u1", 2), ("scores", "<f4", 2), ("keys", "<u8", KEYS)])
+
+
+@dataclass(frozen=True)
+class CleanJob:
+    """A text to clean.
+
+    Attributes:
+        read: reads the pairs from the start.
+        languages: of source and target.
+        settings: section `[clean]`.
+        folder: folder for the results of shards.
+        key: hash of the text and of the runs that score it.
+        model_score: scores pairs with two models; None without.
+        shard_pairs: number of pairs of a shard.
+    """
+
+    read: Callable[[], Iterable[Pair]]
+    languages: tuple[str, str]
+    settings: CleanConfig
+    folder: Path
+    key: str
+    model_score: ModelScore | None = None
+    shard_pairs: int = SHARD
+
+    def hash(self, *parts: object) -> str:
+        """Return a hash of everything that results depend on."""
+        values = (VERSION, self.key, self.languages, self.settings.model_dump_json(), *parts)
+        return hashlib.sha256(repr(values).encode()).hexdigest()
+
+    def chunks(self, size: int) -> Iterator[list[Pair]]:
+        """Read the pairs in lists of a size."""
+        return chunked(self.read(), size)
+
+
+@dataclass
+class Judgement:
+    """The judgement on each pair of a text.
+
+    Attributes:
+        reasons: index in `REASONS`, 0 for a pair that is kept (N,).
+        words: words of both sides, at most 255 (N, 2).
+        scores: length factor, log-odds of another language, lexical score, score of the models (N, 4); NaN where a
+            pair has none.
+        thresholds: scores below which pairs were removed, by name.
+    """
+
+    reasons: NDArray[np.uint8]
+    words: NDArray[np.uint8]
+    scores: NDArray[np.float32]
+    thresholds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def short(self) -> NDArray[np.bool_]:
+        """Return which pairs have a side of less than four words (N,)."""
+        return np.asarray(self.words.min(1, initial=255) < LEAST_WORDS)
+
+
+def texts_of(pairs: Sequence[Pair]) -> Texts:
+    """Return both sides of pairs, each as one line."""
+    return [one_line(pair.source) for pair in pairs], [one_line(pair.target) for pair in pairs]
+
+
+def one_line(text: str) -> str:
+    """Return a text without line ends and tabs, which .jsonl files may hold."""
+    return " ".join(text.replace("\t", "\n").split("\n")) if "\n" in text or "\t" in text else text
+
+
+def judge_corpus(job: CleanJob, executor: Executor, phase: Phase) -> Judgement:
+    """Judge all pairs of a text.
+
+    Raises:
+        DataError: the text cannot be read, has changed meanwhile, or the folder cannot be written.
+    """
+    profile = job.folder / f"profile-{job.hash()[:16]}.npz"
+    if not profile.exists():
+        with phase("learning the languages", None, "pairs") as advance:
+            learn_from_sample(job, profile, advance)
+    judgement, keys = apply_rules_to(job, profile, executor, phase)
+    mark_repeated(judgement, keys, job.settings)
+    del keys
+    if "lexical" not in job.settings.off and job.settings.loss:
+        score_words(job, profile, judgement, executor, phase)
+    if job.model_score is not None:
+        score_with_models(job, profile, judgement, job.model_score, executor, phase)
+    return judgement
+
+
+def learn_from_sample(job: CleanJob, path: Path, advance: Callable[[int], object]) -> None:
+    """Write the profile of a sample: every pair, every second, every fourth, ... of the text."""
+    sample: list[Pair] = []
+    step, count = 1, 0
+    for chunk in job.chunks(SHARD):
+        for pair in chunk:
+            if count % step == 0:
+                sample.append(pair)
+            count += 1
+        if len(sample) > PROFILED:
+            sample, step = sample[::2], 2 * step
+        advance(len(chunk))
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, pack_profile(learn_profile(*texts_of(sample), job.languages)))
+
+
+def apply_rules_to(
+    job: CleanJob, profile: Path, executor: Executor, phase: Phase
+) -> tuple[Judgement, NDArray[np.uint64]]:
+    """Apply the rules to all pairs; return their judgement and their keys (N, KEYS)."""
+    parts = []
+    with phase("applying the rules", None, "pairs") as advance:
+        shards = map(texts_of, job.chunks(job.shard_pairs))
+        key = job.hash("rules", job.shard_pairs)
+        work = partial(judge_shard, profile, job.settings)
+        for result in map_shards(work, shards, job.folder / "rules", key=key, executor=executor):
+            parts.append(np.frombuffer(result, RECORD))
+            advance(len(parts[-1]))
+    records = np.concatenate(parts)
+    scores = np.full((len(records), 4), np.nan, np.float32)
+    scores[:, :2] = records["scores"]
+    return Judgement(records["reason"].copy(), records["words"], scores), records["keys"]
+
+
+def judge_shard(profile: Path, settings: CleanConfig, texts: Texts) -> bytes:
+    """Apply the rules to the pairs of a shard; return their `RECORD`s."""
+    records = np.zeros(len(texts[0]), RECORD)
+    records["reason"], records["scores"] = apply_rules(
+        *texts, load_profile(profile), settings.max_ratio, settings.language, set(settings.off)
+    )
+    records["words"] = np.minimum(word_counts(*texts), 255)
+    records["keys"] = copy_keys(*texts)
+    return records.tobytes()
+
+
+def mark_repeated(judgement: Judgement, keys: NDArray[np.uint64], settings: CleanConfig) -> None:
+    """Remove boilerplate and duplicates among the pairs that passed the rules."""
+    passed = np.flatnonzero(judgement.reasons == 0)
+    if "duplicate" not in settings.off:
+        copies = find_duplicates(keys[passed])
+        judgement.reasons[passed[copies]] = REASONS.index("duplicate")
+        passed = passed[~copies]
+    if "boilerplate" not in settings.off:
+        long = judgement.words[passed] >= LEAST_WORDS
+        frequent = find_boilerplate(keys[passed], long, settings.boilerplate)
+        judgement.reasons[passed[frequent]] = REASONS.index("boilerplate")
+
+
+def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Executor, phase: Phase) -> None:
+    """Score the pairs that passed the rules by word translations, and remove those with low scores."""
+    passed = np.flatnonzero(judgement.reasons == 0)
+    if not len(passed):
+        return
+    learned_from = sample_of(passed, judgement.words, job.settings.learn_from)
+    path = job.folder / f"lexicon-{job.hash()[:16]}.npz"
+    sample = pick(job, learned_from)
+    # Pairs that were learned from score higher. So the exchanged ones are learned from, too.
+    most = min(EXCHANGED, int(EXCHANGED_SHARE * len(learned_from)))
+    exchanged = exchange(sample, most, job.settings, profile)
+    if not path.exists():
+        with phase("learning word translations", None, "pairs"):
+            lexicons = learn_lexicons(*(coded(side + other) for side, other in zip(sample, exchanged, strict=True)))
+            write_file(path, pack_lexicons(lexicons))
+    if not exchanged[0]:
+        return  # too few pairs to learn from
+    everything = np.ones(len(exchanged[0]), np.bool_)
+    random = score_pairs(load_lexicons(path), coded(exchanged[0]), coded(exchanged[1]), everything)
+    learned = np.zeros(len(judgement.reasons), np.bool_)
+    learned[learned_from] = True
+    key = job.hash("words", job.shard_pairs)
+    work = partial(score_shard, path)
+    with phase("scoring word translations", len(passed), "pairs") as advance:
+        results = map_shards(
+            work, passed_shards(job, passed, learned), job.folder / "words", key=key, executor=executor
+        )
+        judgement.scores[passed, 2] = collect(results, len(passed), advance)
+    remove_low(
+        judgement, passed, 2, "lexical", random, word_counts(*exchanged).min(1) < LEAST_WORDS, job.settings.loss
+    )
+
+
+def score_shard(lexicon: Path, shard: tuple[Texts, bytes]) -> bytes:
+    """Score the pairs of a shard by word translations; return float32 (N,)."""
+    texts, learned = shard
+    sides = coded(texts[0]), coded(texts[1])
+    scores = score_pairs(load_lexicons(lexicon), sides[0], sides[1], np.frombuffer(learned, np.bool_))
+    return scores.astype("<f4").tobytes()
+
+
+def score_with_models(
+    job: CleanJob, profile: Path, judgement: Judgement, model_score: ModelScore, executor: Executor, phase: Phase
+) -> None:
+    """Score the pairs that are left with two models, and remove those with low scores."""
+    passed = np.flatnonzero(judgement.reasons == 0)
+    if not len(passed):
+        return
+    sample = pick(job, passed[:: max(1, len(passed) // EXCHANGED_FOR_MODELS)])
+    exchanged = exchange(sample, EXCHANGED_FOR_MODELS, job.settings, profile)
+    if not exchanged[0]:
+        return
+    random = model_score(exchanged)
+    learned = np.zeros(len(judgement.reasons), np.bool_)
+    with phase("scoring with the two models", len(passed), "pairs") as advance:
+        results = map_shards(
+            partial(score_shard_with_models, model_score),
+            passed_shards(job, passed, learned),
+            job.folder / "models",
+            key=job.hash("models", job.shard_pairs),
+            executor=executor,
+        )
+        judgement.scores[passed, 3] = collect(results, len(passed), advance)
+    short = word_counts(*exchanged).min(1) < LEAST_WORDS
+    remove_low(judgement, passed, 3, "models", random, short, job.settings.loss)
+
+
+def score_shard_with_models(model_score: ModelScore, shard: tuple[Texts, bytes]) -> bytes:
+    """Score the pairs of a shard with two models; return float32 (N,)."""
+    return model_score(shard[0]).astype("<f4").tobytes()
+
+
+def remove_low(
+    judgement: Judgement,
+    passed: NDArray[np.int64],
+    column: int,
+    name: str,
+    random: NDArray[np.float32],
+    random_short: NDArray[np.bool_],
+    loss: float,
+) -> None:
+    """Remove pairs with low scores; the threshold of pairs under four words is chosen apart.
+
+    Args:
+        judgement: of all pairs; its reasons and thresholds are changed.
+        passed: pairs that were scored (P,).
+        column: of their score.
+        name: the reason.
+        random: scores of pairs with exchanged targets (M,).
+        random_short: which of these have a side under four words (M,).
+        loss: share of good pairs that may be removed.
+    """
+    scores, short = judgement.scores[passed, column], judgement.short[passed]
+    for group, chosen, exchanged in (("", ~short, random[~random_short]), ("short", short, random[random_short])):
+        threshold = choose_threshold(scores[chosen], exchanged, loss)
+        if np.isfinite(threshold):
+            judgement.thresholds[f"{name} {group}".strip()] = round(threshold, 4)
+            judgement.reasons[passed[chosen & (scores < threshold)]] = REASONS.index(name)
+
+
+def sample_of(passed: NDArray[np.int64], words: NDArray[np.uint8], size: int) -> NDArray[np.int64]:
+    """Return evenly spread pairs to learn from: at most `size`, with at most `MOST_LINKS` word links."""
+    sample = passed[:: -(-len(passed) // size)]
+    links = int(words[sample].astype(np.int64).prod(1).sum())
+    return sample[:: max(1, -(-links // MOST_LINKS))]
+
+
+def pick(job: CleanJob, wanted: NDArray[np.int64]) -> Texts:
+    """Return the pairs of the given numbers, in order."""
+    numbers = set(wanted.tolist())
+    return texts_of([pair for number, pair in enumerate(job.read()) if number in numbers])
+
+
+def exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> Texts:
+    """Return pairs of a sample with exchanged targets, without those that a rule removes."""
+    if not most:
+        return [], []
+    sources, targets = sample
+    half = len(targets) // 2
+    exchanged = sources[: 2 * most], (targets[half:] + targets[:half])[: 2 * most]
+    off: set[str] = set(settings.off)
+    reasons, _ = apply_rules(*exchanged, load_profile(profile), settings.max_ratio, settings.language, off)
+    passed = np.flatnonzero(reasons == 0)[:most].tolist()
+    return [exchanged[0][number] for number in passed], [exchanged[1][number] for number in passed]
+
+
+def passed_shards(
+    job: CleanJob, passed: NDArray[np.int64], learned: NDArray[np.bool_]
+) -> Iterator[tuple[Texts, bytes]]:
+    """Yield shards of the pairs that passed the rules, with which of them were learned from."""
+    keep = np.zeros(len(learned), np.bool_)
+    keep[passed] = True
+    chosen = (pair for pair, kept in zip(job.read(), keep.tolist(), strict=True) if kept)
+    first = 0
+    for chunk in chunked(chosen, job.shard_pairs):
+        numbers = passed[first : first + len(chunk)]
+        yield texts_of(chunk), learned[numbers].tobytes()
+        first += len(chunk)
+
+
+def collect(results: Iterator[bytes], size: int, advance: Callable[[int], object]) -> NDArray[np.float32]:
+    """Return the scores of all shards (P,)."""
+    parts = []
+    for result in results:
+        parts.append(np.frombuffer(result, "<f4"))
+        advance(len(parts[-1]))
+    scores = np.concatenate(parts) if parts else np.zeros(0, np.float32)
+    if len(scores) != size:
+        raise DataError("The text has changed while it was read. Run the command again.")
+    return scores

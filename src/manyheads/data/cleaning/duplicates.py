@@ -1,0 +1,79 @@
+"""Find repeated pairs and boilerplate among the pairs that passed the rules, by the keys of `data.copies`.
+
+Shapes: N pairs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.data.copies import CopyKeys
+
+__all__ = ["KEYS", "copy_keys", "find_boilerplate", "find_duplicates"]
+
+KEYS = 6  # of a pair: source, target, four bands of the MinHash signature
+AGREEING = 3  # bands that a near copy shares: with nine tenths of its runs of letters 0.55, with eight tenths 0.2
+JOIN = np.uint64(0x9E37_79B9_7F4A_7C15)
+
+Keys = NDArray[np.uint64]
+
+
+def copy_keys(sources: Sequence[str], targets: Sequence[str]) -> Keys:
+    """Return the keys of pairs (N, KEYS)."""
+    keys = CopyKeys()
+    keys.add([source or " " for source in sources], [target or " " for target in targets])
+    return np.stack(keys.arrays(), 1) if sources else np.zeros((0, KEYS), np.uint64)
+
+
+def find_duplicates(keys: Keys) -> NDArray[np.bool_]:
+    """Return which pairs are copies or near copies of an earlier one (N,).
+
+    Args:
+        keys: of the pairs (N, KEYS).
+    """
+    copies = came_before(joined(keys[:, :2]))
+    for bands in itertools.combinations(range(2, KEYS), AGREEING):
+        copies |= came_before(joined(keys[:, bands]))
+    return copies
+
+
+def find_boilerplate(keys: Keys, long: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+    """Return which pairs have a source or target that `most` earlier pairs have (N,).
+
+    Args:
+        keys: of the pairs (N, KEYS).
+        long: which sides have four words or more (N, 2).
+        most: number of pairs that may share a side.
+    """
+    return (rank(keys[:, 0], long[:, 0]) >= most) | (rank(keys[:, 1], long[:, 1]) >= most)
+
+
+def joined(columns: Keys) -> Keys:
+    """Return one key for the keys of each row: (N, K) -> (N,)."""
+    key = np.zeros(len(columns), np.uint64)
+    for column in columns.T:
+        key = (key ^ column) * JOIN
+        key ^= key >> np.uint64(29)
+    return key
+
+
+def came_before(keys: Keys) -> NDArray[np.bool_]:
+    """Return which keys stand earlier, too (N,)."""
+    again = np.ones(len(keys), np.bool_)
+    again[np.unique(keys, return_index=True)[1]] = False
+    return again
+
+
+def rank(keys: Keys, counted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many earlier items have the same key (N,); 0 for items that are not counted."""
+    ranks = np.zeros(len(keys), np.int64)
+    items = np.flatnonzero(counted)
+    order = items[np.argsort(keys[items], kind="stable")]
+    starts = np.flatnonzero(np.diff(keys[order], prepend=keys[order][:1] + np.uint64(1)) != 0)
+    sizes = np.diff(starts, append=len(order))
+    ranks[order] = np.arange(len(order)) - np.repeat(starts, sizes)
+    return ranks

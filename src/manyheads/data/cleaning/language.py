@@ -1,0 +1,187 @@
+"""Recognise lines in another language than that of their side, by character n-grams learned on the corpus itself.
+
+A line of the corpus that holds frequent words of one language only is an example of it. From these examples, naive
+Bayes models of the bags of n-grams of 2 to 4 letters are learned (Cavnar and Trenkle 1994; Lui and Baldwin 2012):
+of the language of the side, of the other side, and of each third language with enough examples. All lines are then
+classified, and the models are learned once more, from the lines that were classified with certainty.
+
+Shapes: N lines, G n-grams of all lines, C other languages. Weights are integers, so that sums are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.data.cleaning.codes import CodedLines, ngrams
+from manyheads.data.languages import FREQUENT, SCRIPTS, base_code, scripts_of
+
+__all__ = ["LanguageModel", "learn_languages"]
+
+BUCKETS = 1 << 18  # of hashed n-grams
+ORDERS = (2, 3, 4)
+UNIT = 64  # weights a nat; the n-grams of three orders overlap, so that each counts a third
+LEAST_EXAMPLES = 8  # lines of a third language, and at least the share below of all lines
+LEAST_SHARE = 0.0005
+CERTAIN = 5.0  # nats from where on a line is learned from a second time
+SMOOTHING = 2_000  # n-grams of all languages together that are added to the counts of each
+UNSEEN = 0.01  # occurrences of each n-gram that are added to those of all languages
+ROUNDS = 2
+FOREIGN_LETTERS = 8  # in a foreign script, and more than half of all, from where on a line is foreign
+OWN_LIKE = 0.88  # of the median coverage of own lines, from where on a line is no example of a third language
+SEEN = 3  # lines that an n-gram must be in to count as known
+FEW_WORDS = 2  # frequent words of a language that make an example of it
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """Classifies the lines of one side.
+
+    Attributes:
+        names: the other languages that were found in the corpus (C).
+        weights: log-odds of each n-gram for each of them, against the language of the side (C, BUCKETS).
+        scripts: the scripts of the language of the side; none for an unknown language.
+    """
+
+    names: tuple[str, ...]
+    weights: NDArray[np.int16]
+    scripts: tuple[str, ...]
+
+    def score(self, lines: CodedLines) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return the log-odds in nats (N,) of the best other language, and its index (N,), -1 for its script."""
+        best = np.full(len(lines), -1e4, np.float32)
+        which = np.zeros(len(lines), np.int64)
+        if self.names:
+            hashes, owners = ngrams(lines, ORDERS, BUCKETS)
+            odds = np.stack([np.bincount(owners, row[hashes], len(lines)) for row in self.weights])
+            which = odds.argmax(0)
+            best = (odds.max(0) / UNIT).astype(np.float32)
+        foreign = foreign_script(lines, self.scripts)
+        best[foreign], which[foreign] = 1e4, -1
+        return best, which
+
+
+def foreign_script(lines: CodedLines, scripts: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which lines (N,) are mostly in letters of another script."""
+    if not scripts:
+        return np.zeros(len(lines), np.bool_)
+    wanted = sum(1 << list(SCRIPTS).index(name) for name in scripts)
+    kinds = script_table()[np.minimum(lines.codes, 0xFFFF)]
+    own = np.bincount(lines.owners, (kinds & wanted) != 0, len(lines))
+    known = np.bincount(lines.owners, kinds != 0, len(lines))
+    return np.asarray((known - own >= FOREIGN_LETTERS) & (2 * own < known))
+
+
+@lru_cache(1)
+def script_table() -> NDArray[np.uint16]:
+    """Return the scripts of each character of the Basic Multilingual Plane, as bits; 0 for other characters."""
+    table = np.zeros(0x10000, np.uint16)
+    text = "".join(chr(code) if not 0xD800 <= code < 0xE000 else " " for code in range(0x10000))
+    for index, pattern in enumerate(SCRIPTS.values()):
+        for match in pattern.finditer(text):
+            table[match.start()] |= 1 << index
+    return table
+
+
+def learn_languages(
+    sides: tuple[CodedLines, CodedLines], codes: tuple[str, str]
+) -> tuple[LanguageModel, LanguageModel]:
+    """Learn the models of both sides from a sample of their lines.
+
+    Args:
+        sides: the lines of each side (N).
+        codes: languages of the sides.
+    """
+    labels = [example_labels(lines, base_code(code)) for lines, code in zip(sides, codes, strict=True)]
+    grams = [ngrams(lines, ORDERS, BUCKETS) for lines in sides]
+    other_counts = [counts_of(grams[side], labels[side] == base_code(codes[side])) for side in (0, 1)]
+    models = []
+    for side in (0, 1):
+        own, opposite = base_code(codes[side]), base_code(codes[1 - side])
+        scripts = tuple(scripts_of(codes[side]))
+        if set(scripts) - {"latin"}:
+            models.append(LanguageModel((), np.zeros((0, BUCKETS), np.int16), scripts))
+            continue
+        marks = drop_own_like(labels[side], own, sides[side])
+        model = fitted(grams[side], marks, own, {opposite: other_counts[1 - side]}, scripts)
+        for _ in range(ROUNDS - 1):
+            odds, which = model.score(sides[side])
+            names = np.array([*model.names, ""], dtype=object)
+            marks = np.where(odds > CERTAIN, names[which], np.where(odds < -CERTAIN, own, ""))
+            model = fitted(grams[side], marks, own, {opposite: other_counts[1 - side]}, scripts)
+        models.append(model)
+    return models[0], models[1]
+
+
+def drop_own_like(labels: NDArray[np.object_], own: str, lines: CodedLines) -> NDArray[np.object_]:
+    """Return labels (N,) without examples of other languages that look like lines of the side."""
+    hashes, owners = ngrams(lines, ORDERS[-1:], BUCKETS)
+    chosen = labels == own
+    known = counts_of((hashes, owners), chosen)[hashes] - chosen[owners] >= SEEN
+    sizes = np.maximum(1, np.bincount(owners, minlength=len(lines)))
+    coverage = np.bincount(owners, known, len(lines)) / sizes
+    most = OWN_LIKE * np.median(coverage[chosen]) if chosen.any() else 1.0
+    return np.where(chosen | (coverage < most), labels, "")
+
+
+def fitted(
+    grams: tuple[IntArray, IntArray],
+    labels: NDArray[np.object_],
+    own: str,
+    given: Mapping[str, IntArray],
+    scripts: tuple[str, ...],
+) -> LanguageModel:
+    """Return the model for labels of lines (N,), with the n-gram counts of further languages."""
+    own_counts = counts_of(grams, labels == own)
+    least = max(LEAST_EXAMPLES, LEAST_SHARE * len(labels))
+    counts: dict[str, IntArray] = dict(given)
+    for name in {*labels.tolist()} - {own, ""}:
+        chosen = labels == name
+        if chosen.sum() >= least:
+            counts[name] = counts.get(name, 0) + counts_of(grams, chosen)
+    names = sorted(counts)
+    background = own_counts + sum(counts.values()) + UNSEEN
+    background = (background / background.sum()).astype(np.float64)
+    own_weights = log_weights(own_counts, background)
+    rows = [log_weights(counts[name], background) - own_weights for name in names]
+    weights = np.stack(rows) if rows else np.zeros((0, BUCKETS))
+    return LanguageModel(tuple(names), np.rint(weights * UNIT / len(ORDERS)).astype(np.int16), scripts)
+
+
+def counts_of(grams: tuple[IntArray, IntArray], chosen: NDArray[np.bool_]) -> IntArray:
+    """Return the frequency of each n-gram (BUCKETS,) in the chosen lines (N,)."""
+    hashes, owners = grams
+    return np.bincount(hashes[chosen[owners]], minlength=BUCKETS)
+
+
+def log_weights(counts: IntArray, background: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the log-probability of each n-gram (BUCKETS,), smoothed with that in all languages."""
+    return np.log(counts + SMOOTHING * background) - np.log(counts.sum() + SMOOTHING)
+
+
+def example_labels(lines: CodedLines, own: str) -> NDArray[np.object_]:
+    """Return the language of which each line is an example (N,), "" for none, by frequent words."""
+    languages: dict[str, list[str]] = {}
+    for code, words in FREQUENT.items():
+        for word in words.split():
+            languages.setdefault(word, []).append(code)
+    known = own in FREQUENT
+    labels = np.full(len(lines), "", dtype=object)
+    for index, line in enumerate(lines.texts):
+        hits: dict[str, int] = {}
+        for word in set(line.split()):
+            for code in languages.get(word, ()):
+                hits[code] = hits.get(code, 0) + 1
+        mine = hits.pop(own, 0)
+        best = max(hits, key=lambda code: (hits[code], code), default="")
+        if best and not mine and hits[best] >= FEW_WORDS:
+            labels[index] = best
+        elif mine > hits.get(best, 0) or (not known and not hits.get(best, 0)):
+            labels[index] = own
+    return labels

@@ -1,0 +1,143 @@
+"""Score whether two lines translate each other by word translations learned on the corpus (IBM model 1).
+
+It is learned in both directions. A word is the first letters of a word of the text, which takes the place of a
+stemmer; in scripts without blanks it is a single character. The evidence of a target word t of a source line s_1 to
+s_n is the logarithm of (1 + r(t | s_1) + ... + r(t | s_n)) / (n + 1), r being p(t | s) / p(t): how much likelier
+the word is beside this line than beside any. The own links of a pair that was learned from do not count for it.
+
+Shapes: N pairs, K word links (see `data.word_alignment`), T target words, E entries of the lexicon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.data.cleaning.codes import CodedLines
+from manyheads.data.word_alignment import expected_counts, link_tokens
+
+__all__ = ["Lexicon", "learn_lexicons", "score_pairs"]
+
+ROUNDS = 4  # of expectation maximisation
+PREFIX = 6  # letters of a word in alphabets
+SYLLABLES = 2  # of a word in Hangul
+SMOOTHING = 1.0  # occurrences of a source word that count for the average translation
+SAME_WORD = 0.5  # occurrences that count for the same word on both sides
+BITS = np.uint64(32)
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Words = tuple[NDArray[np.uint64], IntArray]  # the words of all lines, and the number of words of each line (N,)
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Expected counts of word links, of one direction.
+
+    Attributes:
+        keys: source word << 32 | target word, sorted (E,).
+        counts: expected number of links of each (E,).
+        sources: known source words, sorted; totals: expected number of their links.
+        targets: known target words, sorted; shares: their relative frequency.
+    """
+
+    keys: NDArray[np.uint64]
+    counts: FloatArray
+    sources: NDArray[np.uint64]
+    totals: FloatArray
+    targets: NDArray[np.uint64]
+    shares: FloatArray
+
+
+def words_of(lines: CodedLines) -> Words:
+    """Return the words of all lines, hashed to 32 bits, and the number of words of each line (N,)."""
+    words: list[str] = []
+    sizes = []
+    for line in lines.texts:
+        before = len(words)
+        for word in line.split():
+            first = word[0]
+            if "\u3040" <= first <= "\u9fff":
+                words.extend(word)
+            else:
+                words.append(word[:SYLLABLES] if "가" <= first <= "힣" else word[:PREFIX])
+        sizes.append(len(words) - before)
+    table: dict[str, int] = {}
+    hashed = [table[word] if word in table else table.setdefault(word, hash_of(word)) for word in words]
+    return np.array(hashed, np.uint64), np.array(sizes, np.int64)
+
+
+def hash_of(word: str) -> int:
+    """Return a hash of 32 bits that is the same in all processes."""
+    value = 2_166_136_261
+    for code in map(ord, word):
+        value = (value ^ code) * 16_777_619 & 0xFFFFFFFF
+    value ^= value >> 15
+    return value * 0x85EBCA6B & 0xFFFFFFFF
+
+
+def learn_lexicons(source: CodedLines, target: CodedLines) -> tuple[Lexicon, Lexicon]:
+    """Learn the lexicons of both directions from a sample of pairs (N)."""
+    sides = words_of(source), words_of(target)
+    return learn_direction(*sides), learn_direction(*sides[::-1])
+
+
+def learn_direction(source: Words, target: Words) -> Lexicon:
+    """Learn the lexicon of one direction; the empty word takes its share of each target word."""
+    links, tokens = link_tokens(source[1], target[1])
+    linked, scored = source[0][links], target[0][tokens]
+    targets, numbers, frequencies = np.unique(target[0], return_inverse=True, return_counts=True)
+    shares = frequencies / max(1, frequencies.sum())
+    keys, entries = np.unique((linked << BITS) | scored, return_inverse=True)
+    sources, given = np.unique(keys >> BITS, return_inverse=True)
+    counts = expected_counts(entries, given, tokens, ROUNDS, shares[numbers])
+    totals = np.bincount(given, counts, len(sources)).astype(float)
+    return Lexicon(keys, counts, sources, totals, targets, shares)
+
+
+def score_pairs(
+    lexicons: tuple[Lexicon, Lexicon], source: CodedLines, target: CodedLines, learned: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """Return the evidence that each pair is a translation (N,): nats a target word plus nats a source word.
+
+    Args:
+        lexicons: see `learn_lexicons`.
+        source: the lines of the source (N).
+        target: the lines of the target (N).
+        learned: whether the lexicons were learned from the pair (N,).
+    """
+    sides = words_of(source), words_of(target)
+    scores = np.zeros(len(learned))
+    for lexicon, (given, scored) in zip(lexicons, (sides, sides[::-1]), strict=True):
+        scores += score_direction(lexicon, given, scored, learned) / np.maximum(1, scored[1])
+    return np.round(scores, 4).astype(np.float32)
+
+
+def score_direction(lexicon: Lexicon, source: Words, target: Words, learned: NDArray[np.bool_]) -> FloatArray:
+    """Return the evidence of all target words of each pair (N,)."""
+    links, tokens = link_tokens(source[1], target[1])
+    linked, scored = source[0][links], target[0][tokens]
+    count = look_up(lexicon.keys, lexicon.counts, (linked << BITS) | scored)
+    total = look_up(lexicon.sources, lexicon.totals, linked)
+    shares = np.maximum(look_up(lexicon.targets, lexicon.shares, target[0]), 1e-7)  # (T,)
+    owners = np.repeat(np.arange(len(learned)), target[1])  # pair of each target word (T,)
+    if learned.any():
+        chance = count / np.maximum(total, 1e-9)
+        sums = np.bincount(tokens, chance, len(shares)) + shares
+        own = np.where(learned[owners[tokens]], chance / sums[tokens], 0)
+        count, total = np.maximum(count - own, 0), np.maximum(total - own, 0)
+    same = np.where(linked == scored, SAME_WORD, 0)
+    ratio = ((count + same) / shares[tokens] + SMOOTHING) / (total + same + SMOOTHING)
+    sizes = np.bincount(tokens, minlength=len(shares))
+    evidence = np.log((np.bincount(tokens, ratio, len(shares)) + 1) / (sizes + 1))
+    return np.bincount(owners, evidence, len(learned)).astype(float)
+
+
+def look_up(keys: NDArray[np.uint64], values: FloatArray, wanted: NDArray[np.uint64]) -> FloatArray:
+    """Return the values (K,) of the wanted keys, 0 for those that are missing."""
+    if not len(keys):
+        return np.zeros(len(wanted))
+    positions = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[positions] == wanted, values[positions], 0.0)

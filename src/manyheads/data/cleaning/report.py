@@ -1,0 +1,149 @@
+"""The report of a cleaning: counts by reason, thresholds and examples, as text, JSON and a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyheads.data.cleaning.clean import Judgement
+from manyheads.data.cleaning.rules import REASONS
+
+__all__ = ["SCORES", "CleanReport", "chosen_examples", "page_of", "report_of", "score_texts"]
+
+EXAMPLES = 40  # of each reason
+SHOWN = 2  # of each reason in the text
+LONGEST = 60  # characters of a side of an example in the text
+SCORES = ("length", "language", "lexical", "models")
+WORDS = {
+    "empty": "no text on a side",
+    "encoding": "letters read in the wrong encoding",
+    "copy": "both sides are the same",
+    "language": "a side in another language",
+    "length": "too unlike lengths",
+    "cut": "a side is cut off",
+    "repetition": "a side repeats itself",
+    "numbers": "other numbers on the two sides",
+    "placeholders": "other addresses, tags or placeholders",
+    "boilerplate": "a side that occurs too often",
+    "duplicate": "copy or near copy of an earlier pair",
+    "lexical": "words that do not translate each other",
+    "models": "unlikely for the two models",
+}
+
+
+@dataclass
+class CleanReport:
+    """The result of a cleaning.
+
+    Attributes:
+        folder: folder of the written files.
+        files: names of the files with the kept text, source first.
+        languages: of source and target.
+        key: hash of the text and the settings.
+        read, kept: number of pairs; short_read, short_kept: those with a side of less than four words.
+        removed: number of pairs removed by reason, and of those under four words.
+        thresholds: scores below which pairs were removed, calculated from clean.loss.
+        examples: removed pairs of each reason, spread evenly over the text.
+    """
+
+    folder: str
+    files: tuple[str, str]
+    languages: tuple[str, str]
+    key: str
+    read: int
+    kept: int
+    short_read: int
+    short_kept: int
+    removed: dict[str, dict[str, int]]
+    thresholds: dict[str, float]
+    examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values by attribute name, without the folder: the same text gives the same document."""
+        values = {name: value for name, value in vars(self).items() if name != "folder"}
+        return {**values, "files": list(self.files), "languages": list(self.languages)}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any], folder: Path) -> CleanReport:
+        """Read the JSON form of `to_json`; raises TypeError or KeyError for another form."""
+        return cls(
+            str(folder), **{**content, "files": tuple(content["files"]), "languages": tuple(content["languages"])}
+        )
+
+    def lines(self) -> list[str]:
+        """Return the counts with examples."""
+        lines = [
+            f"{self.read:,} pairs read, {self.kept:,} kept ({share(self.kept, self.read)})",
+            f"under four words: {self.short_read:,} read, {self.short_kept:,} kept "
+            f"({share(self.short_kept, self.short_read)})",
+        ]
+        for reason, counts in self.removed.items():
+            part, short = share(counts["pairs"], self.read), counts["short"]
+            lines.append(f"  {reason:<13}{counts['pairs']:>9,}  {part:>6}  {short:>7,} short  {WORDS[reason]}")
+            for example in self.examples.get(reason, [])[:SHOWN]:
+                lines.append(f"      {example['line']:,}: {cut(example['source'])} ||| {cut(example['target'])}")
+        limits = ", ".join(f"{name} {value:.2f}" for name, value in self.thresholds.items())
+        if limits:
+            lines.append(f"Removed below these scores: {limits}")
+        names = " and ".join(str(Path(self.folder) / name) for name in self.files)
+        return [
+            *lines,
+            f"{names}: the text that is left; removed.tsv.gz and report.html: what was removed, and why",
+        ]
+
+
+def share(count: int, total: int) -> str:
+    """Return a share in percent."""
+    return f"{100 * count / total:.1f} %" if total else "-"
+
+
+def cut(text: str) -> str:
+    """Return the start of a text."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def report_of(
+    judgement: Judgement, folder: Path, files: tuple[str, str], languages: tuple[str, str], key: str
+) -> CleanReport:
+    """Return the report of a judgement, without examples."""
+    reasons, short = judgement.reasons, judgement.short
+    counts = np.bincount(reasons, minlength=len(REASONS)).tolist()
+    of_short = np.bincount(reasons[short], minlength=len(REASONS)).tolist()
+    removed = {
+        REASONS[number]: {"pairs": counts[number], "short": of_short[number]}
+        for number in range(1, len(REASONS))
+        if counts[number]
+    }
+    return CleanReport(
+        str(folder), files, languages, key, len(reasons), counts[0], int(short.sum()), of_short[0], removed,
+        dict(judgement.thresholds),
+    )  # fmt: skip
+
+
+def chosen_examples(judgement: Judgement) -> set[int]:
+    """Return the numbers of the pairs that are shown: some of each reason, spread evenly over the text."""
+    chosen: set[int] = set()
+    for number in range(1, len(REASONS)):
+        pairs = np.flatnonzero(judgement.reasons == number)
+        if len(pairs):
+            chosen.update(pairs[np.linspace(0, len(pairs) - 1, EXAMPLES).astype(np.int64)].tolist())
+    return chosen
+
+
+def score_texts(scores: Iterable[float]) -> list[str]:
+    """Return the scores of a pair as text, "" where there is none; above 9,999 a line is in a foreign script."""
+    return ["" if math.isnan(value) else f"{value:.3f}" for value in scores]
+
+
+def page_of(report: CleanReport) -> str:
+    """Return the report as one self-contained page that can be sorted, in English and Korean."""
+    page = resources.files("manyheads.data.cleaning").joinpath("page.html").read_text(encoding="utf-8")
+    data = json.dumps(report.to_json(), ensure_ascii=False).replace("<", "\\u003c")
+    return page.replace("__DATA__", data)

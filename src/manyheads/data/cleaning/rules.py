@@ -1,0 +1,207 @@
+"""Rules that judge a pair by itself, with what was learned from a sample of the corpus.
+
+Shapes: N pairs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.data.cleaning.codes import CodedLines, coded
+from manyheads.data.cleaning.language import LanguageModel, learn_languages
+from manyheads.data.defects import LEAST_WORDS, damage, letters_of, repeats
+
+__all__ = ["REASONS", "Profile", "apply_rules", "learn_profile", "word_counts"]
+
+REASONS = (  # in the order in which they are tried; a pair is removed for the first that holds
+    "kept", "empty", "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders",
+    "boilerplate", "duplicate", "lexical", "models",
+)  # fmt: skip
+CHARACTERS, WORDS = 15, 4  # added to both lengths, so that a short phrase may be much shorter than its translation
+CONSISTENT = 0.12  # share of pairs of which one side alone ends with a mark, up to which a missing mark is a cut
+SHORTENED = 1.4  # ratio of lengths above which it is one in any corpus
+SHORT_COPY = 2.0  # nats for the other language, above which a copy of few words is no name
+
+END = re.compile(r"""[.!?…。！？؟।:;]["'»«”“’)\]』」〉》]*\s*$""")
+OPEN = re.compile(r"""[^\W_]["'»«”“’]*\s*$|[,،、]\s*$""")
+NUMBER = re.compile(r"\d(?:[\d.,:]*\d)?")
+LARGE_UNITS = re.compile(r"\d\s*[천만억조十百千万億兆]")  # a number that other languages write with other digits
+NOT_DIGIT = re.compile(r"\D")
+PLACEHOLDER = re.compile(
+    r"https?://[^\s<>\"]*[\w/]|www\.[\w.-]+\.\w+|[\w.+-]+@[\w-]+\.[\w.]*\w|\{\{?\w*\}?\}|\$\{\w+\}|%\(\w+\)[sd]|"
+    r"%\d*\$?[sd]\b|</?[A-Za-z][^<>]*>"
+)
+MAYBE_PLACEHOLDER = re.compile(r"[@{%<]|://|www\.")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Facts about a corpus, learned from a sample of its pairs.
+
+    Attributes:
+        character_ratio, word_ratio: median length of the target, relative to the source.
+        ends_differ: share of pairs of which one side alone ends with a mark.
+        starts_differ: share of pairs of which one side alone starts with a lower-case letter.
+        models: recognise lines in another language than that of their side.
+    """
+
+    character_ratio: float
+    word_ratio: float
+    ends_differ: float
+    starts_differ: float
+    models: tuple[LanguageModel, LanguageModel]
+
+
+def learn_profile(sources: Sequence[str], targets: Sequence[str], codes: tuple[str, str]) -> Profile:
+    """Learn from the two sides of a sample (N)."""
+    sides = coded(sources), coded(targets)
+    filled = [bool(source.strip() and target.strip()) for source, target in zip(sources, targets, strict=True)]
+    pairs = [pair for pair, there in zip(zip(sources, targets, strict=True), filled, strict=True) if there]
+    characters = np.array([[len(source), len(target)] for source, target in pairs] or [[1, 1]], np.float64)
+    words = np.array(
+        [[len(source.split()), len(target.split())] for source, target in pairs] or [[1, 1]], np.float64
+    )
+    ends = sum(cut_at_end(*pair) for pair in pairs) / max(1, len(pairs))
+    starts = sum(cut_at_start(*pair) for pair in pairs) / max(1, len(pairs))
+    return Profile(
+        character_ratio=float(np.median(characters[:, 1] / characters[:, 0])),
+        word_ratio=float(np.median(words[:, 1] / words[:, 0])),
+        ends_differ=ends,
+        starts_differ=starts,
+        models=learn_languages(sides, codes),
+    )
+
+
+def cut_at_end(source: str, target: str) -> bool:
+    """Return whether one side ends with a mark, and the other in a word."""
+    ended = bool(END.search(source)), bool(END.search(target))
+    return ended[0] != ended[1] and bool(OPEN.search(target if ended[0] else source))
+
+
+def cut_at_start(source: str, target: str) -> bool:
+    """Return whether one side starts with a lower-case letter, and the other with a capital."""
+    first, other = source.lstrip(" \"'»«„“”‘-–([")[:1], target.lstrip(" \"'»«„“”‘-–([")[:1]
+    return (first.islower() and other.isupper()) or (first.isupper() and other.islower())
+
+
+def word_counts(sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.int64]:
+    """Return the number of words of both sides (N, 2)."""
+    counts = [(len(source.split()), len(target.split())) for source, target in zip(sources, targets, strict=True)]
+    return np.array(counts, np.int64).reshape(-1, 2)
+
+
+def length_factors(sources: Sequence[str], targets: Sequence[str], profile: Profile) -> NDArray[np.float32]:
+    """Return how many times one side is longer than the other suggests (N,), in characters or words."""
+    characters = np.array([(len(s), len(t)) for s, t in zip(sources, targets, strict=True)], np.float64).reshape(
+        -1, 2
+    )
+    words = word_counts(sources, targets).astype(np.float64)
+    factors = [
+        (lengths[:, 1] + slack) / (lengths[:, 0] * ratio + slack)
+        for lengths, ratio, slack in (
+            (characters, profile.character_ratio, CHARACTERS),
+            (words, profile.word_ratio, WORDS),
+        )
+    ]
+    return np.maximum.reduce([np.maximum(factor, 1 / factor) for factor in factors]).astype(np.float32)
+
+
+def apply_rules(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    profile: Profile,
+    max_ratio: float,
+    min_odds: float,
+    off: set[str],
+) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Judge pairs.
+
+    Args:
+        sources: the texts of the source, without line ends inside (N).
+        targets: those of the target (N).
+        profile: see `learn_profile`.
+        max_ratio: largest length factor.
+        min_odds: log-odds from which on a line is in another language, in nats.
+        off: reasons that do not count.
+
+    Returns:
+        The index in `REASONS` of each pair (N,), and its scores (N, 2): length factor, log-odds of the language.
+    """
+    factors = length_factors(sources, targets, profile)
+    sides: tuple[CodedLines, CodedLines] = coded(sources), coded(targets)
+    odds = np.maximum(*(model.score(lines)[0] for model, lines in zip(profile.models, sides, strict=True)))
+    reasons = np.zeros(len(sources), np.uint8)
+    for index, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        factor, odd = float(factors[index]), float(odds[index])
+        for reason in faults(source, target, profile, factor > max_ratio, factor, odd, min_odds):
+            if reason not in off:
+                reasons[index] = REASONS.index(reason)
+                break
+    return reasons, np.stack([factors, odds], 1)
+
+
+def faults(
+    source: str, target: str, profile: Profile, unlike: bool, factor: float, odds: float, min_odds: float
+) -> Iterator[str]:
+    """Yield the reasons that hold against a pair, in the order of `REASONS`."""
+    if not source.strip() or not target.strip():
+        yield "empty"
+        return
+    if damage(source) in ("misread", "lost") or damage(target) in ("misread", "lost"):
+        yield "encoding"
+    if is_copy(source, target, odds):
+        yield "copy"
+    if odds > min_odds:
+        yield "language"
+    if unlike:
+        yield "length"
+    ends = cut_at_end(source, target) and (profile.ends_differ < CONSISTENT or factor > SHORTENED)
+    if ends or (cut_at_start(source, target) and profile.starts_differ < CONSISTENT):
+        yield "cut"
+    if may_repeat(source) != may_repeat(target) and repeats(source) != repeats(target):
+        yield "repetition"
+    if numbers_differ(source, target):
+        yield "numbers"
+    if placeholders_differ(source, target):
+        yield "placeholders"
+
+
+def is_copy(source: str, target: str, odds: float) -> bool:
+    """Return whether both sides are the same; few words may be a name, and must look like another language."""
+    if source[:1].casefold() != target[:1].casefold() and source[-1:] != target[-1:]:
+        return False
+    letters = letters_of(source)
+    if not letters or letters != letters_of(target):
+        return False
+    return len(source.split()) >= LEAST_WORDS or odds > SHORT_COPY
+
+
+def may_repeat(text: str) -> bool:
+    """Return whether a text has so many equal words or letters that it is worth to look for repetitions."""
+    words = text.split()
+    return len(words) - len(set(words)) > 2 or (len(text) > 8 and 3 * len(set(text)) < len(text))
+
+
+def numbers_differ(source: str, target: str) -> bool:
+    """Return whether both sides have numbers in digits, and none of them is on both."""
+    first, second = (digits_of(text) for text in (source, target))
+    if not first or not second or first & second:
+        return False
+    return not (LARGE_UNITS.search(source) or LARGE_UNITS.search(target))
+
+
+def digits_of(text: str) -> set[str]:
+    """Return the numbers of a text without separators and leading zeros."""
+    return {NOT_DIGIT.sub("", number).lstrip("0") or "0" for number in NUMBER.findall(text)}
+
+
+def placeholders_differ(source: str, target: str) -> bool:
+    """Return whether the addresses, tags and placeholders of the two sides differ."""
+    if not (MAYBE_PLACEHOLDER.search(source) or MAYBE_PLACEHOLDER.search(target)):
+        return False
+    return sorted(PLACEHOLDER.findall(source)) != sorted(PLACEHOLDER.findall(target))

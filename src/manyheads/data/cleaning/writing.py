@@ -1,0 +1,104 @@
+"""Write a cleaned text and its report: under temporary names, then all together; the report comes last."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+
+from manyheads.data.cleaning.clean import Judgement, one_line
+from manyheads.data.cleaning.report import SCORES, CleanReport, chosen_examples, page_of, score_texts
+from manyheads.data.cleaning.rules import REASONS
+from manyheads.data.corpus import Pair
+from manyheads.data.placing import open_packed
+from manyheads.data.shards import writing
+from manyheads.errors import DataError
+
+__all__ = ["REPORT", "finished_report", "write_cleaned"]
+
+REPORT = "report.json"
+REMOVED = "removed.tsv.gz"
+BUFFER = 1 << 16  # bytes
+
+
+def write_cleaned(out: Path, work: Path, pairs: Iterable[Pair], judgement: Judgement, report: CleanReport) -> None:
+    """Write the files of a cleaning to `out`, and remove the folder `work`.
+
+    Args:
+        out: folder of the files.
+        work: folder for drafts, on the same disk.
+        pairs: the text, as it was judged.
+        judgement: of its pairs.
+        report: gets its examples here.
+
+    Raises:
+        DataError: the files cannot be written, or the text has changed.
+    """
+    draft = work / "output"
+    with writing(out):
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        write_text(draft, pairs, judgement, report)
+        document = json.dumps(report.to_json(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+        (draft / "report.html").write_text(page_of(report), encoding="utf-8", newline="\n")
+        (draft / REPORT).write_text(document, encoding="utf-8", newline="\n")
+        for name in (*report.files, REMOVED, "report.html", REPORT):
+            (draft / name).replace(out / name)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report: CleanReport) -> None:
+    """Write the kept and the removed pairs to a folder; collect the examples of the report."""
+    examples = chosen_examples(judgement)
+    report.examples = {reason: [] for reason in report.removed}
+    with ExitStack() as stack:
+        source, target, removed = (
+            stack.enter_context(io.BufferedWriter(open_packed(draft / name), BUFFER))
+            for name in (*report.files, REMOVED)
+        )
+        removed.write("\t".join(["reason", *SCORES, "line", "source", "target\n"]).encode())
+        number = -1
+        for number, pair in enumerate(pairs):
+            texts = one_line(pair.source), one_line(pair.target)
+            if number >= len(judgement.reasons):
+                break
+            reason = REASONS[judgement.reasons[number]]
+            if reason == "kept":
+                source.write(f"{texts[0]}\n".encode())
+                target.write(f"{texts[1]}\n".encode())
+                continue
+            scores = score_texts(judgement.scores[number].tolist())
+            removed.write("\t".join([reason, *scores, str(pair.line), *texts]).encode() + b"\n")
+            if number in examples:
+                scored = dict(zip(SCORES, scores, strict=True))
+                report.examples[reason].append(
+                    {"line": pair.line, "source": texts[0], "target": texts[1], "scores": scored}
+                )
+    if number + 1 != len(judgement.reasons):
+        raise DataError("The text has changed while it was read. Run the command again.")
+
+
+def finished_report(out: Path, work: Path, files: tuple[str, str], key: str) -> CleanReport | None:
+    """Return the report of a cleaning of the same text with the same settings that is finished already.
+
+    Raises:
+        DataError: the folder holds files of another cleaning, or of someone else.
+    """
+    if out.exists() and not out.is_dir():
+        raise DataError(f"{out} is a file. Name a folder: -o DIR.")
+    try:
+        report = CleanReport.from_json(json.loads((out / REPORT).read_text(encoding="utf-8")), out)
+    except (OSError, ValueError, TypeError, KeyError):
+        report = None
+    if report is not None and report.key == key:
+        shutil.rmtree(work, ignore_errors=True)
+        return report
+    found = [name for name in (*files, REMOVED, "report.html", REPORT) if (out / name).exists()]
+    if found and not work.is_dir():
+        raise DataError(
+            f"{out} holds {', '.join(found)} already; nothing is overwritten. Name another folder: -o DIR."
+        )
+    return None

@@ -1,0 +1,237 @@
+"""Convert parallel text of any known form to two packed files of lines, with a note of where it comes from.
+
+A line end within a text, with the white space around it, becomes one blank; white space at both ends is removed.
+Pairs without text on a side are left out and counted.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any
+
+from manyheads import __version__
+from manyheads.data.discover import check_language
+from manyheads.data.download import sum_of
+from manyheads.data.formats.markup import read_tmx, read_xliff
+from manyheads.data.formats.moses import read_archive, read_two_files
+from manyheads.data.formats.opening import open_input
+from manyheads.data.formats.po import read_po
+from manyheads.data.formats.tables import read_csv, read_dataset, read_jsonl, read_parquet, read_tsv
+from manyheads.data.formats.text import ParallelText, TextRequest
+from manyheads.data.hub import PREFIX
+from manyheads.data.locate import existing, near_names, uncompressed
+from manyheads.data.placing import open_packed, placing_files
+from manyheads.data.sources import TextSource, sources_path, write_sources
+from manyheads.data.store import chunked
+from manyheads.errors import DataError, UsageError
+
+__all__ = ["FORMATS", "ConvertOptions", "ConvertResult", "convert_files"]
+
+LINE_END = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+CHUNK = 1_024  # pairs between two calls of `advance`
+
+Reader = Callable[[io.BufferedReader, TextRequest, str], ParallelText]
+FORMATS: Mapping[str, tuple[str, Reader]] = MappingProxyType(
+    {
+        ".zip": ("Moses zip", read_archive),
+        ".tmx": ("TMX", read_tmx),
+        ".xlf": ("XLIFF", read_xliff),
+        ".xliff": ("XLIFF", read_xliff),
+        ".po": ("PO", read_po),
+        ".tsv": ("TSV", read_tsv),
+        ".csv": ("CSV", read_csv),
+        ".jsonl": ("JSON Lines", read_jsonl),
+        ".parquet": ("Parquet", read_parquet),
+    }
+)
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """What is taken out of the inputs, and what is written about them.
+
+    Attributes:
+        name: name of the written files, without language and endings.
+        request: languages, columns and split.
+        licence: licence of all inputs; None keeps what each states.
+        origin: origin of all inputs, likewise.
+    """
+
+    name: str
+    request: TextRequest = field(default_factory=TextRequest)
+    licence: str | None = None
+    origin: str | None = None
+
+
+@dataclass(frozen=True)
+class ConvertResult:
+    """What was written.
+
+    Attributes:
+        files: the text of source and target.
+        languages: source and target.
+        note: file with the sources.
+        sources: the inputs.
+    """
+
+    files: tuple[Path, Path]
+    languages: tuple[str, str]
+    note: Path
+    sources: tuple[TextSource, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values by attribute name."""
+        return {
+            "files": [str(path) for path in self.files],
+            "source": self.languages[0],
+            "target": self.languages[1],
+            "note": str(self.note),
+            "pairs": sum(source.pairs for source in self.sources),
+            "sources": [vars(source) for source in self.sources],
+        }
+
+    def lines(self) -> list[str]:
+        """Return the counts of each input and of the whole."""
+        lines = []
+        for source in self.sources:
+            empty = f"; {source.empty:,} left out: no text on a side" if source.empty else ""
+            lines.append(f"{source.file}: {source.format}, {source.pairs:,} pairs{empty}")
+            lines.append(f"  licence: {source.licence or 'not stated'}; origin: {source.origin or 'not stated'}")
+        total = sum(source.pairs for source in self.sources)
+        return [*lines, f"{self.files[0]} and {self.files[1]}: {total:,} pairs", f"{self.note}: their sources"]
+
+
+def convert_files(
+    inputs: Sequence[str], out: Path, options: ConvertOptions, advance: Callable[[int], object] = lambda count: None
+) -> ConvertResult:
+    """Write NAME.{source}.gz, NAME.{target}.gz and NAME.sources.json into a folder; all of them or none.
+
+    Args:
+        inputs: files, or data sets after "hf:"; two files of lines stand after each other.
+        out: folder to write into; made if it does not exist.
+        options: what is taken and written.
+        advance: called with numbers of pairs.
+
+    Raises:
+        DataError: an input cannot be read, or a file to be written is there already.
+        UsageError: a format or the languages are not known.
+    """
+    groups = grouped(inputs)
+    if out.exists() and not out.is_dir():
+        raise DataError(f"{out} is a file. Name a folder: -o DIR.")
+    request, sources = options.request, []
+    with placing_files(out) as draft, ExitStack() as stack:
+        files: list[Path] = []
+        sides: list[IO[bytes]] = []
+        for group in groups:
+            with opened(group, request) as (kind, text):
+                if not files:
+                    request = replace(request, source=text.languages[0], target=text.languages[1])
+                    files = output_files(out, options.name, text.languages)
+                    sides = [stack.enter_context(open_packed(draft / file.name)) for file in files]
+                pairs, empty = write_pairs(text.pairs, sides, advance)
+            licence, origin = options.licence or text.licence, options.origin or text.origin
+            file = group[0] if group[0].startswith(PREFIX) else Path(group[0]).name
+            sources.append(TextSource(file, kind, sums_of(group), pairs, empty, licence, origin))
+        if not any(source.pairs for source in sources):
+            raise DataError(f"{', '.join(inputs)}: no pair has text on both sides. Nothing is written.")
+        note = sources_path(files[0])
+        write_sources(draft / note.name, sources, manyheads=__version__, languages=text.languages)
+    return ConvertResult((files[0], files[1]), text.languages, note, tuple(sources))
+
+
+def grouped(inputs: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the inputs, with two files of lines that stand after each other as one.
+
+    Raises:
+        DataError: a file is missing.
+        UsageError: a file of lines stands alone.
+    """
+    groups: list[tuple[str, ...]] = []
+    waiting: str | None = None
+    for name in inputs:
+        if name.startswith(PREFIX):
+            groups.append((name,))
+            continue
+        if not Path(name).is_file():
+            raise DataError(f"There is no file {name}. {near_names(Path(name))}.")
+        if suffix_of(name) in FORMATS:
+            groups.append((name,))
+        elif waiting is None:
+            waiting = name
+        else:
+            groups.append((waiting, name))
+            waiting = None
+    if waiting is not None:
+        raise UsageError(
+            f"{waiting}: a format that is not known. Known are {', '.join(FORMATS)}, hf:NAME, and two files of "
+            "lines after each other, such as corpus.de corpus.en; packed as .gz, .xz or .zst too."
+        )
+    return groups
+
+
+def suffix_of(name: str) -> str:
+    """Return the ending of a file name that tells its format."""
+    return Path(uncompressed(name)).suffix.lower()
+
+
+@contextmanager
+def opened(group: Sequence[str], request: TextRequest) -> Iterator[tuple[str, ParallelText]]:
+    """Open an input; yields the name of its format, and its text."""
+    if group[0].startswith(PREFIX):
+        yield "Hugging Face data set", read_dataset(group[0], request)
+    elif len(group) == 2:
+        yield "lines", read_two_files((Path(group[0]), Path(group[1])), request)
+    else:
+        kind, read = FORMATS[suffix_of(group[0])]
+        with open_input(Path(group[0])) as stream:
+            yield kind, read(stream, request, group[0])
+
+
+def output_files(out: Path, name: str, languages: tuple[str, str]) -> list[Path]:
+    """Return the files of text to write.
+
+    Raises:
+        DataError: one is there already, also packed in another way.
+        UsageError: the languages are equal, or cannot be named in a configuration.
+    """
+    if check_language(languages[0]) == check_language(languages[1]):
+        raise UsageError(f"Both texts have the language {languages[0]}. Say both: --source de --target en.")
+    files = [out / f"{name}.{language}" for language in languages]
+    there = [path.name for file in [*files, sources_path(files[0])] if (path := existing(file))]
+    if there:
+        raise DataError(
+            f"{out} holds {', '.join(there)} already; nothing is overwritten. Name another text: --name NAME."
+        )
+    return [file.with_name(f"{file.name}.gz") for file in files]
+
+
+def write_pairs(
+    pairs: Iterable[tuple[str, str]], sides: Sequence[IO[bytes]], advance: Callable[[int], object]
+) -> tuple[int, int]:
+    """Write pairs as lines; returns how many were written, and how many left out without text on a side."""
+    written = empty = 0
+    for chunk in chunked(pairs, CHUNK):
+        lines = [(one_line(source), one_line(target)) for source, target in chunk]
+        full = [line for line in lines if all(line)]
+        for side, stream in enumerate(sides):
+            stream.write("".join(f"{line[side]}\n" for line in full).encode())
+        written, empty = written + len(full), empty + len(lines) - len(full)
+        advance(len(lines))
+    return written, empty
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line: a line end becomes a blank, and white space at both ends is removed."""
+    return LINE_END.sub(" ", text).strip()
+
+
+def sums_of(group: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 of the files of an input."""
+    return {Path(name).name: sum_of(Path(name)) for name in group if not name.startswith(PREFIX)}

@@ -1,0 +1,173 @@
+"""Executors that compute the shards of a large text: this process, processes of this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+from manyheads.errors import UsageError, require
+
+__all__ = ["InlineExecutor", "ShardExecutor", "open_executor"]
+
+CONNECT = 10  # seconds in which a scheduler must answer
+ADDRESS = re.compile(r"(\w+://)?\S+:\d+")
+
+
+class ShardExecutor(Executor):
+    """An executor that knows its number of workers, and is opened again after its worker processes were killed.
+
+    Args:
+        reopen: opens the executor that computes.
+        count: returns the number of workers, which may change.
+        lost: exceptions of a task whose workers were killed repeatedly, in which the executor itself did it again.
+        name: the executor in messages.
+    """
+
+    def __init__(
+        self,
+        reopen: Callable[[], Executor],
+        count: Callable[[], int],
+        lost: tuple[type[Exception], ...] = (),
+        name: str = "this machine",
+    ) -> None:
+        self.reopen = reopen
+        self.count = count
+        self.lost = lost
+        self.name = name
+        self.executor = reopen()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Submit a call; see `concurrent.futures.Executor.submit`."""
+        try:
+            return self.executor.submit(fn, *args, **kwargs)
+        except BrokenExecutor:
+            self.executor.shutdown()
+            self.executor = self.reopen()
+            return self.executor.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Release the workers; see `concurrent.futures.Executor.shutdown`."""
+        if isinstance(self.executor, ProcessPoolExecutor):
+            self.executor.shutdown(wait, cancel_futures=cancel_futures)
+        else:
+            self.executor.shutdown(wait)
+
+
+class InlineExecutor(Executor):
+    """Computes each task in the calling thread, when it is submitted: one process, with all its threads."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Compute a call; see `concurrent.futures.Executor.submit`."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def open_executor(scheduler: str | None = None, workers: int | None = None) -> Iterator[Executor]:
+    """Open this process, processes of this machine, or the workers of a Dask scheduler.
+
+    When the block is left by an exception, the processes are ended and the tasks on the cluster are cancelled.
+
+    Args:
+        scheduler: address of the Dask scheduler, such as tcp://HOST:8786.
+        workers: number of processes of this machine, each with one thread. Without both arguments, tasks are
+            computed in this process, with all its threads.
+
+    Raises:
+        UsageError: no scheduler answers at the address, or both arguments are given.
+        MissingExtraError: the extra `cluster` is not installed.
+    """
+    if scheduler is not None and workers is not None:
+        raise UsageError("--workers and --scheduler exclude each other: a Dask cluster has its own workers.")
+    if scheduler is not None:
+        with dask_executor(scheduler) as executor:
+            yield executor
+    elif workers is not None:
+        with local_executor(workers) as executor:
+            yield executor
+    else:
+        yield InlineExecutor()
+
+
+@contextmanager
+def local_executor(workers: int) -> Iterator[ShardExecutor]:
+    """Open processes of this machine; see `open_executor`."""
+    context = multiprocessing.get_context("spawn")  # threads of torch do not survive a fork
+    stop_reader, stop_writer = context.Pipe(duplex=False)
+    reopen = partial(ProcessPoolExecutor, workers, context, prepare_worker, (stop_reader,))
+    executor = ShardExecutor(reopen, lambda: workers)
+    try:
+        yield executor
+    except BaseException:
+        stop_writer.close()  # ends the processes, whatever they compute
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+        stop_writer.close()
+        stop_reader.close()
+
+
+def prepare_worker(stop: Connection) -> None:
+    """Set up a process of this machine: one thread, Ctrl-C left to the parent, an end with the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[variable] = "1"  # read by the libraries that the first shard imports
+    threading.Thread(target=end_with_parent, args=(stop,), daemon=True).start()
+
+
+def end_with_parent(stop: Connection) -> None:
+    """Wait until the parent closes the other end of a pipe or is killed, then end this process."""
+    with suppress(EOFError, OSError):
+        stop.recv_bytes()
+    os._exit(1)
+
+
+@contextmanager
+def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
+    """Connect to a Dask scheduler; see `open_executor`."""
+    distributed = require("distributed", extra="cluster", purpose="--scheduler")
+    if not ADDRESS.fullmatch(scheduler):
+        raise UsageError(f"{scheduler} is not the address of a Dask scheduler, such as tcp://HOST:8786.")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it reports is raised here, in words
+    try:
+        client = distributed.Client(scheduler, set_as_default=False, timeout=CONNECT)
+    except (OSError, ValueError) as error:  # a timeout is an OSError
+        raise UsageError(
+            f"No Dask scheduler answers at {scheduler} ({first_line(error)}). Start one with `dask scheduler`; it "
+            "prints its address, such as tcp://HOST:8786."
+        ) from error
+
+    def count() -> int:
+        try:
+            return sum(client.nthreads().values())
+        except OSError:
+            return 0  # the scheduler is gone, which the tasks report
+
+    reopen = partial(client.get_executor, pure=False)
+    executor = ShardExecutor(reopen, count, (distributed.KilledWorker,), scheduler)
+    try:
+        yield executor
+    except BaseException:
+        executor.shutdown(wait=False)  # cancels the tasks
+        raise
+    finally:
+        client.close()
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of the message of an exception."""
+    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")

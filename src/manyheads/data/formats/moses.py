@@ -1,0 +1,170 @@
+"""Read two files of lines that belong together: plain, packed, or members of a zip archive (Moses format, OPUS)."""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path, PurePosixPath
+
+from manyheads.data.discover import is_language, languages_of_files
+from manyheads.data.formats.opening import check_ratio, open_input, text_lines
+from manyheads.data.formats.text import (
+    LICENCE,
+    ORIGIN,
+    ParallelText,
+    TextRequest,
+    choose_languages,
+    match_language,
+    no_text_in,
+    stated,
+)  # fmt: skip
+from manyheads.errors import DataError
+
+__all__ = ["notes_of_archive", "read_archive", "read_two_files"]
+
+NOTES = ("readme", "license", "licence", "copying")  # members that state licence and origin
+LONGEST_NOTE = 1 << 16  # bytes read of them
+OTHER_SUFFIXES = {"xml", "ids", "md"}  # of members that look like the code of a language
+
+
+def read_two_files(paths: tuple[Path, Path], request: TextRequest) -> ParallelText:
+    """Read two files of lines; without languages in their names, the first is the source.
+
+    Raises:
+        DataError: no file has the name of a language; while reading, a file cannot be read, or the counts differ.
+        UsageError: the languages are not clear.
+    """
+    known = languages_of_files(paths) or (request.source or "", request.target or "")
+    languages, order = choose_sides(known, request, " and ".join(path.name for path in paths))
+    chosen = [paths[index] for index in order]
+    return ParallelText(languages, aligned([lines_of(path) for path in chosen], [str(path) for path in chosen]))
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """Yield the lines of a file."""
+    with open_input(path) as stream:
+        yield from text_lines(stream, str(path))
+
+
+def choose_sides(known: Sequence[str], request: TextRequest, name: str) -> tuple[tuple[str, str], tuple[int, int]]:
+    """Return source and target language, and the indices of their files among those of the languages `known`."""
+    languages = choose_languages(request, known, name)
+    found = [match_language(language, known) for language in languages]
+    for language, match in zip(languages, found, strict=True):
+        if match is None:
+            raise no_text_in(language, known, name)
+    return languages, (known.index(found[0] or ""), known.index(found[1] or ""))
+
+
+def aligned(sides: Sequence[Iterator[str]], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield line i of both texts; raise an error that tells both counts if these differ."""
+    for number, (source, target) in enumerate(zip_longest(*sides), 1):
+        if source is None or target is None:
+            longer = number + sum(1 for _ in sides[source is None])
+            counts = (number - 1, longer) if source is None else (longer, number - 1)
+            described = " and ".join(f"{name} has {n:,} lines" for name, n in zip(names, counts, strict=True))
+            raise DataError(
+                f"The line counts differ: {described}. Line i of one must be the translation of line i of the "
+                "other."
+            )
+        yield source, target
+
+
+def read_archive(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
+    """Read the two texts of a zip archive, and the licence that its README or LICENSE states.
+
+    No member is unpacked to the disk.
+
+    Raises:
+        DataError: the file is no archive, holds no two texts or several, a path out of the folder, or a bomb.
+        UsageError: the languages are not clear.
+    """
+    with faults_named(name):
+        archive = zipfile.ZipFile(stream)
+    members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
+    for member in members.values():
+        check_member(member, name)
+    texts = texts_of(list(members))
+    if len(texts) != 1:
+        listed = ", ".join(list(texts or members)[:12]) or "nothing"
+        raise DataError(
+            f"{name} holds {'several texts' if texts else 'no text in two languages'}, but: {listed}. "
+            "Unpack it, and name two files of equally many lines."
+        )
+    ((stem, known),) = texts.items()
+    languages, order = choose_sides(known, request, name)
+    chosen = [f"{stem}.{known[index]}" for index in order]
+    sides = [member_lines(archive, members[member], name) for member in chosen]
+    pairs = aligned(sides, [f"{name}: {member}" for member in chosen])
+    return ParallelText(languages, pairs, *read_notes(archive, members.values(), name))
+
+
+def texts_of(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the languages of each text by its name without them; of NAME.de-en only these two."""
+    texts: dict[str, list[str]] = {}
+    for name in names:
+        stem, _, ending = name.rpartition(".")
+        if stem and is_language(ending) and ending not in OTHER_SUFFIXES:
+            texts.setdefault(stem, []).append(ending)
+    for stem, known in texts.items():
+        direction = [one for one in stem.rpartition(".")[2].split("-") if one in known]
+        texts[stem] = direction if len(direction) == 2 else known
+    return {stem: known for stem, known in texts.items() if len(known) > 1}
+
+
+def check_member(member: zipfile.ZipInfo, name: str) -> None:
+    """Refuse a member that leads out of the folder, is a link, or unpacks to too much."""
+    path = member.filename.replace("\\", "/")
+    if path.startswith("/") or path[1:2] == ":" or ".." in PurePosixPath(path).parts or not path.isprintable():
+        raise DataError(f"{name} holds the member {path!r}, which leads out of its folder. It is not read.")
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise DataError(f"{name} holds the member {path!r}, which is a link. It is not read.")
+    check_ratio(member.file_size, member.compress_size, f"{name}: {path}")
+
+
+def member_lines(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Iterator[str]:
+    """Yield the lines of a member."""
+    where = f"{name}: {member.filename}"
+    with faults_named(where), archive.open(member) as opened:
+        yield from text_lines(io.BufferedReader(opened, 1 << 16), where)  # type: ignore[arg-type]
+
+
+def read_notes(
+    archive: zipfile.ZipFile, members: Iterable[zipfile.ZipInfo], name: str
+) -> tuple[str | None, str | None]:
+    """Return licence and origin, as the members README and LICENSE state them after a colon.
+
+    Without such a line, the licence is the first line of the member LICENSE.
+    """
+    notes = {}
+    for member in members:
+        short = PurePosixPath(member.filename).name.lower()
+        if short.startswith(NOTES):
+            with faults_named(f"{name}: {member.filename}"), archive.open(member) as opened:
+                notes[short] = opened.read(LONGEST_NOTE).decode(errors="replace")
+    text = "\n".join(notes.values())
+    licences = "\n".join(note for short, note in notes.items() if not short.startswith("readme"))
+    title = licences.strip().partition("\n")[0].strip()
+    return stated(text, what=LICENCE) or title or None, stated(text, what=ORIGIN)
+
+
+def notes_of_archive(path: Path) -> tuple[str | None, str | None]:
+    """Return licence and origin that an archive states; see `read_notes`."""
+    with faults_named(str(path)), zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            check_member(member, str(path))
+        return read_notes(archive, archive.infolist(), str(path))
+
+
+@contextmanager
+def faults_named(what: str) -> Iterator[None]:
+    """Turn the errors of a damaged archive or member into a `DataError` that names it."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+        raise DataError(f"{what} cannot be read: {str(error) or 'it ends too early'}. Get it again.") from error

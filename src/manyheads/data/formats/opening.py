@@ -1,0 +1,105 @@
+"""Files opened for the readers: unpacked, in any Unicode encoding, and refused by name where they are bombs."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from manyheads.data.lines import COMPRESSIONS, LONGEST_LINE, ZstdFile, damage_named, decode_lines, wide_encoding
+from manyheads.errors import DataError, require
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+__all__ = ["check_ratio", "open_input", "text_lines"]
+
+FREE = 1 << 25  # unpacked bytes that may come from any few packed ones
+LARGEST_RATIO = 200  # unpacked bytes to packed ones after that; text packs to a tenth, a bomb to a thousandth
+HEAD = 4_096  # bytes looked at to recognise an encoding
+
+
+def check_ratio(unpacked: int, packed: int, name: str) -> None:
+    """Raise an error if so few packed bytes unpack to so many: the sign of a bomb."""
+    if unpacked > FREE and unpacked > LARGEST_RATIO * packed:
+        raise DataError(
+            f"{name} unpacks to more than {LARGEST_RATIO} times its size ({packed:,} bytes), as only bombs do. "
+            "It is not read. If you trust it, unpack it yourself and name the unpacked file."
+        )
+
+
+def open_input(path: Path) -> io.BufferedReader:
+    """Open a file for reading bytes, unpacked as its name says.
+
+    Raises:
+        DataError: the file is missing; while it is read, it is damaged or a bomb.
+    """
+    with damage_named(path):
+        file = path.open("rb")
+        if path.suffix not in COMPRESSIONS:
+            return file
+        return io.BufferedReader(LimitedReader(file, path), 1 << 16)
+
+
+class LimitedReader(io.RawIOBase):
+    """Read an unpacked stream, and stop where it has become far longer than the packed bytes read so far."""
+
+    def __init__(self, packed: BinaryIO, path: Path) -> None:
+        self.packed = packed
+        self.path = path
+        self.size = 0
+        self.unpacked: io.BufferedIOBase | io.RawIOBase
+        if path.suffix == ".gz":
+            self.unpacked = gzip.GzipFile(fileobj=packed)
+        elif path.suffix == ".xz":
+            self.unpacked = lzma.LZMAFile(packed)  # noqa: SIM115 - closed by `close`
+        else:
+            self.unpacked = ZstdFile(require("zstandard", extra="zstd", purpose=f"Reading {path}"), packed)
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill the buffer as far as possible; 0 at the end."""
+        view = memoryview(buffer)
+        with damage_named(self.path):
+            block = self.unpacked.read(len(view)) or b""
+            if not block and not self.size:
+                raise EOFError
+        view[: len(block)] = block
+        self.size += len(block)
+        check_ratio(self.size, self.packed.tell(), str(self.path))
+        return len(block)
+
+    def close(self) -> None:
+        """Close both streams."""
+        self.unpacked.close()
+        self.packed.close()
+        super().close()
+
+
+def text_lines(stream: io.BufferedReader, name: str) -> Iterator[str]:
+    r"""Yield the lines of UTF-8, UTF-16 or UTF-32 text, without "\n", one "\r" before it, and byte order mark.
+
+    Raises:
+        DataError: bytes are not of the encoding, or a line is longer than 64 MiB.
+    """
+    encoding = (wide_encoding(stream.peek(HEAD)[:HEAD]) or "").partition(" ")[0]
+    if not encoding:
+        yield from (line.text for line in decode_lines(stream, name))
+        return
+    text, number = io.TextIOWrapper(stream, encoding, newline="\n"), 0
+    try:
+        while line := text.readline(LONGEST_LINE):
+            if len(line) == LONGEST_LINE:
+                raise DataError(f"{name}, line {number + 1}: longer than {LONGEST_LINE:,} characters.")
+            yield (line if number else line.removeprefix("\ufeff")).removesuffix("\n").removesuffix("\r")
+            number += 1
+    except UnicodeError as error:
+        raise DataError(f"{name}, after line {number}: no {encoding} ({error}). Save the file as UTF-8.") from error
+    finally:
+        text.detach()

@@ -1,0 +1,197 @@
+"""Read rows with named columns: TSV, CSV, JSON Lines, Parquet, and Hugging Face data sets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from manyheads.data.corpus import checked_text, parsed_json
+from manyheads.data.discover import is_language
+from manyheads.data.formats.opening import check_ratio, text_lines
+from manyheads.data.formats.text import ParallelText, TextRequest, choose_languages, match_language
+from manyheads.data.hub import PREFIX, failures_named, open_splits
+from manyheads.errors import DataError, UsageError, require
+
+__all__ = ["read_csv", "read_dataset", "read_jsonl", "read_parquet", "read_tsv"]
+
+BATCH = 256  # rows of a Parquet file in memory
+NESTED = "translation"  # column of data sets that holds the texts by language
+
+Rows = Iterator[tuple[str, Mapping[str, Any]]]  # file and line, and the row by column
+
+
+def read_tsv(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
+    """Read a table of columns separated by tabs; quotation marks are text."""
+    lines = (line.split("\t") for line in text_lines(stream, name) if line)
+    return read_rows(named_columns(lines, request, name), request, name)
+
+
+def read_csv(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
+    """Read a table of quoted columns separated by commas or semicolons, whichever the first line has more of."""
+    lines = text_lines(stream, name)
+    first = next(lines, "")
+    separator = max(",;\t", key=first.count)
+    ended = (f"{line}\n" for line in itertools.chain([first], lines))
+    return read_rows(
+        named_columns(csv.reader(ended, delimiter=separator, strict=True), request, name), request, name
+    )
+
+
+def read_jsonl(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
+    """Read one JSON object a line; blank lines are passed over."""
+
+    def rows() -> Rows:
+        for number, line in enumerate(text_lines(stream, name), 1):
+            if line.strip():
+                where = f"{name}, line {number:,}"
+                yield where, checked_row(parsed_json(line, where), where)
+
+    return read_rows(rows(), request, name)
+
+
+def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
+    """Read the two columns of a Parquet file, some rows at a time.
+
+    Raises:
+        MissingExtraError: the package pyarrow is not installed.
+    """
+    parquet = require("pyarrow.parquet", extra="parquet", purpose=f"Reading {name}")
+    with failures_named(f"{name} is no Parquet file that can be read"):
+        file = parquet.ParquetFile(stream)
+    size = stream.seek(0, io.SEEK_END)
+    for group in range(file.metadata.num_row_groups):
+        check_ratio(file.metadata.row_group(group).total_byte_size, size, name)
+    names = file.schema_arrow.names
+    columns = [NESTED] if NESTED in names else choose_columns(names, request, name)[0]
+
+    def rows() -> Rows:
+        number = 0
+        batches = file.iter_batches(batch_size=BATCH, columns=list(columns))
+        while True:
+            with failures_named(f"{name} is damaged after row {number:,}"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{name}, row {number:,}", row
+
+    return read_rows(rows(), request, name)
+
+
+def read_dataset(dataset: str, request: TextRequest) -> ParallelText:
+    """Read a split of a Hugging Face data set, "hf:NAME" or "hf:FOLDER"; its licence is that of its description.
+
+    Raises:
+        MissingExtraError: the package datasets is not installed.
+        DataError: there is no such data set or split.
+    """
+    splits = open_splits(require("datasets", extra="hf", purpose=f"Reading {dataset}"), dataset, Path())
+    if request.split not in splits:
+        raise DataError(f'{dataset} has no split "{request.split}". It has: {", ".join(splits) or "none"}.')
+    split: Any = splits[request.split]
+
+    def rows() -> Rows:
+        source = iter(split)
+        for number in itertools.count(1):
+            with failures_named(f"{dataset}: reading failed after row {number - 1:,}"):
+                row = next(source, None)
+            if row is None:
+                return
+            yield f"{dataset}, row {number:,}", checked_row(row, dataset)
+
+    text = read_rows(rows(), request, dataset)
+    address = split.info.homepage or dataset.removeprefix(PREFIX)
+    return ParallelText(text.languages, text.pairs, split.info.license or None, address)
+
+
+def named_columns(lines: Iterable[list[str]], request: TextRequest, name: str) -> Rows:
+    """Yield rows by the names of their columns: those of the header, or numbers where there is none."""
+    numbered = request.columns is not None and all(map(str.isdecimal, request.columns))
+    header: list[str] | None = None
+    reader, number = iter(lines), 0
+    while True:
+        number += 1
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            raise DataError(f"{name}, row {number:,}: {error}. Is a quotation mark missing?") from error
+        if fields is None:
+            return
+        if numbered:
+            header = [str(index) for index in range(1, len(fields) + 1)]
+        if header is None:
+            header = [field.strip() for field in fields]
+        elif fields:
+            yield f"{name}, row {number:,}", dict(zip(header, fields, strict=False))
+
+
+def read_rows(rows: Rows, request: TextRequest, name: str) -> ParallelText:
+    """Read the two texts of each row, from the columns that the first row has."""
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"{name} holds no rows. Name a table with a header and text below it.")
+    columns, languages = choose_columns(nested(first[1]), request, name)
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        for where, row in itertools.chain([first], rows):
+            texts = nested(row)
+            yield cell(texts, columns[0], where), cell(texts, columns[1], where)
+
+    return ParallelText(languages, pairs())
+
+
+def nested(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the texts of a row: those within "translation", if it has this column."""
+    inner = row.get(NESTED)
+    return inner if isinstance(inner, Mapping) else row
+
+
+def choose_columns(
+    names: Iterable[str], request: TextRequest, name: str
+) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the columns of source and target, and their languages.
+
+    The columns are those requested, else those named by the languages, else "source" and "target".
+
+    Raises:
+        DataError: the table has no such columns.
+        UsageError: the languages are not clear.
+    """
+    names = list(names)
+    languages = [column for column in names if is_language(column)]
+    listed = ", ".join(names[:12]) or "none"
+    if request.columns:
+        missing = [column for column in request.columns if column not in names]
+        if missing:
+            raise DataError(f"{name} has no column {' and no column '.join(missing)}. Its columns: {listed}.")
+        return request.columns, choose_languages(request, filter(is_language, request.columns), name)
+    if {"source", "target"} <= set(names):
+        return ("source", "target"), choose_languages(request, languages, name)
+    if not languages:
+        raise UsageError(f"{name} has no columns named by languages. Choose two with --columns among: {listed}.")
+    chosen = choose_languages(request, languages, name)
+    source, target = (match_language(language, languages) for language in chosen)
+    if source is None or target is None:
+        lacking = chosen[0] if source is None else chosen[1]
+        raise DataError(f"{name} has no column for {lacking}. Choose two with --columns among: {listed}.")
+    return (source, target), chosen
+
+
+def checked_row(row: object, where: str) -> Mapping[str, Any]:
+    """Return a row if it is an object."""
+    if not isinstance(row, Mapping):
+        raise DataError(f"{where}: {type(row).__name__} in place of an object with the two texts.")
+    return row
+
+
+def cell(row: Mapping[str, Any], column: str, where: str) -> str:
+    """Return the text of a column, "" for null."""
+    if column not in row:
+        raise DataError(f'{where}: no column "{column}". It has: {", ".join(map(str, list(row)[:12])) or "none"}.')
+    value = row[column]
+    return "" if value is None else checked_text(value, column, "error", where)

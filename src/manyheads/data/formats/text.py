@@ -1,0 +1,146 @@
+"""The text that all readers yield, and the choice of its two languages among those of a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from manyheads.errors import DataError, UsageError
+
+__all__ = [
+    "LICENCE", "ORIGIN", "ParallelText", "TextRequest", "Unit", "choose_languages", "match_language",
+    "no_text_in", "pairs_of_units", "stated",
+]  # fmt: skip
+
+LICENCE = "licen[cs]e"  # what headers and README files state the licence and the origin after
+ORIGIN = "website|origin|url|source"
+MOST_LANGUAGES = 1_000  # of a file, listed in an error
+
+Unit = dict[str, str]  # language -> text; the language is "" where the file names none
+
+
+@dataclass(frozen=True)
+class TextRequest:
+    """The text to take out of a file.
+
+    Attributes:
+        source, target: the languages; None where the file must tell them.
+        columns: names of the columns of source and target in a table; numbers from 1 mean a table without header.
+        split: split of a Hugging Face data set.
+    """
+
+    source: str | None = None
+    target: str | None = None
+    columns: tuple[str, str] | None = None
+    split: str = "train"
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Parallel text of one input.
+
+    Attributes:
+        languages: source and target, by the names requested.
+        pairs: the texts; "" where a side is missing. Reading raises `DataError` at the first fault.
+        licence: licence, as far as the input states it.
+        origin: name and address of the corpus, as far as the input states them.
+    """
+
+    languages: tuple[str, str]
+    pairs: Iterable[tuple[str, str]]
+    licence: str | None = None
+    origin: str | None = None
+
+
+def match_language(wanted: str, present: Iterable[str]) -> str | None:
+    """Return the name that a file uses for a language: the same one, else one with the same first part (de, de-AT).
+
+    A file that names only one of its two languages has "" for the other; "" fits where no name does.
+    """
+    codes = {name: name.lower().replace("_", "-") for name in present}
+    code = wanted.lower().replace("_", "-")
+    same = [name for name in codes if codes[name] == code]
+    alike = [name for name in codes if name and codes[name].partition("-")[0] == code.partition("-")[0]]
+    return next(chain(same, alike, (name for name in codes if not name)), None)
+
+
+def choose_languages(request: TextRequest, present: Iterable[str], name: str) -> tuple[str, str]:
+    """Return source and target: as requested, else the languages of a file if it has two.
+
+    Raises:
+        DataError: the file has not the only language requested.
+        UsageError: the file has not two languages, or does not name them.
+    """
+    all_names = list(present)
+    names = list(filter(None, all_names))
+    if request.source and request.target:
+        return request.source, request.target
+    wanted = request.source or request.target
+    if wanted:
+        known = match_language(wanted, all_names)
+        if known is None:
+            raise no_text_in(wanted, names, name)
+        others = [code(other) for other in names if other != known]
+        if len(others) == 1:
+            return (wanted, others[0]) if request.source else (others[0], wanted)
+    elif len(names) == 2:
+        return code(names[0]), code(names[1])
+    listed = ", ".join(names[:20]) or "none"
+    raise UsageError(f"{name}: the languages are not clear; it names {listed}. Say both: --source de --target en.")
+
+
+def code(language: str) -> str:
+    """Return the code of a language as manyheads writes it: "DE" is de, "EN_gb" is en-gb."""
+    first, *rest = re.split("[-_]", language)
+    return "-".join([first.lower(), *rest])
+
+
+def pairs_of_units(
+    units: Iterator[Unit], request: TextRequest, name: str
+) -> tuple[tuple[str, str], Iterator[tuple[str, str]]]:
+    """Return the languages of the units of a file, and an iterator over their pairs.
+
+    Raises:
+        DataError: there is no unit; while reading, at the end: no unit had one of the languages.
+        UsageError: the languages are not clear.
+    """
+    first = next(units, None)
+    if first is None:
+        raise DataError(f"{name} holds no translation. Name a file with text in two languages.")
+    languages = choose_languages(request, first, name)
+    return languages, read_pairs(chain([first], units), languages, name)
+
+
+def read_pairs(units: Iterable[Unit], languages: tuple[str, str], name: str) -> Iterator[tuple[str, str]]:
+    """Yield source and target of each unit, "" for a language that it lacks."""
+    present: dict[str, None] = {}
+    for unit in units:
+        if len(present) < MOST_LANGUAGES:
+            present.update(dict.fromkeys(unit))
+        source, target = (match_language(language, unit) for language in languages)
+        known = source != target
+        yield (unit.get(source or "", "") if known else ""), (unit.get(target or "", "") if known else "")
+    for language in languages:
+        if match_language(language, present) is None:
+            raise no_text_in(language, present, name)
+
+
+def no_text_in(language: str, present: Iterable[str], name: str) -> DataError:
+    """Return the error for a language that a file does not hold."""
+    listed = ", ".join(sorted(present)) or "none"
+    return DataError(
+        f"{name} holds no text in {language}. Languages there: {listed}. Choose with --source and --target."
+    )
+
+
+def stated(text: str, *, what: str) -> str | None:
+    """Return what a header or a README states after a word and a colon, such as "License: CC BY 2.0 FR".
+
+    Args:
+        text: the header or the file.
+        what: regular expression of the word.
+    """
+    match = re.search(rf"^\W*(?:{what})\s*:\s*(\S.*)$", text, re.IGNORECASE | re.MULTILINE)
+    return " ".join(match[1].split())[:300] if match else None

@@ -1,0 +1,141 @@
+"""List and fetch corpora of the public indexes (OPUS, Statmt, ELRC and others) by the program `mtdata`.
+
+mtdata keeps rich and portalocker below the versions that manyheads is tested with. So it is run as a program, which
+may be installed in an environment of its own. Its index is part of its package; only fetching needs the network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from manyheads.data.convert import ConvertOptions, ConvertResult, convert_files
+from manyheads.data.formats.moses import notes_of_archive
+from manyheads.data.formats.text import TextRequest
+from manyheads.errors import DataError, MissingExtraError, UsageError
+
+__all__ = ["IndexEntry", "fetch_entry", "find_entries", "is_entry_name"]
+
+# GROUP-NAME-VERSION-LANGUAGE-LANGUAGE, such as OPUS-tatoeba-v20230412-eng-kor
+NAME = re.compile(r"[^-\s]+-[^-\s]+-[^-\s]+-([A-Za-z_]+)-([A-Za-z_]+)")
+
+
+@dataclass(frozen=True)
+class IndexEntry:
+    """A corpus of a public index: its name and its address."""
+
+    name: str
+    url: str
+
+
+def is_entry_name(name: str) -> bool:
+    """Return whether a name has the form of the names of mtdata."""
+    return NAME.fullmatch(name) is not None
+
+
+def find_entries(source: str, target: str, words: str = "", *options: str) -> list[IndexEntry]:
+    """Return the corpora of two languages whose names hold all words, in any case.
+
+    Args:
+        source: code of a language, of two or three letters.
+        target: code of the other; the direction does not matter.
+        words: words separated by blanks.
+        options: further options of `mtdata list`.
+
+    Raises:
+        MissingExtraError: there is no program mtdata.
+        DataError: mtdata fails, such as for a language that it does not know.
+    """
+    listed = run_mtdata("list", "-l", f"{source}-{target}", *options)
+    rows = [line.split("\t") for line in listed.split("\n") if "\t" in line]
+    entries = [IndexEntry(row[0], row[1]) for row in rows]
+    return [entry for entry in entries if all(word in entry.name.lower() for word in words.lower().split())]
+
+
+def fetch_entry(
+    name: str,
+    root: Path,
+    languages: tuple[str, str] | None = None,
+    listener: Callable[[str], None] = lambda text: None,
+) -> ConvertResult:
+    """Fetch a corpus, and write it as `convert_files` does into a folder of its name.
+
+    Args:
+        name: name of the corpus in the index.
+        root: folder in which the folder is made.
+        languages: codes of source and target for the files; None takes those of the name.
+        listener: called with one line of text about each step.
+
+    Raises:
+        UsageError: the name is not in the index for these languages.
+        MissingExtraError: there is no program mtdata.
+        DataError: the corpus could not be fetched, or was fetched already.
+    """
+    match = NAME.fullmatch(name)
+    codes = (match[1], match[2]) if match else ("", "")
+    source, target = languages or codes
+    urls = {entry.name: entry.url for entry in find_entries(source, target)}
+    if name not in urls:
+        raise UsageError(
+            f"{name} is not in the index for {source} and {target}. "
+            f"List it: manyheads data fetch --source {source} --target {target}"
+        )
+    if languages and all(entry.name != name for entry in find_entries(source, target, "", "--strict")):
+        source, target = target, source  # now in the order of the name
+    listener(f"{name}: fetching {urls[name]} with mtdata")
+    with tempfile.TemporaryDirectory() as folder:
+        run_mtdata("get", "-l", "-".join(codes), "-tr", name, "--no-merge", "--fail", "-o", folder)
+        paths = []
+        for code, language in zip(codes, (source, target), strict=True):
+            part = Path(folder) / "train-parts" / f"{name}.{code}"
+            if not part.is_file():
+                raise DataError(
+                    f"{name}: mtdata has written no text in {code} from {urls[name]}. Try it again later."
+                )
+            paths.append(part.rename(part.with_name(f"{name}.{language}")))
+        request = TextRequest(*(languages or codes))
+        options = ConvertOptions(name, request, licence_in_cache(urls[name]), urls[name])
+        return convert_files([str(path) for path in paths], root.expanduser() / name, options)
+
+
+def licence_in_cache(url: str) -> str | None:
+    """Return the licence that a fetched archive states, if mtdata has kept it; its index knows none."""
+    cache = Path(os.environ.get("MTDATA", "~/.mtdata")).expanduser()
+    key = hashlib.md5(url.encode(), usedforsecurity=False).hexdigest()
+    archives = (cache / (urlsplit(url).hostname or "") / key[:4] / key[4:]).glob("*.zip")
+    return next((notes_of_archive(path)[0] for path in archives), None)
+
+
+def run_mtdata(*arguments: str) -> str:
+    """Run mtdata and return what it prints.
+
+    Raises:
+        MissingExtraError: there is no such program.
+        DataError: it failed; the message holds its last line.
+    """
+    program = shutil.which("mtdata", path=str(Path(sys.executable).parent)) or shutil.which("mtdata")
+    if program is None:
+        raise MissingExtraError(
+            "Public indexes need the program mtdata, which is not installed. Install it in an environment of its "
+            'own: pipx install mtdata. Or in this one: pip install "manyheads[mtdata]"'
+        )
+    wide = os.environ | {"COLUMNS": "2000"}  # messages are not wrapped
+    ended = subprocess.run(
+        [program, "--no-pbar", *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=wide, check=False
+    )
+    if ended.returncode:
+        said = [line.strip() for line in ended.stderr.decode(errors="replace").split("\n") if line.strip()]
+        last = said[-1][:400] if said else f"exit code {ended.returncode}"
+        network = any(sign in last for sign in ("ConnectionError", "Timeout", "HTTPError", "URLError"))
+        cure = " Is there a network? Files that were fetched are kept, so run it again." if network else ""
+        raise DataError(f"mtdata {arguments[0]} fails: {last.removesuffix('.')}.{cure}")
+    return ended.stdout.decode(errors="replace")

@@ -1,0 +1,254 @@
+"""Compute the numbered shards of a large text with an executor, and keep the result of each.
+
+A shard is a small value, such as some hundreds of lines. Its result is bytes, kept in a file of its own until the
+whole is done, so that a computation that was ended goes on with the shards that are missing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import portalocker
+
+from manyheads.data.executors import InlineExecutor, ShardExecutor
+from manyheads.errors import DataError
+
+__all__ = ["map_shards", "remove_shards", "write_file", "writing"]
+
+TRIES = 4  # how often a shard is computed whose worker process was killed
+WINDOW = 1024  # numbers of shards between the first without a result and the last with one
+KEY, LOCK, SUFFIX = "key", "lock", ".shard"  # files of a folder of results
+
+Advance = Callable[[int], object]
+
+
+def map_shards(
+    work: Callable[[Any], bytes],
+    shards: Iterable[Any],
+    folder: Path,
+    *,
+    key: str,
+    executor: Executor,
+    advance: Advance = lambda count: None,
+    ahead: int | None = None,
+) -> Iterator[bytes]:
+    """Yield the results of all shards in order, and keep each in a file of a folder as soon as it is there.
+
+    A call with the same key goes on where the last one was ended: shards with a result are not computed again.
+
+    Args:
+        work: computes the result of a shard; a function of a module or a `functools.partial` of one.
+        shards: small values that can be pickled; read as they are needed.
+        folder: folder of the results, made if it is missing.
+        key: hash of everything that the results depend on. The results of another key are removed.
+        executor: computes; see `executors.open_executor`.
+        advance: called with 1 for every shard that is done or has a result already.
+        ahead: maximum number of shards that are computed or wait for a worker; None for two for each worker.
+
+    Raises:
+        DataError: the folder cannot be written or is in use, or a worker process ended repeatedly.
+        ManyheadsError: an error of `work`; that of the first shard in order if there are several.
+    """
+    with opened_folder(folder, key):
+        run = ShardRun(work, folder, executor, advance)
+        try:
+            yield from run.results(enumerate(shards), ahead)
+        finally:
+            for future in run.running:
+                future.cancel()
+
+
+class ShardRun:
+    """The state of one call of `map_shards`.
+
+    Attributes:
+        running: number and value of the shard of each task that is computed or waits for a worker.
+        failed: the error of each shard that failed.
+        tries: how often each shard without a result was submitted.
+        suspects: shards that may have ended their worker process.
+    """
+
+    def __init__(self, work: Callable[[Any], bytes], folder: Path, executor: Executor, advance: Advance) -> None:
+        self.work = work
+        self.folder = folder
+        self.executor = executor
+        self.advance = advance
+        self.running: dict[Future[bytes], tuple[int, Any]] = {}
+        self.failed: dict[int, Exception] = {}
+        self.tries: dict[int, int] = {}
+        self.suspects: deque[tuple[int, Any]] = deque()
+
+    def path(self, number: int) -> Path:
+        """Return the file of the result of a shard."""
+        return self.folder / f"{number:08d}{SUFFIX}"
+
+    def limit(self) -> int:
+        """Return the default of `ahead`: two shards for each worker, at least four; 1 for `InlineExecutor`."""
+        if isinstance(self.executor, InlineExecutor):
+            return 1  # what is computed is kept before the next shard is begun
+        workers = self.executor.count() if isinstance(self.executor, ShardExecutor) else 1
+        return max(4, 2 * workers)
+
+    def results(self, shards: Iterator[tuple[int, Any]], ahead: int | None) -> Iterator[bytes]:
+        """Yield the results of all shards in order."""
+        waiting: deque[int] = deque()  # numbers of the shards whose result is not yielded yet
+        more = True
+        while True:
+            limit = ahead or self.limit()
+            while (
+                more
+                and not self.failed
+                and not self.suspects
+                and len(self.running) < limit
+                and len(waiting) < WINDOW
+            ):
+                shard = next(shards, None)
+                more = shard is not None
+                if shard is not None:
+                    waiting.append(shard[0])
+                    self.begin(*shard)
+            if not waiting:
+                return
+            while waiting[0] in self.tries:
+                self.collect()
+            number = waiting.popleft()
+            if number in self.failed:
+                raise self.failed[number]
+            yield self.path(number).read_bytes()
+
+    def begin(self, number: int, shard: Any) -> None:
+        """Submit a shard, unless its result is kept."""
+        if self.path(number).exists():
+            self.advance(1)
+            return
+        self.tries[number] = 0
+        self.submit(number, shard)
+
+    def submit(self, number: int, shard: Any) -> None:
+        """Submit a shard for the first time or again."""
+        self.tries[number] += 1
+        self.running[self.executor.submit(self.work, shard)] = (number, shard)
+
+    def collect(self) -> None:
+        """Wait until a shard is done, and keep the results of all that are.
+
+        A worker process that is killed ends all others of its executor, whose shards are submitted again. A shard
+        to which that happens twice is computed alone, so that the one that ends its worker is known.
+        """
+        if not self.running:
+            self.submit(*self.suspects.popleft())
+        for future in wait(self.running, return_when=FIRST_COMPLETED).done:
+            number, shard = self.running.pop(future)
+            error = self.error_of(future, number)
+            if isinstance(error, BrokenExecutor) and self.tries[number] == 1:
+                self.submit(number, shard)
+            elif isinstance(error, BrokenExecutor):
+                self.suspects.append((number, shard))
+            else:
+                del self.tries[number]
+                self.keep(number, future, error)
+
+    def keep(self, number: int, future: Future[bytes], error: Exception | None) -> None:
+        """Write the result of a shard, or remember its error."""
+        if error is not None:
+            self.failed[number] = error
+            return
+        write_file(self.path(number), future.result())
+        self.advance(1)
+
+    def error_of(self, future: Future[bytes], number: int) -> Exception | None:
+        """Return the error of a finished task, in words where its workers or its scheduler were lost."""
+        name = self.executor.name if isinstance(self.executor, ShardExecutor) else "the executor"
+        lost = self.executor.lost if isinstance(self.executor, ShardExecutor) else ()
+        try:
+            error = future.exception()
+        except CancelledError:  # not by this process
+            return DataError(
+                f"The connection to {name} was lost at shard {number}. The finished shards are kept in "
+                f"{self.folder}: give the same command again when it is back."
+            )
+        if isinstance(error, lost) or (isinstance(error, BrokenExecutor) and self.tries[number] == TRIES):
+            return DataError(
+                f"Shard {number} has ended the process of its worker on {name} {TRIES} times, most often because "
+                f"memory ran out. The finished shards are kept in {self.folder}: give the same command again, with "
+                "fewer workers on a machine or more memory for each."
+            )
+        assert error is None or isinstance(error, Exception)
+        return error
+
+
+@contextmanager
+def opened_folder(folder: Path, key: str) -> Iterator[None]:
+    """Make a folder of results, lock it, and remove the results of another key."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / LOCK).open("a")
+    with lock:
+        try:
+            portalocker.lock(lock, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        except portalocker.AlreadyLocked as error:
+            raise DataError(f"{folder} is being written by another process. Wait for it.") from error
+        if not has_key(folder, key):
+            remove_results(folder)
+            write_file(folder / KEY, key.encode())
+        yield
+
+
+def has_key(folder: Path, key: str) -> bool:
+    """Return whether the results of a folder have this key."""
+    try:
+        return (folder / KEY).read_text("utf-8") == key
+    except (OSError, ValueError):
+        return False
+
+
+def remove_results(folder: Path) -> None:
+    """Remove the key and the results of a folder, and no other file."""
+    (folder / KEY).unlink(missing_ok=True)  # first: results without a key are not used
+    for path in (*folder.glob(f"*{SUFFIX}"), *folder.glob("*.draft")):
+        path.unlink()
+
+
+def remove_shards(folder: Path) -> None:
+    """Remove a folder of results that are not needed any more."""
+    if folder.is_dir():
+        remove_results(folder)
+        (folder / LOCK).unlink(missing_ok=True)
+        with suppress(OSError):  # it holds a file of someone else
+            folder.rmdir()
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file atomically: temporary name, sync, rename.
+
+    Raises:
+        DataError: the file cannot be written; nothing of it is left.
+    """
+    draft = path.with_name(path.name + ".draft")
+    with writing(path):
+        try:
+            with draft.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn the errors of a full disk or a folder without permission into a `DataError` that names the path."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be written: {error.strerror or error}. What is finished is kept: give the same command "
+            "again when there is space."
+        ) from error

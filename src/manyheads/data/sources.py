@@ -1,0 +1,81 @@
+"""Where a text comes from: NAME.sources.json beside its files, with licence, origin and SHA-256 of each input.
+
+`data convert` writes it, `data split` copies it, and model cards name what it says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from manyheads.data.lines import COMPRESSIONS
+from manyheads.errors import DataError
+
+__all__ = ["ENDING", "TextSource", "read_sources", "sources_path", "write_sources"]
+
+ENDING = ".sources.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class TextSource:
+    """One input of a text.
+
+    Attributes:
+        file: name of the file, or "hf:" and the name of a data set.
+        format: its format, such as "TMX".
+        sha256: SHA-256 of each file of the input, by name; empty for a data set.
+        pairs: number of pairs taken.
+        empty: number of pairs left out, because a side had no text.
+        licence: licence, as far as it is known.
+        origin: name or address of the corpus, as far as it is known.
+    """
+
+    file: str
+    format: str
+    sha256: dict[str, str]
+    pairs: int
+    empty: int
+    licence: str | None
+    origin: str | None
+
+    def line(self) -> str:
+        """Return one line of text for a model card."""
+        origin = f"{self.origin} ({self.file})" if self.origin else self.file
+        return " ".join(f"{origin}: {self.pairs:,} pairs; licence: {self.licence or 'not stated'}".split())
+
+
+def sources_path(text: Path) -> Path:
+    """Return the path of the sources of a text file: corpus.de.gz and corpus.en have corpus.sources.json."""
+    name = text.name
+    for ending in COMPRESSIONS:
+        name = name.removesuffix(ending)
+    return text.with_name(name.rpartition(".")[0] + ENDING)
+
+
+def write_sources(path: Path, sources: Sequence[TextSource], **facts: Any) -> None:
+    """Write the sources of a text, with further facts about it."""
+    document = {"format_version": VERSION, **facts, "sources": [asdict(source) for source in sources]}
+    path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def read_sources(texts: Iterable[Path]) -> list[TextSource]:
+    """Return the sources noted beside text files, each once; none where nothing is noted.
+
+    Raises:
+        DataError: a note is there, but cannot be read.
+    """
+    found: dict[str, TextSource] = {}
+    for path in dict.fromkeys(map(sources_path, texts)):
+        if not path.is_file():
+            continue
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            sources = [TextSource(**source) for source in document["sources"]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path} is no note of sources ({error!r}). Write it anew: data convert.") from error
+        found.update({repr(source): source for source in sources})
+    return list(found.values())

@@ -1,0 +1,60 @@
+"""IBM model 1 (Brown et al. 1993): how often a source word is linked to a target word, learned from sentence pairs.
+
+Shapes: N pairs, S and T tokens of all source and target sentences, K links (every source token of a pair with every
+target token of it), E entries (different pairs of a source word and a target word).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MOST_LINKS", "expected_counts", "link_tokens"]
+
+MOST_LINKS = 4_000  # of a pair; the last tokens of a longer source are left out
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+def link_tokens(source_sizes: IntArray, target_sizes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return source token and target token of every link (K,), ordered by pair, target token, source token.
+
+    Args:
+        source_sizes: tokens of each source sentence (N,).
+        target_sizes: tokens of each target sentence (N,).
+
+    Returns:
+        Indices among the tokens of all source sentences (S), and of all target sentences (T).
+    """
+    used = np.minimum(source_sizes, np.maximum(1, MOST_LINKS // np.maximum(1, target_sizes)))
+    sizes = np.repeat(used, target_sizes)  # links of each target token
+    firsts = np.repeat(np.cumsum(source_sizes) - source_sizes, target_sizes) - (np.cumsum(sizes) - sizes)
+    target = np.repeat(np.arange(len(sizes)), sizes)
+    return np.arange(len(target)) + firsts[target], target
+
+
+def expected_counts(
+    entries: NDArray[Any], given: IntArray, tokens: IntArray, rounds: int, null: FloatArray | None = None
+) -> FloatArray:
+    """Return the expected number of links of each entry (E,), by expectation maximisation from equal probabilities.
+
+    Args:
+        entries: entry of each link (K,).
+        given: source word of each entry (E,), as a number.
+        tokens: target token of each link (K,).
+        rounds: number of iterations.
+        null: probability of each target token without a source word (T,); None for 0.
+    """
+    counts, probability = np.zeros(len(given)), np.ones(len(given))
+    for step in range(rounds):
+        weights = probability[entries]
+        sums: FloatArray = np.bincount(tokens, weights, 0 if null is None else len(null)).astype(float)
+        if null is not None:
+            sums += null if step else np.ones(len(null))
+        weights /= sums[tokens]
+        counts = np.bincount(entries, weights, len(given)).astype(float)
+        probability = counts / np.bincount(given, counts)[given]
+    return counts

@@ -1,0 +1,223 @@
+"""`manyheads doctor RUN --challenge`: translate made-up inputs of the kinds that people type, and count what fails.
+
+The inputs are drawn with a fixed seed from the text of the run, or from its vocabulary where the text is not on
+this machine. Their number is fixed, so that the time depends on the model alone.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.load import with_overrides
+from manyheads.config.schema import Config
+from manyheads.data.augment_copies import COPIES, make_tag
+from manyheads.data.corpus import Pair
+from manyheads.data.defects import letters_of
+from manyheads.errors import UsageError
+from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
+from manyheads.runs.corpus import available_pairs
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import SPECIALS, Tokenizer
+from manyheads.training.log import NO_LISTENER, Listener
+
+__all__ = ["Challenge", "challenge_groups", "challenge_run"]
+
+WORDS, LINES = 100, 50  # single words; lines of each other group
+MOST_TRAIN, MOST_VALID = 200_000, 2_000  # pairs that are read
+LEAST_COUNT = 2  # occurrences of a word in the training text
+LEAST_WORDS, MOST_WORDS = 4, 25  # of a sentence
+WORD = re.compile(r"[^\W\d_]{2,}")
+END_MARK = re.compile(r"\s*[.!?…。！？]+$")
+EMPTY = (" ", ".", "-", "...", "\u200b", "\u00a0", "!?", "\u3000", "* * *", "()")
+OTHER_SCRIPTS = (
+    "Καλημέρα", "Ευχαριστώ πολύ", "Спасибо", "Где вокзал?", "안녕하세요", "오늘은 날씨가 좋습니다.", "こんにちは",
+    "駅はどこですか。", "你好", "今天天气很好。", "مرحبا", "أين المحطة؟", "שלום", "नमस्ते", "สวัสดี", "გამარჯობა",
+    "Բարեւ", "வணக்கம்", "Xin chào", "Dzień dobry", "Hyvää päivää", "Tere hommikust", "Jó napot", "Merhaba",
+)  # fmt: skip
+NO_TEXT = "the text of the run is not on this machine (--set data.root=DIR says where it is)"
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """The figures of a run.
+
+    Attributes:
+        subject: the run directory.
+        results: each group of inputs with its figures.
+        seconds: time that the translations took.
+    """
+
+    subject: str
+    results: Sequence[tuple[Group, Sequence[Figure]]]
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 if every figure is within its limit, else 1."""
+        return int(any(not figure.good for _, figures in self.results for figure in figures))
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report for people."""
+        total = sum(len(group.cases) for group, _ in self.results)
+        yield f"{self.subject}: {total:,} made-up inputs, translated in {self.seconds:.1f} s"
+        for group, figures in self.results:
+            yield from ("", *lines_of(group, figures))
+        bad = [group.name for group, figures in self.results if any(not figure.good for figure in figures)]
+        cure = f"{', '.join(bad)}. Train with [data.augment] in the configuration"
+        yield from ("", f"verdict: not good with {cure}" if bad else "verdict: all figures are good")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return {
+            "subject": self.subject,
+            "ok": not self.exit_code,
+            "seconds": round(self.seconds, 2),
+            "groups": [
+                {
+                    "name": group.name,
+                    "lines": len(group.cases),
+                    "note": group.note,
+                    "figures": [figure.to_json() for figure in figures],
+                }
+                for group, figures in self.results
+            ],
+        }
+
+
+def challenge_run(
+    path: Path,
+    *,
+    overrides: Sequence[str] = (),
+    device: str = "cpu",
+    listener: Listener = NO_LISTENER,
+    words: int = WORDS,
+    lines: int = LINES,
+) -> Challenge:
+    """Translate made-up inputs with a run; no file is changed.
+
+    Args:
+        path: the run directory.
+        overrides: settings such as `data.root=DIR` or `search.no_repeat_ngram=3`, instead of those of the run.
+        device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
+        listener: receives messages.
+        words: number of single words.
+        lines: number of lines of each other group.
+
+    Raises:
+        RunError: the directory holds no run, or a damaged one.
+        UsageError: the run is no translator.
+    """
+    run = RunDirectory.existing(path)
+    config = with_overrides(run.config(), overrides)
+    if config.task != "translation":
+        raise UsageError(f'--challenge is for translators, and {path} has task = "{config.task}".')
+    loaded = Translator.load(path, device=device)
+    translator = Translator(config, loaded.tokenizers, loaded.engine)
+    listener.message("reading the text")
+    groups = challenge_groups(config, translator.tokenizers.source, words=words, lines=lines)
+    sources = [case.source for group in groups for case in group.cases]
+    usual = list(dict.fromkeys(case.usual for group in groups for case in group.cases if case.usual))
+    listener.message(f"translating {len(sources) + len(usual):,} lines")
+    start = time.perf_counter()
+    with listener.phase("translating"):
+        results = [result.translation for result in translator.translate([*sources, *usual])]
+    seconds = time.perf_counter() - start
+    outputs, others = iter(results), dict(zip(usual, results[len(sources) :], strict=True))
+    judged: list[tuple[Group, Sequence[Figure]]] = []
+    for group in groups:
+        own = [next(outputs) for _ in group.cases]
+        judged.append((group, judge(group, own, others) if own else []))
+    return Challenge(str(path), judged, seconds)
+
+
+def challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines: int) -> list[Group]:
+    """Make up the inputs of a run: the same ones in every call on the same text."""
+    rng = Random("challenge")
+    train = available_pairs(config, "train", MOST_TRAIN)
+    sentences = [pair for pair in available_pairs(config, "valid", MOST_VALID) if is_sentence(pair)]
+    rng.shuffle(sentences)
+    single, note = (text_words(train), "words of the training text that are no line of it") if train else (
+        vocabulary_words(tokenizer), "pieces of the vocabulary",
+    )  # fmt: skip
+    chosen = rng.sample(single, min(words, len(single)))
+    carriers = [pair.source for pair in sentences] or chosen
+    return [
+        Group("single words", [Case(word) for word in chosen], note if chosen else "the vocabulary has no words"),
+        *sentence_groups(sentences, lines),
+        *(Group(name, kept_cases(name, carriers, lines, rng)) for name in (*COPIES, "tags")),
+        Group("empty-looking lines", [Case(text) for text in EMPTY]),
+        Group("other scripts", [Case(text) for text in OTHER_SCRIPTS]),
+    ]
+
+
+def is_sentence(pair: Pair) -> bool:
+    """Return whether a pair has a usual length and an end mark."""
+    fits = LEAST_WORDS <= len(pair.source.split()) <= MOST_WORDS
+    return fits and bool(END_MARK.search(pair.source)) and bool(pair.target.strip())
+
+
+def text_words(pairs: Sequence[Pair]) -> list[str]:
+    """Return the words of the sources that occur at least twice inside lines, and are no line by themselves."""
+    counts: Counter[str] = Counter()
+    for pair in pairs:
+        counts.update(word[0] for word in list(WORD.finditer(pair.source))[1:])  # the first one is capital anyway
+    lines = {letters_of(pair.source) for pair in pairs}
+    return sorted(word for word, count in counts.items() if count >= LEAST_COUNT and letters_of(word) not in lines)
+
+
+def vocabulary_words(tokenizer: Tokenizer) -> list[str]:
+    """Return the pieces of a vocabulary that begin a word and have at least four letters."""
+    pieces = tokenizer.pieces(range(len(SPECIALS), tokenizer.size))
+    texts = (piece.removeprefix("▁") for piece in pieces if piece.startswith("▁"))
+    return sorted({text for text in texts if len(text) > 3 and text.isalpha()})
+
+
+def sentence_groups(sentences: Sequence[Pair], lines: int) -> list[Group]:
+    """Make the groups of changed sentences, which need translations to compare with."""
+    names = ("capitals", "no end mark", "two sentences")
+    if len(sentences) < 2:
+        return [Group(name, [], NO_TEXT) for name in names]
+    some = sentences[: 2 * lines]
+    capitals = [
+        Case(pair.source.upper(), reference=pair.target, usual=pair.source)
+        for pair in some
+        if pair.source.upper() != pair.source
+    ]
+    unmarked = [
+        Case(END_MARK.sub("", pair.source), reference=END_MARK.sub("", pair.target), usual=pair.source)
+        for pair in some
+    ]
+    both = [
+        Case(f"{first.source} {second.source}", reference=f"{first.target} {second.target}")
+        for first, second in zip(some[::2], some[1::2], strict=False)
+    ]
+    return [
+        Group(names[0], capitals, "" if capitals else "the script of the source has no capitals"),
+        Group(names[1], unmarked),
+        Group(names[2], both),
+    ]
+
+
+def kept_cases(name: str, carriers: Sequence[str], lines: int, rng: Random) -> list[Case]:
+    """Make lines with a text that must be copied: alone, before, after, or before the end mark of a sentence."""
+    cases = []
+    for index in range(lines):
+        carrier = carriers[index % len(carriers)] if carriers else ""
+        if name == "tags":
+            start, end = make_tag(rng)
+            cases.append(Case(f"{start}{carrier}{end}", (start, end)))
+            continue
+        text = COPIES[name](rng)
+        end_mark = END_MARK.search(carrier)
+        before_mark = carrier[: end_mark.start()] + f" {text}{end_mark[0]}" if end_mark else f"{carrier} {text}"
+        forms = (text, f"{carrier} {text}", f"{text} {carrier}", before_mark)
+        cases.append(Case(forms[index % len(forms)].strip(), (text,)))
+    return cases

@@ -1,0 +1,151 @@
+"""Clean the training text of a configuration: files, languages, and the two runs that score it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.files import sha256
+from manyheads.config.schema import Config
+from manyheads.data.batch import pad_rows
+from manyheads.data.cleaning.clean import CleanJob, Texts, judge_corpus
+from manyheads.data.cleaning.report import CleanReport, report_of
+from manyheads.data.cleaning.writing import finished_report, write_cleaned
+from manyheads.data.corpus import Pair
+from manyheads.data.executors import open_executor
+from manyheads.data.languages import FREQUENT, SCRIPTS_OF, base_code
+from manyheads.data.lines import InvalidUtf8
+from manyheads.data.reading import READINGS
+from manyheads.data.sampler import fixed_batches
+from manyheads.errors import DataError, UsageError
+from manyheads.runs.corpus import read_split
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.training.log import NO_LISTENER, Listener
+
+__all__ = ["clean", "dual_scores"]
+
+WORK = ".clean"  # folder of the results of shards, in the output folder
+BATCH_TOKENS = 4_096  # of the two sides of a batch, padding included
+
+
+def clean(
+    config: Config,
+    out: Path,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    listener: Listener = NO_LISTENER,
+) -> CleanReport:
+    """Write the pairs of data.train that are left to `out`, with those that were removed, and a report.
+
+    Finished shards are kept in `out`, so that the same command goes on where it was ended.
+
+    Args:
+        config: names the text; its section `[clean]` has the thresholds.
+        out: folder to write into.
+        workers: number of processes; None computes in this process.
+        scheduler: address of a Dask scheduler; see `open_executor`.
+        listener: receives the progress.
+
+    Raises:
+        DataError: the text cannot be read, leaves no pairs, or the folder cannot be written.
+        UsageError: the configuration is not for translation.
+    """
+    if config.task != "translation":
+        raise UsageError(f'task = "{config.task}": data clean takes pairs of sentences, task = "translation".')
+    languages = config.data.source, config.data.target
+    for code in languages:
+        if base_code(code) not in FREQUENT and base_code(code) not in SCRIPTS_OF:
+            listener.message(f'no words of the language "{code}" are known: other languages are found less often')
+    files = names_of(config)
+    key = text_key(config)
+    done = finished_report(out, out / WORK, files, key)
+    if done is not None:
+        return done
+    forward, backward = config.clean.forward, config.clean.backward
+    score = partial(dual_scores, forward, backward) if forward and backward else None
+    job = CleanJob(partial(read_train, config), languages, config.clean, out / WORK, key, score)
+    made = not out.exists()
+    try:
+        with open_executor(scheduler, workers) as executor:
+            judgement = judge_corpus(job, executor, listener.phase)
+            report = report_of(judgement, out, files, languages, key)
+            if not report.kept:
+                counts = ", ".join(f"{counts['pairs']:,} {reason}" for reason, counts in report.removed.items())
+                raise DataError(
+                    f"No pair is left: {report.read:,} read; {counts}. Check data.source and data.target; "
+                    "rules are turned off with clean.off."
+                )
+            with listener.phase("writing", report.read, "pairs"):
+                write_cleaned(out, out / WORK, job.read(), judgement, report)
+    except BaseException:
+        if made and out.is_dir() and not any(out.iterdir()):
+            out.rmdir()
+        raise
+    return report
+
+
+def read_train(config: Config) -> Iterator[Pair]:
+    """Read the training pairs; a byte that is not UTF-8 becomes U+FFFD, for which a rule removes the pair."""
+    replaced: InvalidUtf8 = "replace"
+    return read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "translation")
+
+
+def names_of(config: Config) -> tuple[str, str]:
+    """Return the names of the files of the kept text: {split}.{language}.gz, the split being that of data.train."""
+    train = config.data.train
+    split = train if isinstance(train, str) and Path(train).name == train and "." not in train else "train"
+    return f"{split}.{config.data.source}.gz", f"{split}.{config.data.target}.gz"
+
+
+def text_key(config: Config) -> str:
+    """Return a hash of the text, the settings, and the weights of the two runs."""
+    paths = [] if config.data.dataset is not None else list(READINGS["translation"].files(config.data, "train"))
+    runs = [RunDirectory.existing(Path(run)).path for run in (config.clean.forward, config.clean.backward) if run]
+    sums = map(sha256, (*paths, *(run / "model.safetensors" for run in runs)))
+    settings = config.model_dump_json(include={"data": True, "clean": True})
+    return hashlib.sha256("".join([settings, *sums]).encode()).hexdigest()
+
+
+@lru_cache(2)
+def loaded(run: str) -> Translator:
+    """Load a run, once in each process."""
+    return Translator.load(run, device="cpu")
+
+
+def dual_scores(forward: str, backward: str, texts: Texts) -> NDArray[np.float32]:
+    """Return the score of pairs by dual conditional cross-entropy (N,), at most 0 (Junczys-Dowmunt 2018).
+
+    It is minus the difference of the two cross-entropies, and their mean, in nats a token; both models must agree.
+    """
+    there = cross_entropies(loaded(forward), texts[0], texts[1])
+    back = cross_entropies(loaded(backward), texts[1], texts[0])
+    return -(np.abs(there - back) + (there + back) / 2).astype(np.float32)
+
+
+@torch.inference_mode()
+def cross_entropies(translator: Translator, sources: list[str], targets: list[str]) -> NDArray[np.float64]:
+    """Return the nats a target token of each pair (N,), the end mark counted."""
+    rows = translator.tokenizers.source.encode(sources), translator.tokenizers.target.encode(targets)
+    longest = translator.config.data.max_length
+    rows = [row[: longest - 1] for row in rows[0]], [row[: longest - 1] for row in rows[1]]
+    model = translator.model.eval()
+    found = np.zeros(len(sources))
+    lengths = np.array([len(first) + len(second) + 2 for first, second in zip(*rows, strict=True)])
+    for batch in fixed_batches(lengths, BATCH_TOKENS):
+        source = pad_rows([rows[0][number] for number in batch], PAD, last=EOS)  # (B, S)
+        target_in = pad_rows([rows[1][number] for number in batch], PAD, first=BOS)  # (B, T)
+        target_out = pad_rows([rows[1][number] for number in batch], PAD, last=EOS)
+        logits = model(source, target_in).float()  # (B, T, V)
+        nats = functional.cross_entropy(logits.transpose(1, 2), target_out, ignore_index=PAD, reduction="none")
+        found[np.asarray(batch)] = (nats.sum(1) / (target_out != PAD).sum(1)).double().numpy()
+    return found

@@ -1,0 +1,323 @@
+"""Translate a large file in numbered shards: in this process, in processes of this machine, or on a cluster."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import manyheads
+from manyheads.checkpoint.files import sha256
+from manyheads.config.load import with_overrides
+from manyheads.data.executors import InlineExecutor, open_executor
+from manyheads.data.lines import text_line
+from manyheads.data.placing import open_packed
+from manyheads.data.shards import map_shards, remove_shards, writing
+from manyheads.decoding.native.threads import limit_threads
+from manyheads.errors import ManyheadsError, RunError
+from manyheads.search.options import TranslateOptions
+from manyheads.tasks.assembly import WARNINGS
+from manyheads.tasks.translation import DEFAULTS, Translation, Translator
+from manyheads.training.memory import keep_decoding_small
+
+__all__ = [
+    "CALL_LINES", "COLUMNS", "SHARD_LINES", "TRUNCATED", "Shard", "TranslationJob", "header_lines", "output_lines",
+    "shards_folder", "translate_file", "warnings_of",
+]  # fmt: skip
+
+TRUNCATED = "cut at the length limit of the model or of the search"
+CALL_LINES = 512  # lines computed in one call
+SHARD_LINES = 2 * CALL_LINES
+FOREIGN = {"", ".jsonl", ".lock", ".md"}  # suffixes of the files of a run that translations do not depend on
+
+# Columns of a table -> the value of a translation.
+COLUMNS: dict[str, Callable[[Translation], object]] = {
+    "score": lambda translation: f"{translation.score:.4f}",
+    "truncated": lambda translation: int(translation.truncated),
+    "repeated": lambda translation: int("repetition" in translation.warnings),
+}
+
+
+@dataclass(frozen=True)
+class TranslationJob:
+    """A translator and what to do with it, as a small value that can be sent to other processes.
+
+    Attributes:
+        run: run directory, or a folder exported for CTranslate2.
+        overrides: settings of the configuration, each as section.key=value.
+        ensemble: further runs; see `Translator.load`, also for the next four.
+        geometric: see `Translator.load`.
+        engine: see `Translator.load`.
+        device: see `Translator.load`.
+        precision: see `Translator.load`.
+        beam_size: see `Translator.translate`, also for the next two.
+        n_best: number of translations to write for each line.
+        options: all other options.
+        columns: names of `COLUMNS` to write beside each translation; empty for plain lines.
+        digest: hash of the files of the runs, which every worker compares with its own; "" compares nothing.
+    """
+
+    run: Path
+    overrides: tuple[str, ...] = ()
+    ensemble: tuple[Path, ...] = ()
+    geometric: bool = False
+    engine: str = "torch"
+    device: str = "auto"
+    precision: str = "fp32"
+    beam_size: int | None = None
+    n_best: int = 1
+    options: TranslateOptions = DEFAULTS
+    columns: tuple[str, ...] = ()
+    digest: str = ""
+
+    def open(self) -> Translator:
+        """Load the translator."""
+        keep_decoding_small()
+        translator = Translator.load(
+            self.run,
+            device=self.device,
+            engine=self.engine,
+            ensemble=self.ensemble,
+            geometric=self.geometric,
+            precision=self.precision,
+        )
+        if not self.overrides:
+            return translator
+        config = with_overrides(translator.config, self.overrides)
+        return Translator(config, translator.tokenizers, translator.engine)
+
+    def translate(self, translator: Translator, lines: Sequence[str], **constraints: Any) -> list[Translation]:
+        """Translate lines with the options of the job."""
+        return translator.translate(
+            lines, beam_size=self.beam_size, n_best=self.n_best, options=self.options, **constraints
+        )
+
+    def read_digest(self) -> str:
+        """Return the hash of the files of the runs that this machine has."""
+        return digest_of(
+            path
+            for run in (self.run, *self.ensemble)
+            for path in sorted(run.iterdir())
+            if path.is_file() and path.suffix not in FOREIGN
+        )
+
+    def for_workers(self) -> TranslationJob:
+        """Return the job with absolute paths and the digest of its runs."""
+        runs = [run.absolute() for run in (self.run, *self.ensemble)]
+        return replace(self, run=runs[0], ensemble=tuple(runs[1:]), digest=self.read_digest())
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """Return the hash of the contents of files."""
+    return hashlib.sha256("".join(map(sha256, paths)).encode()).hexdigest()
+
+
+def header_lines(columns: Sequence[str]) -> list[str]:
+    """Return the first line of a table with these columns; none without columns."""
+    return ["\t".join(("translation", *columns))] if columns else []
+
+
+def output_lines(index: int, translation: Translation, n_best: int = 1, columns: Sequence[str] = ()) -> list[str]:
+    """Return the output line of an input line, or its `n_best` lines with its index.
+
+    With columns the line is a row of tab-separated values, quoted as spreadsheets do.
+    """
+    if n_best > 1:
+        return [
+            f"{index} ||| {hypothesis.text} ||| {hypothesis.score:.4f}" for hypothesis in translation.hypotheses
+        ]
+    links = "" if translation.alignment is None else f" ||| {translation.alignment}"
+    text = translation.translation + links
+    if not columns:
+        return [text]
+    row = io.StringIO()
+    values = (COLUMNS[name](translation) for name in columns)
+    csv.writer(row, "excel-tab", lineterminator="").writerow([text_line(text)[:-1].decode(), *values])
+    return [row.getvalue()]
+
+
+def warnings_of(translation: Translation) -> list[str]:
+    """Return the warnings about a translation, in words."""
+    return [TRUNCATED] * translation.truncated + [WARNINGS[name] for name in translation.warnings]
+
+
+class Shard(NamedTuple):
+    """Lines to translate, and the constraints on each; see `Translator.translate`.
+
+    Attributes:
+        start: index of the first line, from 0.
+        lines: the lines.
+        constraints: lists with an entry for each line.
+    """
+
+    start: int
+    lines: list[str]
+    constraints: dict[str, list[Any]]
+
+
+class LoadedTranslator(threading.local):
+    """The translator that this thread has loaded last; a cluster may give a worker several threads."""
+
+    job: TranslationJob | None = None
+    translator: Translator | None = None
+
+    def of(self, job: TranslationJob) -> Translator:
+        """Return the translator of a job, loading it if another was used before."""
+        if self.translator is None or self.job != job:
+            self.translator = None
+            self.translator, self.job = job.open(), job
+        return self.translator
+
+
+loaded = LoadedTranslator()
+
+
+def translate_shard(job: TranslationJob, shard: Shard) -> bytes:
+    """Return the warnings about the lines of a shard as a line of JSON, and then their output lines."""
+    translator = loaded.of(job)
+    warned: dict[str, list[int]] = {}
+    output = []
+    for first in range(0, len(shard.lines), CALL_LINES):
+        part = slice(first, first + CALL_LINES)
+        constraints = {name: entries[part] for name, entries in shard.constraints.items()}
+        for place, translation in enumerate(
+            job.translate(translator, shard.lines[part], **constraints), start=first
+        ):
+            index = shard.start + place
+            output += output_lines(index, translation, job.n_best, job.columns)
+            for warning in warnings_of(translation):
+                warned.setdefault(warning, []).append(index + 1)
+    return json.dumps(warned).encode() + b"\n" + b"".join(map(text_line, output))
+
+
+def translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) -> bytes:
+    """Translate a shard with one thread, in another process or on another machine.
+
+    Raises:
+        RunError: this machine has no such run or another one, or another version of manyheads.
+    """
+    limit_threads(1)
+    if loaded.job != job:
+        machine = socket.gethostname()
+        if version != manyheads.__version__:
+            raise RunError(
+                f"The worker on {machine} has manyheads {manyheads.__version__}, and this machine {version}. "
+                "Install the same version on both."
+            )
+        try:
+            loaded.of(job)
+            same = job.read_digest() == job.digest
+        except (ManyheadsError, OSError) as error:
+            raise RunError(
+                f"The worker on {machine} cannot load the model: {error} Copy {job.run} to the same path on every "
+                "machine, or put it on a shared disk."
+            ) from error
+        if not same:
+            loaded.job = None
+            raise RunError(
+                f"The worker on {machine} has another model at {job.run} than this machine. Copy the directory "
+                "again."
+            )
+    return translate_shard(job, shard)
+
+
+def shards_folder(output: Path) -> Path:
+    """Return the folder that holds the finished shards of an output file until all are there."""
+    return output.with_name(f"{output.name}.shards")
+
+
+def translate_file(
+    job: TranslationJob,
+    translator: Translator,
+    shards: Iterable[Shard],
+    output: Path,
+    *,
+    inputs: Sequence[Path],
+    workers: int | None = None,
+    scheduler: str | None = None,
+    warn: Callable[[str, Sequence[int]], object] = lambda warning, numbers: None,
+    advance: Callable[[int], object] = lambda count: None,
+) -> None:
+    """Write the translations of a file, which appears under its name when it is complete.
+
+    Finished shards are kept in a folder beside the output, FILE.shards. A call with the same model, options and
+    inputs goes on with the missing shards; any other begins anew. The folder is removed at the end.
+
+    Args:
+        job: translator and options.
+        translator: translator of the job, as loaded by this process.
+        shards: lines to translate, in order, `SHARD_LINES` each.
+        output: file to write, compressed as its name says.
+        inputs: files from which the shards are read.
+        workers: number of processes of this machine; None computes in this process, with all its threads.
+        scheduler: address of a Dask scheduler; see `open_executor`.
+        warn: called with each warning and the numbers of the lines that a shard has it for, from 1.
+        advance: called with the number of lines that are done since the last call.
+    """
+    folder = shards_folder(output)
+    job = job.for_workers()
+    settings = (job, manyheads.__version__, SHARD_LINES, digest_of(inputs))
+    sizes: deque[int] = deque()  # numbers of lines of the shards whose results are not written yet
+    with open_executor(scheduler, workers) as executor:
+        work = partial(translate_shard_in_worker, job, manyheads.__version__)
+        if isinstance(executor, InlineExecutor):
+            loaded.job, loaded.translator = job, translator
+            work = partial(translate_shard, job)
+        results = map_shards(
+            work,
+            noting_sizes(shards, sizes),
+            folder,
+            key=hashlib.sha256(repr(settings).encode()).hexdigest(),
+            executor=executor,
+        )
+        with replaced_file(output, folder) as file:
+            file.write("".join(f"{line}\n" for line in header_lines(job.columns)).encode())
+            for result in results:
+                head, _, lines = result.partition(b"\n")
+                with writing(output):
+                    file.write(lines)
+                for warning, numbers in json.loads(head).items():
+                    warn(warning, numbers)
+                advance(sizes.popleft())
+    remove_shards(folder)
+
+
+def noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:
+    """Yield shards, and append their numbers of lines to `sizes`."""
+    for shard in shards:
+        sizes.append(len(shard.lines))
+        yield shard
+
+
+@contextmanager
+def replaced_file(output: Path, folder: Path) -> Iterator[IO[bytes]]:
+    """Write a file in a folder beside it, and rename it at the end; after an error nothing of it is left.
+
+    A folder without finished shards is removed too.
+    """
+    draft = folder / f"output{output.suffix}"
+    try:
+        with writing(output):
+            folder.mkdir(exist_ok=True)
+            file = open_packed(draft)
+        try:
+            yield file
+        finally:
+            with writing(output):
+                file.close()
+        with writing(output):
+            draft.replace(output)
+    finally:
+        draft.unlink(missing_ok=True)
+        if not any(folder.glob("*.shard")):
+            remove_shards(folder)

@@ -1,0 +1,45 @@
+"""Parts of a text that its translation holds as they stand: addresses, emoji, tags, placeholders; numbers alone.
+
+Letters of addresses and placeholders are ASCII, so that a Korean particle after an address is text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from manyheads.text.sentences import Span
+
+__all__ = ["spans_to_translate"]
+
+LITERALS = (
+    r"(?:https?://|www\.)[!-;=?-~]+",  # addresses: ASCII but for < and >
+    r"[A-Za-z0-9.+_-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
+    r"</?[A-Za-z][^<>]{0,200}>",  # tags
+    r"\{\{?\w*\}?\}",  # placeholders: {name}, {{name}}, ${name}, %(name)s, %s, %1$s, $1, __NAME__, @name
+    r"\$\{\w+\}",
+    r"%\(\w+\)[sdf]",
+    r"%(?:\d+\$)?[sdf]\b",
+    r"\$\d\b(?![.,]\d)",
+    r"__[A-Z]+(?:_[A-Z]+)*__",
+    r"(?<![\w@])@[A-Za-z]\w*",
+    r"[\u2600-\u27bf\U0001f000-\U0001faff][\u2600-\u27bf\ufe0f\u200d\u20e3\U0001f000-\U0001faff\U000e0020-\U000e007f]*",
+)
+# With the brackets and quotation marks before one, and the marks behind it.
+LITERAL = re.compile(rf"[(\[{{<\"'„“‚‘«‹¿¡]*(?:{'|'.join(LITERALS)})(?u:[^\w\s<{{@$%]*)", re.ASCII)
+MAYBE = re.compile(r"[@{%<$_\u2600-\u27bf\U0001f000-\U0001faff]|://|www\.")
+
+
+def spans_to_translate(text: str) -> list[Span]:
+    """Return the (start, end) offsets of what is left of a text between literals, without white space at the ends.
+
+    What has no letter is not among them: numbers and marks are the same in both languages.
+    """
+    found = LITERAL.finditer(text) if MAYBE.search(text) else ()
+    borders = [0, *(border for match in found for border in match.span()), len(text)]
+    spans = []
+    for start, end in zip(borders[::2], borders[1::2], strict=True):
+        part = text[start:end]
+        if any(map(str.isalpha, part)):
+            first = start + len(part) - len(part.lstrip())
+            spans.append((first, first + len(part.strip())))
+    return spans

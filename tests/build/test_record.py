@@ -1,0 +1,58 @@
+"""A record tells what a product was made from, and a hash is computed once for each state of a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.build.parts import builder_of, plan_of
+
+from manyheads.build.record import Hashes, Record
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    record = Record("mix", {"tag": "<bt>", "lines": None}, {"a": "1"}).begun(None)
+    record.write(tmp_path / "r.json")
+    assert Record.read(tmp_path / "r.json") == record
+    assert Record.read(tmp_path / "none.json") is None
+    assert {"manyheads", "python", "torch", "platform"} == set(record.versions)
+
+
+def test_the_key_depends_on_kind_settings_and_inputs_alone() -> None:
+    record = Record("mix", {"tag": 1}, {"a": "1"})
+    assert record.key == record.begun(None).key
+    others = [
+        Record("x", {"tag": 1}, {"a": "1"}),
+        Record("mix", {"tag": 2}, {"a": "1"}),
+        Record("mix", {"tag": 1}, {"a": "2"}),
+    ]
+    assert len({record.key, *(other.key for other in others)}) == 4
+
+
+def test_a_hash_follows_the_content_of_a_file(tmp_path: Path) -> None:
+    path, hashes = tmp_path / "a", Hashes(tmp_path / "hashes")
+    path.write_bytes(b"one")
+    first = hashes.of_file(path)
+    hashes.save()
+    again = Hashes(tmp_path / "hashes")
+    assert again.of_file(path) == first
+    assert not again.changed  # known by size and time
+    path.write_bytes(b"three")
+    assert again.of_file(path) != first
+
+
+def test_the_hash_of_a_model_depends_on_its_search_and_not_on_where_its_text_lies(tmp_path: Path) -> None:
+    builder = builder_of(plan_of(tmp_path))
+    builder.build(["backward"])
+    run = tmp_path / "out" / "backward"
+    found = {}
+    for section, name, value in (("data", "root", "elsewhere"), ("search", "beam_size", 2), ("", "", None)):
+        content = json.loads((run / "config.json").read_text("utf-8"))
+        changed = json.loads(json.dumps(content))
+        if section:
+            changed[section][name] = value
+        (run / "config.json").write_text(json.dumps(changed), encoding="utf-8")
+        found[section] = Hashes(tmp_path / "hashes").of_model(run)
+        (run / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    assert found["data"] == found[""]
+    assert found["search"] != found[""]

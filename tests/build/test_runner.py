@@ -1,0 +1,165 @@
+"""A build runs what is missing or out of date, says why, and repeats nothing."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.build.parts import builder_of, plan_of, reasons
+
+from manyheads.build import runner
+from manyheads.build.record import Record
+from manyheads.build.runner import Builder
+from manyheads.errors import DataError, RunError, SaveError, UsageError
+
+FRESH = "up to date"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the plan, built."""
+    folder = tmp_path_factory.mktemp("built")
+    builder_of(plan_of(folder)).build()
+    return folder
+
+
+@pytest.fixture
+def copy(built: Path, tmp_path: Path) -> Path:
+    """A copy of that folder that may be changed."""
+    return Path(shutil.copytree(built, tmp_path / "copy"))
+
+
+def started(builder: Builder) -> list[str]:
+    """Build, and return the names of the steps that ran."""
+    before = {name: Record.read(builder.record_path(name)) for name in builder.plan.steps}
+    builder.build()
+    return [name for name in builder.plan.steps if Record.read(builder.record_path(name)) != before[name]]
+
+
+def test_every_step_is_made_once(copy: Path) -> None:
+    builder = builder_of(plan_of(copy))
+    assert set(reasons(builder).values()) == {FRESH}
+    assert started(builder) == []
+    assert not (copy / "out" / ".work").exists()
+
+
+def test_a_changed_setting_is_named_and_only_what_follows_is_made_again(copy: Path) -> None:
+    builder = builder_of(plan_of(copy, "steps.back.lines=5"))
+    expected = {
+        "backward": FRESH,
+        "back": "settings changed: lines: 7 then, 5 now",
+        "mixed": "input back will be made first",
+    }
+    assert reasons(builder) == expected
+    assert started(builder) == ["back", "mixed"]
+    assert len((copy / "out" / "mixed" / "text.de").read_text("utf-8").splitlines()) == 10
+
+
+def test_a_changed_input_is_named(copy: Path) -> None:
+    plan = plan_of(copy)
+    (copy / "train.en").write_bytes((copy / "train.en").read_bytes() + b"x\n")
+    assert reasons(builder_of(plan))["backward"] == "input changed: parallel"
+
+
+def test_a_file_that_was_only_touched_is_no_change(copy: Path) -> None:
+    plan = plan_of(copy)
+    (copy / "train.en").touch()
+    assert set(reasons(builder_of(plan)).values()) == {FRESH}
+
+
+def test_what_follows_is_kept_where_a_step_gives_the_same_product_again(copy: Path) -> None:
+    builder = builder_of(plan_of(copy))
+    shutil.rmtree(copy / "out" / "back")
+    assert reasons(builder)["back"].startswith("product missing: ")
+    assert started(builder) == ["back"]  # mixed needs nothing: its input has the same content
+
+
+def test_a_changed_product_is_made_again(copy: Path) -> None:
+    builder = builder_of(plan_of(copy))
+    (copy / "out" / "back" / "text.de").write_text("x\n", encoding="utf-8")
+    assert reasons(builder)["back"].startswith("product changed: ")
+    assert started(builder) == ["back"]
+
+
+def test_only_runs_one_step_and_names_what_it_needs(copy: Path, tmp_path: Path) -> None:
+    builder = builder_of(plan_of(copy, "steps.back.lines=5"))
+    assert list(builder.statuses(["mixed"])) == ["mixed"]
+    builder.build(["mixed"])
+    assert reasons(builder)["back"] != FRESH
+    with pytest.raises(UsageError, match=r"has no step mixd; did you mean mixed\?"):
+        builder.build(["mixd"])
+    with pytest.raises(DataError, match="step mixed reads the product of step back, which is not made"):
+        builder_of(plan_of(tmp_path / "new")).build(["mixed"])
+
+
+def test_an_input_that_vanished_is_named(copy: Path) -> None:
+    plan = plan_of(copy)
+    (copy / "train.de").unlink()
+    with pytest.raises(DataError, match=r"step backward: its input parallel is missing: .*train\.de"):
+        builder_of(plan).build()
+
+
+@pytest.mark.parametrize("state", ["begun", "made"])
+def test_a_step_that_was_interrupted_goes_on(state: str, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = builder_of(plan_of(copy, "steps.back.lines=5"))
+    text = (copy / "out" / "back" / "text.de").read_bytes()
+    write = Record.write
+
+    def killed(record: Record, path: Path) -> None:
+        write(record, path)
+        if record.state == state:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            builder.build()
+    assert (
+        copy / "out" / "back" / "text.de"
+    ).read_bytes() == text  # the product before is there until the new one is
+    assert reasons(builder)["back"] == "interrupted: goes on"
+    builder.build()
+    record = Record.read(builder.record_path("back"))
+    assert record is not None
+    assert len(record.starts) == 2
+    assert set(reasons(builder).values()) == {FRESH}
+
+
+def test_a_full_disk_is_one_clear_line_and_leaves_nothing_under_a_final_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(runner, "run_step", full)
+    with pytest.raises(SaveError, match=r"step backward could not be written to .*No space left on device"):
+        builder_of(plan_of(tmp_path)).build()
+    assert not (tmp_path / "out" / "backward").exists()
+
+
+def test_two_builds_in_one_folder_are_refused(copy: Path) -> None:
+    builder = builder_of(plan_of(copy))
+    with builder.locked(), pytest.raises(RunError, match="is being built by another process"):
+        builder_of(plan_of(copy)).build()
+
+
+def test_what_an_interrupted_step_has_left_is_no_part_of_one_with_other_settings(copy: Path) -> None:
+    left = copy / "out" / ".work" / "back"
+    left.mkdir(parents=True)
+    (left / "text.de").write_text("of other settings\n", encoding="utf-8")
+    builder = builder_of(plan_of(copy, "steps.back.lines=5"))
+    builder.build()
+    assert len((copy / "out" / "back" / "text.de").read_text("utf-8").splitlines()) == 5
+
+
+def test_a_kill_after_the_renaming_loses_nothing(copy: Path) -> None:
+    builder = builder_of(plan_of(copy))
+    record = Record.read(builder.record_path("back"))
+    assert record is not None
+    replace(record, state="made").write(builder.record_path("back"))
+    text = (copy / "out" / "back" / "text.en").read_bytes()
+    builder.build()
+    assert (copy / "out" / "back" / "text.en").read_bytes() == text
+    assert set(reasons(builder).values()) == {FRESH}

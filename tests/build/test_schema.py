@@ -1,0 +1,13 @@
+"""Every kind of step has a name, a product, and settings that are described."""
+
+from __future__ import annotations
+
+from manyheads.build.schema import KINDS
+
+
+def test_every_kind_is_described_and_says_what_it_makes() -> None:
+    for name, kind in KINDS.items():
+        assert kind.product in ("text", "model", "files")
+        properties = kind.model_json_schema()["properties"]
+        assert properties["kind"]["const"] == name
+        assert all("description" in setting for key, setting in properties.items() if key != "kind")

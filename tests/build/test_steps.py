@@ -1,0 +1,97 @@
+"""Each kind of step makes its product; a killed build ends with the same bytes (benchmarks/build.py kills)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.build.parts import builder_of, plan_of
+
+from manyheads.build.record import Record
+from manyheads.build.steps import run_step, settings_of
+
+MORE = """
+[steps.forward]
+kind = "train"
+text = ["parallel", "back"]
+valid = "parallel"
+data = { drop_overlap = false }
+tokenizer = { kind = "characters" }
+model = { d_model = 8, d_ff = 8, num_heads = 2, num_encoder_layers = 2, num_decoder_layers = 1 }
+
+[steps.forward.training]
+steps = 3
+batch_tokens = 60
+valid_sentences = 0
+stages = [{ steps = 2, weights = [0, 1] }, { weights = [1, 0] }]
+
+[steps.forward.search]
+max_length_ratio = 1
+max_length_offset = 1
+
+[steps.distilled]
+kind = "distil"
+model = ["forward"]
+text = "parallel"
+method = "interpolation"
+beam = 2
+
+[steps.tuned]
+kind = "fine-tune"
+start = "forward"
+text = "distilled"
+valid = "parallel"
+data = { drop_overlap = false }
+training = { steps = 1, batch_tokens = 60, valid_sentences = 0 }
+
+[steps.scores]
+kind = "evaluate"
+model = "tuned"
+text = "parallel"
+beam = 1
+"""
+
+
+def test_every_kind_of_step_makes_its_product(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, more=MORE)
+    builder = builder_of(plan)
+    builder.build()
+    out = tmp_path / "out"
+    assert (out / "mixed" / "text.de").read_text("utf-8").count("<bt> ") == 7
+    assert len((out / "distilled" / "text.en").read_text("utf-8").split("\n")) == 13
+    assert (out / "distilled" / "text.de").read_bytes() == (tmp_path / "train.de").read_bytes()
+    chosen = (out / "distilled" / "text.en").read_bytes()
+    assert run_step(builder.context, "distilled", out / "distilled") == {"lines": 12}, "a kill before the record"
+    assert (out / "distilled" / "text.en").read_bytes() == chosen
+    record = Record.read(builder.record_path("scores"))
+    assert record is not None
+    assert {"bleu", "chrf", "signature"} == set(record.result)
+    assert plan.configs["tuned"].model.init_from == str(out / "forward")
+
+
+def test_settings_that_do_not_change_a_product_are_not_part_of_its_key(tmp_path: Path) -> None:
+    plain = settings_of(plan_of(tmp_path), "backward")
+    assert settings_of(plan_of(tmp_path, "steps.backward.training.save_every=7"), "backward") == plain
+    assert settings_of(plan_of(tmp_path, "steps.backward.training.seed=7"), "backward") != plain
+
+
+def test_downloads_are_converted_and_cleaned(tmp_path: Path) -> None:
+    more = """
+[steps.downloads]
+kind = "convert"
+files = ["x.tsv"]
+
+[steps.cleaned]
+kind = "clean"
+text = "downloads"
+clean = { off = ["numbers", "language"] }
+"""
+    plan = plan_of(tmp_path, more=more)
+    words = ["Haus", "Hund", "Katze", "Vogel", "Baum", "Tisch"]
+    rows = [f"Das ist ein {word} im Garten\tThis is a {word.lower()} in the garden" for word in words]
+    (tmp_path / "x.tsv").write_text("\n".join(["de\ten", *rows, rows[0]]) + "\n", encoding="utf-8")
+    builder = builder_of(plan)
+    builder.build(["downloads", "cleaned"])
+    record = Record.read(builder.record_path("cleaned"))
+    assert record is not None
+    assert record.result["pairs"] + record.result["removed"] == 7
+    assert all(path.is_file() for path in plan.files("cleaned", ["de", "en"]))

@@ -1,0 +1,99 @@
+"""`data clean` as typed: files, report, mistakes, and a cleaning that was killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.data.cleaning.corpus import planted
+
+from manyheads.cli.main import run
+
+NAMES = ["removed.tsv.gz", "report.html", "report.json", "train.de.gz", "train.en.gz"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configuration and its text in the current directory."""
+    pairs, _ = planted(800)
+    for side, language in enumerate(("de", "en")):
+        lines = "".join(f"{pair[side]}\n" for pair in pairs)
+        (tmp_path / f"train.{language}").write_text(lines, encoding="utf-8", newline="\n")
+    (tmp_path / "my.toml").write_text('[data]\nsource = "de"\ntarget = "en"\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def files(out: str) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(Path(out).iterdir())}
+
+
+def test_the_text_that_is_left_can_be_trained_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["data", "clean", "my.toml", "-o", "out", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert sorted(path.name for path in Path("out").iterdir()) == NAMES
+    assert report == json.loads(Path("out/report.json").read_text(encoding="utf-8"))
+    assert report["read"] == 800
+    assert 600 < report["kept"] < 730
+    assert run(["data", "clean", "my.toml", "--set", "data.root=out", "-o", "again"]) == 0
+    assert f"{report['kept']:,} pairs read" in capsys.readouterr().out
+
+
+def test_a_second_run_finds_it_done_and_other_settings_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["data", "clean", "my.toml", "-o", "out"]) == 0
+    first, before = capsys.readouterr().out, files("out")
+    assert run(["data", "clean", "my.toml", "-o", "out"]) == 0
+    assert (capsys.readouterr().out, files("out")) == (first, before)
+    assert run(["data", "clean", "my.toml", "-o", "out", "--set", "clean.max_ratio=3"]) == 3
+    assert "nothing is overwritten" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "code", "message"),
+    [
+        ("shorter", [], 3, "The line counts differ"),
+        ("empty", [], 3, "no lines. Name files that hold text."),
+        ("", ["--set", "data.source=germanlanguage"], 2, "data.source"),
+        ("", ["--set", "clean.forward=runs/x"], 2, "clean.backward is missing"),
+        ("blank", [], 3, "No pair is left: 800 read; 800 empty."),
+    ],
+)
+def test_a_mistake_is_one_clear_line_and_leaves_no_file(
+    folder: Path, capsys: pytest.CaptureFixture[str], change: str, arguments: list[str], code: int, message: str
+) -> None:
+    path = folder / "train.en"
+    text = path.read_text(encoding="utf-8")
+    if change == "shorter":
+        path.write_text(text[: text.rindex("\n", 0, -1) + 1], encoding="utf-8", newline="\n")
+    elif change == "empty":
+        for language in ("de", "en"):
+            (folder / f"train.{language}").write_text("", encoding="utf-8")
+    elif change == "blank":
+        path.write_text("\n" * 800, encoding="utf-8", newline="\n")
+    assert run(["data", "clean", "my.toml", "-o", "out", *arguments]) == code
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+    assert not Path("out").exists() or not [path for path in Path("out").iterdir() if path.name != ".clean"]
+
+
+def test_after_kills_the_files_are_the_same(folder: Path) -> None:
+    assert run(["data", "clean", "my.toml", "-o", "whole"]) == 0
+    command = [sys.executable, "-m", "manyheads", "-q", "data", "clean", "my.toml", "-o", "out"]
+    rng = random.Random(5)
+    for _ in range(3):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        limit = time.monotonic() + rng.uniform(0.5, 6)
+        while process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+    assert run(["data", "clean", "my.toml", "-o", "out"]) == 0
+    assert files("out") == files("whole")

@@ -1,0 +1,59 @@
+"""`data convert` as typed: what it prints, that the next command works, and what it says about a mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.data.formats.test_moses import README, TEXT, archive
+
+from manyheads.cli.main import run
+
+
+@pytest.fixture(autouse=True)
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("de-en.txt.zip").write_bytes(archive({**TEXT, "README": README}).read())
+    Path("table.csv").write_text("German,English\na,b\n", encoding="utf-8")
+
+
+def test_an_archive_is_named_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["data", "convert", "de-en.txt.zip", "-o", "out"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("de-en.txt.zip: Moses zip, 2 pairs\n  licence: CC-BY 2.0 FR; origin: http://opus")
+    assert out.endswith("Next: manyheads data split out/de-en.de.gz out/de-en.en.gz\n")
+    assert run(["data", "convert", "de-en.txt.zip", "-o", "out"]) == 3
+    assert "nothing is overwritten" in capsys.readouterr().err
+
+
+def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["data", "convert", "table.csv", "-o", "out", "--columns", "German,English"]
+    assert run([*command, "--source", "de", "--target", "en", "--name", "x", "--licence", "CC0", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["files"], found["pairs"]) == (["out/x.de.gz", "out/x.en.gz"], 1)
+    assert found["sources"][0]["licence"] == "CC0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["table.csv"], 2, "Missing option '-o'"),
+        (["-o", "out"], 2, "Missing argument 'FILE...'"),
+        (["table.csv", "-o", "out", "--name", "../x"], 2, '"../x" cannot name files'),
+        (["table.csv", "-o", "out"], 2, "Choose two with --columns among: German, English"),
+        (["table.csv", "-o", "de-en.txt.zip"], 2, "is a file"),
+        (["table.csv", "-o", "out", "--columns", "German"], 2, "'German' does not name two columns"),
+        (["x.docx", "-o", "out"], 3, "There is no file x.docx"),
+        (["de-en.txt.zip", "-o", "out", "--target", "ko"], 3, "holds no text in ko. Languages there: de, en."),
+        (["de-en.txt.zip", "-o", "out", "--source", "x!", "--target", "en"], 3, "holds no text in x!"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_written(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["data", "convert", *arguments]) == code
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in " ".join(error.split())
+    assert sorted(path.name for path in Path().iterdir()) == ["de-en.txt.zip", "table.csv"]

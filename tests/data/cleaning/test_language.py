@@ -1,0 +1,61 @@
+"""Lines of a third language are found; names, short phrases and lines of the side's own language are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.data.cleaning.corpus import FRENCH, clean_pairs
+
+from manyheads.data.cleaning.codes import coded
+from manyheads.data.cleaning.language import LanguageModel, drop_own_like, learn_languages
+
+THRESHOLD = 4.0
+
+
+@pytest.fixture(scope="module")
+def models() -> tuple[LanguageModel, LanguageModel]:
+    pairs = clean_pairs()
+    targets = [target for _, target in pairs]
+    targets[::20] = [FRENCH("deux") for _ in targets[::20]]
+    return learn_languages((coded([source for source, _ in pairs]), coded(targets)), ("de", "en"))
+
+
+def test_a_third_language_and_that_of_the_other_side_are_found(models: tuple[LanguageModel, LanguageModel]) -> None:
+    lines = [
+        "Il est dans la rue avec une femme.",
+        "Der Mann ist auf der Straße und redet.",
+        "Привет, как твои дела сегодня?",
+    ]
+    odds, which = models[1].score(coded(lines))
+    assert (odds > THRESHOLD).all()
+    assert [models[1].names[index] for index in which[:2]] == ["fr", "de"]
+    assert which[2] == -1
+
+
+def test_own_lines_names_and_short_phrases_pass(models: tuple[LanguageModel, LanguageModel]) -> None:
+    lines = ["A man is on the street and talks to a woman.", "Tom Miller", "Berlin", "Hi!", "12:30", ""]
+    assert (models[1].score(coded(lines))[0] < THRESHOLD).all()
+    clean = coded([source for source, _ in clean_pairs()])
+    assert (models[0].score(clean)[0] > THRESHOLD).mean() < 0.01
+
+
+def test_the_score_of_a_line_does_not_depend_on_its_neighbours(models: tuple[LanguageModel, LanguageModel]) -> None:
+    lines = [target for _, target in clean_pairs(50)]
+    together = models[1].score(coded(lines))[0]
+    alone = [models[1].score(coded([line]))[0][0] for line in lines]
+    assert np.array_equal(together, np.array(alone))
+
+
+def test_a_side_in_a_script_of_its_own_is_judged_by_its_letters() -> None:
+    korean = ["나는 학교에 간다", "비가 온다", "Kim", "This line is not Korean at all"]
+    models = learn_languages((coded(korean), coded(["I go to school", "It rains", "Kim", "Yes"])), ("ko", "en"))
+    assert (models[0].score(coded(korean))[0] > THRESHOLD).tolist() == [False, False, False, True]
+
+
+def test_own_lines_with_words_of_another_language_are_no_examples_of_it() -> None:
+    own = [target for _, target in clean_pairs(200)]
+    quoted = f"{own[0]} der"
+    foreign = "Il est dans la rue avec une femme."
+    lines = coded([*own, quoted, foreign])
+    labels = np.array([*["en"] * len(own), "de", "fr"], dtype=object)
+    assert drop_own_like(labels, "en", lines)[-2:].tolist() == ["", "fr"]

@@ -1,0 +1,37 @@
+"""What was learned comes back from its file as it was; a worker without the file says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.data.cleaning.corpus import clean_pairs
+
+from manyheads.data.cleaning.codes import coded
+from manyheads.data.cleaning.lexicon import learn_lexicons
+from manyheads.data.cleaning.models import load_lexicons, load_profile, pack_lexicons, pack_profile
+from manyheads.data.cleaning.rules import learn_profile
+from manyheads.errors import DataError
+
+
+def test_profile_and_lexicons_are_read_as_they_were_written(tmp_path: Path) -> None:
+    sources, targets = map(list, zip(*clean_pairs(200), strict=True))
+    profile = learn_profile(sources, targets, ("de", "en"))
+    (tmp_path / "profile.npz").write_bytes(pack_profile(profile))
+    read = load_profile(tmp_path / "profile.npz")
+    assert (read.character_ratio, read.ends_differ) == (profile.character_ratio, profile.ends_differ)
+    for one, other in zip(read.models, profile.models, strict=True):
+        assert (one.names, one.scripts) == (other.names, other.scripts)
+        assert np.array_equal(one.weights, other.weights)
+    lexicons = learn_lexicons(coded(sources), coded(targets))
+    (tmp_path / "lexicon.npz").write_bytes(pack_lexicons(lexicons))
+    for one, other in zip(load_lexicons(tmp_path / "lexicon.npz"), lexicons, strict=True):
+        assert all(np.array_equal(vars(one)[name], vars(other)[name]) for name in vars(other))
+
+
+def test_a_worker_without_the_file_says_where_it_must_be(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"nothing\.npz cannot be read by a worker .* a disk that all of them share"
+    ):
+        load_profile(tmp_path / "nothing.npz")

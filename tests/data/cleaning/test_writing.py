@@ -1,0 +1,80 @@
+"""Files appear when they are complete, the report last; nothing of someone else is overwritten."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manyheads.data.cleaning import writing
+from manyheads.data.cleaning.clean import Judgement
+from manyheads.data.cleaning.report import report_of
+from manyheads.data.cleaning.writing import finished_report, write_cleaned
+from manyheads.data.corpus import Pair
+from manyheads.errors import DataError
+
+FILES = ("train.de.gz", "train.en.gz")
+PAIRS = [Pair("Ein Hund.", "A dog.", 1), Pair("Zwei\tHunde", "Zwei\nHunde", 2), Pair("Rot", "Red", 3)]
+
+
+def write(out: Path, pairs: list[Pair] = PAIRS) -> None:
+    judgement = Judgement(
+        np.array([0, 3, 0], np.uint8), np.ones((3, 2), np.uint8), np.full((3, 4), 0.5, np.float32)
+    )
+    write_cleaned(out, out / ".clean", pairs, judgement, report_of(judgement, out, FILES, ("de", "en"), "key"))
+
+
+def test_kept_and_removed_pairs_are_written_with_reason_scores_and_line(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert gzip.decompress((tmp_path / "train.de.gz").read_bytes()) == b"Ein Hund.\nRot\n"
+    assert gzip.decompress((tmp_path / "train.en.gz").read_bytes()) == b"A dog.\nRed\n"
+    lines = gzip.decompress((tmp_path / "removed.tsv.gz").read_bytes()).decode().splitlines()
+    assert lines[0].split("\t")[0] == "reason"
+    assert lines[1].split("\t") == ["copy", *["0.500"] * 4, "2", "Zwei Hunde", "Zwei Hunde"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [*FILES, "removed.tsv.gz", "report.html", "report.json"]
+    )
+    report = finished_report(tmp_path, tmp_path / ".clean", FILES, "key")
+    assert report is not None
+    assert [example["line"] for example in report.examples["copy"]] == [2]
+
+
+def test_a_full_disk_leaves_no_file_under_a_final_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writing, "page_of", full)
+    with pytest.raises(DataError, match="cannot be written: No space left on device"):
+        write(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".clean"]
+
+
+@pytest.mark.parametrize("pairs", [PAIRS[:2], [*PAIRS, PAIRS[0]]])
+def test_a_text_that_changed_is_an_error(tmp_path: Path, pairs: list[Pair]) -> None:
+    with pytest.raises(DataError, match="has changed"):
+        write(tmp_path, pairs)
+    assert [path.name for path in tmp_path.iterdir()] == [".clean"]
+
+
+def test_files_of_someone_else_are_not_overwritten(tmp_path: Path) -> None:
+    assert finished_report(tmp_path, tmp_path / ".clean", FILES, "key") is None
+    (tmp_path / "train.de.gz").write_bytes(b"mine")
+    with pytest.raises(DataError, match=r"holds train\.de\.gz already"):
+        finished_report(tmp_path, tmp_path / ".clean", FILES, "key")
+
+
+def test_the_report_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a report is taken as complete by the next call."""
+    replace, placed = Path.replace, []
+
+    def noted(path: Path, target: Path) -> Path:
+        placed.append(Path(target).name)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", noted)
+    write(tmp_path)
+    assert placed[-1] == "report.json"
+    assert len(placed) == 5

@@ -1,0 +1,231 @@
+"""TMX and XLIFF: what a file says is read exactly, whatever its encoding; bombs are refused with flat memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import tracemalloc
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manyheads.data.formats.markup import read_tmx, read_xliff
+from manyheads.data.formats.opening import open_input
+from manyheads.data.formats.text import ParallelText, TextRequest
+from manyheads.errors import DataError, UsageError
+
+ENCODINGS = {  # name -> (declaration, byte order mark, codec)
+    "UTF-8": ("UTF-8", b"", "utf-8"),
+    "UTF-8 with mark": ("UTF-8", b"\xef\xbb\xbf", "utf-8"),
+    "UTF-16, big end first": ("UTF-16", b"\xfe\xff", "utf-16-be"),
+    "UTF-16, little end first": ("UTF-16", b"\xff\xfe", "utf-16-le"),
+    "Latin-1": ("ISO-8859-1", b"", "latin-1"),
+}
+TEXTS = [
+    "Grüße & Küsse",
+    "a < b > c",
+    '"quoted" it\'s',
+    "50 % für 3 €",
+    "x]]>y",
+    "  zwei  Blanks ",
+    "한국어 😀",
+    "a\tb",
+]
+ASK = TextRequest("de", "en")
+
+
+def read(data: bytes, request: TextRequest = ASK, reader=read_tmx) -> ParallelText:  # type: ignore[no-untyped-def]
+    return reader(io.BufferedReader(io.BytesIO(data)), request, "x.tmx")  # type: ignore[arg-type]
+
+
+def written(text: str, rng: random.Random, codec: str, tags: tuple[str, ...]) -> str:
+    """A text as XML: by entities, character references or CDATA, with inline tags in it, in a random way."""
+    parts = []
+    for symbol in text:
+        plain = symbol.encode(codec, "ignore")
+        forms = [f"&#{ord(symbol)};", f"&#x{ord(symbol):X};"]
+        if plain:
+            forms += [escape(symbol, {'"': "&quot;", "'": "&apos;"})] * 8
+            forms += [f"<![CDATA[{symbol}]]>"] * (symbol not in "]>")
+        parts.append(rng.choice(forms))
+        if rng.random() < 0.2:
+            parts.append(rng.choice(tags))
+    return "".join(parts)
+
+
+TMX_TAGS = (
+    '<ph x="1">&lt;br/&gt;</ph>',
+    "<bpt i='1'>&lt;b&gt;</bpt>",
+    "<ut>{\\i <sub>no</sub>}</ut>",
+    "<hi></hi>",
+    "<!-- no -->",
+)
+XLIFF_TAGS = ("<x id='1'/>", "<ph id='2'>&lt;br/&gt;</ph>", "<g id='3'></g>", "<mrk mtype='x'></mrk>", "<?pi no?>")
+
+
+def tmx(pairs: list[tuple[str, str]], rng: random.Random, codec: str) -> str:
+    units = "".join(
+        f"<tu>\n <note>no</note><tuv xml:lang='de-DE'><prop type='x'>no</prop><seg>"
+        f"{written(de, rng, codec, TMX_TAGS)}</seg></tuv><tuv xml:lang='EN'>\n<seg>"
+        f"{written(en, rng, codec, TMX_TAGS)}</seg></tuv></tu>\n"
+        for de, en in pairs
+    )
+    return (
+        '<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4"><header srclang="de"><note>License: CC BY 4.0</note>'
+        f"<prop type='x-origin'>mine</prop></header><body>{units}</body></tmx>"
+    )
+
+
+def xliff(pairs: list[tuple[str, str]], rng: random.Random, codec: str) -> str:
+    units = "".join(
+        f"<trans-unit id='{n}'><source>{written(de, rng, codec, XLIFF_TAGS)}</source><target state='final'>"
+        f"{written(en, rng, codec, XLIFF_TAGS)}</target><alt-trans><source>no</source><target>no</target>"
+        "</alt-trans></trans-unit>"
+        for n, (de, en) in enumerate(pairs)
+    )
+    return (
+        "<xliff version='1.2' xmlns='urn:oasis:names:tc:xliff:document:1.2'><file original='x' "
+        f"source-language='de' target-language='en'><body>{units}</body></file></xliff>"
+    )
+
+
+def xliff2(pairs: list[tuple[str, str]], rng: random.Random, codec: str) -> str:
+    tags = ("<ph id='1'/>", "<pc id='2'></pc>", "<mrk id='m'></mrk>", "<cp hex='001A'/>")
+    units = "".join(
+        f"<unit id='{n}'><notes><note>no</note></notes><segment><source>{written(de, rng, codec, tags)}</source>"
+        f"<target>{written(en, rng, codec, tags)}</target></segment>"
+        "<ignorable><source>no</source></ignorable></unit>"
+        for n, (de, en) in enumerate(pairs)
+    )
+    return (
+        "<xliff version='2.0' xmlns='urn:oasis:names:tc:xliff:document:2.0' srcLang='de' trgLang='en'>"
+        f"<file id='f'>{units}</file></xliff>"
+    )
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("make", [tmx, xliff, xliff2])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_generated_files_are_read_exactly(make, encoding: str, seed: int) -> None:  # type: ignore[no-untyped-def]
+    """Thirty files with entities, inline tags, marks, CDATA and both byte orders."""
+    rng = random.Random(seed)
+    declared, mark, codec = ENCODINGS[encoding]
+    pairs = [(rng.choice(TEXTS) + str(n), rng.choice(TEXTS) * rng.randint(1, 3)) for n in range(50)]
+    document = f'<?xml version="1.0" encoding="{declared}"?>\n{make(pairs, rng, codec)}'
+    text = read(mark + document.encode(codec), reader=read_tmx if make is tmx else read_xliff)
+    assert list(text.pairs) == pairs
+    assert text.languages == ("de", "en")
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])), st.text("ab<&"))
+    )
+)
+def test_any_text_that_xml_can_hold_is_read_exactly(pairs: list[tuple[str, str]]) -> None:
+    pairs = [*pairs, ("de", "en")]
+    assert list(read(tmx(pairs, random.Random(1), "utf-8").encode()).pairs) == pairs
+
+
+def test_licence_and_origin_are_those_of_the_header() -> None:
+    text = read(tmx([("a", "b")], random.Random(1), "utf-8").encode(), TextRequest())
+    assert (text.licence, text.origin, text.languages) == ("CC BY 4.0", "mine", ("de-DE", "en"))
+
+
+def test_a_language_that_is_missing_is_named_with_those_present() -> None:
+    document = tmx([("a", "b")] * 3, random.Random(1), "utf-8").encode()
+    with pytest.raises(DataError, match=r"x\.tmx holds no text in ko\. Languages there: EN, de-DE\."):
+        list(read(document, TextRequest("de", "ko")).pairs)
+    three = document.replace(b"</tu>", b"<tuv lang='fr'><seg>c</seg></tuv></tu>")
+    with pytest.raises(UsageError, match=r"it names de-DE, EN, fr\. Say both: --source de --target en"):
+        read(three, TextRequest())
+    assert list(read(three, TextRequest("fr", "de")).pairs) == [("c", "a")] * 3
+
+
+def test_untranslated_units_have_no_target() -> None:
+    document = (
+        "<xliff version='1.2'><file source-language='en' target-language='ko'><body>"
+        "<trans-unit><source>a</source></trans-unit>"
+        "<trans-unit><source>b</source><target state='needs-translation'>b</target></trans-unit>"
+        "<trans-unit><source>c</source><target state='translated'>다</target></trans-unit></body></file></xliff>"
+    )
+    text = read(document.encode(), TextRequest(), read_xliff)
+    assert text.languages == ("en", "ko")
+    assert list(text.pairs) == [("a", ""), ("b", ""), ("c", "다")]
+
+
+def lol() -> bytes:
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    return f'<!DOCTYPE tmx [<!ENTITY l0 "lol">{entities}]><tmx><body><tu>&l9;</tu></body></tmx>'.encode()
+
+
+BOMBS = {
+    "entities": (lol(), 'declares the entity "l0"'),
+    "a file of the machine": (
+        b'<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]><tmx>&x;</tmx>',
+        'declares the entity "x"',
+    ),
+    "an unknown entity": (b"<tmx><body>&nbsp;</body></tmx>", "undefined entity"),
+    "depth": (b"<tmx>" + b"<a>" * 999, "more than 256 elements within each other"),
+    "a long text": (b"<tmx><tu><tuv><seg>" + b"x" * (1 << 24), "a unit has more than 1,048,576 characters"),
+    "many texts": (b"<tmx><tu>" + b"<tuv><seg>x</seg></tuv>" * (1 << 20), "a unit has more than"),
+    "a long attribute": (b"<tmx><tu a='" + b"x" * (1 << 24), "bytes without an element"),
+    "another root": (b"<html><body></body></html>", r"outermost element is <html>, not <tmx>"),
+    "no XML": (b"PK\x03\x04 hello", "no XML that can be read: .*line 1"),
+    "cut": (tmx([("a", "b")], random.Random(1), "utf-8").encode()[:-20], "no XML that can be read"),
+    "nothing": (b"", "no element found"),
+    "no unit": (b"<tmx><header/><body/></tmx>", "holds no translation"),
+    "another version": (b"<xliff version='9'/>", "outermost element"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs_and_broken_files_are_refused_by_name_with_flat_memory(name: str) -> None:
+    data, message = BOMBS[name]
+    tracemalloc.start()
+    with pytest.raises(DataError, match=rf"^x\.tmx.*{message}"):
+        list(read(data).pairs)
+    assert tracemalloc.get_traced_memory()[1] < 40e6
+    tracemalloc.stop()
+
+
+def blocks(count: int) -> Iterator[bytes]:
+    """A TMX of `count` units of which none is held."""
+    yield b"<tmx><body>"
+    for n in range(count):
+        sides = (
+            f"<tuv xml:lang='{code}'><seg>{text} {n}</seg></tuv>" for code, text in (("de", "Satz"), ("en", "No."))
+        )
+        yield f"<tu>{''.join(sides)}</tu>\n".encode()
+    yield b"</body></tmx>"
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    peaks = []
+    for count in (1_000, 20_000):
+        path = tmp_path / f"{count}.tmx.gz"
+        with gzip.open(path, "wb", compresslevel=1) as stream:
+            stream.writelines(blocks(count))
+        tracemalloc.start()
+        with open_input(path) as stream:
+            assert sum(1 for _ in read_tmx(stream, ASK, "x").pairs) == count
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.1 * peaks[0] + 100_000
+
+
+def test_a_packed_bomb_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.tmx.gz"
+    packer = zlib.compressobj(9, wbits=31)
+    with path.open("wb") as stream:
+        for _ in range(200):
+            stream.write(packer.compress(b"<tu></tu>" * 100_000))
+        stream.write(packer.flush())
+    with open_input(path) as packed, pytest.raises(DataError, match=r"x\.tmx\.gz unpacks to more than 200 times"):
+        list(iter(lambda: len(packed.read(1 << 16)), 0))

@@ -1,0 +1,112 @@
+"""Archives of OPUS and two files of lines: what is read, what they state, and what is refused by name."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import stat
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+
+from manyheads.data.formats.moses import notes_of_archive, read_archive, read_two_files
+from manyheads.data.formats.text import TextRequest
+from manyheads.errors import DataError, UsageError
+
+README = """Corpus Name: Tatoeba
+     Package: Tatoeba.de-en in Moses format
+     Website: http://opus.nlpl.eu/Tatoeba-v2023-04-12.php
+     Release: v2023-04-12
+     License: CC-BY 2.0 FR
+"""
+TEXT = {"Tatoeba.de-en.de": "Hallo\nWelt\n", "Tatoeba.de-en.en": "Hello\nworld\n", "Tatoeba.de-en.xml": "<x/>"}
+
+
+def archive(members: dict[str | zipfile.ZipInfo, str | bytes]) -> io.BufferedReader:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as opened:
+        for name, content in members.items():
+            opened.writestr(name, content)
+    packed.seek(0)
+    return io.BufferedReader(packed)  # type: ignore[arg-type]
+
+
+def test_an_archive_of_opus_tells_its_languages_licence_and_origin() -> None:
+    text = read_archive(archive({**TEXT, "README": README, "LICENSE": "no\n"}), TextRequest(), "x.zip")
+    assert text.languages == ("de", "en")
+    assert (text.licence, text.origin) == ("CC-BY 2.0 FR", "http://opus.nlpl.eu/Tatoeba-v2023-04-12.php")
+    assert list(text.pairs) == [("Hallo", "Hello"), ("Welt", "world")]
+
+
+def test_the_direction_is_that_requested() -> None:
+    text = read_archive(archive({**TEXT, "LICENSE": "\nMIT License\nx\n"}), TextRequest("en", "de"), "x.zip")
+    assert list(text.pairs) == [("Hello", "Hallo"), ("world", "Welt")]
+    assert text.licence == "MIT License"
+
+
+def test_the_notes_of_an_archive_are_read_alone(tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(archive({**TEXT, "README": README}).read())
+    assert notes_of_archive(tmp_path / "x.zip")[0] == "CC-BY 2.0 FR"
+
+
+def link() -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo("Tatoeba.de-en.en")
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({**TEXT, "../evil.de": "x"}, r"the member '\.\./evil\.de', which leads out of its folder"),
+        ({**TEXT, "/etc/evil": "x"}, r"the member '/etc/evil', which leads out"),
+        ({**TEXT, "C:\\evil": "x"}, r"the member 'C:/evil', which leads out"),
+        ({"a.de": "x", link(): "/etc/passwd"}, "is a link"),
+        (
+            {"a.de-en.de": "x\n" * (1 << 26), "a.de-en.en": "x"},
+            r"x\.zip: a\.de-en\.de unpacks to more than 200 times",
+        ),
+        ({"a.de": "x"}, r"no text in two languages, but: a\.de"),
+        ({"a.de": "x", "a.en": "x", "b.de": "x", "b.en": "x"}, "several texts, but: a, b"),
+        ({"a.de-en.de": "x\ny\n", "a.de-en.en": "x\n"}, r"a\.de-en\.de has 2 lines and .*a\.de-en\.en has 1 lines"),
+        ({"a.de-en.de": "x", "a.de-en.en": b"\xff\xe4x"}, r"a\.de-en\.en, line 1: byte 0xFF"),
+    ],
+    ids=["..", "absolute", "drive", "link", "bomb", "one side", "two texts", "lengths", "encoding"],
+)
+def test_a_bad_archive_is_refused_by_name(members: dict[str | zipfile.ZipInfo, str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        list(read_archive(archive(members), TextRequest("de", "en"), "x.zip").pairs)  # type: ignore[arg-type]
+
+
+def test_a_damaged_member_is_named() -> None:
+    content = bytearray(archive({**TEXT, "Tatoeba.de-en.de": "".join(f"{n**7}\n" for n in range(9_999))}).read())
+    content[500:520] = b"\x00" * 20
+    with pytest.raises(DataError, match=r"x\.zip: Tatoeba\.de-en\.de cannot be read"):
+        list(read_archive(io.BufferedReader(io.BytesIO(content)), TextRequest(), "x.zip").pairs)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"x\.zip cannot be read: File is not a zip file"):
+        read_archive(io.BufferedReader(io.BytesIO(b"x")), TextRequest(), "x.zip")  # type: ignore[arg-type]
+
+
+def test_two_files_are_read_packed_or_not_in_any_encoding(tmp_path: Path) -> None:
+    german, english = tmp_path / "c.de.gz", tmp_path / "c.en"
+    german.write_bytes(gzip.compress("Grüße\x85x\r\n\nzwei".encode()))
+    english.write_bytes("a\u2028b\nc\nd\n".encode("utf-16"))
+    text = read_two_files((english, german), TextRequest("de", "en"))
+    assert list(text.pairs) == [("Grüße\x85x", "a\u2028b"), ("", "c"), ("zwei", "d")]
+
+
+def test_the_files_say_what_they_lack(tmp_path: Path) -> None:
+    paths = tmp_path / "c.de", tmp_path / "c.en"
+    paths[0].write_text("a\nb\n")
+    paths[1].write_text("a\n")
+    with pytest.raises(DataError, match=r"c\.de has 2 lines and .*c\.en has 1 lines"):
+        list(read_two_files(paths, TextRequest()).pairs)
+    with pytest.raises(DataError, match=r"no text in ko\. Languages there: de, en"):
+        read_two_files(paths, TextRequest("de", "ko"))
+    with pytest.raises(UsageError, match="the languages are not clear"):
+        read_two_files((paths[0], tmp_path / "words.txt"), TextRequest())
+    (tmp_path / "c.en.gz").write_bytes(gzip.compress(zlib.compress(b"x" * 999)[:9])[:-4])
+    with pytest.raises(DataError, match=r"c\.en\.gz is truncated"):
+        list(read_two_files((paths[0], tmp_path / "c.en.gz"), TextRequest()).pairs)

@@ -1,0 +1,81 @@
+"""PO: translated messages are read exactly; the languages are those of the header and of the user."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from manyheads.data.formats import po as module
+from manyheads.data.formats.po import read_po
+from manyheads.data.formats.text import ParallelText, TextRequest
+from manyheads.errors import DataError, UsageError
+
+PO = """# This file is distributed under its own terms.
+# License: GPL-3.0-or-later
+msgid ""
+msgstr ""
+"Project-Id-Version: calculator 3.1\\n"
+"Content-Type: text/plain; charset=UTF-8\\n"
+LANGUAGE"Plural-Forms: nplurals=PLURALS; plural=0;\\n"
+
+#: a.c:1
+msgctxt "menu"
+msgid "Open \\"%s\\"\\t&lt;\\n"
+msgstr ""
+"열기"
+" \\"%s\\"\\n"
+
+msgid "not yet"
+msgstr ""
+
+#, fuzzy
+msgid "perhaps"
+msgstr "아마"
+
+msgid "%d file"
+msgid_plural "%d files"
+msgstr[0] "파일 %d개"
+TWO
+#~ msgid "gone"
+#~ msgstr "사라짐"
+"""
+
+
+def read(text: str, request: TextRequest, encoding: str = "utf-8") -> ParallelText:
+    return read_po(io.BufferedReader(io.BytesIO(text.encode(encoding))), request, "x.po")  # type: ignore[arg-type]
+
+
+def po(language: str = "ko", plurals: int = 1) -> str:
+    two = 'msgstr[1] "파일들 %d개"\n' if plurals == 2 else ""
+    header = f'"Language: {language}\\n"\n' if language else ""
+    return PO.replace("LANGUAGE", header).replace("PLURALS", str(plurals)).replace("TWO\n", f"{two}\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_translated_messages_are_read_exactly(encoding: str) -> None:
+    text = read(po(), TextRequest("en"), encoding)
+    assert text.languages == ("en", "ko")
+    assert list(text.pairs) == [('Open "%s"\t&lt;\n', '열기 "%s"\n'), ("%d files", "파일 %d개")]
+    assert (text.licence, text.origin) == ("GPL-3.0-or-later", "calculator 3.1")
+
+
+def test_two_plural_forms_are_two_pairs_and_the_direction_is_that_requested() -> None:
+    text = read(po(plurals=2), TextRequest("ko", "en"))
+    assert list(text.pairs)[1:] == [("파일 %d개", "%d file"), ("파일들 %d개", "%d files")]
+
+
+def test_languages_that_are_not_known_are_asked_for() -> None:
+    with pytest.raises(UsageError, match="names ko for the translations, and none for the messages"):
+        read(po(), TextRequest())
+    assert read(po(""), TextRequest("en", "ko")).languages == ("en", "ko")
+    with pytest.raises(UsageError, match="names ko for the translations"):
+        read(po(), TextRequest("de", "en"))
+
+
+def test_a_broken_and_a_long_file_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match=r"x\.po, line 2: no PO that can be read"):
+        read('msgid "a"\nmsgst "b"\n', TextRequest("de", "en"))
+    monkeypatch.setattr(module, "LARGEST", 100)
+    with pytest.raises(DataError, match=r"x\.po: longer than 100 characters"):
+        read(po(), TextRequest("de", "en"))

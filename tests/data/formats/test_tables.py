@@ -1,0 +1,112 @@
+"""Tables: columns by name, quoted or not, in any encoding, and what is said about a column that is not there."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from manyheads.data.formats.tables import read_csv, read_dataset, read_jsonl, read_parquet, read_tsv
+from manyheads.data.formats.text import ParallelText, TextRequest
+from manyheads.errors import DataError, UsageError
+
+ASK = TextRequest("de", "en")
+
+
+def stream(text: str, encoding: str = "utf-8") -> io.BufferedReader:
+    return io.BufferedReader(io.BytesIO(text.encode(encoding)))  # type: ignore[arg-type]
+
+
+def check(text: ParallelText, *pairs: tuple[str, str]) -> None:
+    assert text.languages == ("de", "en")
+    assert list(text.pairs) == list(pairs)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_tsv_is_read_exactly(encoding: str) -> None:
+    table = 'id\ten\tde\r\n1\t"a" b\tGrüße\n2\tc\u2028d\t한국\n'
+    check(read_tsv(stream(table, encoding), TextRequest("de", "en"), "x"), ("Grüße", '"a" b'), ("한국", "c\u2028d"))
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_csv_is_read_with_quoted_separators_and_line_ends(separator: str) -> None:
+    table = f'de{separator}en\n"a{separator}\n""b"""{separator}c\n\nx{separator}y\n'
+    check(read_csv(stream(table), TextRequest(), "x"), (f'a{separator}\n"b"', "c"), ("x", "y"))
+
+
+def test_columns_are_chosen_by_name_or_by_number() -> None:
+    check(read_csv(stream("A,B,C\n1,2,3\n"), TextRequest("de", "en", ("C", "A")), "x"), ("3", "1"))
+    check(read_tsv(stream("1\t2\t3\n"), TextRequest("de", "en", ("3", "1")), "x"), ("3", "1"))
+    check(read_csv(stream("source,target\n1,2\n"), ASK, "x"), ("1", "2"))
+    check(read_csv(stream("de-AT,fr,en_GB\n1,2,3\n"), ASK, "x"), ("1", "3"))
+
+
+def test_json_lines_hold_the_texts_or_an_object_of_them() -> None:
+    rows = [{"translation": {"de": "a\nb", "en": "c"}}, {"translation": {"en": None, "de": "d"}}]
+    text = "\n\n".join(map(json.dumps, rows))
+    check(read_jsonl(stream(text, "utf-16"), TextRequest(), "x"), ("a\nb", "c"), ("d", ""))
+    check(read_jsonl(stream('{"de": "a", "n": 1, "en": "b"}'), TextRequest(), "x"), ("a", "b"))
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_parquet_is_read_in_batches(tmp_path: Path, nested: bool) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = [{"de": f"Satz {n}", "en": f"No. {n}"} for n in range(600)]
+    columns = (
+        {"translation": rows}
+        if nested
+        else {"de": [r["de"] for r in rows], "n": [1] * 600, "en": [r["en"] for r in rows]}
+    )
+    parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
+    with (tmp_path / "x.parquet").open("rb") as opened:
+        check(read_parquet(opened, TextRequest(), "x"), *((row["de"], row["en"]) for row in rows))
+
+
+def test_a_parquet_bomb_and_a_broken_file_are_refused(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "x.parquet"
+    table = arrow.table({"de": ["x" * 1_000_000] * 60, "en": ["y"] * 60})
+    parquet.write_table(table, path, compression="zstd", use_dictionary=False)
+    with path.open("rb") as opened, pytest.raises(DataError, match="x unpacks to more than 200 times its size"):
+        read_parquet(opened, TextRequest(), "x")
+    path.write_bytes(path.read_bytes()[:50])
+    with path.open("rb") as opened, pytest.raises(DataError, match="x is no Parquet file that can be read"):
+        read_parquet(opened, TextRequest(), "x")
+
+
+def test_a_data_set_of_a_folder_is_read_with_its_licence(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = datasets.Dataset.from_list([{"translation": {"de": "a", "en": "b"}}])
+    rows.info.license = "MIT"
+    datasets.DatasetDict({"train": rows}).save_to_disk(tmp_path / "set")
+    text = read_dataset(f"hf:{tmp_path / 'set'}", ASK)
+    check(text, ("a", "b"))
+    assert (text.licence, text.origin) == ("MIT", str(tmp_path / "set"))
+    with pytest.raises(DataError, match='no split "valid"\\. It has: train'):
+        read_dataset(f"hf:{tmp_path / 'set'}", TextRequest("de", "en", None, "valid"))
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "request_", "error", "message"),
+    [
+        (read_csv, "de,en\n", TextRequest(), DataError, "x holds no rows"),
+        (read_csv, "", ASK, DataError, "x holds no rows"),
+        (read_csv, "de,en\n1,2\n", TextRequest("de", "ko"), DataError, "no column for ko. Choose .* among: de, en"),
+        (read_csv, "German,B\n1,2\n", ASK, UsageError, "no columns named by languages. .* among: German, B"),
+        (read_csv, "A,B\n1,2\n", TextRequest("de", "en", ("A", "C")), DataError, "no column C. Its columns: A, B"),
+        (read_csv, "A,B\n1,2\n", TextRequest(columns=("A", "B")), UsageError, "Say both: --source de --target en"),
+        (read_csv, "de,en,fr\n1,2,3\n", TextRequest(), UsageError, "it names de, en, fr"),
+        (read_csv, "de,en\n1,2\n3\n", ASK, DataError, 'x, row 3: no column "en". It has: de'),
+        (read_csv, 'de,en\n1,"2\n3\n', ASK, DataError, "x, row 2: .*Is a quotation mark missing"),
+        (read_csv, 'de,en\n1,"' + "2" * 200_000, ASK, DataError, "x, row 2: field larger than field limit"),
+        (read_jsonl, "[]", ASK, DataError, "x, line 1: list in place of an object"),
+        (read_jsonl, "{", ASK, DataError, "x, line 1: no JSON"),
+        (read_jsonl, '{"de": 1, "en": "a"}', ASK, DataError, 'x, row|x, line 1: "de" holds int, not text'),
+        (read_jsonl, '{"de": "\\ud800", "en": "a"}', ASK, DataError, "half a surrogate pair"),
+    ],
+)
+def test_a_mistake_is_named(read, text: str, request_: TextRequest, error: type[Exception], message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(error, match=message):
+        list(read(stream(text), request_, "x").pairs)

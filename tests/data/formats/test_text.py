@@ -1,0 +1,56 @@
+"""The languages of a file: which of its names fits a language that the user wrote."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyheads.data.formats.text import TextRequest, choose_languages, match_language, pairs_of_units, stated
+from manyheads.errors import DataError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("wanted", "present", "found"),
+    [
+        ("de", ["en", "de-AT", "de"], "de"),
+        ("de", ["en", "de-AT", "DE_DE"], "de-AT"),
+        ("pt-BR", ["pt", "PT_br"], "PT_br"),
+        ("ko", ["de", "en"], None),
+        ("ko", ["", "en"], ""),
+    ],
+)
+def test_a_language_is_the_same_name_else_one_of_its_regions(wanted: str, present: list[str], found: str) -> None:
+    assert match_language(wanted, present) == found
+
+
+@pytest.mark.parametrize(
+    ("request_", "present", "chosen"),
+    [
+        (TextRequest("a", "b"), [], ("a", "b")),
+        (TextRequest(), ["DE", "en-US"], ("de", "en-US")),
+        (TextRequest(target="de"), ["DE", "en"], ("en", "de")),
+        (TextRequest("en"), ["DE", "en"], ("en", "de")),
+    ],
+)
+def test_two_languages_are_chosen(request_: TextRequest, present: list[str], chosen: tuple[str, str]) -> None:
+    assert choose_languages(request_, present, "x") == chosen
+
+
+@pytest.mark.parametrize(
+    ("request_", "present"), [(TextRequest(), ["de", "en", "fr"]), (TextRequest("de"), ["de"])]
+)
+def test_fewer_or_more_are_not_guessed(request_: TextRequest, present: list[str]) -> None:
+    with pytest.raises(UsageError, match="x: the languages are not clear; it names de"):
+        choose_languages(request_, present, "x")
+
+
+def test_one_text_is_never_both_sides() -> None:
+    """A file that names one of its languages holds no pair of two others."""
+    _, pairs = pairs_of_units(iter([{"de": "a", "en-GB": "b"}, {"en": "c"}]), TextRequest("en-US", "en-GB"), "x")
+    assert list(pairs) == [("", ""), ("", "")]
+    with pytest.raises(DataError, match="x holds no translation"):
+        pairs_of_units(iter([]), TextRequest(), "x")
+
+
+def test_what_a_header_states_stands_after_a_colon() -> None:
+    assert stated("Licensed to you\n  * License :  CC  BY\n", what="licen[cs]e") == "CC BY"
+    assert stated("no licence", what="licen[cs]e") is None

@@ -1,0 +1,106 @@
+"""What a pair becomes in an epoch is a function of seed, epoch and row, with the shares that the settings name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from manyheads.config.schema import AugmentConfig
+from manyheads.data.augment import CAPITALS, JOINED, PHRASE, Augmenter, Growth, PhraseTable
+from manyheads.data.corpus import Pair
+from manyheads.data.store import TextStore, TokenStore
+
+PAIRS = 997
+OFF = AugmentConfig(case=0.0, end_mark=0.0, typos=0.0, copies=0.0, words=0.0, join=0.0)
+WORDS = [Pair("Haus", "house", 9), Pair("Hund", "dog", 7)]
+PHRASES = [Pair("das Haus dort", "that house over there", 3)]
+
+
+def tokens(texts: list[str]) -> list[list[int]]:
+    return [[len(word) for word in text.split()] for text in texts]
+
+
+@pytest.fixture(scope="module")
+def augmenter(tmp_path_factory: pytest.TempPathFactory) -> Augmenter:
+    """Pairs of 3 to 9 words; the last 97 are of a second corpus."""
+    folder = tmp_path_factory.mktemp("stores")
+    rows = [
+        Pair(
+            f"Satz {index}" + " geht" * (1 + index % 7) + ".",
+            f"sentence {index}" + " goes" * (1 + index % 5) + ".",
+            1,
+        )
+        for index in range(PAIRS)
+    ]
+    texts = TextStore.build(folder / "texts", [rows[:900], rows[900:]], key="", details=dict)
+    store = TokenStore.build(folder / "tokens", texts, (tokens, tokens), key="")
+    phrases = TextStore.build(folder / "phrases", [[*WORDS, *PHRASES]], key="", details=dict)
+    lengths = np.array([1, 1, 3]), np.array([1, 1, 4])
+    table = PhraseTable(phrases, 2, lengths, {"haus": "house", "hund": "dog"})
+    return Augmenter(AugmentConfig(), texts, store, ("de", "en"), 1, 40, table, Growth((2.0, 3.0), 1.5, (5.0, 6.0)))
+
+
+def changed_texts(augmenter: Augmenter, epoch: int) -> list[tuple[str, str]]:
+    plan = augmenter.plan(epoch)
+    return [plan.texts(row) for row in range(PAIRS)]
+
+
+def test_a_text_depends_on_seed_epoch_and_row_alone(augmenter: Augmenter) -> None:
+    first = changed_texts(augmenter, 3)
+    plan = augmenter.plan(3)
+    assert [plan.texts(row) for row in reversed(range(PAIRS))] == first[::-1], "not on what was drawn before"
+    for other in (changed_texts(augmenter, 4), changed_texts(replace(augmenter, seed=2), 3)):
+        assert sum(one != two for one, two in zip(first, other, strict=True)) > PAIRS / 10
+
+
+def test_a_row_without_a_change_keeps_its_text(augmenter: Augmenter) -> None:
+    plan = augmenter.plan(0)
+    flags = plan.changed(np.arange(PAIRS))
+    assert 0.2 * PAIRS < sum(flags) < 0.6 * PAIRS
+    assert all(plan.texts(row) == augmenter.pair(row) for row in range(PAIRS) if not flags[row])
+
+
+@pytest.mark.parametrize("name", AugmentConfig.model_fields)
+def test_each_rate_is_the_share_of_its_change_and_0_is_never(augmenter: Augmenter, name: str) -> None:
+    plan = replace(augmenter, config=OFF.model_copy(update={name: 0.4})).plan(0)
+    share = sum(plan.changed(np.arange(PAIRS))) / PAIRS
+    assert 0.35 < share < 0.45
+    assert not any(replace(augmenter, config=OFF).plan(0).changed(np.arange(PAIRS)))
+
+
+def test_lengths_are_exact_for_phrases_and_joined_sentences(augmenter: Augmenter) -> None:
+    plan = replace(augmenter, config=OFF.model_copy(update={"words": 0.4, "join": 0.4})).plan(1)
+    source, target = plan.lengths()
+    assert {PHRASE, JOINED} <= set(plan.content.tolist())
+    for row in range(PAIRS):
+        texts = plan.texts(row)
+        assert (source[row], target[row]) == tuple(len(text.split()) + 1 for text in texts), texts
+
+
+def test_other_lengths_grow_by_the_measured_mean(augmenter: Augmenter) -> None:
+    plan = replace(augmenter, config=OFF.model_copy(update={"case": 0.5, "copies": 0.5})).plan(1)
+    source, target = plan.lengths()
+    row = int(np.flatnonzero((plan.case == CAPITALS) & ~plan.copy)[0])
+    assert source[row] == 2 * augmenter.store.source.lengths[row] + 1
+    assert target[row] == 3 * augmenter.store.target.lengths[row] + 1
+    row = int(np.flatnonzero((plan.case == 0) & plan.copy)[0])
+    assert source[row] == augmenter.store.source.lengths[row] + 5 + 1
+
+
+def test_paragraphs_stay_in_one_corpus_and_within_the_limit(augmenter: Augmenter) -> None:
+    plan = replace(augmenter, config=OFF.model_copy(update={"join": 0.9}), max_length=17).plan(0)
+    joined = 0
+    for row in range(PAIRS):
+        partners = [other for other in plan.partners[:, row].tolist() if other >= 0]
+        joined += len(partners)
+        assert all((other < 900) == (row < 900) for other in partners)
+        assert len(plan.texts(row)[0].split()) <= 17
+    assert joined > PAIRS / 2
+
+
+def test_nothing_is_drawn_from_an_empty_table(augmenter: Augmenter) -> None:
+    plan = replace(augmenter, config=OFF.model_copy(update={"words": 0.9}), table=None).plan(0)
+    assert not plan.content.any()
+    assert plan.lengths()[0].tolist() == (augmenter.store.source.lengths + 1).tolist()

@@ -1,0 +1,92 @@
+"""Changes of a pair: both sides stay translations of each other, and copied text is on both."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from manyheads.data import augment_text as module
+from manyheads.data.augment_text import (
+    add_copy,
+    change_end_mark,
+    drop_capital,
+    lower_source,
+    misspell,
+    to_capitals,
+)
+
+SOURCE, TARGET = "Der große Hund läuft nach Hause.", "The big dog runs home."
+LINKS = {"hund": "dog", "hause": "home", "katze": "cat"}
+
+
+def test_case_is_changed_on_the_sides_that_the_name_says() -> None:
+    assert to_capitals("Straße", "Street") == ("STRASSE", "STREET")
+    assert lower_source("Das Haus", "The House") == ("das haus", "The House")
+    assert drop_capital("Das Haus", "The House") == ("das Haus", "The House")
+
+
+@pytest.mark.parametrize(
+    ("pair", "languages", "expected"),
+    [
+        (("Gut.", "Good!"), ("de", "en"), ("Gut", "Good")),
+        (("Gut", "Good"), ("de", "en"), ("Gut.", "Good.")),
+        (("お元気", "Fine"), ("ja", "en"), ("お元気。", "Fine.")),
+        (("Gut.", "Good"), ("de", "en"), ("Gut.", "Good")),
+        (("Was ?!", "What?!"), ("de", "en"), ("Was", "What")),
+        (("...", "..."), ("de", "en"), ("...", "...")),
+        (("Nummer 5", "number 5"), ("de", "en"), ("Nummer 5", "number 5")),
+        (("", ""), ("de", "en"), ("", "")),
+    ],
+)
+def test_an_end_mark_goes_from_both_sides_or_comes_to_both(
+    pair: tuple[str, str], languages: tuple[str, str], expected: tuple[str, str]
+) -> None:
+    assert change_end_mark(*pair, languages) == expected
+
+
+def test_a_misspelt_text_differs_in_one_word_and_keeps_its_first_letters() -> None:
+    for seed in range(100):
+        wrong = misspell("gehen laufen rennen", Random(seed)).split(" ")
+        pairs = list(zip(["gehen", "laufen", "rennen"], wrong, strict=True))
+        changed = [(word, other) for word, other in pairs if word != other]
+        assert len(changed) <= 1
+        for word, other in changed:
+            assert word[0] == other[0]
+            assert abs(len(word) - len(other)) <= 1
+    assert misspell("ja du", Random(1)) == "ja du", "short words stay"
+    assert misspell("", Random(1)) == ""
+
+
+def test_a_copied_text_is_on_both_sides_and_the_rest_is_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "make_copy", lambda rng, scripts, **options: "@@@")
+    monkeypatch.setattr(module, "make_tag", lambda rng: ("@@@", "###"))
+    forms = set()
+    for seed in range(300):
+        source, target = add_copy(SOURCE, TARGET, Random(seed), LINKS)
+        assert source.count("@@@") == target.count("@@@") == 1
+        assert source.count("###") == target.count("###")
+        bare = [" ".join(text.replace("@@@", " ").replace("###", " ").split()) for text in (source, target)]
+        assert [text.replace(" .", ".") for text in bare] in ([SOURCE, TARGET], ["", ""])
+        forms.add(target)
+    assert {"@@@", f"{TARGET} @@@", f"@@@ {TARGET}", f"@@@{TARGET}###"} <= forms
+    assert {"The big @@@ dog runs home.", "The big @@@dog### runs home."} <= forms, "at a linked word"
+
+
+def test_a_word_that_comes_twice_is_no_place_for_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "make_copy", lambda rng, scripts, **options: "@@@")
+    monkeypatch.setattr(module, "make_tag", lambda rng: ("@@@", "###"))
+    for seed in range(100):
+        _, target = add_copy("ein Hund und ein Hund", "a dog and a dog", Random(seed), LINKS)
+        assert "a dog and a dog" in target or target == "@@@"
+
+
+def test_a_number_on_both_sides_is_replaced_by_the_same_other_one() -> None:
+    replaced = 0
+    for seed in range(100):
+        source, target = add_copy("Im Jahr 1984 war er 84.", "In 1984 he was 84.", Random(seed), {})
+        if source.startswith("Im Jahr ") and "1984" not in source:
+            replaced += 1
+            number = source.split()[2]
+            assert target == f"In {number} he was 84."
+    assert replaced > 30

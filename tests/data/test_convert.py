@@ -1,0 +1,128 @@
+"""Text of every form becomes two files of lines with a note; after an error nothing stands under a final name."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from tests.data.formats.test_moses import README, TEXT, archive
+
+from manyheads.config.schema import Config, DataConfig
+from manyheads.data.convert import FORMATS, ConvertOptions, convert_files
+from manyheads.data.formats.text import TextRequest
+from manyheads.data.sources import TextSource, read_sources
+from manyheads.data.split import SplitOptions, split_corpus
+from manyheads.errors import DataError, UsageError
+from manyheads.runs.model_card import source_lines
+
+TMX = (
+    "<tmx><header><note>Licence: MIT</note></header><body><tu><tuv xml:lang='de'><seg>{}</seg></tuv>"
+    "<tuv xml:lang='en'><seg> two\u2028 lines\t</seg></tuv></tu></body></tmx>"
+)
+
+
+@pytest.fixture(autouse=True)
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("opus.zip").write_bytes(archive({**TEXT, "README": README}).read())
+    Path("memory.tmx").write_text(TMX.format("zwei \n\n Zeilen"), encoding="utf-8")
+    Path("c.en").write_text("one\n\n", encoding="utf-8")
+    Path("c.de").write_text("eins\nzwei\n", encoding="utf-8")
+    return tmp_path
+
+
+def lines(path: Path) -> list[str]:
+    return gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]
+
+
+def test_several_inputs_become_one_text_with_a_note_of_each() -> None:
+    inputs = ["opus.zip", "c.en", "c.de", "memory.tmx"]
+    result = convert_files(inputs, Path("out"), ConvertOptions("all"))
+    assert sorted(path.name for path in Path("out").iterdir()) == ["all.de.gz", "all.en.gz", "all.sources.json"]
+    assert lines(result.files[0]) == ["Hallo", "Welt", "eins", "zwei Zeilen"]
+    assert lines(result.files[1]) == ["Hello", "world", "one", "two lines"]
+    found = json.loads(result.note.read_text(encoding="utf-8"))
+    assert found["languages"] == ["de", "en"]
+    assert [
+        (one["file"], one["format"], one["pairs"], one["empty"], one["licence"]) for one in found["sources"]
+    ] == [
+        ("opus.zip", "Moses zip", 2, 0, "CC-BY 2.0 FR"),
+        ("c.en", "lines", 1, 1, None),
+        ("memory.tmx", "TMX", 1, 0, "MIT"),
+    ]
+    sums = {name: hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in ("c.en", "c.de")}
+    assert found["sources"][1]["sha256"] == sums
+
+
+def test_what_the_user_says_counts_and_the_bytes_are_the_same_each_time() -> None:
+    options = ConvertOptions("x", TextRequest("en", "de"), "CC0", "mine")
+    first, second = (convert_files(["opus.zip"], Path(out), options) for out in ("a", "b"))
+    assert [(source.licence, source.origin) for source in first.sources] == [("CC0", "mine")]
+    assert first.files[0].name == "x.en.gz"
+    assert [path.read_bytes() for path in first.files] == [path.read_bytes() for path in second.files]
+
+
+def test_licence_and_origin_land_in_the_card_of_a_run_trained_on_it(tmp_path: Path) -> None:
+    Path("many.de").write_text("".join(f"Satz {chr(97 + n // 9) * 5} {n}\n" for n in range(99)))
+    Path("many.en").write_text("".join(f"line {chr(97 + n // 9) * 5} {n}\n" for n in range(99)))
+    options = ConvertOptions("many", licence="CC BY 4.0", origin="Tatoeba")
+    result = convert_files(["many.de", "many.en"], Path("out"), options)
+    split_corpus(result.files, Path("data"), ("de", "en"), SplitOptions(9, 0, near=False))
+    config = Config(data=DataConfig(root="data", source="de", target="en"))
+    assert source_lines(config) == ["Tatoeba (many.de): 99 pairs; licence: CC BY 4.0"]
+    more = DataConfig(root="data", source="de", target="en", more=("../out/many",))
+    assert source_lines(Config(data=more)) == source_lines(config)
+    assert source_lines(Config(data=DataConfig(root="nowhere", source="de", target="en")))[0].startswith(
+        "Sources unk"
+    )
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "message"),
+    [
+        (["nothing.tmx"], DataError, r"There is no file nothing\.tmx\. The folder \. holds|Near names"),
+        (
+            ["c.de"],
+            UsageError,
+            f"not known. Known are {', '.join(FORMATS)}",
+        ),
+        (["opus.zip", "c.de"], UsageError, "a format that is not known"),
+        (["broken.tmx"], DataError, r"broken\.tmx is no XML that can be read"),
+        (["opus.zip", "broken.tmx"], DataError, r"broken\.tmx is no XML"),
+        (["short.de", "short.en"], DataError, r"short\.de has 1 lines and short\.en has 2 lines"),
+        (["empty.tmx"], DataError, r"empty\.tmx: no pair has text on both sides"),
+        (["opus.zip", "french.tsv"], DataError, "french.tsv has no column for en"),
+        (["hf:nowhere/at/all/x"], DataError, "neither a folder nor NAME/CONFIG"),
+    ],
+)
+def test_a_mistake_is_named_and_nothing_is_written(inputs: list[str], error: type[Exception], message: str) -> None:
+    Path("broken.tmx").write_text(TMX.format("a")[:-9], encoding="utf-8")
+    Path("empty.tmx").write_text(TMX.format(" "), encoding="utf-8")
+    Path("short.de").write_text("a\n")
+    Path("short.en").write_text("a\nb\n")
+    Path("french.tsv").write_text("de\tfr\na\tb\n")
+    with pytest.raises(error, match=message):
+        convert_files(inputs, Path("out"), ConvertOptions("x"))
+    assert not Path("out").exists()
+
+
+def test_no_file_is_overwritten() -> None:
+    Path("out").mkdir()
+    Path("out/x.de.xz").write_bytes(b"mine")
+    with pytest.raises(DataError, match=r"out holds x\.de\.xz already; nothing is overwritten"):
+        convert_files(["opus.zip"], Path("out"), ConvertOptions("x"))
+    with pytest.raises(DataError, match=r"c\.de is a file"):
+        convert_files(["opus.zip"], Path("c.de"), ConvertOptions("x"))
+    with pytest.raises(UsageError, match="Both texts have the language de"):
+        convert_files(["c.de", "c.en"], Path("new"), ConvertOptions("x", TextRequest("de", "de")))
+    assert [path.name for path in Path("out").iterdir()] == ["x.de.xz"]
+
+
+def test_a_source_is_a_plain_value() -> None:
+    result = convert_files(["opus.zip"], Path("out"), ConvertOptions("x"))
+    assert read_sources(result.files) == list(result.sources)
+    assert isinstance(result.sources[0], TextSource)
+    assert json.loads(json.dumps(result.to_json()))["pairs"] == 2

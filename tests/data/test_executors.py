@@ -1,0 +1,61 @@
+"""Tasks are computed in this process, in processes of one thread each, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from manyheads.data.executors import InlineExecutor, open_executor
+from manyheads.errors import MissingExtraError, UsageError
+
+
+def process_of(variable: str) -> tuple[int, str]:
+    return os.getpid(), os.environ.get(variable, "")
+
+
+def test_without_arguments_tasks_are_computed_in_this_process() -> None:
+    with open_executor() as executor:
+        assert isinstance(executor, InlineExecutor)
+        assert executor.submit(process_of, "X").result()[0] == os.getpid()
+
+
+def test_an_error_in_this_process_is_that_of_the_task() -> None:
+    future = InlineExecutor().submit(int, "x")
+    with pytest.raises(ValueError, match="invalid literal"):
+        future.result()
+
+
+def test_processes_compute_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    with open_executor(workers=1) as executor:
+        process, threads = executor.submit(process_of, "OMP_NUM_THREADS").result()
+    assert process != os.getpid()
+    assert threads == "1"
+
+
+def test_workers_and_a_scheduler_exclude_each_other() -> None:
+    with pytest.raises(UsageError, match="exclude each other"), open_executor("tcp://127.0.0.1:1", 2):
+        pass
+
+
+def test_the_pip_line_is_named_where_dask_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtraError, match=r"manyheads\[cluster\]"), open_executor("tcp://127.0.0.1:1"):
+        pass
+
+
+@pytest.mark.parametrize("address", ["cluster", "tcp://host"])
+def test_what_is_no_address_of_a_scheduler_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match="not the address"), open_executor(address):
+        pass
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("manyheads.data.executors.CONNECT", 0.2)
+    with (
+        pytest.raises(UsageError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1 "),
+        open_executor("tcp://127.0.0.1:1"),
+    ):
+        pass

@@ -1,0 +1,153 @@
+"""Corpora of the public indexes are listed and fetched by the program mtdata; what it cannot do is said in a line.
+
+Most tests run a stand-in for mtdata, which prints and writes in the form of mtdata 0.5.1.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.server
+import json
+import os
+import shutil
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from tests.data.formats.test_moses import README, TEXT, archive
+
+from manyheads.cli.main import run
+from manyheads.data.public_index import find_entries, is_entry_name
+
+NAME = "OPUS-tatoeba-v1-eng-kor"
+URL = "https://example.org/OPUS-Tatoeba/v1/moses/en-ko.txt.zip"
+STAND_IN = f'''#!{sys.executable}
+import pathlib, sys
+words = sys.argv[2:]
+if words[0] == "list":
+    pair = words[words.index("-l") + 1]
+    if "xx" in pair:
+        sys.exit("mtdata list: error: argument -l/--langs: invalid Langs value: '" + pair + "'")
+    if "--strict" not in words or pair == "en-ko":
+        print("{NAME}\\t{URL}\\t*.en,*.ko")
+        print("OPUS-gnome-v1-eng-kor\\thttps://example.org/gnome.zip")
+elif "{NAME}" in words:
+    folder = pathlib.Path(words[words.index("-o") + 1]) / "train-parts"
+    folder.mkdir()
+    (folder / "{NAME}.eng").write_text("one\\ntwo\\n")
+    (folder / "{NAME}.kor").write_text("하나\\n둘\\n", encoding="utf-8")
+else:
+    sys.exit("requests.exceptions.ConnectionError: no route")
+'''
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program of this name on the PATH, and no other one."""
+    program = tmp_path / "bin" / "mtdata"
+    program.parent.mkdir()
+    program.write_text(STAND_IN, encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nowhere" / "python"))
+    monkeypatch.setenv("MTDATA", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return program
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_the_corpora_of_two_languages_are_listed_and_chosen_by_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["data", "fetch", "--source", "ko", "--target", "en", "--json"]) == 0
+    assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == [NAME, "OPUS-gnome-v1-eng-kor"]
+    assert run(["data", "fetch", "TATOEBA v1", "--source", "ko", "--target", "en"]) == 0
+    assert capsys.readouterr().out == f"{NAME}\n  {URL}\n"
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_corpus_is_fetched_into_files_of_its_languages_with_its_licence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = hashlib.md5(URL.encode()).hexdigest()
+    cached = tmp_path / "cache" / "example.org" / key[:4] / key[4:] / "tatoeba.txt.zip"
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(archive({**TEXT, "README": README}).read())
+    assert run(["data", "fetch", NAME, "--source", "ko", "--target", "en"]) == 0
+    out = capsys.readouterr().out
+    assert f"licence: CC-BY 2.0 FR; origin: {URL}" in out
+    assert f"Next: manyheads data split data/{NAME}/{NAME}.ko.gz data/{NAME}/{NAME}.en.gz" in out
+    folder = tmp_path / "data" / NAME
+    assert gzip.decompress((folder / f"{NAME}.ko.gz").read_bytes()).decode() == "하나\n둘\n"
+    assert gzip.decompress((folder / f"{NAME}.en.gz").read_bytes()).decode() == "one\ntwo\n"
+    assert run(["data", "fetch", NAME, "--root", "other"]) == 0
+    assert (tmp_path / "other" / NAME / f"{NAME}.kor.gz").is_file()
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--source", "ko"], 2, "Give both: --source ko --target en"),
+        (["--source", "xx", "--target", "en"], 3, "mtdata list fails: mtdata list: error: argument -l/--langs"),
+        (["zzz", "--source", "ko", "--target", "en"], 2, 'has "zzz" in its name'),
+        (["OPUS-gnome-v1-eng-kor"], 3, "ConnectionError: no route. Is there a network?"),
+        (["OPUS-other-v1-eng-kor"], 2, "OPUS-other-v1-eng-kor is not in the index for eng and kor"),
+        (["no-corpus"], 2, 'There is no corpus "no-corpus" to fetch'),
+    ],
+)
+def test_what_cannot_be_fetched_is_said(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["data", "fetch", *arguments]) == code
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not Path("data").exists()
+
+
+def test_without_mtdata_the_message_says_how_to_install_it(
+    stand_in: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in.unlink()
+    assert run(["data", "fetch", "--source", "ko", "--target", "en"]) == 4
+    assert "pipx install mtdata" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "fits"), [(NAME, True), ("tatoeba-ko-en", False), ("a-b-c-eng_GB-kor", True)])
+def test_names_of_the_index_are_told_from_others(name: str, fits: bool) -> None:
+    assert is_entry_name(name) is fits
+
+
+class Mirror(http.server.BaseHTTPRequestHandler):
+    """Answers each request, as a proxy too, with 50 pairs."""
+
+    def do_GET(self) -> None:
+        body = gzip.compress("".join(f"Hallo {n}\tHello {n}\n" for n in range(50)).encode())
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *values: object) -> None:
+        """Print nothing."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("mtdata") is None, reason="mtdata is not on the PATH")
+def test_the_real_mtdata_lists_its_index_and_fetches_from_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Mirror)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("MTDATA", os.environ.get("MTDATA", str(tmp_path / "cache")))
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
+    try:
+        names = [entry.name for entry in find_entries("ko", "en", "opus tatoeba")]
+        assert len(names) > 5
+        assert all(name.endswith("-eng-kor") for name in names)
+        name = "Statmt-europarl-9-deu-eng"
+        assert run(["data", "fetch", name, "--root", str(tmp_path), "--source", "en", "--target", "de"]) == 0
+    finally:
+        server.shutdown()
+        server.server_close()
+    text = gzip.decompress((tmp_path / name / f"{name}.en.gz").read_bytes()).decode()
+    assert text.startswith("Hello 0\nHello 1\n")

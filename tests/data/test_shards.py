@@ -1,0 +1,292 @@
+"""Shards: results in order, kept on disk, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.clusters import Cluster, wait_for
+
+from manyheads.data.executors import InlineExecutor, open_executor
+from manyheads.data.shards import map_shards, remove_shards
+from manyheads.errors import DataError
+
+LIMIT = 120  # seconds; only reached when a test fails
+
+
+def square(number: int) -> bytes:
+    return b"%d" % number**2
+
+
+def refuse_large(number: int) -> bytes:
+    if number >= 3:
+        raise DataError(f"{number} is too large.")
+    return square(number)
+
+
+def end_worker_once(number: int, folder: Path) -> bytes:
+    """End the worker process at shard 3, the first time only."""
+    (folder / f"{time.monotonic_ns()}-{number}").touch()
+    mark = folder / "ended"
+    if number == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return square(number)
+
+
+def end_worker_always(number: int) -> bytes:
+    """End the worker process at shard 3, while shard 2 is being computed."""
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(1.0 if number == 2 else 0.0)
+    return square(number)
+
+
+class Inline(InlineExecutor):
+    """Computes in the calling thread, and remembers what was submitted."""
+
+    def __init__(self) -> None:
+        self.submitted: list[Any] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.submitted.append(args[0])
+        return super().submit(fn, *args, **kwargs)
+
+
+class Manual(Executor):
+    """Computes when the test says so."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[bytes]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.futures.append(Future())
+        return self.futures[-1]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+def test_results_come_in_order_from_processes(results: Path) -> None:
+    with open_executor(workers=2) as executor:
+        done: list[int] = []
+        squares = list(map_shards(square, range(20), results, key="a", executor=executor, advance=done.append))
+    assert squares == [square(number) for number in range(20)]
+    assert sum(done) == 20
+
+
+def test_results_of_the_same_key_are_not_computed_again(results: Path) -> None:
+    first = map_shards(square, range(6), results, key="a", executor=Inline())
+    assert [next(first), next(first)] == [b"0", b"1"]
+    first.close()
+    again = Inline()
+    assert list(map_shards(square, range(6), results, key="a", executor=again)) == [square(n) for n in range(6)]
+    assert again.submitted == [2, 3, 4, 5]
+
+
+def test_another_key_begins_anew_and_leaves_foreign_files(results: Path) -> None:
+    list(map_shards(square, range(6), results, key="a", executor=Inline()))
+    (results / "notes.txt").write_text("mine")
+    other = Inline()
+    assert list(map_shards(square, range(2), results, key="b", executor=other)) == [b"0", b"1"]
+    assert other.submitted == [0, 1]
+    remove_shards(results)
+    assert [path.name for path in results.iterdir()] == ["notes.txt"]
+
+
+def test_a_folder_without_foreign_files_is_removed(results: Path) -> None:
+    list(map_shards(square, range(6), results, key="a", executor=Inline()))
+    remove_shards(results)
+    assert not results.exists()
+
+
+def test_shards_are_read_only_as_they_are_needed(results: Path) -> None:
+    executor, taken = Manual(), []
+    shards_read = (taken.append(number) or number for number in range(1000))
+    run = map_shards(square, shards_read, results, key="a", executor=executor, ahead=3)
+    threading.Timer(0.05, lambda: executor.futures[0].set_result(b"0")).start()
+    assert next(run) == b"0"
+    assert len(taken) <= 4
+
+
+def test_results_that_are_early_are_kept_although_the_first_is_missing(results: Path) -> None:
+    executor = Manual()
+    run = map_shards(square, range(4), results, key="a", executor=executor, ahead=4)
+
+    def finish() -> None:
+        for number in (2, 1):
+            executor.futures[number].set_result(square(number))
+        while not all((results / f"{number:08d}.shard").exists() for number in (1, 2)):
+            time.sleep(0.01)
+        executor.futures[0].set_exception(KeyError("a fault of the work"))
+        executor.futures[3].set_result(b"9")
+
+    waiter = threading.Thread(target=lambda: (wait_for(lambda: len(executor.futures) == 4), finish()))
+    waiter.start()
+    with pytest.raises(KeyError):
+        next(run)
+    waiter.join()
+    again = Inline()
+    assert list(map_shards(square, range(4), results, key="a", executor=again)) == [square(n) for n in range(4)]
+    assert set(again.submitted) <= {0, 3}
+
+
+def test_the_error_of_the_first_shard_in_order_is_raised(results: Path) -> None:
+    with open_executor(workers=2) as executor, pytest.raises(DataError, match="3 is too large"):
+        list(map_shards(refuse_large, range(8), results, key="a", executor=executor))
+    assert (results / "00000002.shard").read_bytes() == b"4"
+
+
+def test_shards_of_a_killed_worker_are_done_again(results: Path, tmp_path: Path) -> None:
+    work = partial(end_worker_once, folder=tmp_path)
+    with open_executor(workers=2) as executor:
+        squares = list(map_shards(work, range(12), results, key="a", executor=executor))
+    assert squares == [square(number) for number in range(12)]
+    assert (tmp_path / "ended").exists()
+
+
+def test_a_shard_that_always_ends_its_worker_is_named(results: Path) -> None:
+    with open_executor(workers=2) as executor, pytest.raises(DataError, match=r"^Shard 3 .* 4 times.*results"):
+        list(map_shards(end_worker_always, range(6), results, key="a", executor=executor))
+    kept = {path.name for path in results.glob("*.shard")}
+    assert {"00000000.shard", "00000001.shard", "00000002.shard"} <= kept
+
+
+def test_a_full_disk_leaves_nothing_half_written(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = map_shards(square, range(6), results, key="a", executor=Inline())
+    assert next(run) == b"0"
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match=r"00000001.shard cannot be written: No space left on device"):
+        next(run)
+    assert sorted(path.name for path in results.iterdir()) == ["00000000.shard", "key", "lock"]
+
+
+def test_two_calls_do_not_write_the_same_folder(results: Path) -> None:
+    first = map_shards(square, range(6), results, key="a", executor=Inline())
+    next(first)
+    with pytest.raises(DataError, match="another process"):
+        next(map_shards(square, range(6), results, key="b", executor=Inline()))
+    first.close()
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+PROGRAM = """
+import os, sys, time
+from pathlib import Path
+from manyheads.data.executors import open_executor
+from manyheads.data.shards import map_shards
+
+def work(number):
+    Path(sys.argv[1], f"pid-{os.getpid()}").touch()
+    if number >= 2:
+        time.sleep(1000)
+    return b"%d" % number
+
+if __name__ == "__main__":
+    with open_executor(workers=2) as executor:
+        for result in map_shards(work, range(8), Path(sys.argv[1], "results"), key="a", executor=executor):
+            pass
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_signal_ends_all_processes_and_keeps_what_is_finished(tmp_path: Path, number: int) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(PROGRAM))
+    with subprocess.Popen([sys.executable, program, tmp_path], stderr=subprocess.PIPE) as process:
+        wait_for(lambda: (tmp_path / "results" / "00000001.shard").exists())
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == -number
+    assert errors.count(b"Traceback") <= 1  # that of this program; its workers are silent
+    pids = [int(path.name.removeprefix("pid-")) for path in tmp_path.glob("pid-*")]
+    assert pids
+    wait_for(lambda: not any(running(pid) for pid in pids))
+    kept = {path.name for path in (tmp_path / "results").glob("*.shard")}
+    assert kept == {"00000000.shard", "00000001.shard"}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    folder = tmp_path / "dask"
+    folder.mkdir()
+    with Cluster(folder, 2) as opened:
+        yield opened
+
+
+def test_results_of_a_dask_cluster_are_those_of_this_machine(cluster: Cluster, results: Path) -> None:
+    with open_executor(cluster.address) as executor:
+        squares = list(map_shards(square, range(50), results, key="a", executor=executor))
+        assert executor.count() == 2
+    assert squares == [square(number) for number in range(50)]
+
+
+def wait_for_file(number: int, folder: Path) -> bytes:
+    """Note the start of a shard; from shard 4 on wait until the test says go."""
+    (folder / f"started-{number}-{os.getpid()}").touch()
+    if number >= 4:
+        wait_for((folder / "go").exists)
+    return square(number)
+
+
+def test_a_cluster_that_loses_and_gains_workers_does_every_shard_once(
+    cluster: Cluster, results: Path, tmp_path: Path
+) -> None:
+    work = partial(wait_for_file, folder=tmp_path)
+    with open_executor(cluster.address) as executor:
+        run = map_shards(work, range(20), results, key="a", executor=executor)
+        first = [next(run) for _ in range(3)]
+        wait_for(lambda: len(list(tmp_path.glob("started-[4-9]-*"))) >= 2)  # both workers wait
+        cluster.kill()
+        cluster.add()
+        (tmp_path / "go").touch()
+        squares = first + list(run)
+    assert squares == [square(number) for number in range(20)]
+    assert len(list(results.glob("*.shard"))) == 20
+
+
+def test_an_error_of_a_worker_is_the_error_of_the_call(cluster: Cluster, results: Path) -> None:
+    with open_executor(cluster.address) as executor, pytest.raises(DataError, match="3 is too large"):
+        list(map_shards(refuse_large, range(8), results, key="a", executor=executor))
+
+
+def test_a_shard_that_always_ends_its_worker_of_a_cluster_is_named(cluster: Cluster, results: Path) -> None:
+    for _ in range(2 * 4):
+        cluster.add()  # without a nanny that would start a killed worker again
+    with open_executor(cluster.address) as executor, pytest.raises(DataError, match=r"^Shard 3 .*tcp://.*results"):
+        list(map_shards(end_worker_always, range(6), results, key="a", executor=executor))
+
+
+def test_a_scheduler_that_is_gone_is_named(cluster: Cluster, results: Path, tmp_path: Path) -> None:
+    work = partial(wait_for_file, folder=tmp_path)
+    with open_executor(cluster.address) as executor:
+        run = map_shards(work, range(20), results, key="a", executor=executor)
+        assert [next(run) for _ in range(4)] == [square(number) for number in range(4)]
+        cluster.scheduler.kill()
+        with pytest.raises(DataError, match="lost at shard"):
+            next(run)
+    assert (results / "00000003.shard").exists()

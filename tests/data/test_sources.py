@@ -1,0 +1,31 @@
+"""The note of sources beside a text is found by the names of its files, and says what a model card needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.data.sources import TextSource, read_sources, sources_path, write_sources
+from manyheads.errors import DataError
+
+SOURCE = TextSource("x.tmx", "TMX", {"x.tmx": "ab"}, 1_234, 5, "CC BY\n4.0", "Tatoeba")
+
+
+@pytest.mark.parametrize("name", ["my.text.de.gz", "my.text.en", "my.text.ko.zst", "my.text.tsv"])
+def test_all_files_of_a_text_have_one_note(name: str) -> None:
+    assert sources_path(Path("a") / name) == Path("a/my.text.sources.json")
+
+
+def test_sources_are_read_as_written_each_once(tmp_path: Path) -> None:
+    write_sources(tmp_path / "x.sources.json", [SOURCE, SOURCE], manyheads="1")
+    assert read_sources([tmp_path / "x.de.gz", tmp_path / "x.en.gz", tmp_path / "y.en"]) == [SOURCE]
+    assert SOURCE.line() == "Tatoeba (x.tmx): 1,234 pairs; licence: CC BY 4.0"
+    assert TextSource("y", "lines", {}, 1, 0, None, None).line() == "y: 1 pairs; licence: not stated"
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"sources": [{"file": "x"}]}', '{"sources": 1}'])
+def test_a_broken_note_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "x.sources.json").write_text(content)
+    with pytest.raises(DataError, match=r"x\.sources\.json is no note of sources"):
+        read_sources([tmp_path / "x.de"])

@@ -1,0 +1,103 @@
+"""Outputs that fail a made-up input are counted, and good ones are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyheads.evaluation.challenge import Case, Figure, Group, Limit, is_kept, is_repeated, judge, lines_of
+
+
+def figures(
+    name: str, cases: list[Case], outputs: list[str], usual: dict[str, str] | None = None
+) -> dict[str, Figure]:
+    return {figure.name: figure for figure in judge(Group(name, cases), outputs, usual or {})}
+
+
+@pytest.mark.parametrize(
+    ("output", "source"),
+    [
+        ("A house house.", "Ein Haus."),
+        ("ODDDDDDDDDDD...", "HUND"),
+        ("in the list of the list of the", "In der Liste."),
+        ("Bototototothe", "Hund"),
+        ("The The dog", "Der Hund"),
+    ],
+)
+def test_a_repetition_is_found(output: str, source: str) -> None:
+    assert is_repeated(output, source)
+
+
+@pytest.mark.parametrize(
+    ("output", "source"),
+    [
+        ("A dog and a cat.", "Ein Hund und eine Katze."),
+        ("no, no", "nein, nein"),
+        ("www.example.org", "www.example.org"),
+        ("committee", "Ausschuss"),
+        ("Aaaaah!", "Aaaaah!"),
+        ("", "Hund"),
+    ],
+)
+def test_a_sound_output_or_a_repetition_of_the_source_is_none(output: str, source: str) -> None:
+    assert not is_repeated(output, source)
+
+
+def test_of_a_single_word_any_word_that_comes_twice_is_a_repetition() -> None:
+    assert is_repeated("house is the house.", "Haus", single=True)
+    assert not is_repeated("house is the house.", "Haus ist das Haus.")
+
+
+def test_single_words_are_counted_if_repeated_or_longer_than_three_words() -> None:
+    cases = [Case("Haus"), Case("Hund"), Case("ja"), Case("Zwei")]
+    found = figures("single words", cases, ["house", "a dog dog", "in the old house", "Zwei"])
+    figure = found["repeated or longer than 3 words"]
+    assert figure.value == 0.5
+    assert figure.examples == (("Hund", "a dog dog"), ("ja", "in the old house"))
+    assert not figure.good
+    assert found["source copied"].value == 0.25
+    assert found["source copied"].good, "names are copied: for information"
+
+
+def test_a_text_is_kept_if_it_is_in_the_output_as_it_stands_and_in_order() -> None:
+    cases = [Case("<b>Haus</b>", ("<b>", "</b>")), Case("um 17:45", ("17:45",))]
+    assert figures("tags", cases, ["<b>house</b>", "at 17:45"])["kept"].value == 1
+    assert figures("tags", cases, ["</b>house<b>", "at 17:44"])["kept"].value == 0
+    assert figures("tags", cases, ["house", "at 17:45"])["kept"].value == 0.5
+
+
+def test_capitals_are_compared_with_the_usual_form_whatever_the_case() -> None:
+    cases = [
+        Case("EIN HAUS", reference="a house", usual="Ein Haus"),
+        Case("EIN HUND", reference="a dog", usual="Ein Hund"),
+    ]
+    usual = {"Ein Haus": "a house", "Ein Hund": "a dog"}
+    name = "chrF, compared with the usual form"
+    assert figures("capitals", cases, ["A HOUSE", "A DOG"], usual)[name].value == 1
+    worse = figures("capitals", cases, ["A HOUSE", "XYZ"], usual)[name]
+    assert worse.value < 0.9
+    assert not worse.good
+    assert worse.examples[0] == ("EIN HUND", "XYZ"), "the most different first"
+
+
+def test_words_made_up_from_nothing_are_counted() -> None:
+    found = figures("empty-looking lines", [Case("."), Case(" ")], ["Yes.", ""])
+    assert found["words made up"].value == 0.5
+
+
+def test_a_figure_is_judged_by_its_limit_and_bad_ones_are_shown_with_examples() -> None:
+    bad = Figure("kept", 0.5, Limit(0.98, least=True), (("x" * 100, ""),))
+    good = Figure("repeated", 0.01, Limit(0.03), (("a", "b b"),))
+    assert (bad.good, good.good, Figure("copied", 1.0).good) == (False, True, True)
+    assert bad.verdict == "too low: at least 98% is good"
+    lines = list(lines_of(Group("URLs", [Case("x")]), [bad, good]))
+    assert lines[2].endswith("… -> (nothing)")
+    assert not any("b b" in line for line in lines)
+    assert list(lines_of(Group("capitals", [], "no text"), [])) == ["capitals: not measured, no text"]
+
+
+@pytest.mark.parametrize(
+    ("output", "kept"), [("<b>x</b>", True), ("</b>x<b>", False), ("<b>x", False), ("a b a", True), ("a b", False)]
+)
+def test_texts_must_be_kept_in_their_order_and_as_often(output: str, kept: bool) -> None:
+    texts = ("<b>", "</b>") if "b>" in output else ("a", "a")
+    assert is_kept(Case("x", texts), output) is kept

@@ -1,0 +1,120 @@
+"""`doctor RUN --challenge`: made-up inputs of any run, the same ones each time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.runs.parts import make_config, write_corpus, write_split
+from tests.training.parts import CollectingListener
+
+from manyheads.cli.main import run as run_program
+from manyheads.data.corpus import Pair
+from manyheads.evaluation.outputs import letters_of
+from manyheads.runs.challenge import Challenge, challenge_groups, challenge_run, text_words
+from manyheads.runs.train import train
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import Tokenizer
+
+LONG = [("Der alte Hund läuft heute gern.", "The old dog likes to run today."),
+        ("Eine junge Katze schläft dort lange.", "A young cat sleeps there long."),
+        ("Das kleine Kind singt oft leise.", "The small child often sings quietly.")]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("challenge")
+    corpus = write_corpus(folder / "text")
+    write_split(corpus, "valid", LONG)
+    train(make_config(corpus, data={"max_ratio": 9.0}), folder / "run", listener=CollectingListener())
+    return folder / "run"
+
+
+def tokenizer_of(run: Path) -> Tokenizer:
+    return Translator.load(run).tokenizers.source
+
+
+@pytest.fixture(scope="module")
+def result(run: Path) -> Challenge:
+    return challenge_run(run, words=7, lines=8)
+
+
+def test_every_kind_of_input_is_translated_and_judged(result: Challenge) -> None:
+    names = [group.name for group, _ in result.results]
+    assert names == [
+        "single words", "capitals", "no end mark", "two sentences", "numbers", "URLs", "emoji", "placeholders",
+        "tags", "empty-looking lines", "other scripts",
+    ]  # fmt: skip
+    for group, figures in result.results:
+        assert group.cases
+        assert figures
+        assert all(figure.verdict for figure in figures)
+    assert result.exit_code == 1, "twelve updates are too few"
+
+
+def test_two_calls_give_the_same_figures(run: Path, result: Challenge) -> None:
+    assert challenge_run(run, words=7, lines=8).results == result.results
+
+
+def test_single_words_are_of_the_training_text_and_no_line_of_it(run: Path) -> None:
+    translator = Translator.load(run)
+    groups = challenge_groups(translator.config, tokenizer_of(run), words=50, lines=4)
+    words = [case.source for case in groups[0].cases]
+    text = (run.parent / "text" / "train.de").read_text(encoding="utf-8")
+    lines = {letters_of(line) for line in text.splitlines()}
+    assert len(words) > 5
+    assert all(word in text.split() and letters_of(word) not in lines for word in words)
+
+
+def test_without_the_text_words_come_from_the_vocabulary_and_the_rest_says_so(run: Path, tmp_path: Path) -> None:
+    copied = Path(shutil.copytree(run, tmp_path / "run"))
+    found = challenge_run(copied, overrides=[f"data.root={tmp_path}"], words=5, lines=4)
+    groups = {group.name: group for group, _ in found.results}
+    assert groups["single words"].note == "pieces of the vocabulary"
+    assert groups["capitals"].cases == []
+    assert "not on this machine" in groups["capitals"].note
+    assert len(groups["URLs"].cases) == 4
+    assert any("capitals: not measured" in line for line in found.lines())
+
+
+def test_settings_of_the_search_can_be_tried(run: Path, result: Challenge) -> None:
+    short = challenge_run(
+        run, overrides=["search.max_length_offset=1", "search.max_length_ratio=0.1"], words=7, lines=8
+    )
+    (figure, *_) = short.results[0][1]
+    assert figure.value < result.results[0][1][0].value
+
+
+def test_the_verb_prints_lines_or_one_document(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_program(["doctor", str(run), "--challenge"]) == 1
+    assert "verdict: not good with single words" in capsys.readouterr().out
+    assert run_program(["doctor", str(run), "--challenge", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["ok"] is False
+    assert {"name", "value", "limit", "good", "verdict", "examples"} == set(document["groups"][0]["figures"][0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--challenge translates with a trained run"),
+        (["multi30k-de-en"], "--challenge translates with a trained run"),
+        (["RUN", "--format", "sarif"], "--format sarif is not for --challenge"),
+        (["RUN", "--pad", "0"], "--pad"),
+    ],
+)
+def test_what_it_cannot_examine_is_refused(
+    run: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = [str(run) if argument == "RUN" else argument for argument in arguments]
+    assert run_program(["doctor", *named, "--challenge"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+
+
+def test_a_word_that_is_a_line_by_itself_or_comes_once_is_no_input() -> None:
+    lines = ["Der Hund läuft gern", "Ein Hund läuft", "Hund!", "Wir gehen"]
+    assert text_words([Pair(line, "x", 1) for line in lines]) == ["läuft"]

@@ -1,0 +1,68 @@
+"""The two runs that score pairs: teacher-forced cross-entropies, whatever a pair stands beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manyheads.config.load import load_config, resolve_recipe
+from manyheads.config.schema import Config
+from manyheads.errors import DataError, UsageError
+from manyheads.runs.clean import clean, cross_entropies, dual_scores, names_of
+from manyheads.runs.train import train
+from manyheads.tasks.translation import Translator
+
+SMALL = (
+    "training.steps=2", "training.epochs=none", "training.max_minutes=none", "training.save_every=2",
+    "model.d_model=16", "model.d_ff=16", "training.valid_sentences=2", "data.limit=100", "training.device=cpu",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "de-en"
+    train(load_config(resolve_recipe("demo-de-en"), SMALL), folder)
+    return folder
+
+
+def test_cross_entropies_do_not_depend_on_other_pairs(run: Path) -> None:
+    translator = Translator.load(run, device="cpu")
+    sources = ["Der Hund schläft.", "Ja.", "Die kleine Katze sitzt auf dem roten Stuhl."]
+    targets = ["The dog sleeps.", "Yes.", "The small cat sits on the red chair."]
+    together = cross_entropies(translator, sources, targets)
+    alone = [cross_entropies(translator, [s], [t])[0] for s, t in zip(sources, targets, strict=True)]
+    np.testing.assert_allclose(together, alone, rtol=1e-4)
+    assert (together > 0).all()
+
+
+def test_two_equal_models_score_the_mean_and_the_difference(run: Path) -> None:
+    translator = Translator.load(run, device="cpu")
+    texts = ["Der Hund schläft."], ["The dog sleeps."]
+    there = cross_entropies(translator, *texts)
+    back = cross_entropies(translator, *texts[::-1])
+    expected = -(abs(there - back) + (there + back) / 2)
+    np.testing.assert_allclose(dual_scores(str(run), str(run), texts), expected, rtol=1e-6)
+
+
+def test_the_names_of_the_files_are_those_of_the_split() -> None:
+    config = Config.model_validate({"data": {"source": "de", "target": "en", "train": "corpus"}})
+    assert names_of(config) == ("corpus.de.gz", "corpus.en.gz")
+    config = Config.model_validate({"data": {"source": "de", "target": "en", "train": ["a/b.de", "a/b.en"]}})
+    assert names_of(config) == ("train.de.gz", "train.en.gz")
+
+
+def test_other_tasks_are_refused(tmp_path: Path) -> None:
+    config = Config.model_validate({"task": "classification", "data": {"language": "en"}})
+    with pytest.raises(UsageError, match="takes pairs of sentences"):
+        clean(config, tmp_path / "out")
+
+
+def test_other_settings_are_another_cleaning(tmp_path: Path) -> None:
+    config = load_config(resolve_recipe("demo-de-en"), ["data.limit=200"])
+    first = clean(config, tmp_path / "out")
+    assert clean(config, tmp_path / "out").to_json() == first.to_json()
+    other = load_config(resolve_recipe("demo-de-en"), ["data.limit=200", "clean.max_ratio=1.5"])
+    with pytest.raises(DataError, match="already; nothing is overwritten"):
+        clean(other, tmp_path / "out")

@@ -1,0 +1,271 @@
+"""Files that are translated in shards give the bytes of plain lines, wherever the shards are computed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.clusters import LIMIT, Cluster, wait_for
+from tests.tasks.test_asked import saved
+from tests.tasks.test_parts import KNOWN
+from tests.tasks.test_translation import make_translator
+
+from manyheads.cli import translate
+from manyheads.cli.main import run
+from manyheads.data.lines import read_lines
+from manyheads.runs import translate_file as module
+from manyheads.runs.translate_file import COLUMNS, output_lines, shards_folder
+from manyheads.tasks.translation import Candidate, Translation
+
+LINES = ["Abc. Def.", "", "   ", "ghi\u2028k", "abcdefgh, " * 9, "한글", "a\tb", "ihg"]
+BEAM = ["--beam", "2", "--device", "cpu"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = make_translator(end_bias=0.5, letters=KNOWN, data={"max_length": 35})
+    return saved(made, tmp_path_factory.mktemp("runs") / "run")
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.de"
+    path.write_text("\n".join(LINES * 5) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CALL_LINES", 3)
+    monkeypatch.setattr(module, "SHARD_LINES", 6)
+
+
+def text_of(path: Path) -> bytes:
+    """Return the content of a compressed file."""
+    return b"".join(f"{line}\n".encode() for line in read_lines(path))
+
+
+def plain(
+    trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str, name: str = "plain.out"
+) -> bytes:
+    """Return what the verb writes for a text on standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.read_bytes()))))
+    out = text.with_name(name)
+    assert run(["translate", str(trained), *BEAM, "-o", str(out), *arguments]) == 0
+    return out.read_bytes()
+
+
+def from_file(trained: Path, text: Path, out: Path, *arguments: str, code: int = 0) -> bytes:
+    """Return what the verb writes for a file."""
+    assert run(["translate", str(trained), str(text), *BEAM, "-o", str(out), *arguments]) == code
+    return out.read_bytes() if code == 0 else b""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--n-best", "2"],
+        ["--columns", "score,truncated,repeated"],
+        ["--alignment"],
+        ["--sample", "--top-k", "5", "--seed", "3"],
+        ["--set", "search.length_penalty=0.3"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("small_shards")
+def test_shards_give_the_bytes_of_plain_lines(trained, text, tmp_path, monkeypatch, arguments) -> None:
+    monkeypatch.setattr("manyheads.cli.streams.BATCH_LINES", 3)
+    expected = plain(trained, text, monkeypatch, *arguments)
+    assert expected.count(b"\n") >= len(LINES)
+    assert from_file(trained, text, tmp_path / "out", *arguments) == expected
+    assert from_file(trained, text, tmp_path / "two", *arguments, "--workers", "2") == expected
+    assert not shards_folder(tmp_path / "out").exists()
+
+
+def test_constraints_go_with_their_lines(trained, text, tmp_path, monkeypatch, small_shards) -> None:
+    companion = tmp_path / "prefix"
+    companion.write_text("".join(f"{'k' * (number % 5)}\n" for number in range(5 * len(LINES))), encoding="utf-8")
+    expected = plain(trained, text, monkeypatch, "--prefix-file", str(companion))
+    assert from_file(trained, text, tmp_path / "out", "--prefix-file", str(companion)) == expected
+
+
+def test_a_cluster_gives_the_bytes_of_this_machine(trained, text, tmp_path) -> None:
+    expected = from_file(trained, text, tmp_path / "here")
+    (tmp_path / "dask").mkdir()
+    with Cluster(tmp_path / "dask", 2) as cluster:
+        assert from_file(trained, text, tmp_path / "there", "--scheduler", cluster.address) == expected
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_output_is_compressed_as_its_name_says(trained, text, tmp_path, monkeypatch, suffix) -> None:
+    expected = from_file(trained, text, tmp_path / "out")
+    assert len(expected) > 100
+    from_file(trained, text, tmp_path / f"out{suffix}")
+    assert text_of(tmp_path / f"out{suffix}") == expected
+    with module.open_packed(tmp_path / f"in{suffix}") as file:
+        file.write(text.read_bytes())
+    assert from_file(trained, tmp_path / f"in{suffix}", tmp_path / "again") == expected
+    plain(trained, text, monkeypatch, name=f"pipe{suffix}")
+    assert text_of(tmp_path / f"pipe{suffix}") == expected
+    assert (tmp_path / f"pipe{suffix}").stat().st_size < len(expected)  # not flushed after every line
+
+
+def test_columns_can_be_read_by_a_spreadsheet() -> None:
+    candidate = Candidate('"Hallo"\tsagte\ner', -0.5, ["x"], [-0.5], -0.5)
+    translation = Translation("x", [candidate], truncated=True, warnings=["repetition"])
+    (row,) = output_lines(0, translation, columns=("score", "truncated", "repeated"))
+    assert "\n" not in row
+    assert next(csv.reader([row], "excel-tab")) == ['"Hallo"\tsagte er', "-0.5000", "1", "1"]
+
+
+def test_the_columns_of_the_help_are_those_that_exist() -> None:
+    assert tuple(COLUMNS) == translate.COLUMNS
+
+
+def test_an_unknown_column_is_refused(trained, text, tmp_path, capsys) -> None:
+    from_file(trained, text, tmp_path / "out", "--columns", "score,length", code=2)
+    assert "there is no column 'length'. Choose from score, truncated, repeated." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--json"], ["--stream", "--beam", "1"]])
+def test_workers_need_files_and_lines(trained, text, tmp_path, capsys, arguments) -> None:
+    from_file(trained, text, tmp_path / "out", "--workers", "2", *arguments, code=2)
+    assert "--workers and --scheduler need FILE and --output FILE" in capsys.readouterr().err
+
+
+def translated_numbers(monkeypatch: pytest.MonkeyPatch, fail_at: int | None = None) -> list[int]:
+    """Return a list of the first lines of the shards that are translated from now on."""
+    started: list[int] = []
+    original = module.translate_shard
+
+    def noting(job: module.TranslationJob, shard: module.Shard) -> bytes:
+        if shard.start == fail_at:
+            raise KeyboardInterrupt
+        started.append(shard.start)
+        return original(job, shard)
+
+    monkeypatch.setattr(module, "translate_shard", noting)
+    return started
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_the_same_command_goes_on_where_it_was_interrupted(trained, text, tmp_path, monkeypatch) -> None:
+    expected = from_file(trained, text, tmp_path / "expected")
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        started = translated_numbers(patch, fail_at=18)
+        from_file(trained, text, out, code=130)
+    assert started == [0, 6, 12]
+    assert not out.exists()
+    started = translated_numbers(monkeypatch)
+    assert from_file(trained, text, out) == expected
+    assert started == [18, 24, 30, 36]
+
+
+@pytest.mark.parametrize("change", ["input", "options", "run"])
+@pytest.mark.usefixtures("small_shards")
+def test_another_input_run_or_option_begins_anew(trained, text, tmp_path, monkeypatch, change) -> None:
+    copied = tmp_path / "run"
+    shutil.copytree(trained, copied)
+    with monkeypatch.context() as patch:
+        translated_numbers(patch, fail_at=18)
+        from_file(copied, text, tmp_path / "out", code=130)
+    if change == "input":
+        text.write_text(text.read_text(encoding="utf-8").replace("ihg", "hig"), encoding="utf-8")
+    elif change == "run":
+        other = make_translator(end_bias=0.2, letters=KNOWN, data={"max_length": 35})
+        shutil.rmtree(copied)
+        saved(other, copied)
+    options = ["--length-penalty", "0.2"] if change == "options" else []
+    expected = from_file(copied, text, tmp_path / "expected", *options)
+    started = translated_numbers(monkeypatch)
+    assert from_file(copied, text, tmp_path / "out", *options) == expected
+    assert started[0] == 0
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_a_full_disk_keeps_the_old_output_and_the_shards(trained, text, tmp_path, monkeypatch, capsys) -> None:
+    out = tmp_path / "out"
+    out.write_text("of yesterday", encoding="utf-8")
+    original = module.Path.replace
+
+    def full(self: Path, target: Path) -> Path:
+        if target == out:
+            raise OSError(28, "No space left on device")
+        return original(self, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    from_file(trained, text, out, code=3)
+    assert f"{out} cannot be written: No space left on device" in capsys.readouterr().err
+    assert out.read_text(encoding="utf-8") == "of yesterday"
+    assert len(list(shards_folder(out).glob("*.shard"))) == 7
+    assert not (shards_folder(out) / "output").exists()
+
+
+def test_a_worker_without_the_model_is_named_with_its_path(trained, text, tmp_path, monkeypatch, capsys) -> None:
+    copied = tmp_path / "run"
+    shutil.copytree(trained, copied)
+    original = module.open_executor
+
+    def without_model(*arguments: object) -> object:
+        shutil.rmtree(copied)
+        return original(*arguments)
+
+    monkeypatch.setattr(module, "open_executor", without_model)
+    from_file(copied, text, tmp_path / "out", "--workers", "1", code=3)
+    error = capsys.readouterr().err
+    assert f"The worker on {module.socket.gethostname()} cannot load the model: {copied} " in error
+    assert not shards_folder(tmp_path / "out").exists()
+
+
+def test_a_worker_with_another_model_is_refused(trained, text, tmp_path, monkeypatch, capsys) -> None:
+    copied = tmp_path / "run"
+    shutil.copytree(trained, copied)
+    original = module.open_executor
+
+    def with_another(*arguments: object) -> object:
+        shutil.rmtree(copied)
+        saved(make_translator(end_bias=0.2, letters=KNOWN, data={"max_length": 35}), copied)
+        return original(*arguments)
+
+    monkeypatch.setattr(module, "open_executor", with_another)
+    from_file(copied, text, tmp_path / "out", "--workers", "1", code=3)
+    assert f"has another model at {copied}" in capsys.readouterr().err
+
+
+@pytest.fixture
+def long_text(tmp_path: Path) -> Path:
+    path = tmp_path / "long.de"
+    path.write_text("".join(f"{LINES[number % 8]}\n" for number in range(6_000)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_loses_no_finished_shard_of_a_program(trained, long_text, tmp_path, number) -> None:
+    expected = from_file(trained, long_text, tmp_path / "expected")
+    out = tmp_path / "out.zst"
+    command = [sys.executable, "-m", "manyheads", "translate", str(trained), str(long_text), *BEAM]
+    command += ["-o", str(out), "--workers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        wait_for(lambda: len(list(shards_folder(out).glob("*.shard"))) >= 2)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}.get(number, -number)
+    assert b"Traceback" not in errors
+    assert not out.exists()
+    kept = {path.name: path.stat().st_mtime_ns for path in shards_folder(out).glob("*.shard")}
+    assert kept
+    with subprocess.Popen(command) as process:
+        wait_for(lambda: len(list(shards_folder(out).glob("*.shard"))) > len(kept) or process.poll() is not None)
+        again = {path.name: path.stat().st_mtime_ns for path in shards_folder(out).glob("*.shard")}
+        assert process.wait(LIMIT) == 0
+    assert not again or kept.items() <= again.items()
+    assert text_of(out) == expected
