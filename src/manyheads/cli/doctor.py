@@ -77,7 +77,7 @@ LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
 @option(
     "--challenge",
     is_flag=True,
-    help="Translate about 700 made-up inputs with RUN instead (single words, capitals, numbers, addresses, emoji, "
+    help="Translate about 630 made-up inputs with RUN instead (single words, capitals, numbers, addresses, emoji, "
     "tags, other scripts), and print the share of outputs that fail.",
 )
 @option(
