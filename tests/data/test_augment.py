@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from manyheads.config.schema import AugmentConfig
-from manyheads.data.augment import CAPITALS, JOINED, PHRASE, Augmenter, Growth, PhraseTable
+from manyheads.data.augment import CAPITALS, JOINED, LOWER, PHRASE, SMALL_FIRST, Augmenter, Growth, PhraseTable
 from manyheads.data.corpus import Pair
 from manyheads.data.store import TextStore, TokenStore
 
@@ -68,6 +68,12 @@ def test_each_rate_is_the_share_of_its_change_and_0_is_never(augmenter: Augmente
     share = sum(plan.changed(np.arange(PAIRS))) / PAIRS
     assert 0.35 < share < 0.45
     assert not any(replace(augmenter, config=OFF).plan(0).changed(np.arange(PAIRS)))
+
+
+def test_cases_have_the_shares_that_the_setting_describes(augmenter: Augmenter) -> None:
+    plan = replace(augmenter, config=OFF.model_copy(update={"case": 0.99})).plan(0)
+    shares = [float((plan.case == kind).mean()) for kind in (CAPITALS, LOWER, SMALL_FIRST)]
+    assert shares == pytest.approx([0.1, 0.7, 0.2], abs=0.05)
 
 
 def test_lengths_are_exact_for_phrases_and_joined_sentences(augmenter: Augmenter) -> None:

@@ -203,15 +203,16 @@ COPYING = {"copy_literals": True, "lower_capitals": True}
 def test_addresses_and_tags_are_copied_and_the_text_around_them_is_translated() -> None:
     made = translator(search=COPYING)
     options = TranslateOptions(alignment=True)
-    text = "Abc abc www.x.org/y <b>def</b>! "
+    text = "Abc abc www.x.org/y <b>def</b>! 17 "
     found, first, second = made.translate([text, "Abc abc", "def"], options=options)
-    assert found.translation == f"{first.translation} www.x.org/y <b>{second.translation}</b>! "
+    assert found.translation == f"{first.translation} www.x.org/y <b>{second.translation}</b>! 17 "
     assert found.sentences == 2
     assert found.alignment is not None
     links = [tuple(map(int, link.split("-"))) for link in found.alignment.split()]
     words = found.translation.split()
     assert (2, words.index("www.x.org/y")) in links, "an address is linked to itself"
-    assert all(source < 4 and target < len(words) for source, target in links)
+    assert (4, words.index("17")) in links, "a number at the end, too"
+    assert all(source < 5 and target < len(words) for source, target in links)
 
 
 @pytest.mark.parametrize("text", ["https://x.org/a?b=1", "17:45", "...", "😀"])

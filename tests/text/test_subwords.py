@@ -179,6 +179,18 @@ def test_without_byte_fallback_unseen_characters_are_unknown(kind: str, german: 
 
 
 @pytest.mark.parametrize("kind", SUBWORD_KINDS)
+def test_split_digits_makes_every_digit_a_token(kind: str, german: list[str]) -> None:
+    numbered = [f"2024 {line} 1999 2024" for line in german]
+    for split in (False, True):
+        config = TokenizerConfig(kind=kind, vocab_size=90, byte_fallback=False, split_digits=split)
+        tokenizer = SubwordTokenizer.train(config, numbered, "de")
+        (ids,) = tokenizer.encode(["2024"])
+        digits = [piece for piece in tokenizer.pieces(ids) if piece != "▁"]
+        assert (digits == list("2024")) == split
+        assert tokenizer.decode(ids) == "2024"
+
+
+@pytest.mark.parametrize("kind", SUBWORD_KINDS)
 def test_text_that_looks_like_a_symbol_is_text(kind: str, german: list[str]) -> None:
     texts = german + ["<s> <pad> </s> <unk> <0x41> ▁ ▅ <s>"] * 20
     tokenizer = SubwordTokenizer.train(TokenizerConfig(kind=kind, vocab_size=340), texts, "de")

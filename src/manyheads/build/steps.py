@@ -1,4 +1,4 @@
-"""What each kind of step does: settings and inputs for its record, and its product."""
+"""Run each kind of step, and list the settings, inputs and files that its record holds."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ TEXT_SETTINGS = {
 
 @dataclass(frozen=True)
 class BuildContext:
-    """What all steps of a build share.
+    """The plan, listener, device and workers of a build.
 
     Attributes:
         plan: the plan.
         listener: receives progress and messages.
         device: device to compute on.
-        scheduler: address of a Dask scheduler for translations; None for this machine.
-        workers: number of processes for translations; None for one on each core.
+        scheduler: see `open_executor`, for translations and cleanings.
+        workers: see `open_executor`, for translations and cleanings.
     """
 
     plan: Plan

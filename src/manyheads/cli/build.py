@@ -43,10 +43,12 @@ BUILDS = Path("builds")
     "--workers",
     type=COUNT,
     show_default="this process, with all its threads",
-    help="Number of processes that translate.",
+    help="Number of processes that clean and translate.",
 )
 @option(
-    "--scheduler", metavar="ADDRESS", help="Translate on the workers of a Dask scheduler, such as tcp://HOST:8786."
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Clean and translate on the workers of a Dask scheduler, such as tcp://HOST:8786.",
 )
 @device_option
 @json_option

@@ -31,7 +31,7 @@ Indices = NDArray[np.int64]
 
 PHRASE, JOINED = 1, 2  # content of a row; 0 is the pair itself
 CAPITALS, LOWER, SMALL_FIRST = 1, 2, 3  # case of a row; 0 is unchanged
-CASES = (0.25, 0.85)  # share of `case` that is all capitals; that and lower case; the rest: the first letter small
+CASES = (0.1, 0.8)  # share of `case` that is all capitals; that and lower case; the rest: the first letter small
 MOST_JOINED = 4  # sentences of a paragraph, at least 2
 WORD_SHARE = 0.7  # of phrases that are single words
 STREAM = 0x617567  # keeps these numbers apart from those of the sampler, which are seeded by (seed, epoch)
@@ -203,7 +203,7 @@ CHANGES: dict[int, Callable[[str, str], Texts]] = {
 
 @dataclass(frozen=True)
 class Augmenter:
-    """What all epochs share.
+    """The settings and the text from which the decisions of every epoch are drawn.
 
     Attributes:
         config: the rates.

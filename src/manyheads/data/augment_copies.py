@@ -10,7 +10,7 @@ __all__ = ["COPIES", "make_copy", "make_tag", "other_scripts"]
 
 # Pictographs that have been in Unicode since version 9: (first code point, number of them).
 EMOJI = ((0x1F300, 0x21), (0x1F330, 0x50), (0x1F400, 0xFE), (0x1F600, 0x50), (0x1F680, 0x46), (0x2600, 0x14))
-NUMBERS = 0.4  # share of texts that are a number; of the others, too, some are
+NUMBERS = 0.6  # share of texts that are a number; of the others, too, some are
 TAGS = ("b", "i", "u", "em", "strong", "span", "a", "g", "x")
 # Letters of some scripts: first and last code point.
 SCRIPTS = (

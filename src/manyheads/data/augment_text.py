@@ -8,7 +8,7 @@ from random import Random
 
 from manyheads.data.augment_copies import make_copy, make_tag
 
-__all__ = ["add_copy", "change_end_mark", "drop_capital", "lower_source", "misspell", "to_capitals"]
+__all__ = ["END_MARK", "add_copy", "change_end_mark", "drop_capital", "lower_source", "misspell", "to_capitals"]
 
 Texts = tuple[str, str]  # source and target
 
@@ -18,11 +18,9 @@ NUMBER = re.compile(r"(?<![\w.,:])\d{2,}(?![\w:]|[.,]\d)")
 LETTERS = re.compile(r"[^\W\d_]{4,}")
 FULL_STOPS = {"ja": "。", "zh": "。"}
 WORDS_A_TYPO = 8
-ALONE, IN_PLACE, AT_END = (
-    0.15,
-    0.6,
-    0.7,
-)  # of copies: nothing else; of the others: at a word; of the rest: at the end
+ALONE = 0.15  # share of copies that are the whole line
+IN_PLACE = 0.6  # share of the others that stand at a word
+AT_END = 0.7  # share of the rest that stand at the end
 TAGGED = 0.2  # share of copies that are a pair of tags
 
 

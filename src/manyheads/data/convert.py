@@ -54,7 +54,7 @@ FORMATS: Mapping[str, tuple[str, Reader]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class ConvertOptions:
-    """What is taken out of the inputs, and what is written about them.
+    """The name of the written files, and the choice of text, licence and origin.
 
     Attributes:
         name: name of the written files, without language and endings.
@@ -71,7 +71,7 @@ class ConvertOptions:
 
 @dataclass(frozen=True)
 class ConvertResult:
-    """What was written.
+    """The written files, and their sources.
 
     Attributes:
         files: the text of source and target.

@@ -170,4 +170,4 @@ def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
 
 def first_line(error: BaseException) -> str:
     """Return the first line of the message of an exception."""
-    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+    return (str(error) or type(error).__name__).partition("\n")[0].rstrip(".")

@@ -19,6 +19,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.augment_copies import COPIES, make_tag
+from manyheads.data.augment_text import END_MARK
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import letters_of
 from manyheads.errors import UsageError
@@ -35,7 +36,6 @@ MOST_TRAIN, MOST_VALID = 200_000, 2_000  # pairs that are read
 LEAST_COUNT = 2  # occurrences of a word in the training text
 LEAST_WORDS, MOST_WORDS = 4, 25  # of a sentence
 WORD = re.compile(r"[^\W\d_]{2,}")
-END_MARK = re.compile(r"\s*[.!?…。！？]+$")
 EMPTY = (" ", ".", "-", "...", "\u200b", "\u00a0", "!?", "\u3000", "* * *", "()")
 OTHER_SCRIPTS = (
     "Καλημέρα", "Ευχαριστώ πολύ", "Спасибо", "Где вокзал?", "안녕하세요", "오늘은 날씨가 좋습니다.", "こんにちは",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from manyheads.text.literals import spans_to_translate
+from manyheads.data.literals import spans_to_translate
 from manyheads.text.sentences import Span, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
 

@@ -39,21 +39,21 @@ class AugmentConfig(Section):
     """
 
     case: Probability = Field(
-        0.08,
-        description="share of pairs in another case: a quarter of them in capitals on both sides, six tenths with "
+        0.06,
+        description="share of pairs in another case: a tenth of them in capitals on both sides, seven tenths with "
         "a lower-case source, the rest with a small first letter of the source",
     )
     end_mark: Probability = Field(
-        0.05,
+        0.04,
         description="share of pairs that lose their end mark on both sides, or get a full stop if they have none",
     )
     typos: Probability = Field(
-        0.03, description="share of pairs whose source gets a typing error for each 8 words, at least one"
+        0.02, description="share of pairs whose source gets a typing error for each 8 words, at least one"
     )
     copies: Probability = Field(
-        0.05,
-        description="share of pairs with a made-up text on both sides: half of them a number, else an address, "
-        "emoji, placeholder or inline tag",
+        0.04,
+        description="share of pairs with a made-up text on both sides: two thirds of them a number, else an "
+        "address, emoji, placeholder or inline tag",
     )
     words: Probability = Field(
         0.08,

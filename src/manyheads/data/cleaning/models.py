@@ -1,4 +1,4 @@
-"""What was learned from a sample, as files that the workers read: arrays of numpy, never pickle."""
+"""Write and read the profile and the lexicons of a cleaning, as arrays of numpy without pickle."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from manyheads.data.cleaning.codes import CodedLines, coded
 from manyheads.data.cleaning.language import LanguageModel, learn_languages
 from manyheads.data.defects import LEAST_WORDS, damage, letters_of, repeats
+from manyheads.data.literals import placeholders_of
 
 __all__ = ["REASONS", "Profile", "apply_rules", "learn_profile", "word_counts"]
 
@@ -32,11 +33,6 @@ OPEN = re.compile(r"""[^\W_]["'»«”“’]*\s*$|[,،、]\s*$""")
 NUMBER = re.compile(r"\d(?:[\d.,:]*\d)?")
 LARGE_UNITS = re.compile(r"\d\s*[천만억조十百千万億兆]")  # a number that other languages write with other digits
 NOT_DIGIT = re.compile(r"\D")
-PLACEHOLDER = re.compile(
-    r"https?://[^\s<>\"]*[\w/]|www\.[\w.-]+\.\w+|[\w.+-]+@[\w-]+\.[\w.]*\w|\{\{?\w*\}?\}|\$\{\w+\}|%\(\w+\)[sd]|"
-    r"%\d*\$?[sd]\b|</?[A-Za-z][^<>]*>"
-)
-MAYBE_PLACEHOLDER = re.compile(r"[@{%<]|://|www\.")
 
 
 @dataclass(frozen=True)
@@ -202,6 +198,4 @@ def digits_of(text: str) -> set[str]:
 
 def placeholders_differ(source: str, target: str) -> bool:
     """Return whether the addresses, tags and placeholders of the two sides differ."""
-    if not (MAYBE_PLACEHOLDER.search(source) or MAYBE_PLACEHOLDER.search(target)):
-        return False
-    return sorted(PLACEHOLDER.findall(source)) != sorted(PLACEHOLDER.findall(target))
+    return sorted(placeholders_of(source)) != sorted(placeholders_of(target))

@@ -65,8 +65,9 @@ def inspect_translation(
 ) -> TranslationInspection:
     """Translate a sentence as `Translator.translate` does, and return what the model computed.
 
-    The line is taken as one sentence, without splitting. The output is that of `translate` with the settings of the
-    run; or the `target` of the options; or begins with their `prefix`.
+    The line is taken as one sentence, as it stands: without splitting, `search.copy_literals` and
+    `search.lower_capitals`. Else the output is that of `translate` with the settings of the run; or the `target` of
+    the options; or begins with their `prefix`.
 
     Raises:
         UsageError: the sentence, its target or the prefix is too long, empty, or impossible as an output; or the

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.text.literals import spans_to_translate
+from manyheads.data.literals import placeholders_of, spans_to_translate
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,8 @@ from manyheads.text.literals import spans_to_translate
         ("Hallo {name}, {{x}} %s %1$s %(n)s ${a} __NAME__ @tom", ["Hallo"]),
         ("서울은 https://a.b/c에서 보세요.", ["서울은", "에서 보세요."]),
         ("„www.x.org“ sagte er.", ["sagte er."]),
+        ("Das kostet $1 mehr", ["Das kostet", "mehr"]),
+        ("Am __DATE__ kommt er", ["Am", "kommt er"]),
         ("17:45", []),
         (" * * * ", []),
         ("", []),
@@ -41,3 +43,16 @@ def test_the_spans_are_in_order_and_hold_letters(text: str) -> None:
     assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert all(any(map(str.isalpha, text[start:end])) for start, end in spans)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Siehe https://example.org/a?b=1, wenn du willst.", ["https://example.org/a?b=1"]),
+        ("(www.x.org) tom@x.org", ["www.x.org", "tom@x.org"]),
+        ("<b>{name}</b> %(n)s %1$s ${a}", ["<b>", "{name}", "</b>", "%(n)s", "%1$s", "${a}"]),
+        ("$1 @tom __NAME__ 😀 5 % 17:45", []),
+    ],
+)
+def test_placeholders_are_those_that_both_languages_hold(text: str, expected: list[str]) -> None:
+    assert placeholders_of(text) == expected

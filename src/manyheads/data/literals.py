@@ -7,29 +7,35 @@ from __future__ import annotations
 
 import re
 
-from manyheads.text.sentences import Span
+__all__ = ["placeholders_of", "spans_to_translate"]
 
-__all__ = ["spans_to_translate"]
-
-LITERALS = (
-    r"(?:https?://|www\.)[!-;=?-~]+",  # addresses: ASCII but for < and >
+PLACEHOLDERS = (
+    r"(?:https?://|www\.)[!-;=?-~]*[\w/]",  # addresses: ASCII but for < and >
     r"[A-Za-z0-9.+_-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
     r"</?[A-Za-z][^<>]{0,200}>",  # tags
-    r"\{\{?\w*\}?\}",  # placeholders: {name}, {{name}}, ${name}, %(name)s, %s, %1$s, $1, __NAME__, @name
+    r"\{\{?\w*\}?\}",  # {name}, {{name}}, ${name}, %(name)s, %s, %1$s
     r"\$\{\w+\}",
     r"%\(\w+\)[sdf]",
     r"%(?:\d+\$)?[sdf]\b",
-    r"\$\d\b(?![.,]\d)",
+)
+FURTHER = (  # that may be text in one language and not in the other
+    r"\$\d\b(?![.,]\d)",  # $1, __NAME__, @name
     r"__[A-Z]+(?:_[A-Z]+)*__",
     r"(?<![\w@])@[A-Za-z]\w*",
     r"[\u2600-\u27bf\U0001f000-\U0001faff][\u2600-\u27bf\ufe0f\u200d\u20e3\U0001f000-\U0001faff\U000e0020-\U000e007f]*",
 )
+PLACEHOLDER = re.compile("|".join(PLACEHOLDERS), re.ASCII)
 # With the brackets and quotation marks before one, and the marks behind it.
-LITERAL = re.compile(rf"[(\[{{<\"'„“‚‘«‹¿¡]*(?:{'|'.join(LITERALS)})(?u:[^\w\s<{{@$%]*)", re.ASCII)
+LITERAL = re.compile(rf"[(\[{{<\"'„“‚‘«‹¿¡]*(?:{'|'.join((*PLACEHOLDERS, *FURTHER))})(?u:[^\w\s<{{@$%]*)", re.ASCII)
 MAYBE = re.compile(r"[@{%<$_\u2600-\u27bf\U0001f000-\U0001faff]|://|www\.")
 
 
-def spans_to_translate(text: str) -> list[Span]:
+def placeholders_of(text: str) -> list[str]:
+    """Return the addresses, tags and placeholders of a text, in order."""
+    return PLACEHOLDER.findall(text) if MAYBE.search(text) else []
+
+
+def spans_to_translate(text: str) -> list[tuple[int, int]]:
     """Return the (start, end) offsets of what is left of a text between literals, without white space at the ends.
 
     What has no letter is not among them: numbers and marks are the same in both languages.
