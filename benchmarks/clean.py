@@ -1,14 +1,14 @@
 """Measure `manyheads data clean` on a corpus with planted noise: what it finds, what it loses, how fast it is.
 
     python benchmarks/clean.py --data DIR [--corpus tatoeba-de-en] [--foreign multi30k] [--parts rates kills]
-                               [--pairs N] [--half 1] [--kills 50] [--tiny] [--json]
+                               [--pairs N] [--half 1] [--kills 50] [--steps 2500] [--out DIR] [--tiny] [--json]
 
 DIR holds folders of corpora, each with train.{language}.gz. Of the pairs, 20 % get the target of another pair, and
 5 % each are copies, have a side in French or Czech, have a side that is cut, or are misread UTF-8. Parts:
     rates       share of each class that is found, share of clean pairs that is lost; pairs a second of one core,
                 reading and writing counted, with the rules alone and with the lexical score
     kills       ends the command with SIGKILL at random moments, then compares the files with those of a whole run
-    trainings   BLEU of a model trained on the clean, the dirty and the cleaned text, each for --minutes
+    trainings   BLEU of --recipe trained on the clean, the dirty and the cleaned text, each with --steps updates
 The defaults were chosen on this corpus, so its figures are no held-out ones; --half takes every second pair.
 """
 
@@ -178,9 +178,8 @@ def measure_trainings(folder: Path, source: Path, texts: dict[str, Pairs], argum
         settings = [f"data.root={root}", f"data.valid={valid}", f"data.test={valid}", *arguments.settings]
         overrides = [part for setting in settings for part in ("--set", setting)]
         run = folder / f"run-{name}"
-        subprocess.run(
-            [*PROGRAM, "train", str(config), "-o", str(run), *overrides], check=True, stdout=subprocess.DEVNULL
-        )
+        train = [*PROGRAM, "train", arguments.recipe, "-o", str(run), *overrides]
+        subprocess.run(train, check=True, stdout=subprocess.DEVNULL)
         scored = subprocess.run(
             [*PROGRAM, "evaluate", str(run), "--json"], check=True, stdout=subprocess.PIPE, text=True
         )
@@ -216,12 +215,16 @@ def main() -> None:
     parser.add_argument("--half", type=int, choices=[1, 2], help="take every second pair; default: all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--minutes", type=float, default=20, help="of each training")
+    parser.add_argument("--recipe", default="tatoeba-de-en", help="recipe of the trainings")
+    parser.add_argument("--steps", type=int, default=2_500, help="updates of each training")
+    parser.add_argument("--out", type=Path, help="folder to keep the trainings in; default: a temporary one")
     arguments = machine.parse(parser, tiny={"parts": ["rates", "kills"], "kills": 1}, required=["data"])
     arguments.languages = arguments.corpus.removesuffix("-20k").split("-")[-2:]
-    arguments.settings = [f"training.max_minutes={arguments.minutes}", f"training.seed={arguments.seed}"]
+    arguments.settings = [
+        f"training.steps={arguments.steps}", "training.max_minutes=none", f"training.seed={arguments.seed}",
+    ]  # fmt: skip
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
+        folder = arguments.out or Path(temporary)
         source, pairs, foreign = corpus(arguments, folder)
         dirty, kinds = planted(pairs, foreign, arguments.seed)
         document: dict[str, Any] = {"unit": "share, pairs/s", "corpus": arguments.corpus, "pairs": len(pairs)}

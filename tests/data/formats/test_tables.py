@@ -5,10 +5,19 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from manyheads.data.formats.tables import read_csv, read_dataset, read_jsonl, read_parquet, read_tsv
+from manyheads.data.formats import tables
+from manyheads.data.formats.tables import (
+    read_csv,
+    read_dataset,
+    read_jsonl,
+    read_parquet,
+    read_tsv,
+    unpacked_size,
+)
 from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.errors import DataError, UsageError
 
@@ -62,6 +71,33 @@ def test_parquet_is_read_in_batches(tmp_path: Path, nested: bool) -> None:
     parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
     with (tmp_path / "x.parquet").open("rb") as opened:
         check(read_parquet(opened, TextRequest(), "x"), *((row["de"], row["en"]) for row in rows))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_parquet_file_that_repeats_a_long_text_is_refused_in_flat_memory(
+    tmp_path: Path, nested: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    sides = [arrow.array(["ab" * 500_000]).dictionary_encode().take([0] * 400) for _ in range(2)]
+    columns = {"de": sides[0], "en": sides[1]}
+    if nested:
+        plain = [side.cast(arrow.string()) for side in sides]
+        columns = {"translation": arrow.StructArray.from_arrays(plain, ["de", "en"])}
+    parquet.write_table(arrow.table(columns), tmp_path / "x.parquet", compression="zstd")
+    assert (tmp_path / "x.parquet").stat().st_size < 5_000
+    sizes = []
+
+    def measured(column: Any) -> int:
+        sizes.append(column.nbytes)
+        return unpacked_size(column)
+
+    monkeypatch.setattr(tables, "unpacked_size", measured)
+    with (
+        (tmp_path / "x.parquet").open("rb") as opened,
+        pytest.raises(DataError, match="x unpacks to more than 200 times its size"),
+    ):
+        next(read_parquet(opened, TextRequest(), "x").pairs)
+    assert 0 < max(sizes) < 5_000_000, "a text is in memory once"
 
 
 def test_a_parquet_bomb_and_a_broken_file_are_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,17 @@ def read_jsonl(stream: io.BufferedReader, request: TextRequest, name: str) -> Pa
 def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
     """Read the two columns of a Parquet file, some rows at a time.
 
+    A text that the file holds once for many rows is in memory once (`read_dictionary`).
+
     Raises:
         MissingExtraError: the package pyarrow is not installed.
     """
     parquet = require("pyarrow.parquet", extra="parquet", purpose=f"Reading {name}")
     with failures_named(f"{name} is no Parquet file that can be read"):
         file = parquet.ParquetFile(stream)
+        leaves = [file.schema.column(index) for index in range(len(file.schema))]
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        file = parquet.ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)
     size = stream.seek(0, io.SEEK_END)
     for group in range(file.metadata.num_row_groups):
         check_ratio(file.metadata.row_group(group).total_byte_size, size, name)
@@ -69,18 +75,39 @@ def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> 
     columns = [NESTED] if NESTED in names else choose_columns(names, request, name)[0]
 
     def rows() -> Rows:
-        number = 0
+        number = unpacked = 0
         batches = file.iter_batches(batch_size=BATCH, columns=list(columns))
         while True:
             with failures_named(f"{name} is damaged after row {number:,}"):
                 batch = next(batches, None)
             if batch is None:
                 return
-            for row in batch.to_pylist():
+            unpacked += sum(map(unpacked_size, batch.columns))
+            check_ratio(unpacked, size, name)
+            for values in zip(*(repeated(column).to_pylist() for column in batch.columns), strict=True):
                 number += 1
-                yield f"{name}, row {number:,}", row
+                yield f"{name}, row {number:,}", dict(zip(batch.schema.names, values, strict=True))
 
     return read_rows(rows(), request, name)
+
+
+def unpacked_size(column: Any) -> int:
+    """Return the bytes that `repeated` makes of a column of pyarrow."""
+    kinds, compute = import_module("pyarrow.types"), import_module("pyarrow.compute")
+    if kinds.is_struct(column.type):
+        return sum(map(unpacked_size, column.flatten()))
+    if not kinds.is_dictionary(column.type):
+        return int(column.nbytes)
+    return compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+
+
+def repeated(column: Any) -> Any:
+    """Return a column of pyarrow with each text as often as it occurs, instead of a dictionary and indices."""
+    kinds = import_module("pyarrow.types")
+    if kinds.is_struct(column.type):
+        names = [field.name for field in column.type]
+        return type(column).from_arrays([*map(repeated, column.flatten())], names)
+    return column.dictionary_decode() if kinds.is_dictionary(column.type) else column
 
 
 def read_dataset(dataset: str, request: TextRequest) -> ParallelText:
