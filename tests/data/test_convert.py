@@ -6,13 +6,16 @@ import gzip
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.data.formats.test_moses import README, TEXT, archive
 
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data.convert import FORMATS, ConvertOptions, convert_files
+from manyheads.data.executors import open_executor
 from manyheads.data.formats.text import TextRequest
+from manyheads.data.shards import ShardRun
 from manyheads.data.sources import TextSource, read_sources
 from manyheads.data.split import SplitOptions, split_corpus
 from manyheads.errors import DataError, UsageError
@@ -63,6 +66,31 @@ def test_what_the_user_says_counts_and_the_bytes_are_the_same_each_time() -> Non
     assert [(source.licence, source.origin) for source in first.sources] == [("CC0", "mine")]
     assert first.files[0].name == "x.en.gz"
     assert [path.read_bytes() for path in first.files] == [path.read_bytes() for path in second.files]
+
+
+def test_worker_processes_write_the_same_bytes_and_an_interrupted_conversion_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = [f"zwei {number}\t{'two' if number % 7 else ''} {number % 7 or ''}" for number in range(10_000)]
+    Path("x.tsv").write_text("\n".join(["de\ten", *text]), encoding="utf-8")
+    alone = convert_files(["x.tsv", "opus.zip"], Path("alone"), ConvertOptions("x"))
+    assert alone.to_json()["pairs"] == 10_000 - len(range(0, 10_000, 7)) + 2
+    with open_executor(None, 2) as executor:
+        Path("broken.tmx").write_text("<tmx>", encoding="utf-8")
+        with pytest.raises(DataError, match=r"broken\.tmx"):
+            convert_files(["x.tsv", "broken.tmx"], Path("out"), ConvertOptions("x"), executor=executor)
+        begun = []
+        submit = ShardRun.submit
+
+        def submitted(run: ShardRun, number: int, shard: Any) -> None:
+            begun.append(number)
+            submit(run, number, shard)
+
+        monkeypatch.setattr(ShardRun, "submit", submitted)
+        result = convert_files(["x.tsv", "opus.zip"], Path("out"), ConvertOptions("x"), executor=executor)
+    assert len(begun) == 1, "the shards of the first input were kept"
+    assert [path.read_bytes() for path in result.files] == [path.read_bytes() for path in alone.files]
+    assert sorted(path.name for path in Path("out").iterdir()) == ["x.de.gz", "x.en.gz", "x.sources.json"]
 
 
 def test_licence_and_origin_land_in_the_card_of_a_run_trained_on_it(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import json_option, option
+from manyheads.cli.options import COUNT, json_option, option
 from manyheads.cli.verbs import current_settings, echo, verb
 from manyheads.errors import UsageError
 
@@ -56,6 +56,14 @@ def parse_columns(context: click.Context, parameter: click.Parameter, value: str
     "--licence", metavar="TEXT", show_default="stated by the file", help="Licence of the text, for model cards."
 )
 @option("--origin", metavar="TEXT", show_default="stated by the file", help="Origin of the text, for model cards.")
+@option(
+    "--workers", type=COUNT, show_default="this process", help="Number of processes that tidy and pack the text."
+)
+@option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Tidy and pack on the workers of a Dask scheduler, such as tcp://HOST:8786 (extra cluster).",
+)
 @json_option
 def convert(
     files: tuple[str, ...],
@@ -67,6 +75,8 @@ def convert(
     split: str,
     licence: str | None,
     origin: str | None,
+    workers: int | None,
+    scheduler: str | None,
     as_json: bool,
 ) -> None:
     """Write parallel text of any form as two packed files of lines, with a note of its licence and origin.
@@ -78,13 +88,19 @@ def convert(
     """
     from manyheads.cli.progress import open_progress
     from manyheads.data.convert import ConvertOptions, convert_files
+    from manyheads.data.executors import open_executor
     from manyheads.data.formats.text import TextRequest
 
     name = name or Path(files[0].removeprefix("hf:")).name.partition(".")[0]
     if not name or Path(name).name != name or name.startswith("."):
         raise UsageError(f'"{name}" cannot name files. Choose another: --name NAME.')
     request = TextRequest(source, target, columns, split)
-    with open_progress(current_settings()) as progress, progress.phase("converting", None, "pairs") as advance:
-        result = convert_files(files, out, ConvertOptions(name, request, licence, origin), advance)
+    options = ConvertOptions(name, request, licence, origin)
+    with (
+        open_executor(scheduler, workers) as executor,
+        open_progress(current_settings()) as progress,
+        progress.phase("converting", None, "pairs") as advance,
+    ):
+        result = convert_files(files, out, options, advance, executor if workers or scheduler else None)
     following = f"Next: manyheads data split {shlex.join(map(str, result.files))}"
     echo(result.to_json(), [*result.lines(), following], as_json=as_json)

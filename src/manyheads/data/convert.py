@@ -6,9 +6,13 @@ Pairs without text on a side are left out and counted.
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import io
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +22,7 @@ from typing import IO, Any
 from manyheads import __version__
 from manyheads.data.discover import check_language
 from manyheads.data.download import sum_of
+from manyheads.data.executors import InlineExecutor
 from manyheads.data.formats.markup import read_tmx, read_xliff
 from manyheads.data.formats.moses import read_archive, read_two_files
 from manyheads.data.formats.opening import open_input
@@ -26,7 +31,8 @@ from manyheads.data.formats.tables import read_csv, read_dataset, read_jsonl, re
 from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.data.hub import PREFIX
 from manyheads.data.locate import existing, near_names, uncompressed
-from manyheads.data.placing import open_packed, placing_files
+from manyheads.data.placing import placing_files
+from manyheads.data.shards import map_shards, remove_shards
 from manyheads.data.sources import TextSource, sources_path, write_sources
 from manyheads.data.store import chunked
 from manyheads.errors import DataError, UsageError
@@ -34,8 +40,10 @@ from manyheads.errors import DataError, UsageError
 __all__ = ["FORMATS", "ConvertOptions", "ConvertResult", "convert_files"]
 
 LINE_END = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
-CHUNK = 1_024  # pairs between two calls of `advance`
+SHARD_PAIRS = 4_096
+SHARD_HEAD = struct.Struct("<QQQ")  # pairs, pairs without text on a side, bytes of the packed source
 
+Pair = tuple[str, str]
 Reader = Callable[[io.BufferedReader, TextRequest, str], ParallelText]
 FORMATS: Mapping[str, tuple[str, Reader]] = MappingProxyType(
     {
@@ -108,15 +116,23 @@ class ConvertResult:
 
 
 def convert_files(
-    inputs: Sequence[str], out: Path, options: ConvertOptions, advance: Callable[[int], object] = lambda count: None
+    inputs: Sequence[str],
+    out: Path,
+    options: ConvertOptions,
+    advance: Callable[[int], object] = lambda count: None,
+    executor: Executor | None = None,
 ) -> ConvertResult:
     """Write NAME.{source}.gz, NAME.{target}.gz and NAME.sources.json into a folder; all of them or none.
+
+    The inputs are read one after the other; their pairs are tidied and packed in shards.
 
     Args:
         inputs: files, or data sets after "hf:"; two files of lines stand after each other.
         out: folder to write into; made if it does not exist.
         options: what is taken and written.
         advance: called with numbers of pairs.
+        executor: computes the shards, see `executors.open_executor`; None for this process. The written bytes are
+            the same.
 
     Raises:
         DataError: an input cannot be read, or a file to be written is there already.
@@ -125,20 +141,31 @@ def convert_files(
     groups = grouped(inputs)
     if out.exists() and not out.is_dir():
         raise DataError(f"{out} is a file. Name a folder: -o DIR.")
-    request, sources = options.request, []
+    request = options.request
+    sources: list[TextSource] = []
     with placing_files(out) as draft, ExitStack() as stack:
         files: list[Path] = []
         sides: list[IO[bytes]] = []
+        results = stack.enter_context(shard_folder(out / f".{options.name}.shards", executor))
         for group in groups:
+            sums = sums_of(group)
             with opened(group, request) as (kind, text):
                 if not files:
                     request = replace(request, source=text.languages[0], target=text.languages[1])
                     files = output_files(out, options.name, text.languages)
-                    sides = [stack.enter_context(open_packed(draft / file.name)) for file in files]
-                pairs, empty = write_pairs(text.pairs, sides, advance)
+                    sides = [stack.enter_context((draft / file.name).open("wb")) for file in files]
+                key = hashlib.sha256(repr((__version__, group, sums, request)).encode()).hexdigest()
+                shards = map_shards(
+                    pack_shard,
+                    counted(chunked(text.pairs, SHARD_PAIRS), advance),
+                    results / str(len(sources)),
+                    key=key,
+                    executor=executor or InlineExecutor(),
+                )
+                pairs, empty = write_shards(shards, sides)
             licence, origin = options.licence or text.licence, options.origin or text.origin
             file = group[0] if group[0].startswith(PREFIX) else Path(group[0]).name
-            sources.append(TextSource(file, kind, sums_of(group), pairs, empty, licence, origin))
+            sources.append(TextSource(file, kind, sums, pairs, empty, licence, origin))
         if not any(source.pairs for source in sources):
             raise DataError(f"{', '.join(inputs)}: no pair has text on both sides. Nothing is written.")
         note = sources_path(files[0])
@@ -212,18 +239,52 @@ def output_files(out: Path, name: str, languages: tuple[str, str]) -> list[Path]
     return [file.with_name(f"{file.name}.gz") for file in files]
 
 
-def write_pairs(
-    pairs: Iterable[tuple[str, str]], sides: Sequence[IO[bytes]], advance: Callable[[int], object]
-) -> tuple[int, int]:
-    """Write pairs as lines; returns how many were written, and how many left out without text on a side."""
+@contextmanager
+def shard_folder(folder: Path, executor: Executor | None) -> Iterator[Path]:
+    """Yield the folder of the results of shards; after an error they are kept if an executor computed them."""
+    try:
+        yield folder
+    except BaseException:
+        if executor is None:
+            remove_all_shards(folder)
+        raise
+    remove_all_shards(folder)
+
+
+def remove_all_shards(folder: Path) -> None:
+    """Remove the results of all inputs."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        remove_shards(path)
+    remove_shards(folder)
+
+
+def counted(shards: Iterable[list[Pair]], advance: Callable[[int], object]) -> Iterator[list[Pair]]:
+    """Yield shards, and call `advance` with the number of pairs of each."""
+    for shard in shards:
+        yield shard
+        advance(len(shard))
+
+
+def pack_shard(pairs: list[Pair]) -> bytes:
+    """Return a shard as `SHARD_HEAD`, the packed lines of the source, and those of the target."""
+    lines = [(one_line(source), one_line(target)) for source, target in pairs]
+    full = [line for line in lines if all(line)]
+    source, target = (
+        gzip.compress("".join(f"{line[side]}\n" for line in full).encode(), 6, mtime=0) if full else b""
+        for side in (0, 1)
+    )
+    return SHARD_HEAD.pack(len(full), len(lines) - len(full), len(source)) + source + target
+
+
+def write_shards(shards: Iterable[bytes], sides: Sequence[IO[bytes]]) -> tuple[int, int]:
+    """Write packed shards to both files; return the numbers of pairs with and without text on both sides."""
     written = empty = 0
-    for chunk in chunked(pairs, CHUNK):
-        lines = [(one_line(source), one_line(target)) for source, target in chunk]
-        full = [line for line in lines if all(line)]
-        for side, stream in enumerate(sides):
-            stream.write("".join(f"{line[side]}\n" for line in full).encode())
-        written, empty = written + len(full), empty + len(lines) - len(full)
-        advance(len(lines))
+    for shard in shards:
+        pairs, left_out, size = SHARD_HEAD.unpack_from(shard)
+        border = SHARD_HEAD.size + size
+        sides[0].write(shard[SHARD_HEAD.size : border])
+        sides[1].write(shard[border:])
+        written, empty = written + pairs, empty + left_out
     return written, empty
 
 
