@@ -1,0 +1,1 @@
+"""A model as one HTML file that translates in the browser, without a server."""
