@@ -1,1 +1,1 @@
-"""A model as one HTML file that translates in the browser, without a server."""
+"""A model as one HTML file: its weights, tokenizer, search and page, for a browser without a network."""

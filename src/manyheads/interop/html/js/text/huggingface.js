@@ -48,7 +48,12 @@ export class WordPieceTokenizer extends PretrainedTokenizer {
   }
 
   encode(text) {
-    return (this.normalizeText(text.toWellFormed()).match(BERT_WORDS) ?? []).flatMap((word) => this.wordPieces(word));
+    return this.words(text).flatMap((word) => this.wordPieces(word));
+  }
+
+  /** The words and marks of a text. */
+  words(text) {
+    return this.normalizeText(text.toWellFormed()).match(BERT_WORDS) ?? [];
   }
 
   /** The text as BERT's normaliser writes it. */

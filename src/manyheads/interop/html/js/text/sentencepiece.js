@@ -101,12 +101,12 @@ export class SentencePieceModel {
     return mergeSymbols(symbols, rank).map((piece) => [piece, this.ids.get(piece) ?? this.unknown]);
   }
 
-  /** The likeliest pieces (Viterbi). Sums are rounded as the library's are, so that ties fall the same way. */
+  /** The likeliest pieces (Viterbi). Sums are float32 as in the library, so that ties fall the same way. */
   likeliestPieces(text) {
     const best = new Float32Array(text.length + 1), starts = new Int32Array(text.length + 1).fill(-1), ids = new Int32Array(text.length + 1);
     const offer = (start, end, id, score) => {
-      if (starts[end] >= 0 && !(score > best[end])) return;
-      [best[end], starts[end], ids[end]] = [score, start, id];
+      const total = Math.fround(best[start] + score);
+      if (starts[end] < 0 || total > best[end]) [best[end], starts[end], ids[end]] = [total, start, id];
     };
     for (let start = 0, step; start < text.length; start += step) {
       step = text.codePointAt(start) > 0xffff ? 2 : 1;
@@ -114,10 +114,10 @@ export class SentencePieceModel {
       for (let end = start + step; end <= Math.min(text.length, start + this.longest); end += 1) {
         const piece = text.slice(start, end), id = this.ids.get(piece);
         if (id === undefined) continue;
-        offer(start, end, id, best[start] + this.scoreOf(id, piece));
+        offer(start, end, id, this.scoreOf(id, piece));
         single ||= end === start + step;
       }
-      if (!single) offer(start, start + step, this.unknown, Math.fround(best[start] + this.unknownScore));
+      if (!single) offer(start, start + step, this.unknown, this.unknownScore);
     }
     const pieces = [];
     for (let end = text.length; end > 0; end = starts[end]) pieces.push([text.slice(starts[end], end), ids[end]]);
