@@ -3,7 +3,6 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
-import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from tests.interop.html.text.browser import (
     random_ids,
     stable_characters,
 )
-from tests.interop.marian import train_pieces
 from tests.interop.pretrained import HOSTILE, byte_pieces, fast_tokenizer
 
 from manyheads.config.schema import TokenizerConfig
@@ -29,7 +27,6 @@ from manyheads.data.builtin import builtin_pairs
 from manyheads.errors import UsageError
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.huggingface.tokenizers import read_tokenizer
-from manyheads.text.characters import ByteTokenizer, CharacterTokenizer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.normalize import clean
@@ -94,10 +91,7 @@ MAKERS: dict[str, Callable[[Path], Tokenizer]] = {
         f"marian, {kind}, {rule}": lambda _, kind=kind, rule=rule: marian(kind, rule)
         for kind, rule in (("unigram", "nmt_nfkc"), ("bpe", "nmt_nfkc_cf"), ("unigram", "identity"))
     },
-    **{
-        family: lambda folder, family=family: pretrained(folder, family)
-        for family in ("bert", "roberta", "gpt2")
-    },
+    **{family: lambda folder, family=family: pretrained(folder, family) for family in ("bert", "roberta", "gpt2")},
     "minilm": minilm,
 }
 
@@ -127,8 +121,8 @@ def test_bert_reads_old_characters_as_its_library_does(browser: Browser, tmp_pat
     tokenizer = pretrained(tmp_path, "bert")
     browser.call("load", "bert", describe_tokenizer(tokenizer))
     newer = newer_characters(browser, "bert", tokenizer)
-    assert len(newer) < 600
-    assert {unicodedata.category(c)[0] for c in newer} <= {"M", "P"}, newer
+    assert len(newer) < 700
+    assert not {c for c in newer if c < "\u0600" or "\u3000" <= c < "\ua000" or "\uac00" <= c < "\ud800"}
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -167,7 +161,7 @@ def test_sentencepiece_models_with_other_settings_are_refused() -> None:
     ):
         stream = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(training_texts()), model_writer=stream, vocab_size=500, minloglevel=2,
+            sentence_iterator=iter(training_texts()), model_writer=stream, vocab_size=900, minloglevel=2,
             num_threads=1, hard_vocab_limit=False, **settings,
         )  # fmt: skip
         with pytest.raises(UsageError, match=reason):
@@ -178,7 +172,7 @@ def test_sentencepiece_models_with_other_settings_are_refused() -> None:
     ("change", "reason"),
     [
         ({"normalizer": {"type": "NFC"}}, "its normalizer is NFC, not None"),
-        ({"pre_tokenizer": {"type": "Whitespace"}, "decoder": {"type": "ByteLevel"}}, "its pre_tokenizer is Whitespace"),
+        ({"pre_tokenizer": {"type": "Whitespace"}}, "its pre_tokenizer is Whitespace"),
         ({"model": {"ignore_merges": True}}, "its byte-level BPE has ignore_merges"),
     ],
 )  # fmt: skip
@@ -187,7 +181,12 @@ def test_byte_level_bpe_with_other_settings_is_refused(tmp_path: Path, change: A
     for part, value in change.items():
         content[part] = {**(content[part] or {}), **value} if part == "model" else value
     if "decoder" in change:
-        content["decoder"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+        content["decoder"] = {
+            "type": "ByteLevel",
+            "add_prefix_space": True,
+            "trim_offsets": True,
+            "use_regex": True,
+        }
     tokenizers.Tokenizer.from_str(json.dumps(content)).save(str(tmp_path / "tokenizer.json"))
     rows = len(content["model"]["vocab"])
     with pytest.raises(UsageError, match=reason):

@@ -16,6 +16,7 @@ def read_fields(data: bytes) -> dict[int, list[Any]]:
     The message must be sound: one that a library has read.
     """
     fields: dict[int, list[Any]] = {}
+    value: int | float | bytes
     position = 0
     while position < len(data):
         key, position = read_varint(data, position)

@@ -116,17 +116,34 @@ LANGUAGES = [
     "עברית: שלום! العربية؟ نعم، شكرا؛ اردو۔",
     "Грузинский: ქართული ᲥᲐᲠᲗᲣᲚᲘ. Ελληνικά ΟΔΟΣ ΟΔΌΣ ΣΑΣ. Ἀχιλλεὺς ᾳ ᾼ",
     "İstanbul ISPARTA ıi ǆ ǅ ŉ ﬁn ßtraße ẞ",
-    "Er kam am 3. Mai um 5 p.m. mit Dr. J. S. Bach, z.B. bzw. u.s.w. Das kostet 1.234,5 Mrd. Euro. 1. Ein Hund. a. b.",
-    "No. 5 is fine. He said no. U.S. officials vs. Smith et al. left. 'Ok.' (Yes.) [No.] \"Hm!\" Why?! Really… yes.",
-    "THIS IS LOUD! SO IS THIS. ÄÖÜ 1A", "Mail me@x.org or <b>go</b> {name} ${x} %(a)s %1$s %d $1 __NAME__ @you 😀👍🏽!",
-    "see https://en.wikipedia.org/wiki/X_(y). www.test.com/a, and (www.b.de)!", "▁under▁score ▁ a▁", ">>fra<< hello <unk> </s> <0xEA>",
+    "Er kam am 3. Mai um 5 p.m. mit Dr. J. S. Bach, z.B. bzw. u.s.w. Das kostet 1.234,5 Mrd. Euro.",
+    "1. Ein Hund. a. b.",
+    "No. 5 is fine. He said no. U.S. officials vs. Smith et al. left.",
+    "'Ok.' (Yes.) [No.] \"Hm!\" Why?! Really… yes.",
+    "THIS IS LOUD! SO IS THIS. ÄÖÜ 1A",
+    "Mail me@x.org or <b>go</b> {name} ${x} %(a)s %1$s %d $1 __NAME__ @you 😀👍🏽!",
+    "see https://en.wikipedia.org/wiki/X_(y). www.test.com/a, and (www.b.de)!",
+    "▁under▁score ▁ a▁",
+    ">>fra<< hello <unk> </s> <0xEA>",
     "\u1112\u1161\u11ab\u1100\u1173\u11af NFD cafe\u0301 a\u0f73\u0f75\u0f81\u0345\u0301",
-    "👩‍👩‍👧 🇰🇷 emoji ❤️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 1️⃣", "zero\x00width\u200b\u200d\ufeffjoin\x07\x1b[0m\x85 \x1c\x1d\x1e\x1f",
-    "  two  blanks\tand\ttabs \n and lines\r\n\r\n more\u2028line\u2029sep\x0bvt\x0c", "", " ", "\n", "a", "x" * 500, "안" * 300,
+    "👩‍👩‍👧 🇰🇷 emoji ❤️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 1️⃣",
+    "zero\x00width\u200b\u200d\ufeffjoin\x07\x1b[0m\x85 \x1c\x1d\x1e\x1f",
+    "  two  blanks\tand\ttabs \n and lines\r\n\r\n more\u2028line\u2029sep\x0bvt\x0c",
+    "",
+    " ",
+    "\n",
+    "a",
+    "x" * 500,
+    "안" * 300,
     "don't can't 1,234.56 $5% a_b a##b Ġ I'll we've they're it's he'd I'm do not",
-    "\ud83d lone \ude00 surrogates \ud800\ud800 \udfff", "\U000f0000▁\U000f0001", "a, b; c: d – e — f - g، h؛ i、j，k；l：m",
-    "．５ ．a ?» x. » y !» ( . ) ... . . .", "word " * 60, "A.B.C. Dr", "x" * 45 + ". Yes. " + "y" * 50 + ".z. Yes",
-]  # fmt: skip
+    "\ud83d lone \ude00 surrogates \ud800\ud800 \udfff",
+    "\U000f0000▁\U000f0001",
+    "a, b; c: d – e — f - g، h؛ i、j，k；l：m",
+    "．５ ．a ?» x. » y !» ( . ) ... . . .",
+    "word " * 60,
+    "A.B.C. Dr",
+    "x" * 45 + ". Yes. " + "y" * 50 + ".z. Yes",
+]
 
 
 @cache
@@ -141,7 +158,7 @@ def quick_texts() -> list[str]:
 
 
 def random_texts(count: int, seed: int) -> list[str]:
-    """Random Unicode strings: any characters, characters of one script, words of `LANGUAGES`, white space, marks."""
+    """Random Unicode strings: any characters, those of one script, words of `LANGUAGES`, white space, marks."""
     rng = random.Random(seed)
     stable, _ = stable_characters()
     by_block: dict[int, list[str]] = {}
@@ -150,7 +167,9 @@ def random_texts(count: int, seed: int) -> list[str]:
     blocks = [by_block[block] for block in sorted(by_block)]
     scripts = [block for block in blocks if ord(block[0]) < 0x3100 or 0x1F000 <= ord(block[0]) < 0x1FB00]
     words = [word for text in LANGUAGES for word in text.split(" ")]
-    marks = list(" \t\n\r\u3000\xa0.!?…。！？,;:、،()[]{}<>«»“”\"'-–—_@#$%&*/▁Σσς\u0301\u0308\u0323\u200d\ufe0f09AaZz가힣")
+    marks = list(
+        " \t\n\r\u3000\xa0.!?…。！？,;:、،()[]{}<>«»“”\"'-–—_@#$%&*/▁Σσς\u0301\u0308\u0323\u200d\ufe0f09AaZz가힣"
+    )
     surrogates = [chr(code) for code in (0xD800, 0xDBFF, 0xDC00, 0xDFFF)]
 
     def part() -> str:
