@@ -23,11 +23,6 @@ def test_fields_of_a_sentencepiece_model_are_those_that_the_library_reads() -> N
 def test_each_type_of_field_is_read() -> None:
     integer, double = b"\x08\xac\x02", b"\x11" + bytes(6) + b"\xf8\x3f"
     text, single = b"\x1a\x02hi", b"\x25\0\0\xc0\x3f"
-        b"\x08\xac\x02",
-        b"\x11" + bytes(6) + b"\xf8\x3f",
-        b"\x1a\x02hi",
-        b"\x25\0\0\xc0\x3f",
-    )
     assert read_fields(integer + double + text + single) == {1: [300], 2: [1.5], 3: [b"hi"], 4: [1.5]}
     assert read_fields(text * 2) == {3: [b"hi", b"hi"]}
     assert read_fields(b"\xc2\x02\x01x") == {40: [b"x"]}
