@@ -10,11 +10,13 @@ import numpy as np
 
 from manyheads.errors import UsageError
 from manyheads.interop.html.protobuf import read_fields
+from manyheads.interop.html.wordrules import describe_word_rules
 from manyheads.text.characters import ByteTokenizer, CharacterTokenizer
 from manyheads.text.huggingface import BYTES, HuggingFaceTokenizer
 from manyheads.text.interface import SPECIALS, Tokenizer
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
+from manyheads.text.words import WordTokenizer
 
 __all__ = ["describe_tokenizer"]
 
@@ -56,7 +58,14 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
             return common
         case HuggingFaceTokenizer():
             return common | describe_pretrained(tokenizer)
-    raise unsupported(tokenizer.kind, "it splits text by rules of spaCy")
+        case WordTokenizer():
+            rules = describe_word_rules(tokenizer.pipeline)
+            if rules is None:
+                raise unsupported(
+                    tokenizer.kind, f'spaCy\'s rules for "{tokenizer.pipeline}" are more than patterns'
+                )
+            return common | {"symbols": tokenizer.symbols[len(SPECIALS) :], "rules": rules}
+    raise unsupported(tokenizer.kind, "it is not one of this package")
 
 
 def unsupported(kind: str, reason: str) -> UsageError:

@@ -142,6 +142,11 @@ LANGUAGES = [
     "．５ ．a ?» x. » y !» ( . ) ... . . .",
     "word " * 60,
     "A.B.C. Dr",
+    "Ok " + "A." * 20 + " Next. Ok " + "A." * 21 + " Next.",
+    "Ok. (((((((No. Ok. ((((((((No. Ok. (((((((((No.",
+    "Oui ! »Non. Oui ! » Non.",
+    "Ask foo@bar or @you, x@@y",
+    f"<a {'b' * 199}>Ja <a {'b' * 200}>nein <img src='dog on a big chair.png'>",
     "x" * 45 + ". Yes. " + "y" * 50 + ".z. Yes",
 ]
 

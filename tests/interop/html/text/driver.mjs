@@ -31,11 +31,6 @@ const lines = ({ tokenizer, ...options }, texts) => {
   return texts.map((text) => splitter.line(text));
 };
 const pair = ({ source, target }) => ({ source: tokenizers.get(source), target: tokenizers.get(target) });
-const milliseconds = (work) => {
-  const start = performance.now();
-  work();
-  return performance.now() - start;
-};
 
 const FUNCTIONS = {
   properties: (codes) => codes.map((code) => {
@@ -49,16 +44,14 @@ const FUNCTIONS = {
   sentences: (texts, language) => texts.map((text) => [inCharacters(text, sentenceSpans(text, language)), sentenceCase(text, language)]),
   literals: (texts) => texts.map((text) => inCharacters(text, spansToTranslate(text))),
   load: (name, description) => {
-    let tokenizer;
-    const time = milliseconds(() => { tokenizer = loadTokenizer(description); });
+    const tokenizer = loadTokenizer(description);
     tokenizers.set(name, tokenizer);
-    return [tokenizer.kind, tokenizer.size, time];
+    return [tokenizer.kind, tokenizer.size];
   },
   encode: (name, texts) => texts.map((text) => tokenizers.get(name).encode(text)),
   decode: (name, rows) => rows.map((ids) => tokenizers.get(name).decode(ids)),
   pieces: (name, rows) => rows.map((ids) => tokenizers.get(name).pieces(ids)),
   words: (name, texts) => texts.map((text) => tokenizers.get(name).words(text)),
-  time: (name, texts) => milliseconds(() => texts.forEach((text) => tokenizers.get(name).encode(text))) / texts.length,
   outside: (name, ids) => {
     try {
       return tokenizers.get(name).decode(ids);

@@ -24,7 +24,6 @@ from manyheads.text.tokenizer import Tokenizer, train_tokenizer
 
 SHARED = Path(__file__).parents[5] / "shared" / "data"
 BATCH = 2_000
-MAX_MS = 1.0  # to encode 12 words
 
 pytestmark = [
     pytest.mark.slow,
@@ -87,7 +86,7 @@ def browser() -> Iterator[Browser]:
 @pytest.mark.parametrize("name", [*KINDS, *OTHERS])
 def test_every_line_has_the_ids_pieces_and_text_of_python(browser: Browser, tmp_path: Path, name: str) -> None:
     tokenizer = make(name, tmp_path)
-    _, _, loading = browser.call("load", name, reload(describe_tokenizer(tokenizer)))
+    browser.call("load", name, reload(describe_tokenizer(tokenizer)))
     texts = all_texts()
     if isinstance(tokenizer, HuggingFaceTokenizer) and not tokenizer.byte_level:
         newer = newer_characters(browser, name, tokenizer)
@@ -98,10 +97,6 @@ def test_every_line_has_the_ids_pieces_and_text_of_python(browser: Browser, tmp_
         assert first_difference(batch, encoded, browser.call("encode", name, batch)) == ""
         decoded = [tokenizer.decode(ids) for ids in encoded]
         assert first_difference(encoded, decoded, browser.call("decode", name, encoded)) == ""
-    words = [" ".join(text.split()[:12]) for text in texts[:2000]]
-    encoding = browser.call("time", name, words)
-    print(f"{name}: {len(texts):,} texts, loaded in {loading:.1f} ms, 12 words in {encoding:.3f} ms")
-    assert encoding < MAX_MS
 
 
 @pytest.mark.parametrize("language", ["de", "en", "ko"])

@@ -16,7 +16,7 @@ from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import Assembler, copied_links, pharaoh, word_alignment, word_numbers
 from manyheads.tasks.options import Expected
-from manyheads.tasks.parts import Splitter
+from manyheads.tasks.parts import Line, Splitter
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
 
 LONGEST = 9
@@ -47,6 +47,9 @@ def test_words_are_aligned_as_by_python_also_where_weights_tie(browser: Browser)
         attention = np.round(rng.random((len(target) + 1, len(source) + 1)), 1).tolist()
         ours = pharaoh(word_alignment(attention, source, target))
         assert browser.call("wordAlignment", attention, source, target) == ours
+    for difference in (9e-7, 2e-6):
+        near = [[0.5, 0.5 + difference, 0.0]]
+        assert browser.call("wordAlignment", near, [0, 1], [0]) == pharaoh(word_alignment(near, [0, 1], [0]))
 
 
 def test_words_that_are_copied_are_linked_as_by_python(browser: Browser) -> None:
@@ -70,13 +73,28 @@ def random_output(tokenizer: Tokenizer, sources: int, rng: random.Random) -> Hyp
     return Hypothesis(tuple(tokens), 0.0, 0.0, scores, True, attention=tuple(map(tuple, attention)))
 
 
-def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
-    rng = random.Random(1)
-    settings: dict[str, Any] = {"language": "de", "split": "auto"}
+def make_assembler(tokenizer: Tokenizer) -> Assembler:
     search = SearchOptions(
         length_penalty=1.0, max_length_ratio=2.0, beam_size=1, max_length_offset=10, batch_tokens=1000
     )
-    assembler = Assembler(TokenizerPair(tokenizer, tokenizer, joint=True), search, LONGEST)
+    return Assembler(TokenizerPair(tokenizer, tokenizer, joint=True), search, LONGEST)
+
+
+@pytest.mark.parametrize("length", [3, 7, 8, 13, 14, 50])
+def test_a_source_that_repeats_itself_may_have_such_a_translation(
+    browser: Browser, tokenizer: Tokenizer, length: int
+) -> None:
+    for source in ([4] * 12, [4, 5] * 6, list(range(4, 16))):
+        line = Line("x", [(0, 1)], [source], unsplit=False)
+        output = Hypothesis((7,) * length, 0.0, 0.0, (), True)
+        ours = make_assembler(tokenizer).warnings(line, [output], "y", Expected())
+        assert browser.call("warnings", as_json(line), [{"tokens": output.tokens}], "y", {}) == ours
+
+
+def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
+    rng = random.Random(1)
+    settings: dict[str, Any] = {"language": "de", "split": "auto"}
+    assembler = make_assembler(tokenizer)
     splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, copy_literals=True)
     options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST, "copyLiterals": True}
     names = {"source": "bpe", "target": "bpe"}

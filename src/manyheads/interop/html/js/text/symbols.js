@@ -3,25 +3,33 @@
 import { SPECIALS, Tokenizer, UNK } from "./base.js";
 import { bytePiece, decodeUtf8, utf8Bytes } from "./utf8.js";
 
-/** One id a character; the description holds the `symbols` from id 4 on. */
-export class CharacterTokenizer extends Tokenizer {
-  constructor(description) {
+/** A list of `symbols`, from id 4 on; decoding joins them with a separator. */
+export class SymbolTokenizer extends Tokenizer {
+  constructor(description, separator) {
     super(description);
+    this.separator = separator;
     this.symbols = [...SPECIALS, ...description.symbols];
     this.ids = new Map(description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length]));
     this.size = this.symbols.length;
   }
 
-  encode(text) {
-    return Array.from(this.prepare(text), (character) => this.ids.get(character) ?? UNK);
-  }
-
   decode(ids) {
-    return this.textIds(ids).map((id) => this.symbols[id]).join("");
+    return this.textIds(ids).map((id) => this.symbols[id]).join(this.separator);
   }
 
   pieces(ids) {
     return this.check(ids).map((id) => this.symbols[id].replaceAll(" ", "▁"));
+  }
+}
+
+/** One id a character. */
+export class CharacterTokenizer extends SymbolTokenizer {
+  constructor(description) {
+    super(description, "");
+  }
+
+  encode(text) {
+    return Array.from(this.prepare(text), (character) => this.ids.get(character) ?? UNK);
   }
 }
 

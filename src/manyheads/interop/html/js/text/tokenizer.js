@@ -3,6 +3,7 @@
 import { ByteLevelTokenizer, WordPieceTokenizer } from "./huggingface.js";
 import { MarianTokenizer, SubwordTokenizer } from "./subwords.js";
 import { ByteTokenizer, CharacterTokenizer } from "./symbols.js";
+import { WordTokenizer } from "./wordrules.js";
 
 /** The tokenizer of a description, with encode(text), decode(ids), pieces(ids), size, kind, and the ids unk, pad, bos, eos and mask. */
 export function loadTokenizer(description) {
@@ -10,6 +11,8 @@ export function loadTokenizer(description) {
     case "bpe":
     case "unigram":
       return new SubwordTokenizer(description);
+    case "words":
+      return new WordTokenizer(description);
     case "characters":
       return new CharacterTokenizer(description);
     case "bytes":

@@ -36,4 +36,8 @@ export function decodeUtf8ByByte(bytes) {
 export const bytePiece = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
 
 /** The bytes of a text in base64. */
-export const fromBase64 = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+export function fromBase64(text) {
+  const letters = atob(text), bytes = new Uint8Array(letters.length);
+  for (let index = 0; index < letters.length; index += 1) bytes[index] = letters.charCodeAt(index);
+  return bytes;
+}
