@@ -15,7 +15,7 @@ function drawSettings() {
   const models = mh.about.models.map((one) => one.name);
   const key = h("input", { type: "password", autocomplete: "off", onchange: () => { mh.key = key.value.trim(); render(); } });
   key.value = mh.key;
-  settings.replaceChildren(live ? h("a", { href: "docs" }, "API") : "",
+  settings.replaceChildren(live && !offline ? h("a", { href: "docs" }, "API") : "",
     models.length > 1 ? choice(t("settings.model"), models, theModel().name, (model) => { change({ ...OWN, ...TRAINED, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
     mh.about.key_required ? h("label", { class: "field" }, span("", t("settings.key")), key) : "",
     h("div", { class: "segments", role: "group", "aria-label": t("settings.language") }, Object.entries(LANGUAGES).map(([code, name]) => button(name, () => speak(code), { lang: code, "aria-pressed": code === mh.language || "false" }))),

@@ -1,8 +1,8 @@
 "use strict";
-/* Where the data comes from: the server that sent this page, or the document that it stands in. */
+/* Where the data comes from: the server that sent this page, or the document that it stands in, which may hold a model too. */
 const inside = document.getElementById("manyheads-data");
 const embedded = inside && JSON.parse(inside.textContent);
-const live = !embedded;
+const live = !embedded || offline;
 const answers = new Map();
 const MOST_KEPT = 24;
 
@@ -19,6 +19,7 @@ function ask(path, body) {
 }
 
 async function fetched(path, body) {
+  if (offline) return computed(path, body);
   const headers = { ...(mh.key && { Authorization: `Bearer ${mh.key}` }), ...(body && { "Content-Type": "application/json" }) };
   const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body) }).catch(() => { throw new Error(t("error.unreachable")); });
   const found = await answer.json().catch(() => ({}));
@@ -58,7 +59,7 @@ async function requestBody() {
 
 /** What the reader's text did inside the model, or null when there is none yet; `more` is asked too. */
 async function inspected(more) {
-  if (embedded) return embedded.inspection;
+  if (!live) return embedded.inspection;
   const body = await requestBody();
   return body && ask("api/inspect", { ...body, ...more });
 }
