@@ -48,7 +48,7 @@ export class PageTranslator {
       translation: hypotheses[0]?.text ?? "",
       score: hypotheses[0]?.score ?? 0,
       hypotheses,
-      alignment: attended ? pharaoh(lineAlignment(line, attended, this.tokenizers, this.longest)) : null,
+      alignment: attended && hypotheses.length ? pharaoh(lineAlignment(line, attended, this.tokenizers, this.longest)) : null,
       truncated: line.parts.some((ids) => ids.length > this.longest) || best.some((output) => output && !output.ended),
       sentences: copied ? 1 : line.parts.length,
       warnings: copied || !ranks ? [] : translationWarnings(line, best, hypotheses[0].text),
