@@ -50,7 +50,7 @@ def all_texts() -> list[str]:
 TRAINING = {
     "de-en": ("multi30k", "train.??.gz"),
     "ko-en": ("tatoeba-ko-en", "train.??.gz"),
-    "ja": ("small-parallel-enja", "train.ja.gz"),
+    "ja": ("small-parallel-enja", "train.??.gz"),
 }
 KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "bpe": ("de-en", {"kind": "bpe"}),
@@ -63,6 +63,7 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "unigram, lower case": ("de-en", {"kind": "unigram", "lowercase": True, "symbols": ["<bt>"]}),
     "characters": ("de-en", {"kind": "characters"}),
     "bytes": ("de-en", {"kind": "bytes"}),
+    "words": ("de-en", {"kind": "words", "min_count": 2}),
 }
 OTHERS = ["marian", "bert", "roberta", "gpt2", "minilm"]
 
