@@ -1,4 +1,4 @@
-"""Parts of a text that its translation holds as they stand: addresses, emoji, tags, placeholders; numbers alone.
+"""Parts of a text that its translation holds as they stand: addresses, emoji, placeholders and more.
 
 Letters of addresses and placeholders are ASCII, so that a Korean particle after an address is text.
 """
@@ -22,12 +22,14 @@ FURTHER = (  # that may be text in one language and not in the other
     r"\$\d\b(?![.,]\d)",  # $1, __NAME__, @name
     r"__[A-Z]+(?:_[A-Z]+)*__",
     r"(?<![\w@])@[A-Za-z]\w*",
+    r"(?<!\w)\+\d(?:[ ()/-]{0,2}\d){6,14}\b",  # telephone numbers with the code of the country
+    r"\bv\d+(?:\.\d+)+\b",  # versions
     r"[\u2600-\u27bf\U0001f000-\U0001faff][\u2600-\u27bf\ufe0f\u200d\u20e3\U0001f000-\U0001faff\U000e0020-\U000e007f]*",
 )
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS), re.ASCII)
 # With the brackets and quotation marks before one, and the marks behind it.
 LITERAL = re.compile(rf"[(\[{{<\"'„“‚‘«‹¿¡]*(?:{'|'.join((*PLACEHOLDERS, *FURTHER))})(?u:[^\w\s<{{@$%]*)", re.ASCII)
-MAYBE = re.compile(r"[@{%<$_\u2600-\u27bf\U0001f000-\U0001faff]|://|www\.")
+MAYBE = re.compile(r"[@{%<$_+\u2600-\u27bf\U0001f000-\U0001faff]|://|www\.|\bv\d")
 
 
 def placeholders_of(text: str) -> list[str]:
