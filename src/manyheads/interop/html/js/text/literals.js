@@ -13,11 +13,13 @@ const PLACEHOLDERS = [
   "\\$\\d\\b(?![.,]\\d)", // $1, __NAME__, @name
   "__[A-Z]+(?:_[A-Z]+)*__",
   "(?<![\\w@])@[A-Za-z]\\w*",
+  "(?<!\\w)\\+\\d(?:[ ()/\\-]{0,2}\\d){6,14}\\b", // telephone numbers with the code of the country
+  "\\bv\\d+(?:\\.\\d+)+\\b", // versions
   "[\\u2600-\\u27bf\\u{1f000}-\\u{1faff}][\\u2600-\\u27bf\\ufe0f\\u200d\\u20e3\\u{1f000}-\\u{1faff}\\u{e0020}-\\u{e007f}]*",
 ].join("|");
 /* With the brackets and quotation marks before one, and the marks behind it. */
 const LITERAL = new RegExp(`[(\\[{<"'„“‚‘«‹¿¡]*(?:${PLACEHOLDERS})[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "gu");
-const MAYBE_LITERAL = /[@{%<$_\u2600-\u27bf\u{1f000}-\u{1faff}]|:\/\/|www\./u;
+const MAYBE_LITERAL = /[@{%<$_+\u2600-\u27bf\u{1f000}-\u{1faff}]|:\/\/|www\.|\bv\d/u;
 
 /** The spans of a text between literals that have letters, without white space at their ends. */
 export function spansToTranslate(text) {
