@@ -51,7 +51,9 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
     page = browser.new_page()
     page.on("console", lambda message: faults.append(message.text))
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("request", lambda request: faults.append(request.url) if request.url[:5] not in ("file:", "blob:") else None)
+    page.on(
+        "request", lambda request: faults.append(request.url) if request.url[:5] not in ("file:", "blob:") else None
+    )
 
     def open_page(run: Path, precision: str) -> Page:
         path = tmp_path / "model.html"

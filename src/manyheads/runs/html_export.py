@@ -9,18 +9,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.html.pack import PackedModel, pack_model
 from manyheads.interop.html.scripts import ENGINE, joined_script
 from manyheads.interop.html.tokenizer import describe_tokenizer
-from manyheads.model.transformer import Transformer
 from manyheads.runs.inspect import Loaded, curves, last_total_steps, load_for_inspection
 from manyheads.runs.page import PageModel, described, example_of, model_document, page_with, strings
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.inspecting.common import facts
-from manyheads.tasks.language_modeling import Generator, first_token
+from manyheads.tasks.language_modeling import first_token
 from manyheads.tasks.translation import Translator
 
 __all__ = ["HtmlModel", "html_document", "pack_run"]
@@ -57,7 +55,7 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
         UsageError: a page cannot hold such a model; the message names the setting or the limit.
     """
     loaded = load_for_inspection(run, "cpu")
-    packed = pack_model(loaded.config, model_of(loaded), precision)
+    packed = pack_model(loaded.config, loaded.model, precision)
     size = packed.header["bytes"]
     if size > LARGEST:
         other = " With --quantization int8 they are a quarter." if precision == "fp32" else ""
@@ -66,11 +64,6 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
             "Serve the run instead, `manyheads serve RUN`, or distil it to a smaller one."
         )
     return HtmlModel(loaded, packed, {**packed.header, **description(loaded, run.resolve().name)})
-
-
-def model_of(loaded: Loaded) -> Transformer:
-    """Return the PyTorch model of a loaded run."""
-    return loaded.model
 
 
 def description(loaded: Loaded, name: str) -> dict[str, Any]:
@@ -106,7 +99,7 @@ def html_document(run: Path, model: HtmlModel, card: dict[str, Any], *, language
         training = curves([run]).to_dict()
     except RunError:
         training = None
-    inspection = inspect_model(loaded.config, model_of(loaded), total_steps=last_total_steps(run), run=name)
+    inspection = inspect_model(loaded.config, loaded.model, total_steps=last_total_steps(run), run=name)
     about = {
         "models": [described(loaded.config, name, example=example_of(run))],
         "parts": ["inspection", "model", *(["curves"] if training else []), "card"],

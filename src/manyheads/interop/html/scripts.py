@@ -47,7 +47,9 @@ def joined_script(entry: str) -> str:
         if whole:
             texts.append(head + body)
         else:
-            texts.append(f"const {names[path]} = (() => {{\n{head}{body}return {{ {', '.join(exported)} }};\n}})();\n")
+            texts.append(
+                f"const {names[path]} = (() => {{\n{head}{body}return {{ {', '.join(exported)} }};\n}})();\n"
+            )
         return names[path]
 
     add((JS / entry).resolve(), whole=True)

@@ -54,7 +54,7 @@ function buildAttention(panel, found) {
     kinds.length > 1 && choice(t("attention.kind"), kinds.map((one) => [one, t(`attention.${one}`)]), kind, (value) => changed({ kind: value, other: "" })), layerList, headList,
     choice(t("attention.compare"), [["", t("attention.nothing")], ...all], other, (value) => { other = value; look(now); }),
     live && !offline && found.kind === "translation" && check(t("attention.padding", { count: PADDING }), state.padding > 0, (on) => changed({ padding: on ? PADDING : 0 })),
-    live && button(t("steps.open"), () => { change({ tab: "steps" }); render(); })), large, switches, thumbnails());
+    live && !offline && button(t("steps.open"), () => { change({ tab: "steps" }); render(); })), large, switches, thumbnails());
   look(now);
 
   function look(name) {

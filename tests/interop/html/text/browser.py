@@ -38,16 +38,21 @@ class Browser:
         return answer["result"]
 
 
-@contextmanager
-def open_browser() -> Iterator[Browser]:
-    """Start Node; skip the test if there is none, or an old one."""
-    node = shutil.which("node")
-    if node is None:
+def node() -> str:
+    """Return the path of Node; skip the test if there is none, or an old one."""
+    program = shutil.which("node")
+    if program is None:
         pytest.skip("needs Node 20 or newer")
-    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     if int(version.lstrip("v").split(".")[0]) < 20:
         pytest.skip(f"needs Node 20 or newer, not {version.strip()}")
-    command = [node, "--no-warnings", "--experimental-default-type=module", str(DRIVER), SCRIPTS.as_uri()]
+    return program
+
+
+@contextmanager
+def open_browser() -> Iterator[Browser]:
+    """Start Node; see `node`."""
+    command = [node(), "--no-warnings", "--experimental-default-type=module", str(DRIVER), SCRIPTS.as_uri()]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

@@ -139,6 +139,12 @@ class EngineModel {
     return start;
   }
 
+  /** The rows (V, D) of the token embedding of the encoder or the decoder, as long as the memory does not grow. */
+  embeddingRows(side) {
+    const { embedding, vocabulary } = this.header[side];
+    return this.memory.floats(this.expanded.get(embedding), vocabulary * this.width);
+  }
+
   /** Floats of workspace for so many rows, which attend to at most so many keys. */
   workspaceBytes(model, rows, keys) {
     return 4 * Number(this.engine.exports.workspace_size(model, BigInt(rows), BigInt(keys), 1n));
