@@ -20,6 +20,8 @@ HEAD = {"q": TEXT, "kind": "cross", "layer": 1, "head": 0}
 PICTURES = {
     "page-attention.png": ("en", "attention", HEAD, (1080, 1000)),
     "page-attention-ko.png": ("ko", "attention", HEAD, (1080, 1000)),
+    "page-steps.png": ("en", "steps", HEAD | {"query": 2}, (1080, 1350)),
+    "page-steps-ko.png": ("ko", "steps", HEAD | {"query": 2}, (1080, 1350)),
     "page-words-ko.png": ("ko", "words", {"q": TEXT, "at": 2}, (1080, 760)),
 }
 

@@ -264,7 +264,7 @@ def test_attention_is_that_of_the_last_layer_and_adds_up_to_one(tmp_path: Path) 
     seen: list[torch.Tensor] = []
     attention = parts[2].decoder_layers[-1].cross_attention
 
-    def look(module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any) -> None:
+    def look(module: Any, query: torch.Tensor, key: torch.Tensor, value: Any, mask: Any) -> None:
         scores = query @ key.transpose(-1, -2) / query.size(-1) ** 0.5
         seen.append(scores.softmax(-1).mean(1)[0])
 

@@ -209,12 +209,12 @@ def test_an_observer_is_told_of_every_attention_and_changes_none() -> None:
     module, mask = MultiHeadAttention(D, H), padding()
     x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
     unseen = module(x, memory, mask)
-    seen: list[tuple[MultiHeadAttention, Tensor]] = []
-    module.observer = lambda who, query, key, shown: seen.append((who, attention_weights(query, key, shown)))
+    seen: list[tuple[MultiHeadAttention, Tensor, Tensor]] = []
+    module.observer = lambda who, q, k, v, shown: seen.append((who, attention_weights(q, k, shown), v))
     assert torch.equal(module(x, memory, mask), unseen)
-    ((who, weights),) = seen
+    ((who, weights, values),) = seen
     assert who is module
-    values = module.keys_values(memory)[1]
+    assert torch.equal(values, module.keys_values(memory)[1])
     torch.testing.assert_close(module.project_out(module.merge_heads(weights @ values)), unseen)
 
 

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from tests.serving.process import GERMAN, Server
 
+from manyheads.inspection.codec import from_json_values
 from manyheads.inspection.documents import ClassificationInspection, Inspection, TranslationInspection
+from manyheads.inspection.parts import HeadSteps
 from manyheads.runs.inspect import inspect, inspect_loaded
 from manyheads.tasks.inspecting import InspectOptions
 from manyheads.tasks.inspecting.isolation import isolated
@@ -76,6 +78,47 @@ def test_a_prefix_is_gone_on_from_and_a_target_is_read(client: httpx.Client) -> 
     assert other.beam is not None
     read = looked(client, q=GERMAN[0], target="the cat sings")
     assert (read.target.text, read.forced, read.beam) == ("the cat sings", True, None)
+
+
+def test_a_changed_model_translates_and_is_inspected(client: httpx.Client, translator_run: Path) -> None:
+    heads = [f"cross.{layer}.{head}" for layer in range(1) for head in range(2)]
+    text = f"{GERMAN[0]}. {GERMAN[9]}."
+    before = post(client, "translate", model="de-en", q=text)
+    after = post(client, "translate", model="de-en", q=text, beam=3, changes={"heads": heads})
+    assert after["sentences"][0]["source"] == before["sentences"][0]["source"]
+    assert after["translation"] != before["translation"]
+    assert len(after["sentences"][0]["hypotheses"]) == 3
+    assert post(client, "translate", model="de-en", q=text)["translation"] == before["translation"]
+    for changes in ({"heads": heads}, {"mask": False}, {"positions": False}):
+        sentence = post(client, "translate", model="de-en", q=GERMAN[3], changes=changes)["sentences"][0]
+        found = looked(client, q=GERMAN[3], changes=changes)
+        assert found.target.text == sentence["translation"]
+        assert found.score == pytest.approx(sentence["score"], abs=1e-5)
+    assert looked(client, q=GERMAN[3], occlusion=False).occlusion is None
+
+
+def test_a_head_is_told_step_by_step(client: httpx.Client) -> None:
+    asked = {"q": GERMAN[3], "padding": 2, "changes": {"positions": False}}
+    inspected = looked(client, **asked)
+    for place, attention in enumerate(inspected.attention):
+        told = post(client, "head", model="de-en", kind=attention.kind, layer=0, head=1, **asked)
+        found = from_json_values(HeadSteps, told, "head")
+        assert (found.kind, found.layer, found.head) == (attention.kind, 0, 1)
+        np.testing.assert_allclose(found.weights, attention.weights[0, 1], atol=5e-5)
+        np.testing.assert_array_equal(found.mask, inspected.attention[place].mask)
+        np.testing.assert_allclose(found.outputs, found.weights @ found.values, atol=2e-3)
+    for model, kind in (("reviews", "encoder"), ("writer", "decoder")):
+        assert post(client, "head", model=model, q="a fine film", kind=kind)["weights"]["shape"][0] > 2
+
+
+def test_what_comes_next_is_that_of_the_changed_model(client: httpx.Client) -> None:
+    asked = {"model": "writer", "q": "ANNA: no"}
+    plain = post(client, "next", **asked)["tokens"]
+    for changes in ({"positions": False}, {"heads": ["decoder.0.0"]}):
+        tokens = post(client, "next", **asked, changes=changes)["tokens"]
+        assert tokens != plain
+        written = post(client, "next", **asked, changes=changes, top_k=1, write=1)["text"]
+        assert written == tokens[0]["text"]
 
 
 def test_sentences_are_translated_apart_and_put_together_again(client: httpx.Client, translator_run: Path) -> None:
@@ -156,6 +199,13 @@ def test_curves_are_told_anew_each_time(client: httpx.Client, translator_run: Pa
         ("inspect", {"q": "a", "model": "de-en", "prefix": [10**9]}, 400, "vocabulary"),
         ("inspect", {"q": "a", "model": "de-en", "beam": 17}, 400, "beam parameter must be <= 16"),
         ("inspect", {"q": "a", "model": "reviews", "beam": 2}, 400, "beam_size has no meaning"),
+        ("inspect", {"q": "a", "model": "de-en", "temperature": 9}, 400, "temperature = 9.0 must be 0.1 to 3"),
+        ("inspect", {"q": "a", "model": "de-en", "occlusion": 1}, 400, "occlusion parameter must be true or false"),
+        ("inspect", {"q": "a", "model": "de-en", "changes": {"mask": 1}}, 400, "must be true or false"),
+        ("inspect", {"q": "a", "model": "reviews", "changes": {"mask": False}}, 400, "no causal mask"),
+        ("translate", {"q": "a", "model": "de-en", "changes": {"heads": ["cross.9.0"]}}, 400, "no head cross.9.0"),
+        ("head", {"q": "a", "model": "de-en"}, 400, "missing kind"),
+        ("head", {"q": "a", "model": "writer", "kind": "cross"}, 400, 'no attention of kind "cross"'),
         ("translate", {"model": "de-en"}, 400, "missing q"),
         ("translate", {"q": "a", "model": "writer"}, 400, "writer does not translate"),
         ("next", {"q": "a", "model": "de-en"}, 400, "de-en is no language model"),

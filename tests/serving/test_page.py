@@ -18,9 +18,17 @@ from manyheads.inspection.colours import CIVIDIS, DIVERGING, hexadecimal
 from manyheads.runs.inspect import inspect
 from manyheads.runs.page import PAGE, script_of, stand_alone
 from manyheads.runs.train import train
+from manyheads.tasks.inspecting import InspectOptions, inspect_translation
+from manyheads.tasks.inspecting.changes import Changes, HeadName
+from manyheads.tasks.inspecting.head import inspect_head
+from manyheads.tasks.inspecting.isolation import isolated_with_changes
+from manyheads.tasks.translation import Translator
 
 SENTENCE = "der Mann isst heute Brot"
-VIEWS = ("translate", "words", "alignment", "attention", "beam", "training", "model")
+VIEWS = ("translate", "words", "alignment", "attention", "steps", "beam", "training", "model")
+ALONE_VIEWS = tuple(view for view in VIEWS if view not in ("translate", "steps"))  # the others ask the server
+NAMESPACES = ("2000/svg", "1998/Math/MathML")
+CHARTS = ".chart, .matrix, .picture, .tree, .alignment, .bars, .heads, .token-bar, .strips"
 # Every language and width; on each, all rules of accessibility in one of the colour schemes.
 LOOKS = [("en", 1280, "light"), ("ko", 390, "dark")]
 
@@ -82,10 +90,10 @@ def test_both_languages_have_the_same_strings() -> None:
 
 def test_the_scripts_are_small_and_nothing_is_fetched_from_elsewhere() -> None:
     scripts = [script_of(path.read_text(encoding="utf-8")) for path in PAGE.glob("*.js")]
-    assert sum(len(one.encode()) for one in scripts) < 60_000
+    assert sum(len(one.encode()) for one in scripts) < 78_000  # 60 kB, and 16 for the steps of a head and switches
     for path in PAGE.iterdir():
         addresses = re.findall(r"https?://[^\s\"'`)]+", path.read_text(encoding="utf-8"))
-        assert set(addresses) <= {"http://www.w3.org/2000/svg"}, path.name
+        assert set(addresses) <= {f"http://www.w3.org/{name}" for name in NAMESPACES}, path.name
     index = (PAGE / "index.html").read_text(encoding="utf-8")
     assert not re.findall(r"<script(?![^>]* src=)|<style|\sstyle=|\son\w+=", index)
 
@@ -120,11 +128,11 @@ def test_other_kinds_have_their_own_first_view(
     browser: Browser, address: str, language: str, width: int, scheme: str
 ) -> None:
     reader = Reader(browser, address, language=language, width=width, scheme=scheme)
-    for view in ("classify", "attention"):
+    for view in ("classify", "attention", "steps"):
         reader.open(view, model="reviews", q="a really lovely film")
         reader.check(f"{view}-classifier", rules=True)
-    assert reader.page.locator("[role=tab]").count() == 4
-    for view in ("continue", "words"):
+    assert reader.page.locator("[role=tab]").count() == 5
+    for view in ("continue", "words", "steps"):
         reader.open(view, model="writer", q="ANNA:")
         reader.check(f"{view}-writer", rules=True)
     reader.close()
@@ -297,6 +305,121 @@ def test_every_curve_has_a_ring_at_its_end_and_its_last_value_in_words(clean: Re
     assert all(number(name.partition(": ")[2]) > 0 for name in names)
 
 
+def test_a_head_is_computed_step_by_step(clean: Reader, runs: tuple[Path, ...]) -> None:
+    translator = Translator.load(runs[0])
+    right = inspect_head(translator, SENTENCE, HeadName("decoder", 0, 1))
+    clean.open("steps", q=SENTENCE, kind="decoder", layer=0, head=1, query=2)
+    keys = clean.page.keyboard
+    lines = clean.page.locator(".strips tbody tr:has(button)")
+
+    def column(place: int) -> list[str]:
+        return [line.locator("td").nth(place).inner_text().strip() for line in lines.all()]
+
+    for text, score in zip(column(2), right.scores[2], strict=True):
+        assert number(text) == pytest.approx(score, abs=0.006)
+    dots = right.queries[2] @ right.keys.T
+    assert [number(text) for text in column(1)] == pytest.approx(dots.tolist(), abs=0.02)
+    assert clean.page.locator("math msqrt").count() == 2, "the formula, and with the numbers of a key"
+    score = clean.page.locator(".strips .looked td").last.inner_text()
+    assert clean.page.locator("math").last.evaluate("e => e.textContent").endswith(f"={score}")
+    best = clean.page.locator(".strips .looked button")
+    best.focus()
+    keys.press("ArrowRight")
+    assert clean.focused("e.closest('.strips') !== null"), "the focus stays on the key"
+    assert column(1) == ["0"] * 3 + ["−∞"] * (len(right.keys) - 3)
+    keys.press("ArrowRight")
+    weights = [number(text.split()[-1]) for text in column(2)]
+    assert weights == pytest.approx(right.weights[2].tolist(), abs=6e-4)
+    keys.press("ArrowRight")
+    assert "stage=3" in clean.page.url
+    panel = clean.figure("steps.output")
+    panel.get_by_role("button", name="Show as table").click()
+    last = panel.locator(".values tbody tr").last.locator("td").all_inner_texts()[2:]
+    assert [number(text) for text in last] == pytest.approx(right.outputs[2].tolist(), abs=6e-3)
+    assert clean.page.get_by_role("button", name="Next").is_disabled()
+    clean.page.get_by_role("button", name="Back").click()
+    assert clean.figure("steps.softmax").count() == 1
+    clean.page.locator(".token").first.click()
+    assert [number(text.split()[-1]) for text in column(2)] == [1.0] + [0.0] * (len(right.keys) - 1)
+    clean.page.get_by_label("Kind").focus()
+    keys.press("ArrowUp")
+    clean.until("document.querySelector('.figure [role=group]')?.ariaLabel.startsWith('Source')")
+    clean.shown("steps")
+    assert clean.focused("e.tagName") == "SELECT"
+
+
+def test_parts_of_the_model_can_be_turned_off(clean: Reader, runs: tuple[Path, ...]) -> None:
+    translator = Translator.load(runs[0])
+    clean.open("attention", q=SENTENCE, kind="cross", layer=0)
+    before = clean.page.locator(".about-target").inner_text()
+    clean.page.get_by_label("without all heads of layer 0").check()
+    clean.page.locator(".effect").wait_for()
+    assert clean.focused("e.type") == "checkbox"
+    heads = Changes((HeadName("cross", 0, 0), HeadName("cross", 0, 1)))
+    with isolated_with_changes(translator, heads) as changed:
+        expected = changed.translate([SENTENCE])[0].translation  # type: ignore[union-attr]
+    texts = clean.page.locator(".effect [dir]").all_inner_texts()
+    assert texts == [translator.translate([SENTENCE])[0].translation, expected.strip()]
+    assert clean.page.locator(".effect u").count() > 0
+    assert clean.page.locator(".about-target").inner_text() != before
+    assert clean.page.locator(".thumbnail.off").count() == 2
+    clean.page.get_by_label("without positions").check()
+    clean.until("document.querySelectorAll('.chips li').length === 3")
+    clean.page.reload()
+    clean.shown("attention")
+    assert clean.page.locator(".chips li").count() == 3
+    clean.page.locator("#tab-translate").click()
+    clean.page.locator(".effect").wait_for()
+    changed_text = clean.page.locator(".translation").inner_text().strip()
+    assert changed_text == clean.page.locator(".effect [dir]").last.inner_text()
+    clean.page.get_by_role("button", name="Turn on again: without positions").click()
+    clean.until("document.querySelectorAll('.chips li').length === 2")
+    clean.page.get_by_role("button", name="Back to the model as it was trained").click()
+    clean.until("!document.querySelector('.changed-model')")
+    clean.shown("translate")
+    assert clean.page.locator(".translation").inner_text() == texts[0]
+    assert "off=" not in clean.page.url
+
+
+OTHERS = [("reviews", "a really lovely film", "classify"), ("writer", "ANNA:", "continue")]
+
+
+@pytest.mark.parametrize(("model", "text", "view"), OTHERS)
+def test_other_models_are_changed_too(clean: Reader, model: str, text: str, view: str) -> None:
+    clean.open(view, model=model, q=text)
+    probabilities = clean.page.locator(".bar-value").all_inner_texts()
+    clean.open(view, model=model, q=text, positions=0)
+    clean.page.locator(".effect").wait_for()
+    assert clean.page.locator(".bar-value").all_inner_texts() != probabilities
+    clean.check(f"{view}-changed", rules=True)
+    clean.open("attention", model=model, q=text)
+    assert clean.page.get_by_label("without the causal mask").count() == (model == "writer")
+
+
+def test_a_head_that_the_model_lacks_is_told_with_the_way_back(clean: Reader) -> None:
+    clean.open("attention", q=SENTENCE, off="cross.7.0")
+    assert "there is no head cross.7.0" in clean.page.locator("[role=alert]").inner_text()
+    clean.page.get_by_role("button", name="Back to the model as it was trained").click()
+    clean.figure("attention.cross").wait_for()
+    assert all("400" in fault for fault in clean.faults)
+    clean.faults.clear()
+
+
+def test_a_temperature_changes_the_probabilities(clean: Reader, runs: tuple[Path, ...]) -> None:
+    clean.open("words", q=SENTENCE, at=1, temperature=2)
+    found = inspect_translation(Translator.load(runs[0]), SENTENCE, InspectOptions(temperature=2.0))
+    shown = clean.figure("words.rivals").locator(".bar-value").all_inner_texts()
+    one = found.predictions[1]
+    expected = [one.probability, *(rival.probability for rival in one.rivals)]
+    assert [number(text.split()[0]) for text in shown] == pytest.approx(expected, abs=6e-4)
+    clean.page.get_by_label("Temperature").focus()
+    for _ in range(10):
+        clean.page.keyboard.press("ArrowLeft")
+    clean.until("!document.querySelector('[data-figure=\"words.rivals\"] .bar-value').textContent.includes('(')")
+    assert clean.focused("e.type") == "range"
+    assert "temperature" not in clean.page.url
+
+
 def test_the_beam_grows_step_by_step(clean: Reader) -> None:
     clean.open("beam", q=SENTENCE)
     nodes = clean.page.locator(".tree .node")
@@ -320,7 +443,7 @@ def test_every_chart_is_a_table_too_and_can_be_saved(clean: Reader) -> None:
     for view in VIEWS[1:]:
         clean.open(view, q=SENTENCE)
         for figure in clean.page.locator(".figure").all():
-            if figure.locator(".chart, .matrix, .picture, .tree, .alignment, .bars, .heads, .tokens").count():
+            if figure.locator(CHARTS).count():
                 figure.get_by_role("button", name="Show as table").click()
                 assert figure.locator(".values tbody tr").count() > 0, view
     with clean.page.expect_download() as download:
@@ -404,10 +527,10 @@ def test_a_page_that_stands_alone_needs_nobody(browser: Browser, runs: tuple[Pat
     path.write_text(stand_alone(runs[0], found), encoding="utf-8")
     reader = Reader(browser, path.as_uri())
     reader.context.set_offline(True)
-    for view in VIEWS[1:]:
+    for view in ALONE_VIEWS:
         reader.open(view)
         reader.check(f"{view}-alone", rules=view == "words")
-    assert reader.page.locator("[role=tab]").count() == len(VIEWS) - 1
+    assert reader.page.locator("[role=tab]").count() == len(ALONE_VIEWS)
     reader.open("words")
     assert "<script>alert(1)</script>" in reader.page.locator(".about-source").inner_text()
     reader.close()

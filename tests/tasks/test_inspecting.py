@@ -103,6 +103,26 @@ def test_predictions_are_those_of_the_model(translator: Translator, found: Trans
         assert not one.forced
 
 
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_a_temperature_divides_the_logits_of_the_predictions(translator: Translator, temperature: float) -> None:
+    options = InspectOptions(temperature=temperature, occlusion=False)
+    found, plain = inspect_translation(translator, WORDS, options), inspect_translation(translator, WORDS)
+    generator = make_generator(window=30)
+    texts = [inspect_language_model(generator, "abc", one) for one in (options, InspectOptions())]
+    assert (found.score, found.target) == (plain.score, plain.target)
+    assert [one.rank for one in found.predictions] == [one.rank for one in plain.predictions]
+    for warm, own in [*zip(found.predictions, plain.predictions, strict=True),
+                      *zip(texts[0].predictions, texts[1].predictions, strict=True)]:  # fmt: skip
+        rival, own_rival = warm.rivals[0], own.rivals[0]
+        odds, own_odds = warm.probability / rival.probability, own.probability / own_rival.probability
+        assert math.log(odds) == pytest.approx(math.log(own_odds) / temperature, abs=1e-4)
+        assert (warm.entropy > own.entropy) == (temperature > 1)
+    with pytest.raises(UsageError, match=r"temperature = 4 must be 0\.1 to 3"):
+        InspectOptions(temperature=4)
+    with pytest.raises(UsageError, match="temperature has no meaning"):
+        inspect_classification(make_classifier(), "abc", options)
+
+
 def test_inputs_are_what_the_decoder_had_read(found: TranslationInspection) -> None:
     assert [one.id for one in found.inputs] == [BOS, *(one.id for one in found.target.tokens[:-1])]
     encoder, decoder, cross = found.attention

@@ -29,7 +29,7 @@ FURTHER = (  # that may be text in one language and not in the other
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS), re.ASCII)
 # With the brackets and quotation marks before one, and the marks behind it.
 LITERAL = re.compile(rf"[(\[{{<\"'„“‚‘«‹¿¡]*(?:{'|'.join((*PLACEHOLDERS, *FURTHER))})(?u:[^\w\s<{{@$%]*)", re.ASCII)
-MAYBE = re.compile(r"[@{%<$_+\u2600-\u27bf\U0001f000-\U0001faff]|://|www\.|\bv\d")
+MAYBE = re.compile(r"[@{%<$_+\u2600-\u27bf\U0001f000-\U0001faff]|://|www\.|\bv\d", re.ASCII)
 
 
 def placeholders_of(text: str) -> list[str]:

@@ -187,10 +187,14 @@ class TorchEngine:
             return stepper
         return CancellableStepper(stepper, len(job.rows), job.cancelled, EOS)
 
+    def steppers(self, source: torch.Tensor) -> list[Stepper]:
+        """Return a stepper of a source (B, S) for each model."""
+        return [EncoderDecoderStepper(model, source) for model in self.packed]
+
     def stepper_with_rules(self, source: torch.Tensor, job: Job) -> Stepper:
         """Return the stepper of a source (B, S): the models and the rules of the options."""
         rows, options = job.rows, job.options
-        steppers: list[Stepper] = [EncoderDecoderStepper(model, source) for model in self.packed]
+        steppers = self.steppers(source)
         stepper = steppers[0] if len(steppers) == 1 else EnsembleStepper(steppers, self.combine)
         rules: list[Rule] = []
         if options.min_length_ratio:

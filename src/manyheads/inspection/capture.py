@@ -5,6 +5,7 @@ Shapes: B batch, L layers, H heads, S source length, T target length, both with 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,23 +13,26 @@ from itertools import chain
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from manyheads.inspection.codec import Array
-from manyheads.inspection.parts import Attention, entropies
+from manyheads.inspection.parts import Attention, HeadSteps, entropies
 from manyheads.model.attention import MultiHeadAttention, Observer, attention_weights
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
+from manyheads.model.transformer import Transformer
 
 __all__ = [
     "AttentionMaps",
     "Reading",
+    "attention_groups",
     "attention_maps",
     "mean_entropies",
     "observing",
     "recording",
     "watch_continuation",
+    "watch_head",
     "watch_pair",
     "watch_text",
 ]
@@ -79,7 +83,7 @@ def recording(modules: list[MultiHeadAttention]) -> Iterator[list[Tensor]]:
     """While open, collect the weights (B, H, T, S) of every attention, in the order of computation."""
     weights: list[Tensor] = []
 
-    def record(module: MultiHeadAttention, query: Tensor, key: Tensor, mask: Tensor | None) -> None:
+    def record(_: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
         weights.append(attention_weights(query, key, mask))
 
     with observing(modules, record):
@@ -103,34 +107,41 @@ def attention_maps(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> 
 
 def watch_pair(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> Reading:
     """Feed a pair by teacher forcing; arguments as `attention_maps`."""
-    groups = {
-        "encoder": [layer.self_attention for layer in model.encoder_layers],
-        "decoder": [layer.self_attention for layer in model.decoder_layers],
-        "cross": [layer.cross_attention for layer in model.decoder_layers],
-    }
-    return watch(model, groups, source, target_in)
+    return watch(model, source, target_in)
 
 
 def watch_text(model: TextClassifier | MaskedLanguageModel, ids: Tensor, types: Tensor | None) -> Reading:
     """Read a text (1, S) with both marks, with token types (1, S) if the model has them; the model in eval mode."""
-    return watch(model, {"encoder": [layer.self_attention for layer in model.encoder_layers]}, ids, types)
+    return watch(model, ids, types)
 
 
 def watch_continuation(model: DecoderOnly, ids: Tensor) -> Reading:
     """Predict the next token after each token of a text (1, T); the model in eval mode."""
-    return watch(model, {"decoder": [layer.self_attention for layer in model.decoder_layers]}, ids)
+    return watch(model, ids)
+
+
+def attention_groups(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
+    """Return the attention modules of a model by kind, the lowest layer first."""
+    if isinstance(model, EncoderDecoder):
+        return {
+            "encoder": [layer.self_attention for layer in model.encoder_layers],
+            "decoder": [layer.self_attention for layer in model.decoder_layers],
+            "cross": [layer.cross_attention for layer in model.decoder_layers],
+        }
+    kind = "decoder" if isinstance(model, DecoderOnly) else "encoder"
+    return {kind: [layer.self_attention for layer in model.layers()]}
 
 
 @torch.inference_mode()
-def watch(model: nn.Module, groups: dict[str, list[MultiHeadAttention]], *inputs: Tensor | None) -> Reading:
-    """Call a model on a batch of one text, and keep the weights and masks of some modules by kind of attention."""
+def watch(model: Transformer, *inputs: Tensor | None) -> Reading:
+    """Call a model on a batch of one text, and keep the weights and masks by kind of attention."""
+    groups = attention_groups(model)
     weights: dict[MultiHeadAttention, Tensor] = {}
     masks: dict[MultiHeadAttention, Tensor] = {}
 
-    def observe(module: MultiHeadAttention, query: Tensor, key: Tensor, mask: Tensor | None) -> None:
+    def observe(module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
         weights[module] = attention_weights(query, key, mask)[0].float().cpu()  # (H, T, S)
-        shape = weights[module].shape[1:]
-        masks[module] = torch.ones(shape) if mask is None else mask[0, 0].expand(shape).float().cpu()
+        masks[module] = expanded_mask(mask, weights[module][0])
 
     with observing([module for group in groups.values() for module in group], observe):
         logits = model(*inputs)
@@ -139,6 +150,37 @@ def watch(model: nn.Module, groups: dict[str, list[MultiHeadAttention]], *inputs
         stacked = np.stack([weights[module].numpy() for module in modules])
         attention.append(Attention(kind, stacked, masks[modules[0]].numpy(), entropies(stacked)))
     return Reading(logits[0].cpu(), tuple(attention))
+
+
+def expanded_mask(mask: Tensor | None, weights: Tensor) -> Tensor:
+    """Return the mask of a batch of one text as numbers 1 and 0, for weights (T, S): -> (T, S) on the CPU."""
+    if mask is None:
+        return torch.ones(weights.shape)
+    return mask[0, 0].expand(weights.shape).float().cpu()
+
+
+@torch.inference_mode()
+def watch_head(model: Transformer, kind: str, layer: int, head: int, *inputs: Tensor | None) -> HeadSteps:
+    """Call a model on a batch of one text, and keep what one head computes (section 3.2.1)."""
+    found: list[HeadSteps] = []
+
+    def observe(_: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+        queries, keys, values = (x[0, head].float().cpu() for x in (query, key, value))  # (T, E), twice (S, E)
+        weights = attention_weights(query, key, mask)[0, head].float().cpu()
+        steps = {
+            "queries": queries,
+            "keys": keys,
+            "values": values,
+            "scores": queries @ keys.T / math.sqrt(queries.size(1)),
+            "mask": expanded_mask(mask, weights),
+            "weights": weights,
+            "outputs": weights @ values,
+        }
+        found.append(HeadSteps(kind, layer, head, **{name: x.numpy() for name, x in steps.items()}))
+
+    with observing([attention_groups(model)[kind][layer]], observe):
+        model(*inputs)
+    return found[0]
 
 
 def mean_entropies(readings: Sequence[Reading]) -> dict[str, list[list[float]]]:

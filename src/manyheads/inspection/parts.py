@@ -16,6 +16,7 @@ __all__ = [
     "Alignment",
     "Attention",
     "ClassProbability",
+    "HeadSteps",
     "ModelFacts",
     "Near",
     "Neighbours",
@@ -101,6 +102,33 @@ class Attention:
         """Return the weights of a head, or the mean of the heads of a layer: (rows, columns)."""
         heads = self.weights[layer]
         return heads.mean(0) if head is None else heads[head]
+
+
+@dataclass(frozen=True, eq=False)
+class HeadSteps:
+    """What one head computes for one text, step by step (Vaswani et al. 2017, section 3.2.1).
+
+    Attributes:
+        kind, layer, head: the head; see `Attention`.
+        queries: (rows, E) a query for each row, with rotary positions after the rotation.
+        keys: (columns, E) a key for each column, with rotary positions after the rotation.
+        values: (columns, E) a value for each column.
+        scores: (rows, columns) q k / sqrt(E), before the mask.
+        mask: (rows, columns) 1 where a row may attend to a column, else 0.
+        weights: (rows, columns) softmax of the scores with the mask.
+        outputs: (rows, E) sum of the values, weighted.
+    """
+
+    kind: str
+    layer: int
+    head: int
+    queries: Array
+    keys: Array
+    values: Array
+    scores: Array
+    mask: Array
+    weights: Array
+    outputs: Array
 
 
 def entropies(weights: Array) -> Array:

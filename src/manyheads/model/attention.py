@@ -17,8 +17,8 @@ from manyheads.model.positions import apply_rotary
 __all__ = ["MultiHeadAttention", "Observer", "attend", "attention_weights"]
 
 # A function that is called with every attention of an observed module: the module, queries (B, H, T, E),
-# keys (B, H, S, E) and mask.
-Observer = Callable[["MultiHeadAttention", Tensor, Tensor, Tensor | None], None]
+# keys and values (B, H, S, E) and mask.
+Observer = Callable[["MultiHeadAttention", Tensor, Tensor, Tensor, Tensor | None], None]
 
 # Up to this many keys, the plain formula trains faster on a CPU than torch's fused kernel (`benchmarks/layers.py`).
 FEW_KEYS = 128
@@ -114,7 +114,7 @@ class MultiHeadAttention(nn.Module):
             (B, T, D).
         """
         if self.observer is not None:
-            self.observer(self, query, key, mask)
+            self.observer(self, query, key, value, mask)
         dropout = self.dropout if self.training else 0.0
         return self.project_out(self.merge_heads(attend(query, key, value, mask, dropout)))
 

@@ -11,6 +11,8 @@ import hashlib
 import inspect as introspection
 import json
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -24,12 +26,54 @@ from manyheads.inspection.documents import Inspection, ModelInspection
 from manyheads.runs.inspect import curves, inspect
 from manyheads.text.languages import language_name
 
-__all__ = ["LANGUAGES", "PAGE", "described", "example_of", "model_document", "script_of", "stand_alone"]
+__all__ = [
+    "LANGUAGES",
+    "PAGE",
+    "PageModel",
+    "described",
+    "example_of",
+    "model_document",
+    "page_with",
+    "script_of",
+    "stand_alone",
+    "strings",
+]
 
 PACKAGE = Path(manyheads.__file__).parent
 PAGE = PACKAGE / "serving" / "page"
 LANGUAGES = ("en", "ko")
 MOST_LINES = 90  # of code that is shown for a symbol
+
+
+@dataclass(frozen=True)
+class PageModel:
+    """A model inside of a page, which computes with it.
+
+    Attributes:
+        worker: the script that computes.
+        head: JSON text of the engine in base64, "wasm", and the description of the model, "header".
+        tensors: the weights in base64, in parts.
+    """
+
+    worker: str
+    head: str
+    tensors: Sequence[str]
+
+    def elements(self) -> str:
+        """Return the elements of the page that hold the model; none of them is executed where it stands."""
+        script = script_of(self.worker)
+        assert not re.search(r"</script|<!--", script, re.IGNORECASE)
+        parts = (f'<script type="text/plain" class="manyheads-tensors">{part}</script>\n' for part in self.tensors)
+        head = self.head.replace("<", "\\u003c")
+        return (
+            f'<script type="text/plain" id="manyheads-worker">{script}</script>\n'
+            f'<script type="application/json" id="manyheads-model">{head}</script>\n{"".join(parts)}'
+        )
+
+
+def strings() -> dict[str, Any]:
+    """Return the texts of the page by language."""
+    return {language: json.loads(text_of(f"{language}.json")) for language in LANGUAGES}
 
 
 def described(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
@@ -94,7 +138,7 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
     }
     return page_with(
         {
-            "strings": {language: json.loads(text_of(f"{language}.json")) for language in LANGUAGES},
+            "strings": strings(),
             "language": language,
             "about": about,
             "inspection": None if inspection is model else inspection.packed_dict(),
@@ -105,14 +149,15 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
     )
 
 
-def page_with(data: dict[str, Any], title: str) -> str:
-    """Return the page as one file with style, scripts and data inside."""
+def page_with(data: dict[str, Any], title: str, model: PageModel | None = None) -> str:
+    """Return the page as one file with style, scripts and data inside, and with a model that computes in it."""
     style, index = text_of("page.css"), text_of("index.html")
     names = re.findall(r'<script src="page/([\w.-]+)" defer></script>\n', index)
     script = "\n".join(script_of(text_of(name)) for name in names)
+    computing = ("'wasm-unsafe-eval' ", "worker-src blob:; ") if model else ("", "")
     policy = (
-        f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {computing[0]}'{digest(script)}'; {computing[1]}"
+        f"style-src '{digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     document = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     inside = (
@@ -121,9 +166,8 @@ def page_with(data: dict[str, Any], title: str) -> str:
     )
     index = re.sub(r'<link rel="stylesheet"[^\n]*\n|<script src=[^\n]*\n|<title>[^\n]*\n', "", index)
     index = index.replace('<meta name="viewport"', inside + '<meta name="viewport"', 1)
-    scripts = (
-        f'<script type="application/json" id="manyheads-data">{document}</script>\n<script>{script}</script>\n'
-    )
+    inner = f'<script type="application/json" id="manyheads-data">{document}</script>\n'
+    scripts = f"{inner}{model.elements() if model else ''}<script>{script}</script>\n"
     return index.replace("</body>", scripts + "</body>")
 
 

@@ -36,6 +36,7 @@ COMPUTING_ROUTES = [  # refused at once when the server is busy
     Route("/v1/completions", completion_routes.complete, methods=["POST"]),
     Route("/api/translate", inspection_routes.translate, methods=["POST"]),
     Route("/api/inspect", inspection_routes.inspect, methods=["POST"]),
+    Route("/api/head", inspection_routes.head, methods=["POST"]),
     Route("/api/next", inspection_routes.next_token, methods=["POST"]),
     Route("/api/model", inspection_routes.model),
     Route("/api/curves", inspection_routes.training),

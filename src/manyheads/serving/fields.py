@@ -94,11 +94,11 @@ class Fields:
             raise ApiError(400, f"Invalid request: {name} parameter must be a number")
         return number
 
-    def boolean(self, name: str) -> bool:
-        """Return a JSON boolean; false if it is missing."""
+    def boolean(self, name: str, *, default: bool = False) -> bool:
+        """Return a JSON boolean."""
         value = self.get(name)
         if value is None:
-            return False
+            return default
         if not isinstance(value, bool):
             raise ApiError(400, f"Invalid request: {name} parameter must be true or false")
         return value

@@ -14,7 +14,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from manyheads.errors import ManyheadsError
+from manyheads.errors import ManyheadsError, UsageError
+from manyheads.inspection.codec import to_json_values
 from manyheads.runs.inspect import curves, inspect_loaded
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling
@@ -25,13 +26,16 @@ from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service, WorkerTask
 from manyheads.tasks.inspecting import InspectOptions
-from manyheads.tasks.inspecting.isolation import isolated
+from manyheads.tasks.inspecting.changes import Changes, HeadName
+from manyheads.tasks.inspecting.head import inspect_head
+from manyheads.tasks.inspecting.isolation import isolated_with_changes
 from manyheads.tasks.inspecting.next_token import next_tokens
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
 from manyheads.text.sentences import sentence_spans
 
-__all__ = ["inspect", "model", "models", "next_token", "training", "translate"]
+__all__ = ["head", "inspect", "model", "models", "next_token", "training", "translate"]
 
 MAX_BEAM = 16
 MAX_GENERATED = 256
@@ -58,47 +62,64 @@ async def translate(request: Request) -> Response:
     if not isinstance(translator, Translator):
         raise ApiError(400, f"{run.name} does not translate")
     beam = beam_of(fields) or translator.config.search.beam_size
+    changes = changes_of(fields)
+    service.metrics.count_texts(1, len(text))
 
     def task(handle: RequestHandle) -> dict[str, Any]:
-        started = time.perf_counter()
-        spans = sentence_spans(text, translator.config.data.source)
-        translations = queued_translator(translator, service.batcher, handle).translate(
-            [text[first:last] for first, last in spans], beam_size=beam, n_best=beam
-        )
-        parts, end = [], 0
-        for (first, last), sentence in zip(spans, translations, strict=True):
-            parts += [text[end:first], sentence.translation]
-            end = last
-        return {
-            "translation": "".join([*parts, text[end:]]),
-            "sentences": [sentence.to_json() for sentence in translations],
-            "tokens": sum(len(sentence.hypotheses[0].tokens) for sentence in translations if sentence.hypotheses),
-            "seconds": time.perf_counter() - started,
-        }
+        queued = queued_translator(translator, service.batcher, handle)
+        return translate_sentences(queued, text, beam, TranslateOptions())
 
-    service.metrics.count_texts(1, len(text))
+    def compute(cancelled: Cancelled) -> dict[str, Any]:
+        with isolated_with_changes(run.torch_model, changes, cancelled) as copied:
+            assert isinstance(copied, Translator)
+            return translate_sentences(copied, text, beam, TranslateOptions(alignment=False))
+
+    if changes:
+        return await compute_response(request, service, compute)
     return json_response(await service.requests.run(request.receive, task))
+
+
+def translate_sentences(translator: Translator, text: str, beam: int, options: TranslateOptions) -> dict[str, Any]:
+    """Translate the sentences of a text one by one; return the JSON object of the response."""
+    started = time.perf_counter()
+    spans = sentence_spans(text, translator.config.data.source)
+    sources = [text[first:last] for first, last in spans]
+    translations = translator.translate(sources, beam_size=beam, n_best=beam, options=options)
+    parts, end = [], 0
+    for (first, last), sentence in zip(spans, translations, strict=True):
+        parts += [text[end:first], sentence.translation]
+        end = last
+    return {
+        "translation": "".join([*parts, text[end:]]),
+        "sentences": [sentence.to_json() for sentence in translations],
+        "tokens": sum(len(sentence.hypotheses[0].tokens) for sentence in translations if sentence.hypotheses),
+        "seconds": time.perf_counter() - started,
+    }
 
 
 async def inspect(request: Request) -> Response:
     """POST /api/inspect: the inspection of a model on a text, with packed arrays."""
     service, fields, run = await read_request(request)
-    text = text_of(fields, service, may_be_empty=True)
-    target = fields.text("target")
-    prefix = fields.get("prefix") or []
-    if not isinstance(prefix, list) or any(type(token) is not int for token in prefix):
-        raise ApiError(400, "Invalid request: prefix parameter must be a list of token ids")
-    options = InspectOptions(
-        target=None if target is None else replace_surrogates(target),
-        prefix=tuple(prefix),
-        beam_size=beam_of(fields),
-        padding=fields.integer("padding", 0, most=MAX_PADDING),
-        max_tokens=fields.integer("max_tokens", 0, most=MAX_GENERATED),
-        run=run.name,
-    )
+    text, changes = text_of(fields, service, may_be_empty=True), changes_of(fields)
+    options = options_of(fields, run)
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        return inspect_loaded(isolated(run.torch_model, cancelled), text, options).packed_dict()
+        with isolated_with_changes(run.torch_model, changes, cancelled) as copied:
+            return inspect_loaded(copied, text, options).packed_dict()
+
+    return await compute_response(request, service, compute)
+
+
+async def head(request: Request) -> Response:
+    """POST /api/head: what one head computes, step by step, with packed arrays."""
+    service, fields, run = await read_request(request)
+    text, changes = text_of(fields, service, may_be_empty=True), changes_of(fields)
+    options = options_of(fields, run)
+    name = HeadName(fields.required("kind"), fields.integer("layer", 0), fields.integer("head", 0))
+
+    def compute(cancelled: Cancelled) -> dict[str, Any]:
+        with isolated_with_changes(run.torch_model, changes, cancelled) as copied:
+            return to_json_values(inspect_head(copied, text, name, options), packed=True)
 
     return await compute_response(request, service, compute)
 
@@ -109,7 +130,7 @@ async def next_token(request: Request) -> Response:
     text, generator = text_of(fields, service, may_be_empty=True), run.loaded
     if not isinstance(generator, Generator):
         raise ApiError(400, f"{run.name} is no language model")
-    max_tokens = fields.integer("write", 0, most=MAX_GENERATED)
+    max_tokens, changes = fields.integer("write", 0, most=MAX_GENERATED), changes_of(fields)
     try:
         sampling = Sampling(
             temperature=fields.number("temperature", 1.0),
@@ -121,11 +142,13 @@ async def next_token(request: Request) -> Response:
         raise ApiError(400, str(error)) from error
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        if not max_tokens:
-            return asdict(next_tokens(generator, text, sampling, SHOWN_TOKENS))
-        options = GenerateOptions(sampling, max_tokens=max_tokens)
-        (continuation,) = generator.generate([text], options, cancelled)
-        return {"text": continuation.samples[0].text}
+        with isolated_with_changes(generator, changes, cancelled) as copied:
+            assert isinstance(copied, Generator)
+            if not max_tokens:
+                return asdict(next_tokens(copied, text, sampling, SHOWN_TOKENS))
+            options = GenerateOptions(sampling, max_tokens=max_tokens)
+            (continuation,) = copied.generate([text], options, cancelled)
+            return {"text": continuation.samples[0].text}
 
     return await compute_response(request, service, compute)
 
@@ -185,6 +208,42 @@ def text_of(fields: Fields, service: Service, *, may_be_empty: bool = False) -> 
         raise missing_field("q")
     check_size(len(text or "") + len(fields.text("target") or ""), service.settings.char_limit)
     return replace_surrogates(text or "")
+
+
+def options_of(fields: Fields, run: ServedRun) -> InspectOptions:
+    """Return the options of an inspection.
+
+    Raises:
+        ApiError: 400, an option has an invalid value.
+    """
+    target, prefix = fields.text("target"), fields.get("prefix") or []
+    if not isinstance(prefix, list) or any(type(token) is not int for token in prefix):
+        raise ApiError(400, "Invalid request: prefix parameter must be a list of token ids")
+    try:
+        return InspectOptions(
+            target=None if target is None else replace_surrogates(target),
+            prefix=tuple(prefix),
+            beam_size=beam_of(fields),
+            padding=fields.integer("padding", 0, most=MAX_PADDING),
+            occlusion=fields.boolean("occlusion", default=True),
+            max_tokens=fields.integer("max_tokens", 0, most=MAX_GENERATED),
+            temperature=fields.number("temperature", 1.0),
+            run=run.name,
+        )
+    except UsageError as error:
+        raise ApiError(400, str(error)) from error
+
+
+def changes_of(fields: Fields) -> Changes:
+    """Return the changes with which the model computes.
+
+    Raises:
+        ApiError: 400, they are not valid.
+    """
+    try:
+        return Changes.from_json(fields.get("changes"))
+    except UsageError as error:
+        raise ApiError(400, str(error)) from error
 
 
 def beam_of(fields: Fields) -> int | None:

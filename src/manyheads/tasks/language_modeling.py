@@ -148,7 +148,7 @@ class Generator(LoadableModel):
         """Generate after each context, one step at a time; rows: pairs (index of the sample, context)."""
         contexts = [tuple(context) for _, context in rows]
         unique = list(dict.fromkeys(contexts))  # each is computed once
-        stepper: Stepper = DecoderOnlyStepper(self.model, unique, self.window)
+        stepper = self.stepper(unique)
         device = self.model.output.weight.device
         if len(unique) < len(contexts):
             stepper.select(torch.tensor([unique.index(context) for context in contexts], device=device))
@@ -162,6 +162,10 @@ class Generator(LoadableModel):
         parameters = SearchParameters(max_lengths=max_lengths, bos=EOS, eos=EOS, length_penalty=0.0)
         choose = end_after_stop(choose, self.tokenizer, options.stop)
         return (yield from decode_steps(stepper, choose, parameters))
+
+    def stepper(self, contexts: Sequence[Sequence[int]]) -> Stepper:
+        """Return the stepper that starts with these contexts."""
+        return DecoderOnlyStepper(self.model, contexts, self.window)
 
     def generation(self, output: Hypothesis, stops: Sequence[str]) -> Generation:
         """Return an output of the search as text."""

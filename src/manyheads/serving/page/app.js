@@ -1,22 +1,22 @@
 "use strict";
 /* The page as a whole: its settings, its tabs, and what stands in the panel. */
 const LANGUAGES = { en: "English", ko: "한국어" };
-const ORDER = ["translate", "classify", "continue", "words", "alignment", "attention", "beam", "training", "model"];
+const ORDER = ["translate", "classify", "continue", "words", "alignment", "attention", "steps", "beam", "training", "model"];
 const [tabs, panel, settings] = ["tabs", "panel", "settings"].map((id) => document.getElementById(id));
 let drawing = 0;
 
 /** The tabs that there are: a server has those of a task, a document those that it holds. */
 function fitting() {
   const { task, watched } = theModel();
-  return ORDER.filter((name) => (views[name].tasks?.includes(task) ?? true) && (live ? watched || !(views[name].inside || name === "model") : !views[name].served && mh.about.parts.includes({ training: "curves", model: "model" }[name] || "inspection")));
+  return ORDER.filter((name) => !(offline && views[name].server) && (views[name].tasks?.includes(task) ?? true) && (live ? watched || !(views[name].inside || name === "model") : !views[name].served && mh.about.parts.includes({ training: "curves", model: "model" }[name] || "inspection")));
 }
 
 function drawSettings() {
   const models = mh.about.models.map((one) => one.name);
   const key = h("input", { type: "password", autocomplete: "off", onchange: () => { mh.key = key.value.trim(); render(); } });
   key.value = mh.key;
-  settings.replaceChildren(live ? h("a", { href: "docs" }, "API") : "",
-    models.length > 1 ? choice(t("settings.model"), models, theModel().name, (model) => { change({ ...OWN, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
+  settings.replaceChildren(live && !offline ? h("a", { href: "docs" }, "API") : "",
+    models.length > 1 ? choice(t("settings.model"), models, theModel().name, (model) => { change({ ...OWN, ...TRAINED, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
     mh.about.key_required ? h("label", { class: "field" }, span("", t("settings.key")), key) : "",
     h("div", { class: "segments", role: "group", "aria-label": t("settings.language") }, Object.entries(LANGUAGES).map(([code, name]) => button(name, () => speak(code), { lang: code, "aria-pressed": code === mh.language || "false" }))),
     choice(t("settings.theme"), ["auto", "light", "dark"].map((one) => [one, t(`theme.${one}`)]), recall("theme") || "auto", (theme) => { recall("theme", theme); dress(theme); }));
@@ -58,19 +58,22 @@ async function render(keep) {
   drawTabs();
   const view = views[state.tab];
   const top = keep ? window.scrollY : 0;
+  const held = keep && panel.contains(document.activeElement) && (document.activeElement.dataset.focus || "-");
   aria(panel, "busy", "true");
   try {
     const found = view.inside && await inspected();
     if (own !== drawing) return;
-    const fresh = stack(view.inside && (found ? aboutOf(found) : nothing()));
+    const fresh = stack((view.inside || view.tasks) && changedNotice(), view.inside && (found ? aboutOf(found) : nothing()));
     panel.replaceChildren(fresh);
     if (found || !view.inside) await view.build(fresh, found);
   } catch (error) {
-    if (own === drawing) panel.replaceChildren(stack(h("p", { class: "notice wrong", role: "alert" }, error.message)));
+    if (own === drawing) panel.replaceChildren(stack(changedNotice(), h("p", { class: "notice wrong", role: "alert" }, error.message)));
   }
   if (own !== drawing) return;
+  if (held) (panel.querySelector(`[data-focus="${CSS.escape(held)}"]`) || panel).focus();
   window.scrollTo(0, top);
   aria(panel, "busy", "false");
+  showEffect();
 }
 
 /** Which text is looked at, and what was changed about it. */

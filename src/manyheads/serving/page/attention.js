@@ -46,14 +46,15 @@ function buildAttention(panel, found) {
   const there = (name) => all.some(([one]) => one === name);
   let now = there(`${state.layer}.${state.head}`) ? `${state.layer}.${state.head}` : `${layers - 1}.mean`;
   let other = there(state.other) ? state.other : "";
-  const large = div("side-by-side");
+  const [large, switches] = [div("side-by-side"), div("")];
   const layerList = choice(t("attention.layer"), range(layers), "", (layer) => look(`${layer}.${now.split(".")[1]}`));
   const headList = choice(t("attention.head"), headsOf(count), "", (head) => look(`${now.split(".")[0]}.${head}`));
   const changed = (changes) => { change(changes); render(true); };
   panel.append(div("controls",
     kinds.length > 1 && choice(t("attention.kind"), kinds.map((one) => [one, t(`attention.${one}`)]), kind, (value) => changed({ kind: value, other: "" })), layerList, headList,
     choice(t("attention.compare"), [["", t("attention.nothing")], ...all], other, (value) => { other = value; look(now); }),
-    live && found.kind === "translation" && check(t("attention.padding", { count: PADDING }), state.padding > 0, (on) => changed({ padding: on ? PADDING : 0 }))), large, thumbnails());
+    live && !offline && found.kind === "translation" && check(t("attention.padding", { count: PADDING }), state.padding > 0, (on) => changed({ padding: on ? PADDING : 0 })),
+    live && !offline && button(t("steps.open"), () => { change({ tab: "steps" }); render(); })), large, switches, thumbnails());
   look(now);
 
   function look(name) {
@@ -65,6 +66,7 @@ function buildAttention(panel, found) {
     panel.querySelectorAll(".thumbnail").forEach((one) => aria(one, "pressed", one.dataset.head === name));
     large.replaceChildren(...(other ? [[name], [other], [name, other]] : [[name]]).map(largeOf));
     large.classList.toggle("two", Boolean(other));
+    if (live) switches.replaceChildren(whatIf(kind, layer, head, count, kinds.includes("decoder")));
   }
 
   /** One head, or the difference of two. */
@@ -90,7 +92,8 @@ function buildAttention(panel, found) {
       paint(canvas, weightsOf(attention, layer, head));
       const amount = n(entropy[layer * count + head], 2);
       const name = `${layer}.${head}`;
-      buttons.push(h("button", { type: "button", class: "thumbnail", "data-head": name, "aria-label": `${named(layer, head)}, ${t("column.entropy")} ${amount}`, onclick: () => look(name) }, span("", t("attention.head_n", { head })), labels(layer ? [] : columns.names, "above"), canvas, span("", amount)));
+      const off = headsOff().includes(`${kind}.${name}`) ? `, ${t("change.off")}` : "";
+      buttons.push(h("button", { type: "button", class: `thumbnail${off && " off"}`, "data-head": name, "aria-label": `${named(layer, head)}${off}, ${t("column.entropy")} ${amount}`, onclick: () => look(name) }, span("", t("attention.head_n", { head }), off), labels(layer ? [] : columns.names, "above"), canvas, span("", amount)));
       return buttons.at(-1);
     })));
     return figure({

@@ -64,10 +64,11 @@ function unpack(packed) {
 /** What the reader looks at. All of it stands in the address after "#", which no server ever sees. */
 const START = {
   tab: "", model: "", q: "", beam: "", sentence: 0, prefix: "", target: "", padding: 0, more: 0, at: 0, kind: "", layer: -1, head: "mean",
-  other: "", threshold: 0, step: -1, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1,
+  other: "", threshold: 0, step: -1, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1, query: 0, stage: 0, off: "", mask: 1, positions: 1,
 };
-/* The model's own output. */
-const OWN = { prefix: "", target: "", more: 0, at: 0, step: -1 };
+/* The model's own output; the model as it was trained. */
+const OWN = { prefix: "", target: "", more: 0, at: 0, step: -1, query: 0 };
+const TRAINED = { off: "", mask: 1, positions: 1 };
 const state = { ...START };
 
 function readAddress() {
@@ -139,7 +140,7 @@ const stack = (...content) => div("stack", content);
 
 /** A choice from a list of [value, text], or of values. */
 function choice(label, options, value, chosen) {
-  const list = h("select", { onchange: () => chosen(list.value) }, options.map((one) => [one, one].flat().slice(-2)).map(([one, text]) => h("option", { value: one }, String(text))));
+  const list = h("select", { "data-focus": label, onchange: () => chosen(list.value) }, options.map((one) => [one, one].flat().slice(-2)).map(([one, text]) => h("option", { value: one }, String(text))));
   list.value = String(value);
   return h("label", { class: "field" }, span("", label), list);
 }
@@ -159,6 +160,6 @@ function slider(label, { show = String, value, ...limits }, moved) {
 }
 
 /** A choice that is on or off. */
-const check = (label, checked, changed) => h("label", { class: "field check" }, h("input", { type: "checkbox", checked, onchange: (e) => changed(e.target.checked) }), span("", label));
+const check = (label, checked, changed) => h("label", { class: "field check" }, h("input", { type: "checkbox", "data-focus": label, checked, onchange: (e) => changed(e.target.checked) }), span("", label));
 /** Names and values. */
 const facts = (pairs, look = "facts") => h("dl", { class: look }, pairs.map(([name, value]) => div("", h("dt", {}, name), h("dd", { dir: "auto" }, value))));

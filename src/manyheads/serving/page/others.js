@@ -10,6 +10,7 @@ const own = (found) => (live ? "" : aboutOf(found));
 async function under(panel, show) {
   const holder = stack();
   const run = async () => {
+    showEffect();
     const found = await show().catch((error) => [h("p", { class: "wrong", role: "alert" }, error.message)]);
     holder.replaceChildren(...found);
   };
@@ -36,18 +37,18 @@ async function buildClassify(panel) {
 /** What a language model thinks may come next, and how temperature, top-k and top-p change that. */
 async function buildContinue(panel) {
   const written = h("p", { class: "translation", dir: "auto", "aria-live": "polite" });
-  const asked = (more) => ask("api/next", { model: theModel().name, q: state.q, temperature: state.temperature, top_k: state.topk, top_p: state.topp, ...more });
+  const next = (more) => ask("api/next", { model: theModel().name, q: state.q, temperature: state.temperature, top_k: state.topk, top_p: state.topp, changes: changesNow(), ...more });
   const later = debounce(200, () => run());
   const dial = (name, options) => slider(t(`continue.${name}`), { value: state[name], ...options }, (value) => { change({ [name]: value }); later(); });
   if (live) {
     panel.append(div("controls",
-      dial("temperature", { min: 0.1, max: 2, step: 0.1, show: (value) => n(value, 1) }), dial("topk", { min: 0, max: 50, show: (value) => (value ? String(value) : t("continue.all")) }),
+      dial("temperature", { min: 0.1, max: 3, step: 0.1, show: (value) => n(value, 1) }), dial("topk", { min: 0, max: 50, show: (value) => (value ? String(value) : t("continue.all")) }),
       dial("topp", { min: 0.05, max: 1, step: 0.05, show: (value) => n(value, 2) }),
-      button(t("continue.write"), async () => written.replaceChildren(state.q, h("mark", {}, (await asked({ write: 24, seed: floor(Math.random() * 1e6) })).text)), { class: "primary" })));
+      button(t("continue.write"), async () => written.replaceChildren(state.q, h("mark", {}, (await next({ write: 24, seed: floor(Math.random() * 1e6) })).text)), { class: "primary" })));
   }
   panel.append(written);
   const run = await under(panel, async () => {
-    const found = live ? await asked() : await inspected();
+    const found = live ? await next() : await inspected();
     const tokens = found.tokens || found.next.map((one) => ({ ...one, share: one.probability }));
     const append = (one) => live && one.text && quiet(t("continue.append"), () => { change({ ...OWN, q: state.q + one.text }); render(true); }, `${t("continue.append")}: ${spell(one.piece)}`);
     return [own(found), figure({

@@ -1,8 +1,8 @@
 "use strict";
-/* Where the data comes from: the server that sent this page, or the document that it stands in. */
+/* Where the data comes from: the server that sent this page, or the document that it stands in, which may hold a model too. */
 const inside = document.getElementById("manyheads-data");
 const embedded = inside && JSON.parse(inside.textContent);
-const live = !embedded;
+const live = !embedded || offline;
 const answers = new Map();
 const MOST_KEPT = 24;
 
@@ -19,6 +19,7 @@ function ask(path, body) {
 }
 
 async function fetched(path, body) {
+  if (offline) return computed(path, body);
   const headers = { ...(mh.key && { Authorization: `Bearer ${mh.key}` }), ...(body && { "Content-Type": "application/json" }) };
   const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body) }).catch(() => { throw new Error(t("error.unreachable")); });
   const found = await answer.json().catch(() => ({}));
@@ -35,18 +36,33 @@ const trainingOf = (name) => given("curves", `api/curves?model=${encodeURICompon
 /** The model that is looked at, as it was described. */
 const theModel = () => mh.about.models.find((one) => one.name === state.model) || mh.about.models[0];
 
-/** The sentences of a text with their translations. */
-const translated = (q) => ask("api/translate", { model: theModel().name, q, ...(state.beam && { beam: Number(state.beam) }) });
+/** The heads that are turned off, by their names. */
+const headsOff = () => state.off.split("_").filter(Boolean);
+/** What is changed about the model, as requests say it; undefined for the model as it was trained. */
+const changesNow = () => (state.off || !state.mask || !state.positions ? { heads: headsOff(), mask: state.mask > 0, positions: state.positions > 0 } : undefined);
 
-/** What the reader's text did inside the model, or null when there is none yet. */
-async function inspected() {
-  if (embedded) return embedded.inspection;
+/** The sentences of a text with their translations. */
+const translated = (q, changes) => ask("api/translate", { model: theModel().name, q, changes, ...(state.beam && { beam: Number(state.beam) }) });
+const sentenceOf = ({ sentences }) => sentences[state.sentence] || sentences[0] || { source: "", translation: "" };
+
+/** What the server is asked about the reader's text, or null when there is none yet. */
+async function requestBody() {
   const { name: model, task } = theModel();
+  const changes = changesNow();
   const prefix = state.prefix ? state.prefix.split(".").map(Number) : undefined;
   if (!state.q.trim() && !prefix) return null;
-  if (task === "language-modeling") return ask("api/inspect", { model, q: prefix ? "" : state.q, prefix, max_tokens: state.more });
-  if (task === "classification") return ask("api/inspect", { model, q: state.q });
-  const { sentences } = await translated(state.q);
-  const q = (sentences[state.sentence] || sentences[0] || { source: "" }).source;
-  return ask("api/inspect", { model, q, prefix, padding: state.padding, ...(state.beam && { beam: Number(state.beam) }), ...(state.target && { target: state.target }) });
+  if (task === "language-modeling") return { model, changes, q: prefix ? "" : state.q, prefix, max_tokens: state.more };
+  if (task === "classification") return { model, changes, q: state.q };
+  const q = sentenceOf(await translated(state.q)).source;
+  return { model, changes, q, prefix, padding: state.padding, ...(state.beam && { beam: Number(state.beam) }), ...(state.target && { target: state.target }) };
 }
+
+/** What the reader's text did inside the model, or null when there is none yet; `more` is asked too. */
+async function inspected(more) {
+  if (!live) return embedded.inspection;
+  const body = await requestBody();
+  return body && ask("api/inspect", { ...body, ...more });
+}
+
+/** What a head computed for the text. */
+const headOf = async (kind, layer, head) => ask("api/head", { ...(await requestBody()), kind, layer, head });

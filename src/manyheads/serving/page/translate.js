@@ -40,7 +40,7 @@ async function buildTranslate(panel) {
   let [latest, text] = [0, ""];
 
   const back = mh.about.models.find((one) => one.source === model.target && one.target === model.source);
-  const swap = button("⇄", () => { change({ ...OWN, model: back.name, q: text, sentence: 0 }); render(); },
+  const swap = button("⇄", () => { change({ ...OWN, ...TRAINED, model: back.name, q: text, sentence: 0 }); render(); },
     { class: "round", "aria-label": t("translate.swap"), title: t(back ? "translate.swap" : "translate.no_swap"), disabled: !back });
   const copy = quiet(t("copy"), async () => {
     await navigator.clipboard?.writeText(text);
@@ -58,9 +58,10 @@ async function buildTranslate(panel) {
   async function run() {
     const own = (latest += 1);
     below.replaceChildren();
+    showEffect();
     let shown = "";
     try {
-      const found = state.q.trim() ? await translated(state.q) : { translation: "", sentences: [] };
+      const found = state.q.trim() ? await translated(state.q, changesNow()) : { translation: "", sentences: [] };
       if (own !== latest) return;
       text = found.translation;
       shown = para("translation", text);

@@ -1,6 +1,6 @@
 """Inspect a classifier while it reads one text.
 
-Shapes: N words, C classes.
+Shapes: S tokens with both marks, N words, C classes.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from torch import Tensor
 
 from manyheads.data.examples import make_texts
 from manyheads.inspection.capture import watch_text
@@ -19,7 +20,7 @@ from manyheads.tasks.inspecting.options import InspectOptions, check_length
 from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import BOS, EOS
 
-__all__ = ["inspect_classification"]
+__all__ = ["classifier_inputs", "inspect_classification"]
 
 DEFAULTS = InspectOptions()
 SMALLEST = 1e-300  # smallest probability whose logarithm is taken
@@ -33,23 +34,18 @@ def inspect_classification(
     Raises:
         UsageError: the text is empty, or longer than the limit of the model or of pictures.
     """
-    options.refuse("classification", "target", "prefix", "beam_size", "padding", "max_tokens")
-    joined = classifier.joined(text)
-    (ids,) = encode_texts(classifier.tokenizer.encode, [joined], classifier.tokenizer.marks_between)
-    check_length(len([token for token in ids if token != EOS]), "text", classifier.longest)
+    options.refuse("classification", "target", "prefix", "beam_size", "padding", "max_tokens", "temperature")
+    ids, rows, types = classifier_inputs(classifier, text)
     model, tokenizer = classifier.model, classifier.tokenizer
-    with_types = model.config.token_types > 1
-    rows, types = make_texts([ids], pad=model.pad, bos=BOS, eos=EOS, with_types=with_types)
-    device = next(model.parameters()).device
     with evaluating(model):
-        reading = watch_text(model, rows.to(device), None if types is None else types.to(device))
+        reading = watch_text(model, rows, types)
     probabilities = reading.logits.double().softmax(-1).tolist()
     best = int(np.argmax(probabilities))
     marked = rows[0].tolist()
     return ClassificationInspection(
         run=options.run,
         model=facts(classifier.config),
-        text=text_of(tokenizer, marked, joined, classifier.config.data.language),
+        text=text_of(tokenizer, marked, classifier.joined(text), classifier.config.data.language),
         attention=reading.attention,
         label=classifier.labels.names[best],
         classes=tuple(map(ClassProbability, classifier.labels.names, probabilities)),
@@ -57,6 +53,25 @@ def inspect_classification(
         occlusion=leave_out_words(classifier, ids, best) if options.occlusion else None,
         neighbours=neighbours(model.embedding.tokens, marked, tokenizer, options.neighbours),
     )
+
+
+def classifier_inputs(
+    classifier: Classifier, text: str | tuple[str, str]
+) -> tuple[list[int], Tensor, Tensor | None]:
+    """Return the ids of a text, and what the model reads: rows (1, S) with both marks, and their types if any.
+
+    Raises:
+        UsageError: see `inspect_classification`.
+    """
+    (ids,) = encode_texts(
+        classifier.tokenizer.encode, [classifier.joined(text)], classifier.tokenizer.marks_between
+    )
+    check_length(len([token for token in ids if token != EOS]), "text", classifier.longest)
+    model = classifier.model
+    with_types = model.config.token_types > 1
+    rows, types = make_texts([ids], pad=model.pad, bos=BOS, eos=EOS, with_types=with_types)
+    device = next(model.parameters()).device
+    return ids, rows.to(device), None if types is None else types.to(device)
 
 
 def leave_out_words(classifier: Classifier, ids: list[int], label: int) -> Occlusion:

@@ -7,6 +7,8 @@ share the weights of the model, and take no further memory.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -15,11 +17,15 @@ from torch import Tensor, nn
 from manyheads.decoding.batching import Job
 from manyheads.decoding.engine import TorchEngine
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
+from manyheads.search.options import SearchOptions
 from manyheads.tasks.classification import Classifier
+from manyheads.tasks.inspecting.changes import Changes, changed
+from manyheads.tasks.inspecting.rereading import RereadingStepper, RereadingTextStepper
+from manyheads.tasks.inspecting.translation import single_model
 from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
 
-__all__ = ["isolated"]
+__all__ = ["isolated", "isolated_with_changes"]
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -35,6 +41,28 @@ def isolated(
     isolated_copy = copy.copy(loaded)
     isolated_copy.model = with_same_weights(loaded.model)
     return isolated_copy
+
+
+@contextmanager
+def isolated_with_changes(
+    loaded: Translator | Classifier | Generator, changes: Changes, cancelled: Cancelled = never_cancelled
+) -> Iterator[Translator | Classifier | Generator]:
+    """While open, give a copy as `isolated`, which computes with the changes.
+
+    Raises:
+        UsageError: the model does not have what is to be turned off, or is not a single model in PyTorch.
+    """
+    copied = isolated(loaded, cancelled)
+    if not changes:
+        yield copied
+        return
+    if isinstance(copied, Translator):
+        engine = single_model(copied)
+        copied = Translator(copied.config, copied.tokenizers, RereadingEngine(engine, cancelled))
+    elif isinstance(copied, Generator):
+        copied = RereadingGenerator(copied.config, copied.tokenizer, copied.model)
+    with changed(copied.model, changes):
+        yield copied
 
 
 class CancellableEngine(TorchEngine):
@@ -57,6 +85,26 @@ class CancellableEngine(TorchEngine):
         """Return a job whose rows are all cancelled together."""
         rows = range(len(job.rows))
         return replace(job, cancelled=lambda: rows if self.cancelled() else ())
+
+
+class RereadingEngine(CancellableEngine):
+    """An engine that searches by calling the model itself, so that hooks of its modules take effect."""
+
+    def steppers(self, source: Tensor) -> list[Stepper]:
+        """See `TorchEngine.steppers`."""
+        return [RereadingStepper(model, source) for model in self.models]
+
+    def can_batch_continuously(self, options: SearchOptions) -> bool:
+        """Return False: continuous batching has steppers of its own."""
+        return False
+
+
+class RereadingGenerator(Generator):
+    """A language model that continues a text by calling the model itself, so that its hooks take effect."""
+
+    def stepper(self, contexts: Sequence[Sequence[int]]) -> Stepper:
+        """See `Generator.stepper`."""
+        return RereadingTextStepper(self.model, contexts, self.window)
 
 
 def with_same_weights(model: Module) -> Module:

@@ -6,6 +6,7 @@ Shapes: T tokens of the text, V vocabulary.
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from manyheads.inspection.capture import watch_continuation
@@ -18,7 +19,7 @@ from manyheads.tasks.language_modeling import GenerateOptions, Generator, first_
 from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import EOS
 
-__all__ = ["inspect_language_model"]
+__all__ = ["generator_inputs", "inspect_language_model"]
 
 DEFAULTS = InspectOptions()
 
@@ -38,16 +39,13 @@ def inspect_language_model(
     """
     options.refuse("language-modeling", "target", "beam_size", "padding")
     tokenizer = generator.tokenizer
-    more, ends = prefix_ids(options.prefix, tokenizer)
-    given = [*tokenizer.encode([text])[0], *more, *([EOS] if ends else [])]
-    first = first_token(generator.config, tokenizer)
-    ids = [*given, *continuation(generator, text, more, options.max_tokens)] if not ends else given
-    check_length(len(ids), "text", generator.window - 1)
-    device = generator.model.output.weight.device
+    inputs, given = generator_inputs(generator, text, options)
+    first, *ids = inputs[0].tolist()
     with evaluating(generator.model):
-        reading = watch_continuation(generator.model, torch.tensor([[first, *ids]], device=device))
-    tokens = predictions(reading.logits[:-1], ids, tokenizer, rivals=options.rivals, given=len(given))
-    after = functional.log_softmax(reading.logits[-1].double(), -1)
+        reading = watch_continuation(generator.model, inputs)
+    logits = reading.logits / options.temperature
+    tokens = predictions(logits[:-1], ids, tokenizer, rivals=options.rivals, given=given)
+    after = functional.log_softmax(logits[-1].double(), -1)
     return LanguageModelInspection(
         run=options.run,
         model=facts(generator.config),
@@ -57,9 +55,24 @@ def inspect_language_model(
         predictions=tokens,
         next=rivals_of(after, tokenizer, options.rivals),
         log_probability=sum(token.log_probability for token in tokens),
-        prefix=len(given),
+        prefix=given,
         neighbours=neighbours(generator.model.embedding.tokens, ids, tokenizer, options.neighbours),
     )
+
+
+def generator_inputs(generator: Generator, text: str, options: InspectOptions) -> tuple[Tensor, int]:
+    """Return what the model reads, its first token and the text (1, 1 + T), and the number of given tokens.
+
+    Raises:
+        UsageError: see `inspect_language_model`.
+    """
+    tokenizer = generator.tokenizer
+    more, ends = prefix_ids(options.prefix, tokenizer)
+    given = [*tokenizer.encode([text])[0], *more, *([EOS] if ends else [])]
+    first = first_token(generator.config, tokenizer)
+    ids = [*given, *continuation(generator, text, more, options.max_tokens)] if not ends else given
+    check_length(len(ids), "text", generator.window - 1)
+    return torch.tensor([[first, *ids]], device=generator.model.output.weight.device), len(given)
 
 
 def continuation(generator: Generator, text: str, more: tuple[int, ...], count: int) -> list[int]:

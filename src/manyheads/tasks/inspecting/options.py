@@ -29,6 +29,7 @@ class InspectOptions:
         padding: translation: number of `<pad>` to append to the source, to check that the masks hide them.
         occlusion: whether to leave out each word once, which takes a further pass for each word.
         max_tokens: language models: number of tokens to generate after the text.
+        temperature: divides the logits of the predictions, from 0.1 to 3; it does not change the search.
         run: name of the run in the result.
     """
 
@@ -40,12 +41,15 @@ class InspectOptions:
     padding: int = 0
     occlusion: bool = True
     max_tokens: int = 0
+    temperature: float = 1.0
     run: str = ""
 
     def __post_init__(self) -> None:
         for name in ("rivals", "neighbours", "padding", "max_tokens"):
             if not 0 <= vars(self)[name] <= MOST_TOKENS:
                 raise UsageError(f"{name} = {vars(self)[name]} must be 0 to {MOST_TOKENS}.")
+        if not 0.1 <= self.temperature <= 3.0:
+            raise UsageError(f"temperature = {self.temperature} must be 0.1 to 3.")
         if self.beam_size is not None and self.beam_size < 1:
             raise UsageError(f"beam_size = {self.beam_size} must be at least 1.")
         if self.target is not None and self.prefix:

@@ -39,7 +39,7 @@ from manyheads.tasks.options import PerLine, TranslateOptions, search_options
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
-__all__ = ["inspect_translation"]
+__all__ = ["inspect_translation", "inspected_search", "outputs_of", "single_model", "translator_inputs"]
 
 DEFAULTS = InspectOptions()
 BATCH_TOKENS = 2_048  # source and target tokens a batch when words are left out
@@ -76,17 +76,16 @@ def inspect_translation(
     engine = single_model(translator)
     source_side, target_side = translator.tokenizers.source, translator.tokenizers.target
     config, model = translator.config, engine.models[0]
-    (ids,) = source_side.encode([text])
-    check_length(len(ids), "sentence", engine.longest)
     search = inspected_search(translator, options)
-    engine.check(replace(search, prefixes=()))
     with engine.evaluating():
-        outputs = find_outputs(translator, engine, ids, search, options)
+        ids, outputs = outputs_of(translator, engine, text, search, options)
         best = outputs.hypotheses[0]
-        check_length(len(best.tokens), "output", engine.longest, may_be_empty=True)
         output = with_end_mark(best)
-        source, reading = watch(engine, ids, output, options.padding)
+        inputs = translator_inputs(engine, ids, output, options.padding)
+        reading = watch_pair(model, *inputs)
         occlusion = leave_out_words(translator, engine, ids, output, search) if options.occlusion else None
+    source = inputs[0][0].tolist()
+    logits = reading.logits / options.temperature
     source_text = text_of(source_side, source, text, config.data.source)
     target_text = text_of(target_side, output, target_side.decode(best.tokens), config.data.target)
     searched = [] if outputs.tree is None else outputs.hypotheses
@@ -97,7 +96,7 @@ def inspect_translation(
         target=target_text,
         inputs=tokens_of(target_side, [BOS, *output[:-1]]),
         attention=reading.attention,
-        predictions=predictions(reading.logits, output, target_side, rivals=options.rivals, given=outputs.given),
+        predictions=predictions(logits, output, target_side, rivals=options.rivals, given=outputs.given),
         score=best.score,
         log_probability=best.log_probability,
         ended=best.ended,
@@ -112,11 +111,29 @@ def inspect_translation(
     )
 
 
-def watch(engine: TorchEngine, ids: list[int], output: list[int], padding: int) -> tuple[list[int], Reading]:
-    """Run the model on a source and an output; return the padded source with its end mark, and the reading."""
+def outputs_of(
+    translator: Translator, engine: TorchEngine, text: str, search: SearchOptions, options: InspectOptions
+) -> tuple[list[int], Outputs]:
+    """Return the ids of a sentence without marks, and its outputs.
+
+    Raises:
+        UsageError: see `inspect_translation`.
+    """
+    (ids,) = translator.tokenizers.source.encode([text])
+    check_length(len(ids), "sentence", engine.longest)
+    engine.check(replace(search, prefixes=()))
+    outputs = find_outputs(translator, engine, ids, search, options)
+    check_length(len(outputs.hypotheses[0].tokens), "output", engine.longest, may_be_empty=True)
+    return ids, outputs
+
+
+def translator_inputs(
+    engine: TorchEngine, ids: list[int], output: list[int], padding: int
+) -> tuple[Tensor, Tensor]:
+    """Return what the model reads: the source with its end mark and padding (1, S), and target_in (1, T)."""
     source = functional.pad(pad_rows([ids], PAD, last=EOS), (0, padding), value=PAD)
     target_in = pad_rows([output[:-1]], PAD, first=BOS)
-    return source[0].tolist(), watch_pair(engine.models[0], source.to(engine.device), target_in.to(engine.device))
+    return source.to(engine.device), target_in.to(engine.device)
 
 
 def single_model(translator: Translator) -> TorchEngine:

@@ -1,0 +1,74 @@
+/* The tree of a beam search, with the reason why each branch ended: as manyheads/inspection/beam_tree.py. */
+
+/** Records a search: `step` is told every step (see engine/search.js), `tree` gives the candidates. */
+export class BeamRecorder {
+  constructor({ beamSize, lengthPenalty, eos, piece }) {
+    Object.assign(this, { beamSize, lengthPenalty, eos, piece, nodes: [], open: [null], steps: 0, stop: "limit", lowest: [] });
+  }
+
+  step(record) {
+    this.steps += 1;
+    if (record.closed) return void this.close(record);
+    const { candidates, kept, finished } = record;
+    const sums = kept.map((rank) => candidates[rank].total).filter((total) => total > -Infinity);
+    const lowestKept = sums.length ? Math.min(...sums) : null;
+    const numbers = new Map();
+    candidates.forEach(({ parent, token, value, total }, rank) => {
+      if (total === -Infinity) return;
+      let state = "kept", threshold = null;
+      if (finished[rank]) state = "finished";
+      else if (!kept.includes(rank)) [state, threshold] = ["pruned", lowestKept];
+      if (token === this.eos && !finished[rank]) [state, threshold] = ["late-end", candidates[this.beamSize - 1].total];
+      numbers.set(rank, this.add({ parent: this.open[parent], token, value, total, rank: rank + 1, state, threshold }));
+    });
+    this.open = kept.map((rank) => numbers.get(rank) ?? null);
+    this.lowest.push(numbers.size ? Math.min(...[...numbers.keys()].map((rank) => candidates[rank].total)) : -Infinity);
+    if (!record.going) this.leaveOpen(record);
+  }
+
+  add({ parent, token, value, total, rank, state, threshold }) {
+    const number = this.nodes.length, depth = parent === null || parent === undefined ? 0 : this.nodes[parent].step + 1;
+    this.nodes.push({
+      number, parent: parent ?? null, step: depth, id: token, piece: this.piece(token), log_probability: value, total,
+      score: total / (depth + 1) ** this.lengthPenalty, rank, state, threshold, best: false,
+    });
+    return number;
+  }
+
+  /** At the length limit, finish each open prefix whose likeliest token is the end mark; cut the others. */
+  close({ lastTokens, lastValues }) {
+    this.open.forEach((number, row) => {
+      if (number === null && row) return;
+      const total = number === null ? 0 : this.nodes[number].total;
+      if (lastTokens[row] === this.eos && lastValues[row] > -Infinity) {
+        this.add({ parent: number, token: this.eos, value: lastValues[row], total: total + lastValues[row], rank: row + 1, state: "finished", threshold: null });
+      } else if (number !== null) this.nodes[number].state = "cut";
+    });
+    this.stop = "limit";
+  }
+
+  /** Mark the open nodes when the search has stopped before the length limit. */
+  leaveOpen({ scores, length }) {
+    const open = this.open.filter((number) => number !== null).map((number) => this.nodes[number]);
+    const best = Math.max(-Infinity, ...open.map((node) => node.total));
+    this.stop = scores.at(-1) >= best / (length + 1) ** this.lengthPenalty ? "beam-full" : "settled";
+    for (const node of open) if (node.state === "kept") node.state = "left";
+  }
+
+  /** The tree, with the path of the best output marked; `best` has its ids, with its end mark if any. */
+  tree(best) {
+    let parent = null;
+    for (const token of best) {
+      const node = this.nodes.find((one) => one.parent === parent && one.id === token);
+      if (!node) break;
+      node.best = true;
+      parent = node.number;
+    }
+    const parents = new Set(this.nodes.map((node) => node.parent));
+    for (const node of this.nodes) {
+      if (node.state !== "kept" || parents.has(node.number) || node.step + 1 >= this.lowest.length) continue;
+      Object.assign(node, { state: "outranked", threshold: this.lowest[node.step + 1] });
+    }
+    return { beam_size: this.beamSize, length_penalty: this.lengthPenalty, steps: this.steps, stop: this.stop, nodes: this.nodes };
+  }
+}

@@ -1,0 +1,50 @@
+/* What all tokenizers share: as manyheads/text/interface.py. */
+
+import { lower, normalize, unify } from "./normalize.js";
+
+export const UNK = 0;
+export const PAD = 1;
+export const BOS = 2;
+export const EOS = 3;
+export const SPECIALS = ["<unk>", "<pad>", "<s>", "</s>"];
+
+/** Converts text to token ids and back. A subclass has `size`, `encode`, `decode` and `pieces`. */
+export class Tokenizer {
+  unk = UNK;
+  pad = PAD;
+  bos = BOS;
+  eos = EOS;
+
+  constructor({ kind, lowercase = false, keepSpace = false, mask = UNK, marksBetween = 1, absent = [] }) {
+    Object.assign(this, { kind, lowercase, keepSpace, mask, marksBetween, absent });
+  }
+
+  /** The text normalised, and in lower case if the tokenizer was trained so. */
+  prepare(text) {
+    const normal = this.keepSpace ? unify(text) : normalize(text);
+    return this.lowercase ? lower(normal) : normal;
+  }
+
+  /** The ids; throws a RangeError if one is outside the vocabulary. */
+  check(ids) {
+    const wrong = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= this.size);
+    if (wrong !== undefined) throw new RangeError(`token id ${wrong} is outside this vocabulary of ${this.size}`);
+    return [...ids];
+  }
+
+  /** The ids without padding, begin and end symbols. */
+  textIds(ids) {
+    return this.check(ids).filter((id) => id === UNK || id > EOS);
+  }
+
+  /** The texts of runs of known ids, decoded by `decode`, and one "<unk>" for each run of unknown ones, joined by blanks. */
+  decodeRuns(ids, decode) {
+    const runs = [];
+    for (const id of this.textIds(ids)) {
+      const last = runs.at(-1);
+      if (last && (last[0] === UNK) === (id === UNK)) last.push(id);
+      else runs.push([id]);
+    }
+    return runs.map((run) => (run[0] === UNK ? SPECIALS[UNK] : decode(run))).join(" ");
+  }
+}

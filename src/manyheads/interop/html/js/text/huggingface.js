@@ -1,0 +1,148 @@
+/* Tokenizers of pre-trained models, WordPiece and byte-level BPE: as manyheads/text/huggingface.py and its library. */
+
+import { SPECIALS, Tokenizer, UNK } from "./base.js";
+import { mergeSymbols } from "./merges.js";
+import { bytePiece, decodeStrictUtf8, decodeUtf8, utf8Bytes } from "./utf8.js";
+
+/* White space of Unicode: without U+001C to U+001F, which Python adds, and U+FEFF, which JavaScript adds. */
+const UNICODE_WHITE = "\\t-\\r\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const UNICODE_BLANKS = new RegExp(`[${UNICODE_WHITE}]`, "gu");
+
+/** What both kinds share. The description holds the `symbols` by id, and the ids of those that are no `tokens` of the model. */
+class PretrainedTokenizer extends Tokenizer {
+  constructor(description) {
+    super(description);
+    this.symbols = [...SPECIALS, ...description.symbols];
+    this.size = this.symbols.length;
+    this.rows = new Set(description.rows); // of the embedding, without a token
+    const added = new Set(description.added);
+    this.ids = new Map();
+    this.symbols.forEach((symbol, id) => {
+      if (id >= SPECIALS.length && !this.rows.has(id) && !added.has(id)) this.ids.set(symbol, id);
+    });
+  }
+
+  decode(ids) {
+    return this.decodeRuns(ids, (run) => this.decodeTokens(run.filter((id) => !this.rows.has(id)).map((id) => this.symbols[id])));
+  }
+
+  pieces(ids) {
+    return this.check(ids).map((id) => (id < SPECIALS.length || this.rows.has(id) ? this.symbols[id] : this.written(this.symbols[id])));
+  }
+}
+
+/* --- WordPiece --- */
+
+const CHINESE = /[\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}\u{2a700}-\u{2b81f}\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}]/gu;
+const BERT_WORDS = new RegExp(`[\\p{P}$+<=>^\`|~]|[^\\p{P}$+<=>^\`|~${UNICODE_WHITE}]+`, "gu");
+const CONTRACTIONS = [
+  [" .", "."], [" ?", "?"], [" !", "!"], [" ,", ","], [" ' ", "'"], [" n't", "n't"], [" 'm", "'m"], [" do not", " don't"], [" 's", "'s"],
+  [" 've", "'ve"], [" 're", "'re"],
+];
+
+/** WordPiece (Devlin et al. 2019): the longest piece first, from the left. */
+export class WordPieceTokenizer extends PretrainedTokenizer {
+  constructor(description) {
+    super(description);
+    Object.assign(this, description.wordpiece);
+  }
+
+  encode(text) {
+    return this.words(text).flatMap((word) => this.wordPieces(word));
+  }
+
+  /** The words and marks of a text. */
+  words(text) {
+    return this.normalizeText(text.toWellFormed()).match(BERT_WORDS) ?? [];
+  }
+
+  /** The text as BERT's normaliser writes it. */
+  normalizeText(text) {
+    let normal = text;
+    if (this.cleanText) normal = normal.replace(/[\0\ufffd]|(?![\t\n\r])\p{C}/gu, "").replace(UNICODE_BLANKS, " ");
+    if (this.splitChinese) normal = normal.replace(CHINESE, " $& ");
+    if (this.stripAccents) normal = normal.normalize("NFD").replace(/\p{Mn}/gu, "");
+    return this.lowerText ? Array.from(normal, (character) => character.toLowerCase()).join("") : normal;
+  }
+
+  /** The ids of a word; the unknown id if it cannot be divided into pieces. */
+  wordPieces(word) {
+    const characters = [...word];
+    if (characters.length > this.longestWord) return [this.unknown];
+    const ids = [];
+    for (let start = 0; start < characters.length;) {
+      let end = characters.length, id;
+      for (; end > start; end -= 1) {
+        id = this.ids.get((start ? this.prefix : "") + characters.slice(start, end).join(""));
+        if (id !== undefined) break;
+      }
+      if (id === undefined) return [this.unknown];
+      ids.push(id);
+      start = end;
+    }
+    return ids;
+  }
+
+  /** The text of tokens, with the blanks before marks removed. */
+  decodeTokens(tokens) {
+    return tokens.map((token, index) => {
+      const text = !index ? token : token.startsWith(this.prefix) ? token.slice(this.prefix.length) : ` ${token}`;
+      return this.cleanUp ? CONTRACTIONS.reduce((clean, [old, shorter]) => clean.replaceAll(old, shorter), text) : text;
+    }).join("");
+  }
+
+  written(symbol) {
+    return symbol;
+  }
+}
+
+/* --- byte-level BPE --- */
+
+/* Words with the blank before them, numbers, marks, and runs of white space without their last blank. */
+const BYTE_LEVEL_WORDS = new RegExp(
+  `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${UNICODE_WHITE}\\p{L}\\p{N}]+|[${UNICODE_WHITE}]+(?![^${UNICODE_WHITE}])|[${UNICODE_WHITE}]+`,
+  "gu",
+);
+
+/* The character of each byte: itself if it is printable in Latin-1, the others in order from U+0100. */
+const BYTE_CHARACTERS = [];
+for (let byte = 0, others = 0; byte < 256; byte += 1) {
+  const printable = (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte !== 0xad);
+  BYTE_CHARACTERS.push(String.fromCharCode(printable ? byte : 0x100 + others++));
+}
+const BYTE_OF_CHARACTER = new Map(BYTE_CHARACTERS.map((character, byte) => [character, byte]));
+
+/** The bytes of a byte-level symbol; null for a token that was added as text. */
+function bytesOf(symbol) {
+  const bytes = Array.from(symbol, (character) => BYTE_OF_CHARACTER.get(character));
+  return bytes.includes(undefined) ? null : bytes;
+}
+
+/** Byte-level BPE (Radford et al. 2019, section 2.2). */
+export class ByteLevelTokenizer extends PretrainedTokenizer {
+  constructor(description) {
+    super(description);
+    this.addBlank = description.bytelevel.addBlank;
+    this.ranks = new Map(description.bytelevel.merges.map((pair, rank) => [pair, rank]));
+  }
+
+  encode(text) {
+    const sound = text.toWellFormed();
+    const whole = this.addBlank && sound && sound.search(UNICODE_BLANKS) !== 0 ? ` ${sound}` : sound;
+    const rank = (left, right) => this.ranks.get(`${left} ${right}`);
+    return (whole.match(BYTE_LEVEL_WORDS) ?? []).flatMap((word) => {
+      const symbols = Array.from(utf8Bytes(word), (byte) => BYTE_CHARACTERS[byte]).filter((symbol) => this.ids.has(symbol));
+      return mergeSymbols(symbols, rank).map((symbol) => this.ids.get(symbol));
+    });
+  }
+
+  decodeTokens(tokens) {
+    return decodeUtf8(tokens.flatMap((token) => bytesOf(token) ?? [...utf8Bytes(token)]));
+  }
+
+  /** A blank is shown as "▁", incomplete UTF-8 as <0xEA>. */
+  written(symbol) {
+    const bytes = bytesOf(symbol);
+    return bytes ? decodeStrictUtf8(bytes)?.replaceAll(" ", "▁") ?? bytes.map(bytePiece).join("") : symbol;
+  }
+}

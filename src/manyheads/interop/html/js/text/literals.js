@@ -1,0 +1,38 @@
+/* Parts of a text that its translation holds as they stand: as manyheads/data/literals.py. */
+
+import { strip, stripStart, WHITE } from "./unicode.js";
+
+const PLACEHOLDERS = [
+  "(?:https?://|www\\.)[!-;=?-~]*[\\w/]", // addresses
+  "[A-Za-z0-9.+_\\-]+@[A-Za-z0-9\\-]+(?:\\.[A-Za-z0-9\\-]+)+",
+  "</?[A-Za-z][^<>]{0,200}>", // tags
+  "\\{\\{?\\w*\\}?\\}", // {name}, {{name}}, ${name}, %(name)s, %s, %1$s
+  "\\$\\{\\w+\\}",
+  "%\\(\\w+\\)[sdf]",
+  "%(?:\\d+\\$)?[sdf]\\b",
+  "\\$\\d\\b(?![.,]\\d)", // $1, __NAME__, @name
+  "__[A-Z]+(?:_[A-Z]+)*__",
+  "(?<![\\w@])@[A-Za-z]\\w*",
+  "(?<!\\w)\\+\\d(?:[ ()/\\-]{0,2}\\d){6,14}\\b", // telephone numbers with the code of the country
+  "\\bv\\d+(?:\\.\\d+)+\\b", // versions
+  "[\\u2600-\\u27bf\\u{1f000}-\\u{1faff}][\\u2600-\\u27bf\\ufe0f\\u200d\\u20e3\\u{1f000}-\\u{1faff}\\u{e0020}-\\u{e007f}]*",
+].join("|");
+/* With the brackets and quotation marks before one, and the marks behind it. */
+const LITERAL = new RegExp(`[(\\[{<"'„“‚‘«‹¿¡]*(?:${PLACEHOLDERS})[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "gu");
+const MAYBE_LITERAL = /[@{%<$_+\u2600-\u27bf\u{1f000}-\u{1faff}]|:\/\/|www\.|\bv\d/u;
+
+/** The spans of a text between literals that have letters, without white space at their ends. */
+export function spansToTranslate(text) {
+  const spans = [];
+  const found = MAYBE_LITERAL.test(text) ? [...text.matchAll(LITERAL)] : [];
+  let start = 0;
+  for (const end of [...found.map((match) => match.index), text.length]) {
+    const part = text.slice(start, end);
+    if (/\p{L}/u.test(part)) {
+      const first = start + part.length - stripStart(part).length;
+      spans.push([first, first + strip(part).length]);
+    }
+    start = end + (found.shift()?.[0].length ?? 0);
+  }
+  return spans;
+}

@@ -1,0 +1,51 @@
+/* Tokenizers with one id a character, or one id a byte of UTF-8: as manyheads/text/characters.py. */
+
+import { SPECIALS, Tokenizer, UNK } from "./base.js";
+import { bytePiece, decodeUtf8, utf8Bytes } from "./utf8.js";
+
+/** A list of `symbols`, from id 4 on; decoding joins them with a separator. */
+export class SymbolTokenizer extends Tokenizer {
+  constructor(description, separator) {
+    super(description);
+    this.separator = separator;
+    this.symbols = [...SPECIALS, ...description.symbols];
+    this.ids = new Map(description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length]));
+    this.size = this.symbols.length;
+  }
+
+  decode(ids) {
+    return this.textIds(ids).map((id) => this.symbols[id]).join(this.separator);
+  }
+
+  pieces(ids) {
+    return this.check(ids).map((id) => this.symbols[id].replaceAll(" ", "▁"));
+  }
+}
+
+/** One id a character. */
+export class CharacterTokenizer extends SymbolTokenizer {
+  constructor(description) {
+    super(description, "");
+  }
+
+  encode(text) {
+    return Array.from(this.prepare(text), (character) => this.ids.get(character) ?? UNK);
+  }
+}
+
+/** One id a byte of UTF-8, after the special symbols. */
+export class ByteTokenizer extends Tokenizer {
+  size = SPECIALS.length + 256;
+
+  encode(text) {
+    return Array.from(utf8Bytes(this.prepare(text)), (byte) => byte + SPECIALS.length);
+  }
+
+  decode(ids) {
+    return decodeUtf8(this.textIds(ids).flatMap((id) => (id === UNK ? [...utf8Bytes(SPECIALS[UNK])] : [id - SPECIALS.length])));
+  }
+
+  pieces(ids) {
+    return this.check(ids).map((id) => SPECIALS[id] ?? bytePiece(id - SPECIALS.length));
+  }
+}

@@ -1,0 +1,125 @@
+/* Words and punctuation by the rules of spaCy's tokenizer: as manyheads/text/words.py. */
+
+import { UNK } from "./base.js";
+import { clean, lower } from "./normalize.js";
+import { SymbolTokenizer } from "./symbols.js";
+import { isBlank, splitBlanks, WHITE } from "./unicode.js";
+
+const LONG_WORD = new RegExp(`([^${WHITE}]{200})(?=[^${WHITE}])`, "gu");
+const SEPARATOR = "\0"; // between the words of a key; no text has it
+
+/** One id a word. The description holds the patterns of `rules`, and their `special` words with the tokens of each. */
+export class WordTokenizer extends SymbolTokenizer {
+  constructor(description) {
+    super(description, " ");
+    const { prefix, suffix, infix, url, special } = description.rules;
+    [this.prefix, this.suffix, this.url] = [prefix, suffix, url].map((pattern) => new RegExp(pattern, "u"));
+    this.infix = new RegExp(infix, "gu");
+    this.special = new Map(Object.entries(special));
+    this.sequences = new Set(); // of words that are a special word which the rules would split
+    this.longest = 0;
+    for (const word of this.special.keys()) {
+      if (![this.prefix, this.suffix].some((pattern) => pattern.test(word)) && word.search(this.infix) < 0 && !word.includes(" ")) continue;
+      const words = this.splitText(word, new Map()).map((token) => token.text);
+      this.sequences.add(words.join(SEPARATOR));
+      this.longest = Math.max(this.longest, words.length);
+    }
+  }
+
+  encode(text) {
+    const words = this.words(text).filter((word) => this.ids.has(word) || splitBlanks(word).length);
+    return words.map((word) => this.ids.get(word) ?? UNK);
+  }
+
+  /** The words of a text, in lower case if the tokenizer was trained so. */
+  words(text) {
+    const tokens = this.splitText(clean(text).replace(LONG_WORD, "$1 "), this.special);
+    const words = this.joinSpecial(tokens);
+    return this.lowercase ? words.map(lower) : words;
+  }
+
+  /** The tokens of a text; `blank` tells whether a blank follows. White space beyond one blank is a token. */
+  splitText(text, special) {
+    const tokens = [];
+    let start = 0, inBlank = text !== "" && isBlank(text[0]);
+    const add = (end) => {
+      if (start < end) tokens.push(...this.splitWord(text.slice(start, end), special).map((word) => ({ text: word, blank: false })));
+    };
+    for (let index = 0; index < text.length; index += 1) {
+      if (isBlank(text[index]) === inBlank) continue;
+      add(index);
+      if (text[index] === " ") tokens.at(-1).blank = true;
+      start = text[index] === " " ? index + 1 : index;
+      inBlank = !inBlank;
+    }
+    add(text.length);
+    return tokens;
+  }
+
+  /** The tokens of what stands between white space: prefixes and suffixes are cut first, then infixes. */
+  splitWord(word, special) {
+    const prefixes = [], suffixes = [];
+    let rest = word;
+    for (let length = 0; rest && rest.length !== length && !special.has(rest);) {
+      length = rest.length;
+      const before = this.prefix.exec(rest)?.[0].length ?? 0;
+      if (before && special.has(rest.slice(before))) {
+        prefixes.push(rest.slice(0, before));
+        rest = rest.slice(before);
+        break;
+      }
+      const after = this.suffix.exec(rest.slice(before))?.[0].length ?? 0;
+      const both = before + after <= rest.length || !before;
+      if (after && special.has(rest.slice(0, -after))) {
+        suffixes.push(rest.slice(-after));
+        rest = rest.slice(0, -after);
+        break;
+      }
+      if (before) prefixes.push(rest.slice(0, before));
+      if (after && both) suffixes.push(rest.slice(-after));
+      rest = rest.slice(before, after && both ? -after : undefined);
+    }
+    return [...prefixes, ...this.splitInfixes(rest, special), ...suffixes.reverse()];
+  }
+
+  /** The tokens of a word without prefixes and suffixes. */
+  splitInfixes(word, special) {
+    if (!word) return [];
+    if (special.has(word)) return special.get(word);
+    const tokens = [];
+    let start = 0;
+    for (const found of this.url.test(word) ? [] : word.matchAll(this.infix)) {
+      if (!found.index) continue;
+      tokens.push(word.slice(start, found.index), found[0]);
+      start = found.index + found[0].length;
+    }
+    return [...tokens, word.slice(start)].filter(Boolean);
+  }
+
+  /** The words of tokens; those that together are a special word become its tokens, the longest first, then the leftmost. */
+  joinSpecial(tokens) {
+    const spans = [];
+    for (let start = 0; start < tokens.length; start += 1) {
+      let key = "";
+      for (let end = start + 1; end <= Math.min(tokens.length, start + this.longest); end += 1) {
+        key += (key && SEPARATOR) + tokens[end - 1].text;
+        if (this.sequences.has(key)) spans.push([start, end]);
+      }
+    }
+    spans.sort((a, b) => b[1] - b[0] - (a[1] - a[0]) || a[0] - b[0]);
+    const seen = new Set(), ends = new Map();
+    for (const [start, end] of spans) {
+      if (!seen.has(start) && !seen.has(end - 1)) ends.set(start, end);
+      for (let index = start; index < end; index += 1) seen.add(index);
+    }
+    const words = [];
+    for (let index = 0; index < tokens.length;) {
+      const end = ends.get(index) ?? index + 1;
+      const span = tokens.slice(index, end);
+      const text = span.map((token, place) => token.text + (token.blank && place < span.length - 1 ? " " : "")).join("");
+      words.push(...((ends.has(index) && this.special.get(text)) || span.map((token) => token.text)));
+      index = end;
+    }
+    return words;
+  }
+}

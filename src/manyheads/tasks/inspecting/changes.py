@@ -1,0 +1,155 @@
+"""Changes of a model that show what a part of it is for: heads off, no causal mask, no position signal.
+
+Shapes: B batch, S length, D model width, E head width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from manyheads.errors import UsageError
+from manyheads.inspection.capture import attention_groups
+from manyheads.model.attention import MultiHeadAttention
+from manyheads.model.positions import RotaryPositions
+from manyheads.model.transformer import Transformer
+
+__all__ = ["Changes", "HeadName", "changed"]
+
+
+class HeadName(NamedTuple):
+    """A head: kind of attention ("encoder", "decoder" or "cross"), layer and head, both from 0."""
+
+    kind: str
+    layer: int
+    head: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read "cross.2.1"; raises `UsageError` for any other form."""
+        kind, _, numbers = text.partition(".")
+        layer, _, head = numbers.partition(".")
+        if not all(number.isascii() and number.isdecimal() and len(number) < 6 for number in (layer, head)):
+            raise UsageError(f'"{text[:40]}" names no head. Write kind.layer.head, as "cross.2.1".')
+        return cls(kind, int(layer), int(head))
+
+    def check(self, model: Transformer) -> MultiHeadAttention:
+        """Return the attention module of the head; raises `UsageError` if the model has no such head."""
+        groups = attention_groups(model)
+        if self.kind not in groups:
+            raise UsageError(f'this model has no attention of kind "{self.kind[:40]}"; it has {", ".join(groups)}.')
+        modules = groups[self.kind]
+        if self.layer >= len(modules) or self.head >= modules[0].num_heads:
+            raise UsageError(
+                f"there is no head {'.'.join(map(str, self))}: this model has layers 0 to {len(modules) - 1} and "
+                f"heads 0 to {modules[0].num_heads - 1}."
+            )
+        return modules[self.layer]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Changes of a model; the defaults change nothing.
+
+    Attributes:
+        heads: heads whose output is zero.
+        mask: False: the self-attention of the decoder has no causal mask.
+        positions: False: position embeddings are zero, and rotary positions rotate nothing.
+    """
+
+    heads: tuple[HeadName, ...] = ()
+    mask: bool = True
+    positions: bool = True
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self:
+        """Read {"heads": ["cross.2.1"], "mask": false, "positions": false}, each of them optional.
+
+        Raises:
+            UsageError: the value has another form.
+        """
+        values = {} if value is None else value
+        if not isinstance(values, dict) or values.keys() - {"heads", "mask", "positions"}:
+            raise UsageError("changes must be an object with heads, mask and positions.")
+        heads, mask, positions = values.get("heads", []), values.get("mask", True), values.get("positions", True)
+        if not isinstance(heads, list) or not all(isinstance(name, str) for name in heads):
+            raise UsageError('changes.heads must be a list of names such as "cross.2.1".')
+        if not isinstance(mask, bool) or not isinstance(positions, bool):
+            raise UsageError("changes.mask and changes.positions must be true or false.")
+        return cls(tuple(dict.fromkeys(map(HeadName.parse, heads))), mask, positions)
+
+    def __bool__(self) -> bool:
+        return self != Changes()
+
+
+@contextmanager
+def changed(model: Transformer, changes: Changes) -> Iterator[None]:
+    """While open, compute with the changes, wherever the modules of the model are called.
+
+    Raises:
+        UsageError: the model does not have what is to be turned off.
+    """
+    with ExitStack() as hooks:
+        for name in changes.heads:
+            hooks.enter_context(head_off(name.check(model), name.head))
+        if not changes.mask:
+            hooks.enter_context(causal_mask_off(model))
+        if not changes.positions:
+            hooks.enter_context(positions_off(model))
+        yield
+
+
+def head_off(module: MultiHeadAttention, head: int) -> RemovableHandle:
+    """Set the output of a head to zero, before the output projection."""
+
+    def hook(_: nn.Module, inputs: tuple[Tensor]) -> Tensor:
+        (x,) = inputs  # (B, S, D), the heads side by side
+        width = x.size(-1) // module.num_heads
+        off = torch.arange(x.size(-1), device=x.device) // width == head
+        return x.masked_fill(off, 0.0)
+
+    return module.project_out.register_forward_pre_hook(hook)
+
+
+@contextmanager
+def causal_mask_off(model: Transformer) -> Iterator[None]:
+    """Let each position of the decoder attend to all positions."""
+    groups = attention_groups(model)
+    if "decoder" not in groups:
+        raise UsageError("this model has no causal mask: each of its tokens attends to all others.")
+
+    def hook(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        x, mask, *others = inputs
+        return (x, torch.ones_like(mask), *others)
+
+    modules = set(groups["decoder"])
+    with ExitStack() as hooks:
+        for layer in model.layers():
+            if layer.self_attention in modules:
+                hooks.enter_context(layer.register_forward_pre_hook(hook))
+        yield
+
+
+@contextmanager
+def positions_off(model: Transformer) -> Iterator[None]:
+    """Replace position embeddings by zeros, and rotations by those of angle 0."""
+
+    def rotate_nothing(_: nn.Module, __: Any, cos_sin: Tensor) -> Tensor:
+        return torch.tensor([1.0, 0.0], device=cos_sin.device).expand_as(cos_sin)
+
+    def add_nothing(_: nn.Module, __: Any, embeddings: Tensor) -> Tensor:
+        return torch.zeros_like(embeddings)
+
+    with ExitStack() as hooks:
+        for name, module in model.named_modules():
+            if isinstance(module, RotaryPositions):
+                hooks.enter_context(module.register_forward_hook(rotate_nothing))
+            elif name.endswith("embedding.positions"):
+                hooks.enter_context(module.register_forward_hook(add_nothing))
+        yield

@@ -1,0 +1,65 @@
+"""Inspect one head step by step on one text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import Tensor
+
+from manyheads.inspection.capture import watch_head
+from manyheads.inspection.parts import HeadSteps
+from manyheads.tasks.assembly import with_end_mark
+from manyheads.tasks.classification import Classifier
+from manyheads.tasks.inspecting.changes import HeadName
+from manyheads.tasks.inspecting.classification import classifier_inputs
+from manyheads.tasks.inspecting.language_modeling import generator_inputs
+from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.inspecting.translation import (
+    inspected_search,
+    outputs_of,
+    single_model,
+    translator_inputs,
+)
+from manyheads.tasks.language_modeling import Generator
+from manyheads.tasks.loading import evaluating
+from manyheads.tasks.translation import Translator
+
+__all__ = ["inspect_head"]
+
+DEFAULTS = InspectOptions()
+
+
+def inspect_head(
+    loaded: Translator | Classifier | Generator, text: str, name: HeadName, options: InspectOptions = DEFAULTS
+) -> HeadSteps:
+    """Return what a head computes; its rows and columns are those of the attention of an inspection.
+
+    Raises:
+        UsageError: there is no such head, or the text or an option is not valid for this model.
+    """
+    name.check(loaded.model)
+    with reading(loaded, text, options) as inputs:
+        return watch_head(loaded.model, *name, *inputs)
+
+
+@contextmanager
+def reading(
+    loaded: Translator | Classifier | Generator, text: str, options: InspectOptions
+) -> Iterator[tuple[Tensor | None, ...]]:
+    """While open, the model is in evaluation mode; give what it reads when this text is inspected."""
+    if isinstance(loaded, Translator):
+        engine = single_model(loaded)
+        with engine.evaluating():
+            ids, outputs = outputs_of(loaded, engine, text, inspected_search(loaded, options), options)
+            yield translator_inputs(engine, ids, with_end_mark(outputs.hypotheses[0]), options.padding)
+    elif isinstance(loaded, Classifier):
+        options.refuse("classification", "target", "prefix", "beam_size", "padding", "max_tokens")
+        _, rows, types = classifier_inputs(loaded, text)
+        with evaluating(loaded.model):
+            yield rows, types
+    else:
+        options.refuse("language-modeling", "target", "beam_size", "padding")
+        inputs, _ = generator_inputs(loaded, text, options)
+        with evaluating(loaded.model):
+            yield (inputs,)

@@ -1,0 +1,55 @@
+"""The modules of the browser engine become one script that does the same."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.interop.html.text.browser import node
+
+from manyheads.interop.html import scripts
+from manyheads.interop.html.scripts import joined_script
+
+
+def run_node(script: str) -> str:
+    return subprocess.run([node(), "-"], input=script, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "deep").mkdir()
+    monkeypatch.setattr(scripts, "JS", tmp_path)
+    joined_script.cache_clear()
+    return tmp_path
+
+
+def test_modules_are_joined_in_the_order_of_need_and_keep_their_own_names(modules: Path) -> None:
+    (modules / "deep/one.js").write_text("const SIZE = 1;\nexport const one = () => SIZE;\nexport class Kept {}\n")
+    (modules / "two.js").write_text(
+        'import { one, Kept } from "./deep/one.js";\nconst SIZE = 2;\n'
+        "export async function two() { return [one(), SIZE, typeof Kept]; }\n"
+    )
+    (modules / "entry.js").write_text(
+        'import { two } from "./two.js";\nimport { one } from "./deep/one.js";\nconst SIZE = 3;\n'
+        "two().then((found) => console.log(JSON.stringify([...found, one(), SIZE])));\n"
+    )
+    script = joined_script("entry.js")
+    assert "import" not in script
+    assert script.count("class Kept") == 1
+    assert run_node(script) == '[1,2,"function",1,3]\n'
+
+
+def test_modules_that_import_each_other_are_refused(modules: Path) -> None:
+    (modules / "a.js").write_text('import { b } from "./b.js";\nexport const a = 1;\n')
+    (modules / "b.js").write_text('import { a } from "./a.js";\nexport const b = 1;\n')
+    with pytest.raises(ValueError, match=r"a\.js is imported by a module that it needs itself"):
+        joined_script("a.js")
+
+
+def test_the_worker_is_one_script_without_imports_that_can_stand_in_a_page() -> None:
+    joined_script.cache_clear()
+    script = joined_script("worker.js")
+    assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
+    assert "</script" not in script.lower()
+    run_node(f"const self = {{}}; {script}")

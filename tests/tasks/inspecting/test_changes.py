@@ -1,0 +1,190 @@
+"""A changed model computes what a model without that part computes, and is itself again afterwards."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from tests.decoding.test_language_model import language_model
+from tests.tasks.test_classification import make_classifier
+from tests.tasks.test_language_modeling import make_generator
+from tests.tasks.test_translation import lines, make_translator
+from torch import Tensor
+
+from manyheads.errors import UsageError
+from manyheads.inspection.capture import attention_groups
+from manyheads.model import decoder_only, encoder_decoder
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tasks.inspecting import InspectOptions, inspect_language_model, inspect_translation
+from manyheads.tasks.inspecting.changes import Changes, HeadName, changed
+from manyheads.tasks.inspecting.isolation import isolated_with_changes
+from manyheads.tasks.language_modeling import Generator, first_token
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import BOS, EOS, PAD
+
+SOURCE = torch.tensor([[5, 9, 7, 4, EOS, PAD, PAD], [6, 8, 4, 9, 5, 7, EOS]])
+TARGET = torch.tensor([[BOS, 6, 5, 9, 4], [BOS, 4, 4, 7, 8]])
+POSITIONS = ("sinusoidal", "learned", "rotary")
+NO_MASK = Changes(mask=False)
+
+
+def make_model(**settings: Any) -> EncoderDecoder:
+    return make_translator(num_encoder_layers=2, num_decoder_layers=2, **settings).model
+
+
+def logits_with(model: Any, changes: Changes, *inputs: Tensor) -> Tensor:
+    """The logits with the changes; without them, the model gives the same logits before and after."""
+    with torch.inference_mode():
+        before = model(*inputs)
+        with changed(model, changes):
+            found: Tensor = model(*inputs)
+        assert torch.equal(model(*inputs), before)
+    assert not torch.allclose(found, before, atol=1e-3)
+    return found
+
+
+@pytest.mark.parametrize("off", [["encoder.0.1"], ["decoder.1.0"], ["cross.1.1", "encoder.1.0", "encoder.1.1"]])
+def test_a_head_that_is_off_has_no_columns_in_the_output_projection(off: list[str]) -> None:
+    model = make_model()
+    found = logits_with(model, Changes.from_json({"heads": off}), SOURCE, TARGET)
+    without = copy.deepcopy(model)
+    for name in off:
+        kind, layer, head = HeadName.parse(name)
+        module = attention_groups(without)[kind][layer]
+        with torch.no_grad():
+            module.project_out.weight[:, 8 * head : 8 * head + 8] = 0  # E = 16 / 2
+    torch.testing.assert_close(found, without(SOURCE, TARGET))
+
+
+def test_without_the_causal_mask_each_position_of_the_target_sees_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    translator, writer = make_model(), language_model()
+    text = torch.tensor([[3, 1, 4, 1, 5, 9]])
+    found = logits_with(translator, NO_MASK, SOURCE, TARGET), logits_with(writer, NO_MASK, text)
+
+    def no_mask(length: int, device: Any) -> Tensor:
+        return torch.ones(1, 1, length, length, dtype=torch.bool, device=device)
+
+    monkeypatch.setattr(encoder_decoder, "causal_mask", no_mask)
+    monkeypatch.setattr(decoder_only, "causal_mask", no_mask)
+    torch.testing.assert_close(found[0], translator(SOURCE, TARGET))
+    torch.testing.assert_close(found[1], writer(text))
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_without_positions_the_model_has_zero_signals(positions: str) -> None:
+    model = make_model(positions=positions)
+    found = logits_with(model, Changes(positions=False), SOURCE, TARGET)
+    without = copy.deepcopy(model)
+    for module in without.modules():
+        for name in ("table", "frequencies"):  # of sinusoidal and learned positions; of rotary ones
+            signal = getattr(module, name, None)
+            if signal is not None:
+                getattr(signal, "weight", signal).data.zero_()
+    torch.testing.assert_close(found, without(SOURCE, TARGET))
+
+
+def test_without_positions_the_order_of_the_source_means_nothing() -> None:
+    model = make_model()
+    order = torch.tensor([3, 0, 6, 1, 5, 2, 4])
+    with torch.inference_mode(), changed(model, Changes(positions=False)):
+        torch.testing.assert_close(model(SOURCE[:, order], TARGET), model(SOURCE, TARGET))
+
+
+def greedy_outputs(translator: Translator, source: list[int], most: int) -> list[int]:
+    """What the model writes when it reads its whole prefix again for each token, as its hooks have it."""
+    output: list[int] = []
+    while len(output) < most and output[-1:] != [EOS]:
+        logits = translator.model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *output]]))[0, -1]
+        logits[[PAD, BOS]] = -torch.inf
+        output.append(int(logits.argmax()))
+    return output
+
+
+@pytest.mark.parametrize("changes", [NO_MASK, Changes(positions=False), Changes((HeadName("cross", 0, 1),))])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_the_search_is_that_of_the_changed_model(changes: Changes, positions: str) -> None:
+    translator = make_translator(positions=positions, search={"beam_size": 1}, num_decoder_layers=2)
+    texts, differences = lines(9), 0
+    before = [one.translation for one in translator.translate(texts)]
+    with isolated_with_changes(translator, changes) as copied, torch.inference_mode():
+        assert isinstance(copied, Translator)
+        for text, translation in zip(texts, before, strict=True):
+            ids = [one.id for one in inspect_translation(copied, text).target.tokens]
+            (source,) = translator.tokenizers.source.encode([text])
+            assert ids == greedy_outputs(copied, source, len(ids))
+            found = copied.translate([text])[0].translation
+            assert found == copied.tokenizers.target.decode([token for token in ids if token != EOS])
+            differences += found != translation
+    assert differences > 2
+    assert [one.translation for one in translator.translate(texts)] == before
+
+
+def test_a_beam_scores_each_prefix_by_the_changed_model() -> None:
+    """Every hypothesis of a beam has the probabilities that its prefixes have one by one."""
+    translator = make_translator(search={"beam_size": 3})
+    with isolated_with_changes(translator, NO_MASK) as copied, torch.inference_mode():
+        assert isinstance(copied, Translator)
+        for text in lines(4):
+            found = inspect_translation(copied, text)
+            source = torch.tensor([[one.id for one in found.source.tokens]])
+            for output in found.hypotheses:
+                for length, token in enumerate(output.ids):
+                    logits = copied.model(source, torch.tensor([[BOS, *output.ids[:length]]]))[0, -1]
+                    score = logits.double().log_softmax(-1)[token]
+                    assert output.token_scores[length] == pytest.approx(float(score), abs=1e-4)
+
+
+def test_a_language_model_writes_as_changed() -> None:
+    generator = make_generator(window=30)
+    options = InspectOptions(max_tokens=20)
+    before = inspect_language_model(generator, "abc", options)
+    with isolated_with_changes(generator, NO_MASK) as copied, torch.inference_mode():
+        assert isinstance(copied, Generator)
+        found = inspect_language_model(copied, "abc", options)
+        ids = [one.id for one in found.text.tokens]
+        start = first_token(generator.config, generator.tokenizer)
+        (context,) = copied.contexts(["abc"])
+        text = list(context)
+        for token in ids[3:]:
+            logits = copied.model(torch.tensor([text]))[0, -1]
+            logits[:3] = -torch.inf  # never generated
+            assert token == int(logits.argmax())
+            text.append(token)
+    assert (start, len(ids)) == (found.inputs[0].id, 23)
+    assert found.text != before.text
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "must be an object"),
+        ({"head": []}, "must be an object"),
+        ({"heads": "cross.0.0"}, "changes.heads must be a list"),
+        ({"heads": [1]}, "changes.heads must be a list"),
+        ({"heads": ["cross.0"]}, '"cross.0" names no head'),
+        ({"heads": ["cross.-1.0"]}, "names no head"),
+        ({"heads": ["cross.²"]}, "names no head"),
+        ({"heads": ["middle.0.0"]}, 'no attention of kind "middle"; it has encoder, decoder, cross'),
+        ({"heads": ["cross.2.0"]}, "there is no head cross.2.0: this model has layers 0 to 1 and heads 0 to 1"),
+        ({"heads": ["cross.0.2"]}, "there is no head cross.0.2"),
+        ({"mask": 0}, "must be true or false"),
+    ],
+)
+def test_impossible_changes_are_refused_with_the_reason(value: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message), changed(make_model(), Changes.from_json(value)):
+        pass
+
+
+def test_a_classifier_has_no_causal_mask_to_turn_off() -> None:
+    with pytest.raises(UsageError, match="no causal mask"), changed(make_classifier().model, NO_MASK):
+        pass
+
+
+def test_nothing_is_changed_by_default() -> None:
+    assert not Changes.from_json(None)
+    assert not Changes.from_json({"heads": [], "mask": True})
+    translator = make_translator()
+    with isolated_with_changes(translator, Changes()) as copied:
+        assert copied.translate(lines(3)) == translator.translate(lines(3))  # type: ignore[union-attr]
