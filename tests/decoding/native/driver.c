@@ -1,7 +1,8 @@
 /* Run decoder.c without an interpreter: tiny models whose weights are the same numbers on every processor read four
    sentences and continue them, by greedy search and by beam search. Prints every logit and every output.
 
-   Ends with 1 if the number of threads, other callers, or the sentences beside a sentence change a bit of its results.
+   Ends with 1 if the number of threads, other callers, the sentences beside a sentence, or reading its output in one
+   call change a bit of its results.
    Arrays have exactly the size that the library may use, so that a sanitizer finds every access outside.
 
    Shapes: G sentences, K beam size, L layers, H heads, V vocabulary, D width, E = D / H, S longest source. */
@@ -120,7 +121,9 @@ static void encode_some(const Translator *model, int64_t first, int64_t count, i
         }
     for (int l = 0; l < 2 * L; l++) memory[l] = allocate(count * S * model->config.width, sizeof **memory);
     float *workspace = allocate(workspace_size(&model->encoder, rows, S, threads), sizeof *workspace);
-    const EncoderInput input = {tokens, sentence_ids, positions, starts, model->signals, model->rotary, count, S};
+    const EncoderInput input = {.tokens = tokens, .sentence_ids = sentence_ids, .positions = positions, .starts = starts,
+                                .position_signals = model->signals, .rotary = model->rotary, .sentences = count,
+                                .max_length = S};
     Failure failure;
     if (encode(&model->encoder, model->memory_kv, L, &input, memory, workspace, threads, &failure) < 0) abort();
     free(workspace);
@@ -154,6 +157,43 @@ static void search_greedily(const Translator *model, int64_t first, int64_t coun
         }
     }
     free(workspace);
+}
+
+/* Read the greedy output of sentence g in one call, by steps that share a KV cache; the logits (STEPS, V) and the sums
+   of the attention weights. Returns whether the logits are those of the search, `expected`, to the bit. */
+static int read_together(const Translator *model, int64_t g, int threads, const float *expected) {
+    const int64_t width = model->config.width, vocabulary = model->config.vocabulary, length = LENGTHS[g];
+    float *memory[2 * L], *cache = allocate(2 * L * STEPS * width, sizeof *cache), *factors = allocate(L * H, sizeof *factors);
+    float *self = allocate(STEPS * L * H * STEPS, sizeof *self), *cross = allocate(STEPS * L * H * length, sizeof *cross);
+    float *logits = allocate(STEPS * vocabulary, sizeof *logits);
+    int64_t tokens[STEPS] = {BOS};
+    Step steps[STEPS];
+    const Step *pointers[STEPS];
+    encode_some(model, g, 1, threads, memory);
+    for (int i = 0; i < L * H; i++) factors[i] = 1;
+    for (int64_t t = 0; t < STEPS; t++) {
+        const float *row = expected + t * vocabulary;
+        int64_t best = 0;
+        for (int64_t v = 1; v < vocabulary; v++) best = row[v] > row[best] ? v : best;
+        if (t + 1 < STEPS) tokens[t + 1] = best;
+        steps[t] = (Step){.tokens = tokens + t, .position_signal = model->signals + t * width,
+                          .rotary = model->rotary ? model->rotary + t * (width / H) : 0, .cache = cache,
+                          .memory = (const float *const *)memory, .sentences = 1, .rows = 1, .length = t + 1,
+                          .capacity = STEPS, .source_length = length, .source_capacity = S, .shared_cache = 1,
+                          .self_heads = {self + t * L * H * STEPS, factors},
+                          .cross_heads = {cross + t * L * H * length, factors}};
+        pointers[t] = steps + t;
+    }
+    const int64_t max_keys = STEPS > S ? STEPS : S;
+    float *workspace = allocate(workspace_size(&model->decoder, STEPS, max_keys, threads), sizeof *workspace);
+    Failure failure;
+    if (decoder_steps(&model->decoder, pointers, STEPS, max_keys, workspace, logits, 0, threads, &failure) < 0) abort();
+    free(workspace);
+    float sum = 0;
+    for (int64_t i = 0; i < STEPS * L * H * STEPS; i++) sum += self[i];
+    for (int64_t i = 0; i < STEPS * L * H * length; i++) sum += cross[i];
+    return memcmp(logits, expected, (size_t)(STEPS * vocabulary) * sizeof *logits) == 0 &&
+           fabsf(sum - 2 * STEPS * L * H) < 1e-3f;
 }
 
 /* A thread that searches while others do. */
@@ -305,6 +345,7 @@ static void run_model(int number, Config config) {
         for (int64_t t = 0; t < STEPS; t++)
             failures += memcmp(logits + (t * G + g) * vocabulary, other + t * vocabulary,
                                (size_t)vocabulary * sizeof *logits) != 0;
+        failures += !read_together(&model, g, 1, other) + !read_together(&model, g, 3, other);
     }
     search_from_several_threads(&model, logits);
     search_with_beams(&model, 1 + number % 2, 0, beams);
@@ -319,6 +360,6 @@ int main(void) {
                                    number >= 6});
     run_model(12, (Config){3, 5, 1, FLOAT32, RELU, 1, 0}); /* heads of one number, a vocabulary within a vector */
     run_model(13, (Config){96, 17, 6, FLOAT32, SWIGLU, 0, 1});
-    if (failures) fprintf(stderr, "%d results differ with threads or neighbours\n", (int)failures);
+    if (failures) fprintf(stderr, "%d results differ with threads, neighbours or calls\n", (int)failures);
     return failures != 0;
 }

@@ -65,7 +65,8 @@ static float softmax_numerators(float *scores, int64_t count) {
 }
 
 INLINE void attend_in_vectors(const float *query, const float *keys, const float *values, const int32_t *visible,
-                              int64_t count, int64_t head_dim, int64_t stride, int even, float *scores, float *out) {
+                              int64_t count, int64_t head_dim, int64_t stride, int even, float *scores, float *out,
+                              float *weights) {
     const float scale = 1 / sqrtf((float)head_dim);
     for (int64_t n = 0; n < count; n += KEYS_PER_PASS) {
         vec products[KEYS_PER_PASS] = {0};
@@ -85,28 +86,38 @@ INLINE void attend_in_vectors(const float *query, const float *keys, const float
         for (int v = 0; v < KEYS_PER_PASS && e + v * LANES < head_dim; v++)
             store_floats(sums[v] * normalizer, out + e + v * LANES, head_dim - e - v * LANES);
     }
+    for (int64_t n = 0; weights && n < count; n++) weights[n] = scores[n] * normalizer;
 }
 
 /* Attend with a query to the visible keys (T indices): (E), (N, E), (N, E) -> (E). Keys and values are `stride` floats
-   from each other. */
+   from each other. Also writes the weights (T) of the visible keys, unless `weights` is null. */
 static void attend_to_visible(const float *query, const float *keys, const float *values, const int32_t *visible,
-                              int64_t count, int64_t head_dim, int64_t stride, float *workspace, float *out) {
+                              int64_t count, int64_t head_dim, int64_t stride, float *workspace, float *out,
+                              float *weights) {
     if (head_dim % LANES == 0)
-        attend_in_vectors(query, keys, values, visible, count, head_dim, stride, 1, workspace, out);
+        attend_in_vectors(query, keys, values, visible, count, head_dim, stride, 1, workspace, out, weights);
     else
-        attend_in_vectors(query, keys, values, visible, count, head_dim, stride, 0, workspace, out);
+        attend_in_vectors(query, keys, values, visible, count, head_dim, stride, 0, workspace, out, weights);
 }
 
-/* Attend with a query to all N keys, or with a bias (N) to those whose bias is 0. */
+/* Move the weights of the visible keys to their indices among all N keys, and write 0 for the other keys. */
+static void spread_weights(const int32_t *visible, int64_t num_visible, int64_t count, float *weights) {
+    for (int64_t n = count - 1, from = num_visible - 1; n >= 0; n--)
+        weights[n] = from >= 0 && visible[from] == n ? weights[from--] : 0;
+}
+
+/* Attend with a query to all N keys, or with a bias (N) to those whose bias is 0. Also writes the weights (N) of all
+   keys, unless `weights` is null. */
 static void attend(const float *query, const float *keys, const float *values, int64_t count, int64_t head_dim,
-                   int64_t stride, const float *bias, float *workspace, float *out) {
+                   int64_t stride, const float *bias, float *workspace, float *out, float *weights) {
     int32_t *visible = (int32_t *)(workspace + count + LANES);
     int64_t num_visible = 0;
     for (int64_t n = 0; n < count; n++) {
         visible[num_visible] = (int32_t)n;
         num_visible += !bias || bias[n] == 0;
     }
-    attend_to_visible(query, keys, values, visible, num_visible, head_dim, stride, workspace, out);
+    attend_to_visible(query, keys, values, visible, num_visible, head_dim, stride, workspace, out, weights);
+    if (weights) spread_weights(visible, num_visible, count, weights);
 }
 
 /* Rotate pairs of numbers by the angles of a position (Su et al. 2021), given as cosines and sines (E / 2, 2). */

@@ -38,6 +38,7 @@ static int check_step(const Model *model, const Step *step, int64_t max_keys, Fa
         !in_range(failure, "rows of a sentence", step->rows, 1, INT32_MAX) ||
         !in_range(failure, "capacity of the KV cache", step->capacity, 1, INT32_MAX) ||
         !in_range(failure, "length of the KV cache", step->length, step->rows, step->capacity) ||
+        !in_range(failure, "later tokens", step->num_later, 0, step->length - step->rows) ||
         !in_range(failure, "keys of the target", step->visible ? step->num_visible : step->length, 1, max_keys) ||
         !in_range(failure, "length of the source", step->source_length, 0, max_keys) ||
         !in_range(failure, "length of the source", step->source_length, 0, step->source_capacity))

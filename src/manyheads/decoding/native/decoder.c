@@ -4,7 +4,9 @@
    wait at a barrier after each stage. The Python interpreter is not needed meanwhile.
 
    Order of reading: structs.h, sublayers.h, encoder.h, this file, beam_search.h; then linear.h, attention.h, vectors.h
-   and thread_pool.h. Shapes as in structs.h; R rows of all steps of a call. */
+   and thread_pool.h. Shapes as in structs.h; R rows of all steps of a call.
+
+   tools/wasm.py compiles the same code to WebAssembly, for one thread (single_thread.h). */
 
 #include "beam_search.h"
 #include "checks.h"
@@ -21,6 +23,7 @@ typedef struct {
     const BestTokens *best;
     const BeamOptions *options; /* null: no beam search */
     Beam *const *beams;         /* (num_steps) or null */
+    int shared_cache;           /* whether some steps have the same KV cache */
 } DecoderJob;
 
 static const Step *step_of(const DecoderJob *job, int64_t s) {
@@ -45,6 +48,19 @@ static void embed_targets(const DecoderJob *job, const Workspace *work, Worker w
     barrier(worker);
 }
 
+/* Store the keys and values of all steps, so that a step can attend to those of other steps. */
+static void store_all_kv(const DecoderJob *job, int64_t l, const Workspace *work, Worker worker) {
+    const int64_t num_heads = job->model->num_heads;
+    for (int64_t s = 0, row = 0, head = 0; s < job->num_steps; s++) {
+        const Step *step = step_of(job, s);
+        step_store_kv(job->model, step, l, share_of_step(head, job->sentences * num_heads, worker),
+                      work->qkv + 3 * row * job->model->d_model);
+        row += rows_of(step);
+        head += step->sentences * num_heads;
+    }
+    barrier(worker);
+}
+
 /* The masked self-attention sublayer: x = residual + self_out(attention(self_qkv(input), KV cache)). */
 static void self_attention(const DecoderJob *job, int64_t l, LayerNorm norm, const Workspace *work, Worker worker) {
     const Model *model = job->model;
@@ -53,10 +69,13 @@ static void self_attention(const DecoderJob *job, int64_t l, LayerNorm norm, con
     const Sublayer sublayer = begin_sublayer(model, norm, job->rows, work);
     apply_linear(&layer->self_qkv, model->format, sublayer.input, job->rows, 0, work->qkv, NO_ACTIVATION, worker);
     barrier(worker);
+    if (job->shared_cache) store_all_kv(job, l, work, worker);
     for (int64_t s = 0, row = 0, head = 0; s < job->num_steps; s++) {
         const Step *step = step_of(job, s);
-        step_self_attention(model, step, l, share_of_step(head, all_heads, worker), work->qkv + 3 * row * d_model,
-                            work->attn_out + row * d_model, work->scores);
+        const Range heads = share_of_step(head, all_heads, worker);
+        if (!job->shared_cache) step_store_kv(model, step, l, heads, work->qkv + 3 * row * d_model);
+        step_self_attention(model, step, l, heads, work->qkv + 3 * row * d_model, work->attn_out + row * d_model,
+                            work->scores);
         row += rows_of(step);
         head += step->sentences * model->num_heads;
     }
@@ -111,10 +130,10 @@ static void run_decoder(Worker worker, const void *argument) {
     const Workspace work = divide_workspace(model, job->rows, job->max_keys, job->workspace, worker);
     const LayerNorm *norm = model->norms;
     embed_targets(job, &work, worker);
-    for (int64_t l = 0; l < model->num_layers; l++, norm += 3) {
-        self_attention(job, l, norm[0], &work, worker);
-        cross_attention(job, l, norm[1], &work, worker);
-        feed_forward(model, model->layers + l, norm[2], job->rows, &work, worker);
+    for (int64_t l = 0; l < model->num_layers; l++) {
+        self_attention(job, l, *norm++, &work, worker);
+        if (model->layers[l].cross_query.weight) cross_attention(job, l, *norm++, &work, worker);
+        feed_forward(model, model->layers + l, *norm++, job->rows, &work, worker);
     }
     const float *output = layer_norm(*norm, work.x, job->rows, model->d_model, model->norm_epsilon, work.normed);
     apply_linear(&model->output, model->format, output, job->rows, 0, job->logits, NO_ACTIVATION, worker);
@@ -127,6 +146,7 @@ static void count_rows(DecoderJob *job) {
     for (int64_t s = 0; s < job->num_steps; s++) {
         job->sentences += step_of(job, s)->sentences;
         job->rows += rows_of(step_of(job, s));
+        job->shared_cache |= step_of(job, s)->shared_cache != 0;
     }
 }
 
@@ -138,6 +158,11 @@ int64_t encode(const Model *model, const Linear *memory_kv, int64_t num_memories
     if (!check_encoder_input(model, input, threads, failure)) return -1;
     parallel_run(threads, run_encoder, &job);
     return 0;
+}
+
+/* Apply a linear layer in one thread: x (R, I) -> y (R, O). `format`: that of its weights (linear.h). */
+void linear_layer(const Linear *linear, int64_t format, const float *x, int64_t rows, float *y) {
+    apply_linear(linear, format, x, rows, 0, y, NO_ACTIVATION, (Worker){0, 1, 0});
 }
 
 /* Append a token to each row of some steps. Writes the logits of the next tokens (R, V), or with `best` the best next
@@ -159,7 +184,7 @@ int64_t decoder_steps(const Model *model, const Step *const *steps, int64_t num_
    argument is refused, -2 where the model gave log-probabilities that are NaN. */
 int64_t beam_steps(const Model *model, const BeamOptions *options, Beam *const *beams, int64_t count, int64_t max_keys,
                    float *workspace, float *logits, const BestTokens *best, int threads, Failure *failure) {
-    DecoderJob job = {model, 0, count, 0, 0, max_keys, workspace, logits, best, options, beams};
+    DecoderJob job = {model, 0, count, 0, 0, max_keys, workspace, logits, best, options, beams, 0};
     int64_t stopped = 0;
     if (!in_range(failure, "threads", threads, 1, INT32_MAX) || !check_best(model, best, failure) ||
         !check_options(model, options, best, failure))

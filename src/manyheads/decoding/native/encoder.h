@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "heads.h"
 #include "sublayers.h"
 
 typedef struct {
@@ -39,9 +40,11 @@ static void rotate_queries_keys(const EncoderJob *job, float *qkv, Worker worker
 }
 
 /* The self-attention sublayer: x = residual + self_out(attention(self_qkv(input))). */
-static void encoder_self_attention(const EncoderJob *job, const Layer *layer, LayerNorm norm, const Workspace *work,
+static void encoder_self_attention(const EncoderJob *job, int64_t l, LayerNorm norm, const Workspace *work,
                                    Worker worker) {
     const Model *model = job->model;
+    const Layer *layer = model->layers + l;
+    const Heads *options = &job->input->heads;
     const int64_t *starts = job->input->starts;
     const int64_t rows = starts[job->input->sentences], num_heads = model->num_heads;
     const int64_t d_model = model->d_model, head_dim = d_model / num_heads;
@@ -52,11 +55,14 @@ static void encoder_self_attention(const EncoderJob *job, const Layer *layer, La
     const Range heads = share(worker, job->input->sentences * num_heads, 1);
     for (int64_t h = heads.first; h < heads.last; h++) {
         const int64_t start = starts[h / num_heads], end = starts[h / num_heads + 1];
-        const int64_t offset = h % num_heads * head_dim;
+        const int64_t head = h % num_heads, offset = head * head_dim;
         const float *keys = work->qkv + (3 * start + 1) * d_model + offset;
-        for (int64_t r = start; r < end; r++)
+        for (int64_t r = start; r < end; r++) {
             attend(work->qkv + 3 * r * d_model + offset, keys, keys + d_model, end - start, head_dim, 3 * d_model, 0,
-                   work->scores, work->attn_out + r * d_model + offset);
+                   work->scores, work->attn_out + r * d_model + offset,
+                   weights_of(options, l, rows, r, num_heads, head, job->input->max_length));
+            scale_head(options, l, num_heads, head, work->attn_out + r * d_model + offset, head_dim);
+        }
     }
     barrier(worker);
     apply_linear(&layer->self_out, model->format, work->attn_out, rows, sublayer.residual, work->x, NO_ACTIVATION,
@@ -78,6 +84,13 @@ static void store_memory(const EncoderJob *job, int64_t layer, const float *kv, 
         }
 }
 
+/* Copy the output of this worker's tokens, (R, D). */
+static void store_output(const EncoderJob *job, const float *output, Worker worker) {
+    const int64_t d_model = job->model->d_model;
+    const Range own = share(worker, job->input->starts[job->input->sentences], 1);
+    for (int64_t i = own.first * d_model; i < own.last * d_model; i++) job->input->output[i] = output[i];
+}
+
 /* The encoder (section 3.1), then the keys and values of each decoder layer. */
 static void run_encoder(Worker worker, const void *argument) {
     const EncoderJob *job = argument;
@@ -87,10 +100,11 @@ static void run_encoder(Worker worker, const void *argument) {
     const LayerNorm *norm = model->norms;
     embed_sources(job, &work, worker);
     for (int64_t l = 0; l < model->num_layers; l++, norm += 2) {
-        encoder_self_attention(job, model->layers + l, norm[0], &work, worker);
+        encoder_self_attention(job, l, norm[0], &work, worker);
         feed_forward(model, model->layers + l, norm[1], rows, &work, worker);
     }
     const float *output = layer_norm(*norm, work.x, rows, model->d_model, model->norm_epsilon, work.normed);
+    if (job->input->output) store_output(job, output, worker);
     for (int64_t l = 0; l < job->num_memories; l++) {
         apply_linear(job->memory_kv + l, model->format, output, rows, 0, work.qkv, NO_ACTIVATION, worker);
         barrier(worker);

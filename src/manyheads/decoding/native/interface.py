@@ -23,10 +23,10 @@ __all__ = ["InterfaceError", "check_interface"]
 
 
 class Field(ctypes.Structure):
-    """The offset and size of a struct or field, as in `layout.h`."""
+    """The offset, size and type of a struct or field, as in `layout.h`."""
 
     __slots__ = ()
-    _fields_ = (("name", ctypes.c_char_p), ("offset", INT64), ("size", INT64))
+    _fields_ = (("name", ctypes.c_char_p), ("offset", INT64), ("size", INT64), ("type", ctypes.c_char_p))
 
 
 THREADS, POINTER_TO = ctypes.c_int, ctypes.POINTER
@@ -36,6 +36,7 @@ FUNCTIONS = {  # name: type of the result, types of the arguments in the order o
     "workspace_size": (INT64, (POINTER_TO(Model), INT64, INT64, INT64)),
     "encode": (INT64, (POINTER_TO(Model), POINTER_TO(Linear), INT64, POINTER_TO(EncoderInput), POINTER_TO(POINTER),
                        POINTER, THREADS, POINTER_TO(Failure))),
+    "linear_layer": (None, (POINTER_TO(Linear), INT64, POINTER, INT64, POINTER)),
     "decoder_steps": (INT64, (POINTER_TO(Model), POINTER_TO(POINTER), INT64, INT64, POINTER, POINTER,
                               POINTER_TO(BestTokens), THREADS, POINTER_TO(Failure))),
     "beam_steps": (INT64, (POINTER_TO(Model), POINTER_TO(BeamOptions), POINTER_TO(POINTER), INT64, INT64, POINTER,

@@ -9,10 +9,15 @@
 typedef struct {
     const char *name;
     int64_t offset, size; /* in bytes; of a struct as a whole the offset is 0 */
+    const char *type;     /* float, double, int32, int64, pointer, or the name of a struct */
 } Field;
 
-#define STRUCT(type) {#type, 0, sizeof(type)}
-#define FIELD(type, name) {#type "." #name, offsetof(type, name), sizeof(((type *)0)->name)}
+#define TYPE(value)                                                                                          \
+    _Generic((value), float: "float", double: "double", int32_t: "int32", int64_t: "int64", Linear: "Linear", \
+             LayerNorm: "LayerNorm", Heads: "Heads", Step: "Step", default: "pointer")
+#define STRUCT(type) {#type, 0, sizeof(type), #type}
+#define FIELD(type, name) \
+    {#type "." #name, offsetof(type, name), sizeof(((type *)0)->name), TYPE(((type *)0)->name)}
 
 static const Field LAYOUT[] = {
     STRUCT(Linear),
@@ -31,6 +36,9 @@ static const Field LAYOUT[] = {
     FIELD(Layer, cross_out),
     FIELD(Layer, expand),
     FIELD(Layer, contract),
+    STRUCT(Heads),
+    FIELD(Heads, weights),
+    FIELD(Heads, factors),
     STRUCT(Model),
     FIELD(Model, layers),
     FIELD(Model, norms),
@@ -56,6 +64,8 @@ static const Field LAYOUT[] = {
     FIELD(EncoderInput, rotary),
     FIELD(EncoderInput, sentences),
     FIELD(EncoderInput, max_length),
+    FIELD(EncoderInput, heads),
+    FIELD(EncoderInput, output),
     STRUCT(Step),
     FIELD(Step, tokens),
     FIELD(Step, position_signal),
@@ -72,6 +82,10 @@ static const Field LAYOUT[] = {
     FIELD(Step, num_visible),
     FIELD(Step, source_length),
     FIELD(Step, source_capacity),
+    FIELD(Step, shared_cache),
+    FIELD(Step, num_later),
+    FIELD(Step, self_heads),
+    FIELD(Step, cross_heads),
     STRUCT(BestTokens),
     FIELD(BestTokens, count),
     FIELD(BestTokens, num_suppressed),

@@ -6,7 +6,11 @@
 
 #pragma once
 
+#ifdef __wasm__
+#include "single_thread.h"
+#else
 #include "thread_pool.h"
+#endif
 #include "vectors.h"
 
 enum { FLOAT32, BFLOAT16, INT8 }; /* number format of the weights */
@@ -109,6 +113,8 @@ INLINE void linear_in_format(const Linear *linear, int64_t format, const float *
 static void apply_linear(const Linear *linear, int64_t format, const float *x, int64_t rows, const float *base,
                          float *y, int64_t activation, Worker worker) {
     if (format == FLOAT32) linear_in_format(linear, FLOAT32, x, rows, base, y, activation, worker);
+#ifndef __wasm__ /* pages have no weights in bfloat16 (interop/html/pack.py), and load a smaller module */
     else if (format == BFLOAT16) linear_in_format(linear, BFLOAT16, x, rows, base, y, activation, worker);
+#endif
     else linear_in_format(linear, INT8, x, rows, base, y, activation, worker);
 }

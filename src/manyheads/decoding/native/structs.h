@@ -16,10 +16,16 @@ typedef struct {
     Linear self_qkv, self_out, cross_query, cross_out, expand, contract; /* an encoder layer has no cross-attention */
 } Layer;
 
-/* An encoder or a decoder. */
+/* What a call reports about attention heads, and how it changes them; null: nothing. */
+typedef struct {
+    float *weights;       /* (L, R, H, N) the attention weights of each row on its N keys */
+    const float *factors; /* (L, H) the output of each head is multiplied by its factor; 0 turns the head off */
+} Heads;
+
+/* An encoder or a decoder. A decoder layer whose cross_query has no weight has no cross-attention. */
 typedef struct {
     const Layer *layers;    /* (L) */
-    const LayerNorm *norms; /* before each sublayer and after the last: 3 L + 1, in an encoder 2 L + 1 */
+    const LayerNorm *norms; /* before each sublayer and after the last: 3 L + 1, without cross-attention 2 L + 1 */
     const float *embedding; /* (V, D) */
     LayerNorm embedding_norm;
     Linear output; /* of a decoder: D -> V */
@@ -37,9 +43,15 @@ typedef struct {
     const float *position_signals; /* (S, D) added to the embeddings, or null */
     const float *rotary;           /* (S, E / 2, 2) cosines and sines, or null */
     int64_t sentences, max_length; /* G, S */
+    Heads heads;                   /* weights (L, R, H, S), behind the end of a sentence not written */
+    float *output;                 /* (R, D) the output of the encoder, or null */
 } EncoderInput;
 
-/* A decoding step: append a token to each row of some sentences, all at the same position. */
+/* A decoding step: append a token to each row of some sentences, all at the same position.
+
+   Steps of one call may have the same cache (teacher forcing): with `shared_cache` all of them store their keys and
+   values before any of them attends. A step that also attends to `num_later` tokens behind its own, which other steps
+   of the call append, has no causal mask. */
 typedef struct {
     const int64_t *tokens;        /* (R) */
     const float *position_signal; /* (D) added to the embedding, or null */
@@ -52,6 +64,8 @@ typedef struct {
     int64_t sentences, rows;      /* G, W */
     int64_t length, capacity, num_visible; /* N, the tokens of this step included, C, T */
     int64_t source_length, source_capacity;
+    int64_t shared_cache, num_later;
+    Heads self_heads, cross_heads; /* weights (L, R, H, N), with `visible` (L, R, H, T); (L, R, H, S) */
 } Step;
 
 /* A request for the best next tokens of each row instead of logits. */

@@ -15,6 +15,7 @@ __all__ = [
     "Candidate",
     "EncoderInput",
     "Failure",
+    "Heads",
     "Layer",
     "LayerNorm",
     "Linear",
@@ -56,6 +57,13 @@ class Layer(ctypes.Structure):
     _fields_ = fields(Linear, "self_qkv self_out cross_query cross_out expand contract")
 
 
+class Heads(ctypes.Structure):
+    """The attention weights that a call reports, and the factors of heads; null for nothing."""
+
+    __slots__ = ()
+    _fields_ = fields(POINTER, "weights factors")
+
+
 class Model(ctypes.Structure):
     """An encoder or a decoder."""
 
@@ -78,6 +86,8 @@ class EncoderInput(ctypes.Structure):
     _fields_ = (
         *fields(POINTER, "tokens sentence_ids positions starts position_signals rotary"),
         *fields(INT64, "sentences max_length"),
+        ("heads", Heads),
+        ("output", POINTER),
     )
 
 
@@ -90,6 +100,8 @@ class Step(ctypes.Structure):
         ("memory", ctypes.POINTER(POINTER)),
         ("source_bias", POINTER),
         *fields(INT64, "sentences rows length capacity num_visible source_length source_capacity"),
+        *fields(INT64, "shared_cache num_later"),
+        *fields(Heads, "self_heads cross_heads"),
     )
 
 
@@ -147,6 +159,6 @@ class Beam(ctypes.Structure):
 
 
 STRUCTS: tuple[type[ctypes.Structure], ...] = (
-    Linear, LayerNorm, Layer, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
+    Linear, LayerNorm, Layer, Heads, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
     Candidate, Beam
 )  # fmt: skip

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "workers.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define PAUSE() _mm_pause()
@@ -83,30 +85,10 @@ static unsigned wait_for_event(Event *event, unsigned generation, int spins) {
     return now;
 }
 
-typedef struct {
+typedef struct Barrier {
     Event event;
     atomic_int arrived;
 } Barrier;
-
-/* A thread that executes a job: its number, and the number of threads. */
-typedef struct {
-    int id, count;
-    Barrier *barrier;
-} Worker;
-
-typedef struct {
-    int64_t first, last; /* last is excluded */
-} Range;
-
-static int64_t share_start(Worker worker, int id, int64_t total, int64_t unit) {
-    const int64_t first = (total * id / worker.count + unit - 1) / unit * unit;
-    return first < total ? first : total;
-}
-
-/* Return this worker's share of `total` items, which begins at a multiple of `unit`. */
-static Range share(Worker worker, int64_t total, int64_t unit) {
-    return (Range){share_start(worker, worker.id, total, unit), share_start(worker, worker.id + 1, total, unit)};
-}
 
 /* Wait until all workers of the job have arrived. */
 static void barrier(Worker worker) {
@@ -119,8 +101,6 @@ static void barrier(Worker worker) {
     } else
         wait_for_event(&shared->event, generation, SPINS_AT_BARRIER);
 }
-
-typedef void Job(Worker worker, const void *argument);
 
 static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER; /* held while a job is executed */
 static Event job_event; /* generation: the number of the job times JOB_SIZES, plus its number of workers */

@@ -16,6 +16,8 @@
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 /* LANES: floats in a register. TILE_ROWS x TILE_VECS: accumulators of a tile; with TILE_VECS vectors of weights and a
@@ -69,6 +71,8 @@ INLINE vec from_bfloat16(const uint16_t *x) {
     return (vec)_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64((const __m128i *)x));
 #elif defined(__aarch64__)
     return (vec)vshll_n_u16(vld1_u16(x), 16);
+#elif defined(__wasm_simd128__)
+    return (vec)wasm_i32x4_shl(wasm_u32x4_load16x4(x), 16);
 #else
     return (vec)(__builtin_convertvector(*(const unaligned_uint16 *)x, int_vec) << 16);
 #endif
@@ -85,6 +89,10 @@ INLINE vec from_int8(const int8_t *x) {
 #elif defined(__aarch64__)
     const int8x8_t eight = vreinterpret_s8_s32(vdup_n_s32(*(const unaligned_int32 *)x));
     return (vec)vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(eight))));
+#elif defined(__wasm_simd128__)
+    v128_t four = wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(x)));
+    __asm__("" : "+r"(four)); /* else clang 14 converts from 16 bits, lane by lane */
+    return (vec)wasm_f32x4_convert_i32x4(four);
 #else
     return __builtin_convertvector(__builtin_convertvector(*(const unaligned_int8 *)x, int_vec), vec);
 #endif
@@ -137,7 +145,12 @@ INLINE vec erf_lanes(vec x) {
     return select_lanes(x < broadcast(0), -erf, erf);
 }
 
-INLINE vec activate(vec x, int64_t activation) {
+#ifdef __wasm__ /* once in a small module, instead of once in each tile of linear.h */
+static __attribute__((noinline))
+#else
+INLINE
+#endif
+vec activate(vec x, int64_t activation) {
     switch (activation) {
     case RELU: return select_lanes(x < broadcast(0), (vec){0}, x); /* NaN stays NaN */
     case GELU: return 0.5f * x * (1 + erf_lanes(x * 0.70710678f));

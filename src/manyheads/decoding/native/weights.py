@@ -60,12 +60,12 @@ class PackedWeights:
         self.panel_width = panel_width
         self.arrays: list[NDArray[Any]] = []  # to which the structs point
 
-    def encoder(self, vocabulary: int) -> Model:
-        """Pack the encoder of a source vocabulary of V tokens."""
+    def encoder(self, vocabulary: int, embedding: str = "source_embedding") -> Model:
+        """Pack the encoder of a source vocabulary of V tokens, or of an encoder-only model, by its embedding."""
         names = [f"encoder_layers.{number}" for number in range(self.config.num_encoder_layers)]
         norms = [f"{name}.around_{part}.norm" for name in names for part in ("attention", "feed_forward")]
         layers = [self.layer(name) for name in names]
-        return self.model("source_embedding", vocabulary, layers, [*norms, "encoder_norm"], Linear())
+        return self.model(embedding, vocabulary, layers, [*norms, "encoder_norm"], Linear())
 
     def decoder(self, vocabulary: int) -> Model:
         """Pack the decoder of a target vocabulary of V tokens, without the keys and values of the source."""
@@ -80,6 +80,14 @@ class PackedWeights:
             layers.append(layer)
         output = self.linear("output", vocabulary)
         return self.model("target_embedding", vocabulary, layers, [*norms, "decoder_norm"], output)
+
+    def language_model(self, vocabulary: int) -> Model:
+        """Pack a `DecoderOnly` of V tokens: a decoder without cross-attention; its output may have a fixed bias."""
+        names = [f"decoder_layers.{number}" for number in range(self.config.num_decoder_layers)]
+        norms = [f"{name}.around_{part}.norm" for name in names for part in ("attention", "feed_forward")]
+        layers = [self.layer(name) for name in names]
+        output = self.linear("output", vocabulary, bias="output.bias" in self.tensors)
+        return self.model("embedding", vocabulary, layers, [*norms, "decoder_norm"], output)
 
     def memory_keys_values(self) -> Any:
         """Pack the projections of the source to keys and values, of all decoder layers: an array of `Linear`."""
@@ -115,7 +123,7 @@ class PackedWeights:
         return Model(
             layers=(Layer * len(layers))(*layers),
             norms=(LayerNorm * len(ordered))(*ordered),
-            embedding=self.keep(self.take(f"{embedding}.tokens.weight", vocabulary, config.d_model)),
+            embedding=self.embedding(embedding, vocabulary),
             embedding_norm=self.norm(f"{embedding}.norm") if config.embedding_norm else LayerNorm(),
             output=output,
             num_layers=len(layers),
@@ -145,7 +153,14 @@ class PackedWeights:
         width = self.config.d_model
         return self.linear(f"{name}.project_in", 3 * width, kept=slice(first * width, last * width))
 
-    def linear(self, name: str, outputs: int, inputs: int | None = None, kept: slice = slice(None)) -> Linear:
+    def linear(
+        self,
+        name: str,
+        outputs: int,
+        inputs: int | None = None,
+        kept: slice = slice(None),
+        bias: bool | None = None,
+    ) -> Linear:
         """Pack a linear layer, or some of its outputs.
 
         Args:
@@ -153,22 +168,31 @@ class PackedWeights:
             outputs: O of the whole layer.
             inputs: I; None is D.
             kept: the outputs to pack.
+            bias: whether the layer has a bias; None is the setting of the model.
         """
-        weight = self.take(f"{name}.weight", outputs, inputs or self.config.d_model)[kept]
-        bias = self.take(f"{name}.bias", outputs)[kept] if self.config.bias else None
-        scale: FloatArray | None = None
-        rounded: NDArray[Any] = weight
-        if self.precision == "int8":
-            rounded, scale = quantize_int8(weight)
-        elif self.precision == "bf16":
-            rounded = bfloat16_bits(weight)
+        inputs = inputs or self.config.d_model
+        has_bias = self.config.bias if bias is None else bias
+        biases = self.take(f"{name}.bias", outputs)[kept] if has_bias else None
+        weight, scale = self.matrix(f"{name}.weight", outputs, inputs, kept)
         return Linear(
-            weight=self.keep(self.panels(rounded)),
-            scale=None if scale is None else self.keep(self.panels(scale[:, None])),
-            bias=None if bias is None else self.keep(self.panels(bias[:, None])),
-            inputs=weight.shape[1],
-            outputs=weight.shape[0],
+            weight=weight,
+            scale=scale,
+            bias=None if biases is None else self.keep(self.panels(biases[:, None])),
+            inputs=inputs,
+            outputs=len(range(outputs)[kept]),
         )
+
+    def matrix(self, name: str, outputs: int, inputs: int, kept: slice) -> tuple[int, int | None]:
+        """Pack some outputs of a matrix (O, I) in its precision; return the addresses of its panels and scales."""
+        weight = self.take(name, outputs, inputs)[kept]
+        if self.precision == "int8":
+            integers, scale = quantize_int8(weight)
+            return self.keep(self.panels(integers)), self.keep(self.panels(scale[:, None]))
+        return self.keep(self.panels(bfloat16_bits(weight) if self.precision == "bf16" else weight)), None
+
+    def embedding(self, name: str, vocabulary: int) -> int:
+        """Return the address of a token embedding (V, D), which is read row by row and never rounded."""
+        return self.keep(self.take(f"{name}.tokens.weight", vocabulary, self.config.d_model))
 
     def norm(self, name: str) -> LayerNorm:
         """Return the struct of a layer norm."""
