@@ -1,0 +1,91 @@
+/* The positions that the engine reads, for encoder or decoder: sinusoidal, learned or rotary (decoding/native/positions.py). */
+
+import { EngineError } from "./memory.js";
+
+const FIRST_POSITIONS = 64;
+
+/** A table of positions, which grows. Tables before stay in memory, because a search may still read them. */
+export class PositionTables {
+  /** learned, types: Float32Array (N, D) or null. */
+  constructor(scope, settings, learned, types) {
+    const { d_model: width, num_heads: heads } = settings;
+    Object.assign(this, { scope, settings, learned, types, width, headDim: width / heads, count: 0 });
+  }
+
+  /** Addresses of the position signals (N, D) and of the rotary cosines and sines (N, E / 2, 2), or null, for at least so many positions. */
+  first(count) {
+    if (this.learned && count > this.learned.length / this.width) {
+      throw new EngineError(`an input of ${count} tokens is longer than model.max_positions = ${this.learned.length / this.width}, the limit of this model.`);
+    }
+    if (count > this.count) {
+      this.count = Math.max(FIRST_POSITIONS, 2 * count);
+      if (this.learned) this.count = Math.min(this.count, this.learned.length / this.width);
+      const rotary = this.settings.positions === "rotary";
+      const signals = rotary ? this.typesAlone(this.count) : this.withType(this.signals(this.count));
+      this.table = {
+        signals: signals && this.scope.floats(signals),
+        rotary: rotary ? this.scope.floats(rotaryCosSin(this.count, this.headDim)) : null,
+      };
+    }
+    return this.table;
+  }
+
+  /** The signals of positions 0 to count - 1, without token types. */
+  signals(count) {
+    return this.learned ? this.learned.slice(0, count * this.width) : sinusoids(count, this.width);
+  }
+
+  typesAlone(count) {
+    return this.types && this.withType(new Float32Array(count * this.width));
+  }
+
+  /** Add the embedding of token type 0 to each position. */
+  withType(signals) {
+    if (this.types) for (let i = 0; i < signals.length; i++) signals[i] += this.types[i % this.width];
+    return signals;
+  }
+
+  /** The signals (S, D) of tokens with these types, or without positions, or null: for one text, in the order of its tokens. */
+  ofTokens(count, types, withPositions) {
+    const { width } = this;
+    const added = withPositions && this.settings.positions !== "rotary";
+    if (!added && !this.types) return null;
+    if (added) this.first(count);
+    const signals = added ? this.signals(count) : new Float32Array(count * width);
+    if (this.types) {
+      for (let s = 0; s < count; s++) {
+        const type = types?.[s] ?? 0;
+        for (let i = 0; i < width; i++) signals[s * width + i] += this.types[type * width + i];
+      }
+    }
+    return signals;
+  }
+}
+
+/** The sinusoids of section 3.5, in float64 until they are stored: (count, width). */
+function sinusoids(count, width) {
+  const table = new Float32Array(count * width);
+  for (let i = 0; i < width; i += 2) {
+    const frequency = Math.exp(i * (-Math.log(10000) / width));
+    for (let p = 0; p < count; p++) {
+      table[p * width + i] = Math.sin(p * frequency);
+      table[p * width + i + 1] = Math.cos(p * frequency);
+    }
+  }
+  return table;
+}
+
+/** The cosines and sines of rotary positions, with angles in float32: (count, headDim / 2, 2). */
+function rotaryCosSin(count, headDim) {
+  const table = new Float32Array(count * headDim);
+  const step = Math.fround(-Math.log(10000) / headDim);
+  for (let i = 0; i < headDim; i += 2) {
+    const frequency = Math.fround(Math.exp(Math.fround(i * step)));
+    for (let p = 0; p < count; p++) {
+      const angle = Math.fround(p * frequency);
+      table[p * headDim + i] = Math.cos(angle);
+      table[p * headDim + i + 1] = Math.sin(angle);
+    }
+  }
+  return table;
+}

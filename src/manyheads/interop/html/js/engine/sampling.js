@@ -1,0 +1,62 @@
+/* Sampling: tokens drawn from the model's distribution (search/sampling.py), with a random number generator of our own. */
+
+/** A random number generator for one sample: numbers in [0, 1) that depend on the seed, the sample's index and the context alone.
+
+   The key is hashed by FNV-1a to the state of sfc32 (Doty-Humphrey, PractRand), of which each number takes 53 bits. The numbers
+   are the same in every browser, and not those of Python. */
+export function makeRandom(seed, sample, context) {
+  const key = `${seed},${sample},${context.join(",")}`;
+  const hash = (salt) => {
+    let state = 0x811c9dc5 ^ salt;
+    for (let i = 0; i < key.length; i++) state = Math.imul(state ^ key.charCodeAt(i), 0x01000193);
+    return state >>> 0;
+  };
+  let [a, b, c, counter] = [hash(0), hash(1), hash(2), 1];
+  const next = () => {
+    const sum = (a + b + counter++) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = ((c << 21) | (c >>> 11)) + sum | 0;
+    return sum >>> 0;
+  };
+  for (let i = 0; i < 15; i++) next();
+  return () => ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992;
+}
+
+/** The next token: drawn, or without sampling the likeliest, the lower id among equals; -1 where no token can follow.
+
+   values: log-probabilities (V). suppressed: ids that never follow. */
+export function pickToken(values, sampling, random, suppressed) {
+  const hidden = new Set(suppressed);
+  let likeliest = -1;
+  for (let token = 0; token < values.length; token++) {
+    if (!hidden.has(token) && values[token] > (values[likeliest] ?? -Infinity)) likeliest = token;
+  }
+  if (!sampling || likeliest < 0) return likeliest;
+  const weights = samplingWeights(values, values[likeliest], sampling, hidden);
+  let total = 0;
+  for (const weight of weights) total += weight;
+  const target = random() * total;
+  let cumulative = 0;
+  for (let token = 0; token < weights.length; token++) {
+    cumulative += weights[token];
+    if (cumulative > target) return token;
+  }
+  return likeliest; // by rounding the sum may stay below the target
+}
+
+/** Probabilities that are not normalised, 1 for the likeliest token: temperature, then the topK largest, then of these the fewest whose share is topP. */
+export function samplingWeights(values, largest, { temperature = 1, topK = 0, topP = 1 }, hidden = new Set()) {
+  const weights = Float64Array.from(values, (value, token) => (hidden.has(token) ? 0 : Math.exp((value - largest) / temperature)));
+  if (!topK && topP >= 1) return weights;
+  const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b).slice(0, topK || weights.length);
+  const limit = topP * order.reduce((sum, token) => sum + weights[token], 0);
+  const kept = new Float64Array(weights.length);
+  let before = 0;
+  for (const token of order) {
+    if (before >= limit) break;
+    kept[token] = weights[token];
+    before += weights[token];
+  }
+  return kept;
+}

@@ -1,0 +1,357 @@
+/* Beam search, greedy search and generation in the WebAssembly engine, one step at a time (search/beam.py, search/greedy.py).
+
+   Shapes: K beam size, W rows (1 at first, then K), V vocabulary. An output is { tokens, tokenScores, logProbability, score, ended }, as
+   search/interface.py Hypothesis: ids without marks, log-probabilities in nats, that of the end mark last if the output ended. */
+
+import { EngineError } from "./memory.js";
+import { DecoderCache } from "./model.js";
+import { makeRandom, pickToken } from "./sampling.js";
+
+const BEAM_STATUS = { running: 0, ended: 1, cacheFull: 2, nan: 3 }; // as in structs.h
+const CACHE_MARGIN = 8; // tokens by which an output may be longer than its source before the KV cache is enlarged
+
+/** A search that was cancelled between two steps. */
+export class SearchCancelled extends Error {}
+
+/** Translate a source, given as ids without marks; returns at most nBest outputs, best first.
+
+   options, of which those of the model are the default:
+     beamSize (1 is greedy), nBest, lengthPenalty, maxLengthRatio, maxLengthOffset, prefix (ids that the output begins with),
+     headFactors { encoder, decoder, cross } (L x H numbers each; 0 turns a head off), positions (false: without position signals),
+     onStep(record) is told every step as inspection/beam_tree.py BeamRecorder is, pause() is awaited after every step,
+     signal.aborted ends the search with SearchCancelled. */
+export async function translateIds(model, ids, options = {}) {
+  const encoding = model.encode([...ids, model.special.eos], options);
+  let search = null;
+  try {
+    search = new BeamSearch(model, encoding, { ...options, maxLength: longestOutput(model, ids.length, options) });
+    await runSteps(search, options);
+    return search.outputs();
+  } finally {
+    search?.close();
+    encoding.release();
+  }
+}
+
+/** Maximum length of an output in tokens, the end mark not counted (SearchOptions.longest). */
+export function longestOutput(model, sourceLength, options = {}) {
+  const { maxLengthRatio = model.search.max_length_ratio, maxLengthOffset = model.search.max_length_offset, prefix = [] } = options;
+  const limit = Math.trunc(maxLengthRatio * sourceLength) + maxLengthOffset;
+  return Math.min(Math.max(limit, prefix.length), model.settings.max_positions - 1);
+}
+
+async function runSteps(search, { pause, signal }) {
+  while (search.step()) {
+    if (pause) await pause();
+    if (signal?.aborted) throw new SearchCancelled("the search was cancelled");
+  }
+}
+
+/** The beam search of one source; `step` appends a token to all prefixes. */
+class BeamSearch {
+  constructor(model, encoding, options) {
+    const { beamSize = model.search.beam_size, nBest = 1, lengthPenalty = model.search.length_penalty, maxLength, prefix = [] } = options;
+    Object.assign(this, { model, encoding, options, beamSize, nBest, lengthPenalty, maxLength, prefix, memory: model.memory });
+    this.suppressed = [model.special.pad, model.special.bos];
+    if (!(nBest >= 1 && nBest <= beamSize)) throw new EngineError(`nBest = ${nBest} must be from 1 to beamSize = ${beamSize}.`);
+    if (beamSize + 1 + this.suppressed.length >= model.vocabulary) throw new EngineError(`beamSize = ${beamSize} is too large for ${model.vocabulary} tokens.`);
+    if (prefix.length > maxLength) throw new EngineError(`the prefix has ${prefix.length} tokens, but the longest output is ${maxLength}.`);
+    this.cells = model.layers.decoder * 2 * model.heads; // rows of keys or values (C, E) in the KV cache
+    this.scope = this.memory.scope();
+    try {
+      this.start();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** Write the structs of the search. */
+  start() {
+    const { scope, memory, model, beamSize, maxLength, prefix } = this;
+    const { bos, eos } = model.special;
+    const size = (count, bytes) => scope.allocate(count * bytes);
+    const scores = this.readPrefix();
+    const tables = model.positions.decoder;
+    const fixed = this.options.positions === false;
+    const { signals, rotary } = fixed ? this.cache.stepPositions(0) : tables.first(maxLength + 2);
+    const address = fixed ? { position_signal: this.cache.stepPositions(0).position_signal, rotary: 0 } : {
+      position_signal: signals ? signals + 4 * prefix.length * model.width : 0,
+      rotary: rotary ? rotary + 4 * prefix.length * model.headDim : 0,
+    };
+    const length = prefix.length + 1;
+    const visible = size(beamSize * (maxLength + 2), 4);
+    memory.ints(visible, length).forEach((_, i, array) => { array[i] = i; });
+    const nodes = size((maxLength + 1) * beamSize, memory.sizeOf("Node"));
+    prefix.forEach((token, t) => memory.write("Node", nodes + t * beamSize * memory.sizeOf("Node"), { parent: 0, token, log_prob: scores[t] }));
+    this.latest = scope.longs(Array(beamSize).fill(prefix.at(-1) ?? bos));
+    this.logProbs = scope.doubles(Array(beamSize).fill(scores.reduce((sum, score) => sum + score, 0)));
+    this.bestScores = scope.doubles(Array(beamSize).fill(-Infinity));
+    this.beam = scope.struct("Beam", {
+      length: prefix.length,
+      max_length: maxLength,
+      latest: this.latest,
+      log_probs: this.logProbs,
+      best_scores: this.bestScores,
+      visible,
+      next_visible: size(beamSize * (maxLength + 2), 4),
+      nodes,
+      outputs: size((maxLength + 1) * beamSize, memory.sizeOf("Output")),
+      candidates: size(2 * beamSize, memory.sizeOf("Candidate")),
+      used: size(beamSize, 8),
+      step: {
+        ...address,
+        tokens: this.latest,
+        cache: this.store,
+        visible,
+        memory: this.encoding.pointers,
+        sentences: 1,
+        rows: 1,
+        length,
+        capacity: this.capacity,
+        num_visible: length,
+        source_length: this.encoding.length,
+        source_capacity: this.encoding.length,
+        self_heads: { weights: 0, factors: this.cache.factors.decoder },
+        cross_heads: { weights: 0, factors: this.cache.factors.cross },
+      },
+    });
+    const perRow = beamSize + 1;
+    this.values = size(beamSize * perRow, 4);
+    this.tokens = size(beamSize * perRow, 8);
+    this.best = scope.struct("BestTokens", {
+      count: perRow, num_suppressed: this.suppressed.length, suppressed: scope.longs(this.suppressed), values: this.values, tokens: this.tokens,
+    });
+    this.divisors = Array.from({ length: maxLength + 2 }, (_, count) => Math.max(count, 1) ** this.lengthPenalty);
+    this.beamOptions = scope.struct("BeamOptions", {
+      beam_size: beamSize, n_best: this.nBest, eos, signal_stride: fixed ? 0 : model.width, rotary_stride: fixed ? 0 : model.headDim, divisors: scope.doubles(this.divisors),
+    });
+    this.beams = scope.ints([this.beam]);
+    this.maxKeys = Math.max(maxLength + 1, this.encoding.length);
+    this.workspace = scope.allocate(model.workspaceBytes(model.decoder, beamSize, this.maxKeys));
+    this.logits = scope.allocate(4 * beamSize * model.vocabulary);
+  }
+
+  /** Read the begin mark and the prefix but its last token into the KV cache; returns the log-probabilities of the prefix. */
+  readPrefix() {
+    const { model, prefix, beamSize, maxLength, encoding } = this;
+    this.capacity = prefix.length + 1 + beamSize * Math.min(maxLength, encoding.length + CACHE_MARGIN);
+    this.cache = new DecoderCache(model, encoding, this.capacity, this.options);
+    this.store = this.cache.store;
+    if (!prefix.length) return [];
+    const { logits } = this.cache.append([model.special.bos, ...prefix.slice(0, -1)], { all: true });
+    const scores = prefix.map((token, t) => logProbability(logits.subarray(t * model.vocabulary, (t + 1) * model.vocabulary), token));
+    let total = 0;
+    prefix.forEach((token, t) => {
+      total += scores[t];
+      this.options.onStep?.(prefixRecord(t, token, scores[t], total, beamSize));
+    });
+    return scores;
+  }
+
+  /** Append a token to all prefixes; returns whether the search goes on. */
+  step() {
+    const { memory, model, beam } = this;
+    const before = this.options.onStep && {
+      rows: this.get("step.rows"), length: this.get("length"), logProbs: [...memory.doubles(this.logProbs, this.beamSize)], done: memory.doubles(this.bestScores, 1)[0] > -Infinity,
+    };
+    model.engine.call("beam_steps", model.failure, model.decoder, this.beamOptions, this.beams, 1n, BigInt(this.maxKeys), this.workspace, this.logits, this.best, 1);
+    const status = this.get("status");
+    if (before) this.options.onStep(this.record(before, status));
+    if (status === BEAM_STATUS.cacheFull) this.enlargeCache();
+    return memory.get("Beam", beam, "status") !== BEAM_STATUS.ended;
+  }
+
+  get(path) {
+    return this.memory.get("Beam", this.beam, path);
+  }
+
+  /** Move the KV cache to one of twice the length. */
+  enlargeCache() {
+    const { memory, model, cells, scope } = this;
+    const filled = (this.get("step.length") - this.get("step.rows")) * model.headDim;
+    const capacity = 2 * this.get("step.length");
+    const store = scope.allocate(4 * cells * capacity * model.headDim);
+    const [from, to] = [this.store, store].map((address) => address / 4);
+    for (let cell = 0; cell < cells; cell++) {
+      const start = from + cell * this.capacity * model.headDim;
+      memory.views.floats.copyWithin(to + cell * capacity * model.headDim, start, start + filled);
+    }
+    if (this.store === this.cache.store) this.cache.scope.release(this.store);
+    else scope.release(this.store);
+    Object.assign(this, { store, capacity });
+    memory.update("Beam", this.beam, { "step.cache": store, "step.capacity": capacity });
+  }
+
+  /** The nBest outputs, best first, the earlier first among equals. */
+  outputs() {
+    const { memory, beamSize, lengthPenalty } = this;
+    const { eos } = this.model.special;
+    const [outputSize, nodeSize] = ["Output", "Node"].map((struct) => memory.sizeOf(struct));
+    const [outputs, nodes] = ["outputs", "nodes"].map((name) => this.get(name));
+    const found = Array.from({ length: this.get("num_outputs") }, (_, number) => {
+      const read = (name) => memory.get("Output", outputs + number * outputSize, name);
+      const ended = read("ended") !== 0;
+      const tokens = ended ? [eos] : [];
+      const scores = ended ? [read("log_prob")] : [];
+      for (let position = read("length") - 1, row = read("row"); position >= 0; position--) {
+        const node = nodes + (position * beamSize + row) * nodeSize;
+        tokens.push(memory.get("Node", node, "token"));
+        scores.push(memory.get("Node", node, "log_prob"));
+        row = memory.get("Node", node, "parent");
+      }
+      return makeOutput(tokens.reverse(), scores.reverse(), ended, lengthPenalty);
+    });
+    return found.sort((a, b) => b.score - a.score).slice(0, this.nBest);
+  }
+
+  /** What search/beam.py tells an observer of a step (BeamStep, of one sentence), from the state before and after it. */
+  record({ rows, length, logProbs, done }, status) {
+    const { memory, beamSize } = this;
+    const { eos } = this.model.special;
+    const perRow = beamSize + 1;
+    const values = [...memory.floats(this.values, rows * perRow)];
+    const tokens = [...memory.longs(this.tokens, rows * perRow)].map(Number);
+    const all = values.map((value, i) => {
+      const parent = Math.floor(i / perRow);
+      return { parent, token: tokens[i], value, total: logProbs[parent] + value };
+    });
+    const candidates = all.sort((a, b) => (b.total === a.total ? 0 : b.total - a.total)).slice(0, 2 * beamSize);
+    const stuck = candidates[0].total === -Infinity && !done;
+    const closed = stuck || this.maxLength <= length;
+    const ends = candidates.map(({ token, total }) => !closed && token === eos && total > -Infinity);
+    const kept = candidates.map((_, rank) => rank).filter((rank) => !ends[rank]).slice(0, beamSize);
+    return {
+      length,
+      candidates,
+      finished: ends.map((end, rank) => end && rank < beamSize),
+      kept,
+      closed,
+      lastTokens: tokens.filter((_, i) => i % perRow === 0),
+      lastValues: values.filter((_, i) => i % perRow === 0),
+      going: status !== BEAM_STATUS.ended,
+      scores: [...memory.doubles(this.bestScores, beamSize)],
+    };
+  }
+
+  close() {
+    this.cache?.release();
+    this.scope.close();
+  }
+}
+
+/** The record of a step in a forced prefix: one continuation is possible. */
+function prefixRecord(length, token, value, total, beamSize) {
+  return {
+    length, candidates: [{ parent: 0, token, value, total }], finished: [false], kept: [0], closed: false, lastTokens: [token], lastValues: [value], going: true, scores: Array(beamSize).fill(-Infinity),
+  };
+}
+
+/** An output from its tokens and their log-probabilities, the end mark last if it ended. */
+function makeOutput(tokens, tokenScores, ended, lengthPenalty) {
+  const logProbability = tokenScores.reduce((sum, score) => sum + score, 0);
+  return {
+    tokens: ended ? tokens.slice(0, -1) : tokens, tokenScores, logProbability, score: logProbability / Math.max(tokenScores.length, 1) ** lengthPenalty, ended,
+  };
+}
+
+/** The logarithm of the sum of the exponentials of logits. */
+function logSumExp(logits) {
+  let largest = -Infinity;
+  for (const value of logits) if (value > largest) largest = value;
+  let total = 0;
+  for (const value of logits) total += Math.exp(value - largest);
+  return largest + Math.log(total);
+}
+
+const logProbability = (logits, token) => Math.fround(logits[token] - logSumExp(logits));
+
+/** The log-probabilities (V) of logits (V). */
+export function logProbabilities(logits) {
+  const normalizer = logSumExp(logits);
+  return Float32Array.from(logits, (value) => value - normalizer);
+}
+
+/** The likeliest tokens, [{ token, value }], the lower id first among equals; those that never follow left out. */
+export function bestTokens(values, count, suppressed = []) {
+  const hidden = new Set(suppressed);
+  const best = [];
+  for (let token = 0; token < values.length; token++) {
+    const value = values[token];
+    if ((best.length === count && !(value > best[count - 1].value)) || hidden.has(token)) continue;
+    let rank = best.length === count ? count - 1 : best.length;
+    for (; rank > 0 && value > best[rank - 1].value; rank--) best[rank] = best[rank - 1];
+    best[rank] = { token, value };
+  }
+  return best;
+}
+
+/** Continue a text with a language model. context: ids, at least one, of which the last are used if they do not fit into the window.
+
+   options: sampling { temperature, topK, topP, seed } or null (greedy), sample (the index of the sample), maxTokens,
+     onToken(token, value) may return true to end the text, headFactors.decoder, positions, pause and signal as in translateIds. */
+export async function generateIds(model, context, options = {}) {
+  const { sampling = null, sample = 0, maxTokens = 256, onToken, pause, signal } = options;
+  const { unk, pad, bos, eos } = model.special;
+  const random = sampling && makeRandom(sampling.seed ?? 1, sample, context);
+  const steps = new WindowSteps(model, options);
+  const tokens = [];
+  const scores = [];
+  let ended = false;
+  try {
+    let logits = steps.read(context.slice(context.length - heldTokens(context.length, model.window)));
+    for (;;) {
+      const values = logProbabilities(logits);
+      const token = pickToken(values, sampling, random, [unk, pad, bos]);
+      if (token < 0) break;
+      ended = token === eos;
+      if (!ended && tokens.length >= maxTokens) break;
+      tokens.push(token);
+      scores.push(values[token]);
+      if (ended || onToken?.(token, values[token])) break;
+      if (pause) await pause();
+      if (signal?.aborted) throw new SearchCancelled("the text was cancelled");
+      logits = steps.append(token);
+    }
+    return makeOutput(tokens, scores, ended, 1);
+  } finally {
+    steps.release();
+  }
+}
+
+/** Number of its last tokens that a text of this length keeps as its context (decoding/language_model.py). */
+export function heldTokens(length, window) {
+  if (length <= window) return length;
+  const step = windowStep(window);
+  return window - step + 1 + ((length - window - 1) % step);
+}
+
+const windowStep = (window) => Math.max(1, Math.floor(window / 2));
+
+/** The KV cache of a language model; when a text fills the window, its first half is dropped and the rest is read again. */
+class WindowSteps {
+  constructor(model, options) {
+    Object.assign(this, { model, options, tokens: [] });
+    this.cache = new DecoderCache(model, null, model.window, options);
+  }
+
+  /** Read a text from position 0; returns the logits (V) after it. */
+  read(tokens) {
+    this.cache.clear();
+    this.tokens = [...tokens];
+    return this.cache.append(this.tokens).logits;
+  }
+
+  append(token) {
+    const { window } = this.model;
+    if (this.tokens.length < window) {
+      this.tokens.push(token);
+      return this.cache.append([token]).logits;
+    }
+    return this.read([...this.tokens.slice(windowStep(window)), token]);
+  }
+
+  release() {
+    this.cache.release();
+  }
+}

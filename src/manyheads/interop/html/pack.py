@@ -1,0 +1,263 @@
+"""Pack a model for the WebAssembly engine of a page: a header (JSON) and one block of tensors.
+
+The header names the structs of the C code (`decoding/native/structs.h`) field by field. A field that points to an
+array holds the index of a tensor, or null. Each tensor has a type, a shape, and an offset in the block.
+
+```
+format         1
+task           translation, classification or language-modeling
+precision      number format of the matrices: fp32 or int8
+panel_width    outputs side by side in a panel of a matrix (linear.h)
+bytes          size of the block of tensors
+special_ids    ids of unk, pad, bos and eos
+model          settings of the model that the engine needs
+search         settings of the search
+window         tokens that a language model sees at most
+encoder        struct Model of a translator or a classifier, with lists of its layers and norms
+decoder        struct Model of a translator or a language model
+memory_kv      structs Linear of a translator: keys and values of the source for each decoder layer
+head           structs Linear of a classifier: pooler and output
+positions      for encoder and decoder: tensors of learned positions and of token types, or null
+tensors        [{type, shape, offset, scale}]; scale: of an embedding in int8, the tensor of its scales
+```
+
+Token embeddings are stored as matrices, in panels, one output a token, so that a tied matrix is stored once; the
+engine expands them to rows of float32. Sinusoidal and rotary positions are computed by the engine.
+
+Shapes: I inputs, O outputs of a linear layer, D model width, V vocabulary, L layers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.config.schema import Config, ModelConfig
+from manyheads.decoding.native.structs import Linear, Model
+from manyheads.decoding.native.weights import FloatArray, PackedWeights, Precision, parse_precision
+from manyheads.errors import RunError, UsageError
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.model.transformer import Transformer
+from manyheads.text.interface import BOS, EOS, PAD, UNK
+
+__all__ = ["FORMAT", "PANEL_WIDTH", "PackedModel", "pack_model"]
+
+FORMAT = 1
+PANEL_WIDTH = 8  # of engine.wasm, which refuses another width
+ALIGNMENT = 16  # bytes: a vector of weights then lies within a cache line
+PRECISIONS = ("fp32", "int8")
+MODEL_SETTINGS = ("d_model", "num_heads", "positions", "max_positions", "token_types", "pooling", "pooler")
+SEARCH_SETTINGS = ("beam_size", "length_penalty", "max_length_ratio", "max_length_offset", "attention_layer")
+UNSUPPORTED_SEARCH = ("coverage_penalty", "no_repeat_ngram")  # settings of the search that must be off
+
+
+@dataclass(frozen=True, eq=False)
+class PackedModel:
+    """A model as the engine of a page reads it.
+
+    Attributes:
+        header: a JSON value, see this module.
+        tensors: the arrays of the block, in the order of the header.
+    """
+
+    header: dict[str, Any]
+    tensors: list[NDArray[Any]]
+
+    def block(self) -> bytes:
+        """Return the block of tensors."""
+        block = bytearray(self.header["bytes"])
+        for tensor, entry in zip(self.tensors, self.header["tensors"], strict=True):
+            block[entry["offset"] : entry["offset"] + tensor.nbytes] = tensor.tobytes()
+        return bytes(block)
+
+
+def pack_model(config: Config, model: Transformer, precision: str = "int8") -> PackedModel:
+    """Pack a translator, a classifier or a language model.
+
+    Args:
+        config: configuration of the run.
+        model: its model, with weights of any type on any device.
+        precision: number format of the matrices, "fp32" or "int8".
+
+    Raises:
+        UsageError: a page cannot hold such a model: its task, a setting of its search, or the precision.
+        RunError: a weight is not finite.
+    """
+    checked = check_supported(config, precision)
+    if not isinstance(model, EncoderDecoder | TextClassifier | DecoderOnly):
+        raise UsageError(f'a page cannot hold a model of the task "{config.task}". {TASKS}')
+    weights = PageWeights(named_tensors(model), tied_names(model), config.model, checked)
+    header = {
+        "format": FORMAT,
+        "task": config.task,
+        "precision": checked,
+        "panel_width": PANEL_WIDTH,
+        "special_ids": {"unk": UNK, "pad": PAD, "bos": BOS, "eos": EOS},
+        "model": {name: getattr(config.model, name) for name in MODEL_SETTINGS},
+        "search": {name: getattr(config.search, name) for name in SEARCH_SETTINGS},
+        **structs_of(weights, model, config),
+    }
+    entries, size = weights.table()
+    return PackedModel({**header, "bytes": size, "tensors": entries}, weights.arrays)
+
+
+TASKS = "Export a run of translation, classification or language-modeling."
+
+
+def check_supported(config: Config, precision: str) -> Precision:
+    """Return the precision; raise `UsageError` for what a page cannot hold, named with its value."""
+    checked = parse_precision(precision)
+    if checked not in PRECISIONS:
+        raise UsageError(
+            f'a page cannot hold weights of precision "{precision}". Use one of {", ".join(PRECISIONS)}.'
+        )
+    if config.task == "masked-lm":
+        raise UsageError(f'a page cannot hold a model of the task "{config.task}". {TASKS}')
+    for name in UNSUPPORTED_SEARCH:
+        if config.task == "translation" and (value := getattr(config.search, name)):
+            raise UsageError(f"search.{name} = {value} is not supported by a page. Use search.{name} = 0.")
+    return checked
+
+
+def named_tensors(model: Transformer) -> dict[str, FloatArray]:
+    """Return the float32 weights of a model by their names, tied weights by all of their names.
+
+    Raises:
+        RunError: a weight is not finite.
+    """
+    tensors = {
+        name: weight.detach().float().cpu().numpy()
+        for name, weight in model.named_parameters(remove_duplicate=False)
+    }
+    if isinstance(model, DecoderOnly) and model.output.bias is not None:
+        tensors["output.bias"] = model.output.bias.detach().float().cpu().numpy()  # a buffer
+    for name, tensor in tensors.items():
+        if not np.isfinite(tensor).all():
+            raise RunError(
+                f"the weights are damaged: {name} holds values that are not finite. Use another checkpoint."
+            )
+    return tensors
+
+
+def tied_names(model: Transformer) -> dict[str, str]:
+    """Return each name of a weight -> the first name of the same weight."""
+    first: dict[int, str] = {}
+    named = model.named_parameters(remove_duplicate=False)
+    return {name: first.setdefault(id(weight), name) for name, weight in named}
+
+
+class PageWeights(PackedWeights):
+    """The weights of a page: a field of a struct holds the number of a tensor, from 1, instead of an address."""
+
+    def __init__(
+        self, tensors: Mapping[str, FloatArray], tied: Mapping[str, str], config: ModelConfig, precision: Precision
+    ) -> None:
+        """Start without packed weights; tied: each name of a weight -> the first name of the same weight."""
+        super().__init__(tensors, config, precision, PANEL_WIDTH)
+        self.tied = tied
+        self.matrices: dict[tuple[str, int | None, int | None], tuple[int, int | None]] = {}
+        self.scales: dict[int, int] = {}  # of embeddings in int8
+
+    def keep(self, array: NDArray[Any]) -> int:
+        """Keep an array and return its number."""
+        self.arrays.append(np.ascontiguousarray(array))
+        return len(self.arrays)
+
+    def matrix(self, name: str, outputs: int, inputs: int, kept: slice) -> tuple[int, int | None]:
+        """See `PackedWeights.matrix`; a tied matrix is packed once."""
+        key = (self.tied[name], kept.start, kept.stop)
+        if key not in self.matrices:
+            self.matrices[key] = super().matrix(name, outputs, inputs, kept)
+        return self.matrices[key]
+
+    def embedding(self, name: str, vocabulary: int) -> int:
+        """Pack a token embedding (V, D) as a matrix, rounded in int8, and return its number."""
+        weight, scale = self.matrix(f"{name}.tokens.weight", vocabulary, self.config.d_model, slice(None))
+        if scale is not None:
+            self.scales[weight] = scale
+        return weight
+
+    def position_tensors(self, embedding: str) -> dict[str, int | None]:
+        """Return the indices of the tensors of learned positions and of token types, (N, D) each, or None."""
+        config, indices = self.config, dict[str, int | None](learned=None, types=None)
+        if config.positions == "learned":
+            table = self.take(f"{embedding}.positions.table.weight", config.max_positions, config.d_model)
+            indices["learned"] = self.keep(table) - 1
+        if config.token_types:
+            indices["types"] = (
+                self.keep(self.take(f"{embedding}.types.weight", config.token_types, config.d_model)) - 1
+            )
+        return indices
+
+    def table(self) -> tuple[list[dict[str, Any]], int]:
+        """Return the entry of each tensor in the header, and the size of the block in bytes."""
+        entries, offset = [], 0
+        for number, array in enumerate(self.arrays, start=1):
+            entry: dict[str, Any] = {"type": array.dtype.name, "shape": list(array.shape), "offset": offset}
+            if number in self.scales:
+                entry["scale"] = self.scales[number] - 1
+            entries.append(entry)
+            offset += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        return entries, offset
+
+
+def structs_of(weights: PageWeights, model: Transformer, config: Config) -> dict[str, Any]:
+    """Pack the structs of a model; return their part of the header."""
+    if isinstance(model, EncoderDecoder):
+        return {
+            "encoder": model_json(weights.encoder(model.source_embedding.tokens.num_embeddings)),
+            "decoder": model_json(weights.decoder(model.output.out_features)),
+            "memory_kv": [struct_json(linear) for linear in weights.memory_keys_values()],
+            "positions": {
+                "encoder": weights.position_tensors("source_embedding"),
+                "decoder": weights.position_tensors("target_embedding"),
+            },
+        }
+    if isinstance(model, DecoderOnly):
+        return {
+            "decoder": model_json(weights.language_model(model.output.out_features)),
+            "positions": {"decoder": weights.position_tensors("embedding")},
+            "window": config.data.max_length,
+        }
+    assert isinstance(model, TextClassifier)
+    return {
+        "encoder": model_json(weights.encoder(model.embedding.tokens.num_embeddings, "embedding")),
+        "head": {
+            "pooler": struct_json(weights.linear("pooler", config.model.d_model, bias=True)),
+            "output": struct_json(weights.linear("output", model.output.out_features, bias=True)),
+        },
+        "positions": {"encoder": weights.position_tensors("embedding")},
+    }
+
+
+def model_json(model: Model) -> dict[str, Any]:
+    """Return a struct `Model` with the lists of its layers and norms."""
+    count = model.num_layers
+    cross = any(model.layers[number].cross_query.weight for number in range(count))
+    norms = (3 if cross else 2) * count + 1
+    fields = {name: getattr(model, name) for name, *_ in Model._fields_ if name not in ("layers", "norms")}
+    return {
+        **{name: value_json(name, value) for name, value in fields.items()},
+        "layers": [struct_json(model.layers[number]) for number in range(count)],
+        "norms": [struct_json(model.norms[number]) for number in range(norms)],
+        "embedding": model.embedding - 1,
+    }
+
+
+def struct_json(struct: ctypes.Structure) -> dict[str, Any]:
+    """Return the fields of a struct; a field that points to an array holds the index of a tensor, or null."""
+    return {name: value_json(name, getattr(struct, name)) for name, *_ in struct._fields_}
+
+
+def value_json(name: str, value: Any) -> Any:
+    """Return a field of a struct."""
+    if isinstance(value, ctypes.Structure):
+        return None if isinstance(value, Linear) and not value.weight else struct_json(value)
+    return value - 1 if name in ("weight", "scale", "bias") and value is not None else value

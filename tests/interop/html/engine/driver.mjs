@@ -1,0 +1,130 @@
+/* Calls functions of js/engine for Python tests: a JSON line in, {"function": ..., "arguments": [...]}, and its result out.
+   Numbers that JSON lacks are the strings "Infinity", "-Infinity" and "NaN"; arrays of numbers are lists. */
+
+import { readFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
+
+const [folder, wasm] = process.argv.slice(2);
+const load = (file) => import(`${folder}/${file}`);
+const { DecoderCache, createEngine } = await load("model.js");
+const { bestTokens, generateIds, heldTokens, logProbabilities, translateIds } = await load("search.js");
+const { makeRandom, pickToken, samplingWeights } = await load("sampling.js");
+const engine = await createEngine(await readFile(wasm));
+const { memory } = engine;
+const models = new Map();
+const state = () => ({ bytes: memory.memory.buffer.byteLength, used: memory.used, free: memory.free.length });
+
+/* Options from JSON, whose numbers of steps stand for functions. */
+function withSignal({ cancelAfter, ...options }) {
+  if (cancelAfter === undefined) return options;
+  const signal = { aborted: false };
+  let steps = 0;
+  return { ...options, signal, pause: async () => { steps += 1; signal.aborted = steps >= cancelAfter; } };
+}
+
+async function timed(work) {
+  const [start, cpu] = [performance.now(), process.cpuUsage()];
+  const result = await work();
+  const used = process.cpuUsage(cpu);
+  return { result, milliseconds: performance.now() - start, cpu: (used.user + used.system) / 1000 };
+}
+
+const FUNCTIONS = {
+  load: async (name, header, block) => {
+    const bytes = await readFile(block);
+    const parts = 1000;
+    models.get(name)?.close();
+    models.set(name, await engine.loadModel(JSON.parse(await readFile(header, "utf8")), async (write) => {
+      for (let part = 0, start = 0; part < parts; part++) {
+        const end = Math.floor((bytes.length * (part + 1)) / parts);
+        write(start, bytes.subarray(start, end));
+        start = end;
+      }
+    }));
+    return state();
+  },
+  loadBytes: async (header, bytes) => {
+    try {
+      (await engine.loadModel(header, async (write) => { for (const [offset, values] of bytes) write(offset, Uint8Array.from(values)); })).close();
+    } catch (error) {
+      return `${error.constructor.name}: ${error.message}`;
+    }
+    return "";
+  },
+  close: (name) => {
+    models.get(name).close();
+    models.delete(name);
+    return state();
+  },
+  state,
+  panelWidth: () => engine.panelWidth,
+  layout: () => [...memory.layout].map(([name, { type }]) => [name, type]),
+  translate: (name, ids, options) => translateIds(models.get(name), ids, withSignal(options)),
+  translateAll: (name, rows, options) => rows.reduce(async (before, ids) => [...await before, await translateIds(models.get(name), ids, options)], []),
+  recorded: async (name, ids, options) => {
+    const records = [];
+    return { outputs: await translateIds(models.get(name), ids, { ...options, onStep: (record) => records.push(record) }), records };
+  },
+  together: (name, rows, options) => Promise.all(rows.map((ids) => translateIds(models.get(name), ids, { ...options, pause: () => new Promise(setImmediate) }))),
+  failing: async (name, ids, options) => {
+    try {
+      await translateIds(models.get(name), ids, withSignal(options));
+    } catch (error) {
+      return `${error.constructor.name}: ${error.message}`;
+    }
+    return "";
+  },
+  read: (name, source, target, options) => models.get(name).read(source, target, options),
+  append: (name, parts) => {
+    const cache = new DecoderCache(models.get(name), null, parts.flat().length);
+    const logits = parts.map((tokens) => cache.append(tokens).logits);
+    cache.release();
+    return logits;
+  },
+  classify: (name, ids, options) => models.get(name).classify(ids, options),
+  generate: (name, context, options) => generateIds(models.get(name), context, withSignal(options)),
+  generateUntil: (name, context, options, count) => {
+    let written = 0;
+    return generateIds(models.get(name), context, { ...options, onToken: () => { written += 1; return written === count; } });
+  },
+  held: (lengths, window) => lengths.map((length) => heldTokens(length, window)),
+  weights: (values, sampling, hidden) => samplingWeights(values, Math.max(...values), sampling, new Set(hidden)),
+  random: (seed, sample, context, count) => {
+    const random = makeRandom(seed, sample, context);
+    return Array.from({ length: count }, random);
+  },
+  pick: (values, sampling, seed, count, hidden) => {
+    const random = makeRandom(seed, 0, []);
+    return Array.from({ length: count }, () => pickToken(Float32Array.from(values), sampling, random, hidden));
+  },
+  best: (values, count, hidden) => bestTokens(logProbabilities(values), count, hidden).map(({ token, value }) => [token, value]),
+  allocate: (sizes) => sizes.map((size) => memory.allocate(size)),
+  release: (starts) => {
+    for (const start of starts) memory.release(start);
+    return state();
+  },
+  time: async (name, ids, options, rounds) => {
+    const times = [];
+    for (let round = 0; round < rounds; round++) {
+      const { result, ...time } = await timed(() => translateIds(models.get(name), ids, options));
+      times.push({ ...time, tokens: result[0].tokenScores.length });
+    }
+    return times;
+  },
+};
+
+const jsonValue = (_, value) => {
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  return ArrayBuffer.isView(value) ? Array.from(value) : value;
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { function: name, arguments: values } = JSON.parse(line);
+  let answer;
+  try {
+    answer = { result: await FUNCTIONS[name](...values) };
+  } catch (error) {
+    answer = { error: error.stack };
+  }
+  process.stdout.write(`${JSON.stringify(answer, jsonValue)}\n`);
+}

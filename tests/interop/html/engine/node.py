@@ -1,0 +1,89 @@
+"""The JavaScript and the WebAssembly of the browser engine in Node, with models that Python packed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyheads
+from manyheads.config.schema import Config, ModelConfig
+from manyheads.interop.html.pack import PackedModel, pack_model
+
+HTML = Path(manyheads.__file__).parent / "interop" / "html"
+DRIVER = Path(__file__).with_name("driver.mjs")
+
+
+class Node:
+    """Functions of js/engine, called in a process of Node."""
+
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
+        self.process = process
+        self.folder = folder
+
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Call a function of the driver."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps({"function": function, "arguments": arguments}) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        assert "error" not in answer, answer["error"]
+        return answer["result"]
+
+    def load(self, name: str, packed: PackedModel) -> dict[str, int]:
+        """Load a model; returns the state of the memory."""
+        paths = [self.folder / f"{name}.{suffix}" for suffix in ("json", "bin")]
+        paths[0].write_text(json.dumps(packed.header, allow_nan=False), encoding="utf-8")
+        paths[1].write_bytes(packed.block())
+        return self.call("load", name, *map(str, paths))
+
+
+@contextmanager
+def open_node() -> Iterator[Node]:
+    """Start Node; skip the test if there is none, or an old one."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs Node 20 or newer")
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+    if int(version.lstrip("v").split(".")[0]) < 20:
+        pytest.skip(f"needs Node 20 or newer, not {version.strip()}")
+    command = [
+        node, "--no-warnings", "--experimental-default-type=module", str(DRIVER),
+        (HTML / "js" / "engine").as_uri(), str(HTML / "engine.wasm"),
+    ]  # fmt: skip
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        ) as process,
+    ):
+        yield Node(process, Path(folder))
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def make_run_config(model: ModelConfig, task: str = "translation", **sections: Any) -> Config:
+    """The configuration of a run with this model."""
+    languages = {"source": "en", "target": "de"} if task == "translation" else {"language": "en"}
+    lengths = {"max_length": min(128, model.max_positions)}
+    data = {"root": ".", **languages, **lengths, **sections.pop("data", {})}
+    return Config(task=task, data=data, model=model, **sections)
+
+
+def pack(model: Any, precision: str = "fp32", task: str = "translation", **sections: Any) -> PackedModel:
+    """A model as a page holds it."""
+    return pack_model(make_run_config(model.config, task, **sections), model, precision)
+
+
+def array(values: Sequence[Any], *shape: int) -> np.ndarray:
+    """A list of the driver as an array."""
+    return np.array(values, dtype=np.float64).reshape(shape)

@@ -1,0 +1,56 @@
+"""The committed module of the browser engine is what the C code compiles to; it imports nothing."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from tests.interop.html.engine.node import HTML
+
+from tools import wasm
+
+
+def sections(module: bytes) -> dict[int, bytes]:
+    """The sections of a WebAssembly module by their ids (the specification, 5.5)."""
+    found, position = {}, 8
+    while position < len(module):
+        section, size, shift = module[position], 0, 0
+        while True:
+            position += 1
+            size |= (module[position] & 0x7F) << shift
+            shift += 7
+            if module[position] < 0x80:
+                break
+        found[section] = module[position + 1 : position + 1 + size]
+        position += 1 + size
+    return found
+
+
+def test_the_checksum_is_that_of_the_module() -> None:
+    module = wasm.ENGINE.read_bytes()
+    assert wasm.ENGINE == HTML / "engine.wasm"
+    assert wasm.CHECKSUM.read_text() == f"{hashlib.sha256(module).hexdigest()}  engine.wasm\n"
+
+
+def test_the_module_imports_nothing_and_is_small() -> None:
+    module = wasm.ENGINE.read_bytes()
+    assert module[:8] == b"\0asm\1\0\0\0"
+    found = sections(module)
+    assert 2 not in found, "imports"
+    assert 0 not in found, "custom sections, such as names or the compiler's version"
+    assert all(name.encode() in found[7] for name in (*wasm.FUNCTIONS, "memory", "__heap_base"))
+    assert len(module) < 100_000
+
+
+@pytest.mark.slow
+def test_the_module_is_what_the_c_code_compiles_to(tmp_path) -> None:
+    if missing := wasm.missing_tool():
+        pytest.skip(f"needs {missing}")
+    wasm.build(tmp_path / "engine.wasm")
+    assert wasm.differences((tmp_path / "engine.wasm").read_bytes()) == []
+
+
+def test_a_module_that_differs_is_told_with_the_cure() -> None:
+    wrong = wasm.differences(b"\0asm")
+    assert [line.split(" is not ")[0].rsplit("/", 1)[1] for line in wrong] == ["engine.wasm", "engine.wasm.sha256"]
+    assert all("python -m tools.wasm" in line for line in wrong)
