@@ -45,7 +45,12 @@ const FUNCTIONS = {
   },
   loadBytes: async (header, bytes) => {
     try {
-      (await engine.loadModel(header, async (write) => { for (const [offset, values] of bytes) write(offset, Uint8Array.from(values)); })).close();
+      const model = await engine.loadModel(header, async (write) => { for (const [offset, values] of bytes) write(offset, Uint8Array.from(values)); });
+      try {
+        await translateIds(model, [5, 6, 7], {});
+      } finally {
+        model.close();
+      }
     } catch (error) {
       return `${error.constructor.name}: ${error.message}`;
     }
@@ -99,6 +104,13 @@ const FUNCTIONS = {
   },
   best: (values, count, hidden) => bestTokens(logProbabilities(values), count, hidden).map(({ token, value }) => [token, value]),
   allocate: (sizes) => sizes.map((size) => memory.allocate(size)),
+  allocateError: (size) => {
+    try {
+      return String(memory.allocate(size));
+    } catch (error) {
+      return error.message;
+    }
+  },
   release: (starts) => {
     for (const start of starts) memory.release(start);
     return state();

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import random
+from typing import Any
 
+import pytest
 from tests.interop.html.engine.node import pack
 from tests.model.samples import TARGET_SIZE, random_ids, scrambled_model
 
@@ -61,6 +64,46 @@ def test_a_model_gives_its_memory_back(node) -> None:
     assert node.call("close", "other")["used"] == before
 
 
+def test_more_memory_than_there_is_is_refused(node) -> None:
+    before = node.call("state")
+    assert "no memory for 8192 MiB" in node.call("allocateError", 2**33)
+    assert node.call("state") == before
+
+
+def changed_layer(header: dict[str, Any], name: str, **fields: Any) -> dict[str, Any]:
+    """The header with other fields of a linear layer of the second decoder layer."""
+    changed = copy.deepcopy(header)
+    changed["decoder"]["layers"][1][name].update(fields)
+    return changed
+
+
+def mutated(value: Any, rng: random.Random) -> Any:
+    """A JSON value of which one number, text or list is another."""
+    if isinstance(value, dict) and value:
+        name = rng.choice(sorted(value))
+        return {**value, name: mutated(value[name], rng)}
+    if isinstance(value, list) and value and rng.random() < 0.9:
+        index = rng.randrange(len(value))
+        return [*value[:index], mutated(value[index], rng), *value[index + 1 :]]
+    others = [0, 1, -1, 3, 7, 30, 2**31, 2**40, 1.5, 1e300, None, "x", [], {}, [[1]], True]
+    if isinstance(value, int):
+        others += [value + 1, value - 1, 2 * value, value + 16, -value]
+    return rng.choice([other for other in others if other != value])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mutated_header_never_hangs_or_stops_the_engine(node, seed) -> None:
+    """A model that still loads translates, or refuses with a message."""
+    rng = random.Random(seed)
+    packed = pack(scrambled_model(positions="learned").float(), "int8")
+    block = [[0, list(packed.block())]]
+    before = node.call("state")["used"]
+    for _ in range(60):
+        error = node.call("loadBytes", mutated(packed.header, rng), block)
+        assert error == "" or error.startswith("EngineError: "), error
+    assert node.call("state")["used"] == before
+
+
 def test_a_file_that_does_not_fit_its_header_is_refused(node) -> None:
     packed = pack(scrambled_model().float(), "int8")
     header, size = packed.header, packed.header["bytes"]
@@ -70,7 +113,13 @@ def test_a_file_that_does_not_fit_its_header_is_refused(node) -> None:
         ({**header, "panel_width": 16}, [], "panels of 16"),
         (header, [[0, [1, 2, 3]]], f"3 bytes instead of {size}"),
         (header, [[size - 1, [1, 2]]], "longer than its header"),
-        ({**header, "bytes": 2**33}, [], "no memory for 8192 MiB"),
+        ({**header, "bytes": 2**33}, [], "bytes is not"),
+        ({**header, "bytes": 1_000}, [], "the file of the model is damaged: tensor"),
+        (changed_layer(header, "self_qkv", inputs=31), [], "decoder.layers[1].self_qkv is not"),
+        (changed_layer(header, "expand", weight=2), [], "the weight of decoder.layers[1].expand is not"),
+        (changed_layer(header, "cross_query", bias=None, scale=None), [], "scale of decoder.layers[1].cross_query"),
+        ({**header, "task": "guess"}, [], "task"),
+        ({**header, "memory_kv": header["memory_kv"][1:]}, [], "memory_kv"),
     ]
     for changed, parts, message in cases:
         error = node.call("loadBytes", changed, parts)

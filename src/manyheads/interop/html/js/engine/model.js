@@ -3,10 +3,12 @@
    Shapes: S source length, T target length, L layers, H heads, E head dimension, D model width, V vocabulary, C capacity of a KV cache.
    All ids are given with their begin and end marks, as the model reads them. */
 
+import { checkHeader } from "./header.js";
 import { EngineError, EngineMemory } from "./memory.js";
 import { PositionTables } from "./positions.js";
 
 const STEPS_A_CALL = 32; // tokens that are read together; their logits (32, V) are kept at the same time
+const NOT_NUMBERS = "the model gave values that are not numbers (NaN): its weights are damaged.";
 
 /** An instance of the engine from the bytes of engine.wasm. */
 export async function createEngine(wasmBytes) {
@@ -30,8 +32,7 @@ class Engine {
 
   /** Load a model. `readTensors(write)` calls write(offset, bytes) for all parts of the block of tensors, in any order. */
   async loadModel(header, readTensors) {
-    if (header.format !== 1) throw new EngineError(`the model has format ${header.format}, but this engine reads format 1.`);
-    if (header.panel_width !== this.panelWidth) throw new EngineError(`the model has panels of ${header.panel_width}, the engine of ${this.panelWidth}.`);
+    checkHeader(header, this.panelWidth);
     const scope = this.memory.scope();
     try {
       const block = scope.allocate(header.bytes);
@@ -52,7 +53,7 @@ class Engine {
   /** Call a function that may refuse its arguments; returns its result, which is not -1. `failure`: the address of a struct Failure, the last argument. */
   call(name, failure, ...args) {
     const result = Number(this.exports[name](...args, failure));
-    if (result === -2) throw new EngineError("the model gave log-probabilities that are not numbers (NaN): its weights are damaged.");
+    if (result === -2) throw new EngineError(NOT_NUMBERS);
     if (result !== -1) return result;
     const [value, low, high] = ["value", "low", "high"].map((field) => this.memory.get("Failure", failure, field));
     const quantity = this.memory.text(this.memory.get("Failure", failure, "quantity"));
@@ -225,7 +226,9 @@ class EngineModel {
       for (let i = 0; i < width; i++) pooled[i] /= ids.length;
     }
     const hidden = this.applyLinear("pooler", pooled).map(settings.pooler === "tanh" ? Math.tanh : (x) => Math.max(x, 0));
-    return { logits: this.applyLinear("output", hidden), attention: { encoder: encoding.attention } };
+    const logits = this.applyLinear("output", hidden);
+    if (logits.some(Number.isNaN)) throw new EngineError(NOT_NUMBERS);
+    return { logits, attention: { encoder: encoding.attention } };
   }
 
   /** Apply a linear layer of the head to a vector. */
