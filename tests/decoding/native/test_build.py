@@ -214,6 +214,17 @@ def test_what_does_not_compile_is_no_library_and_leaves_its_message_alone(source
     assert [Path(name).suffix for name in cached(source)] == [".failed"]
 
 
+@needs_compiler
+def test_a_compiler_that_was_killed_is_tried_again(source, install_compiler) -> None:
+    install_compiler("kill -TERM $$")
+    assert build.library() is None
+    assert "SIGTERM" in build.why_none()
+    assert cached(source) == []
+    install_compiler('exec cc "$@"')
+    start_anew()
+    assert build.library().answer() == 7
+
+
 def test_a_compiler_that_cannot_be_started_is_a_reason_too(source, monkeypatch) -> None:
     monkeypatch.setenv("CC", "/no/such/compiler -O1")
     assert build.library() is None

@@ -56,7 +56,13 @@ UNUSED_AFTER = 24 * 60 * 60  # seconds after its last use until a library of ano
 
 
 class BuildError(Exception):
-    """The library could not be compiled. The message is that of the compiler."""
+    """The library could not be compiled. The message is that of the compiler.
+
+    Attributes:
+        killed: whether a signal ended the compiler, so that it may succeed next time.
+    """
+
+    killed = False
 
 
 def library() -> ctypes.CDLL | None:
@@ -111,7 +117,7 @@ def find_or_compile(source: Path, folder: Path, vectors: Sequence[str]) -> Path:
         try:
             return compile_library(source, path, vectors)
         except BuildError as error:
-            if not compiler():
+            if not compiler() or error.killed:
                 raise
             message = str(error)
             write_text(failure, message)
@@ -137,7 +143,9 @@ def compile_library(source: Path, path: Path, vectors: Sequence[str] = ()) -> Pa
         os.replace(draft, path)
     except (OSError, subprocess.SubprocessError) as error:
         message = (isinstance(error, subprocess.CalledProcessError) and error.stderr) or str(error)
-        raise BuildError(f"{message}\nThe command was: {shlex.join(command)}\n") from error
+        failure = BuildError(f"{message}\nThe command was: {shlex.join(command)}\n")
+        failure.killed = isinstance(error, subprocess.CalledProcessError) and error.returncode < 0
+        raise failure from error
     finally:
         draft.unlink(missing_ok=True)
     return path

@@ -127,8 +127,6 @@ LANGUAGES = [
     "'Ok.' (Yes.) [No.] \"Hm!\" Why?! Really… yes.",
     "THIS IS LOUD! SO IS THIS. ÄÖÜ 1A",
     "Mail me@x.org or <b>go</b> {name} ${x} %(a)s %1$s %d $1 __NAME__ @you 😀👍🏽!",
-    "Ruf +49 (30) 1234-5678 an! Ab v7.1.17 (v2.0) geht es, äv1.2, 3+4567890 + C++, v8.",
-    "äv1.2 v3",
     "see https://en.wikipedia.org/wiki/X_(y). www.test.com/a, and (www.b.de)!",
     "▁under▁score ▁ a▁",
     ">>fra<< hello <unk> </s> <0xEA>",

@@ -17,8 +17,15 @@ def test_sentences_begin_and_end_where_python_finds_them(language: str) -> None:
     assert first_difference(texts, ours, found) == ""
 
 
+NUMBERS = [
+    "Ruf +49 (30) 1234-5678 an! Ab v7.1.17 (v2.0) geht es, äv1.2, 3+4567890 + C++, v8.",
+    "äv1.2 v3",
+    "1+1 v2.x",
+]
+
+
 def test_what_is_copied_is_found_as_by_python() -> None:
-    texts = quick_texts()
+    texts = [*quick_texts(), *NUMBERS]
     with open_browser() as browser:
         found = browser.call("literals", texts)
     assert first_difference(texts, [[list(s) for s in spans_to_translate(t)] for t in texts], found) == ""
