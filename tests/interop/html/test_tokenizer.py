@@ -73,6 +73,19 @@ def marian(model_type: str, rule: str) -> MarianTokenizer:
     return MarianTokenizer([*pieces[::2], ">>fra<<", "▁zzz", "zz▁z", "日本", "한"], stream.getvalue())
 
 
+def marian_with_added_symbols(model_type: str) -> MarianTokenizer:
+    """A model to which user-defined symbols were added: parts of pieces, and whole words."""
+    plain = marian(model_type, "identity")
+    processor = plain.processor
+    names = [processor.id_to_piece(i) for i in range(3, len(processor))]
+    added = [name[1:-1] for name in names if len(name) > 4 and name[1:-1] not in names][:20]
+    model = plain.model
+    for symbol in dict.fromkeys([*added, "Der", "der Hund"]).keys() - set(names):
+        piece = b"\x0a" + bytes([len(symbol.encode())]) + symbol.encode() + b"\x15" + bytes(4) + b"\x18\x04"
+        model += b"\x0a" + bytes([len(piece)]) + piece
+    return MarianTokenizer([*names, *added], model)
+
+
 def pretrained(folder: Path, family: str) -> HuggingFaceTokenizer:
     fast = fast_tokenizer(family)
     fast.save_pretrained(folder)
