@@ -352,7 +352,7 @@ def test_parts_of_the_model_can_be_turned_off(clean: Reader, runs: tuple[Path, .
     translator = Translator.load(runs[0])
     clean.open("attention", q=SENTENCE, kind="cross", layer=0)
     before = clean.page.locator(".about-target").inner_text()
-    clean.page.get_by_label("without all heads of layer 0").check()
+    clean.page.get_by_role("checkbox", name="without all heads of layer 0").check()
     clean.page.locator(".effect").wait_for()
     assert clean.focused("e.type") == "checkbox"
     heads = Changes((HeadName("cross", 0, 0), HeadName("cross", 0, 1)))
@@ -363,7 +363,7 @@ def test_parts_of_the_model_can_be_turned_off(clean: Reader, runs: tuple[Path, .
     assert clean.page.locator(".effect u").count() > 0
     assert clean.page.locator(".about-target").inner_text() != before
     assert clean.page.locator(".thumbnail.off").count() == 2
-    clean.page.get_by_label("without positions").check()
+    clean.page.get_by_role("checkbox", name="without positions").check()
     clean.until("document.querySelectorAll('.chips li').length === 3")
     clean.page.reload()
     clean.shown("attention")
@@ -393,7 +393,7 @@ def test_other_models_are_changed_too(clean: Reader, model: str, text: str, view
     assert clean.page.locator(".bar-value").all_inner_texts() != probabilities
     clean.check(f"{view}-changed", rules=True)
     clean.open("attention", model=model, q=text)
-    assert clean.page.get_by_label("without the causal mask").count() == (model == "writer")
+    assert clean.page.get_by_role("checkbox", name="without the causal mask").count() == (model == "writer")
 
 
 def test_a_head_that_the_model_lacks_is_told_with_the_way_back(clean: Reader) -> None:
