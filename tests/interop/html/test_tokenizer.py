@@ -66,7 +66,8 @@ def marian(model_type: str, rule: str) -> MarianTokenizer:
     stream = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(training_texts()), model_writer=stream, vocab_size=900, model_type=model_type,
-        normalization_rule_name=rule, minloglevel=2, num_threads=1, character_coverage=0.99,
+        normalization_rule_name=rule, minloglevel=2, num_threads=1,
+        character_coverage=0.99 if rule == "identity" else 1.0,
     )  # fmt: skip
     processor = sentencepiece.SentencePieceProcessor(model_proto=stream.getvalue())
     pieces = [processor.id_to_piece(i) for i in range(3, len(processor))]
@@ -104,6 +105,10 @@ MAKERS: dict[str, Callable[[Path], Tokenizer]] = {
     **{
         f"marian, {kind}, {rule}": lambda _, kind=kind, rule=rule: marian(kind, rule)
         for kind, rule in (("unigram", "nmt_nfkc"), ("bpe", "nmt_nfkc_cf"), ("unigram", "identity"))
+    },
+    **{
+        f"marian, {kind}, added symbols": lambda _, kind=kind: marian_with_added_symbols(kind)
+        for kind in ("bpe", "unigram")
     },
     **{family: lambda folder, family=family: pretrained(folder, family) for family in ("bert", "roberta", "gpt2")},
     "minilm": minilm,
