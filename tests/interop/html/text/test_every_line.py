@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.interop.html.test_tokenizer import marian, minilm, newer_characters, pretrained, reload
+from tests.interop.html.test_tokenizer import MAKERS, marian, newer_characters, reload
 from tests.interop.html.text.browser import Browser, first_difference, open_browser, random_texts
 
 from manyheads.config.schema import TokenizerConfig
@@ -65,7 +65,7 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "bytes": ("de-en", {"kind": "bytes"}),
     "words": ("de-en", {"kind": "words", "min_count": 2}),
 }
-OTHERS = ["marian", "bert", "roberta", "gpt2", "minilm"]
+OTHERS = ["marian", "bert", "roberta", "byte-level", "minilm"]
 
 
 def make(name: str, folder: Path) -> Tokenizer:
@@ -75,7 +75,7 @@ def make(name: str, folder: Path) -> Tokenizer:
         return train_tokenizer(TokenizerConfig(**{"vocab_size": 6000, **settings}), texts, data)  # type: ignore[arg-type]
     if name == "marian":
         return marian("unigram", "nmt_nfkc")
-    return minilm(folder) if name == "minilm" else pretrained(folder, name)
+    return MAKERS[name](folder)
 
 
 @pytest.fixture(scope="module")
