@@ -142,6 +142,7 @@ LANGUAGES = [
     "．５ ．a ?» x. » y !» ( . ) ... . . .",
     "word " * 60,
     "A.B.C. Dr",
+    "a\u0378b \U0010ffff\ue000",
     "haus  baum   hund\t katze\n\nvogel",
     "ｶﾞｷﾞﾊﾟ ガギパ ﾊﾞ ①½ﬁ Ⅷ ㍿ ㎏ Å",
     "Ok " + "A." * 20 + " Next. Ok " + "A." * 21 + " Next.",
