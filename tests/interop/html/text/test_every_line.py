@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.interop.html.test_tokenizer import marian, minilm, newer_characters, pretrained, reload
+from tests.interop.html.test_tokenizer import MAKERS, marian, newer_characters, reload
 from tests.interop.html.text.browser import Browser, first_difference, open_browser, random_texts
 
 from manyheads.config.schema import TokenizerConfig
@@ -62,7 +62,7 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "bpe": ("de-en", {"kind": "bpe"}),
     "unigram": ("de-en", {"kind": "unigram"}),
     "Korean bpe": ("ko-en", {"kind": "bpe"}),
-    "Korean unigram": ("ko-en", {"kind": "unigram", "byte_fallback": False, "character_coverage": 0.9995}),
+    "Korean unigram": ("ko-en", {"kind": "unigram", "byte_fallback": False, "vocab_size": 5000}),
     "Japanese bpe": ("ja", {"kind": "bpe", "byte_fallback": False, "character_coverage": 0.9995}),
     "Japanese unigram": ("ja", {"kind": "unigram"}),
     "bpe, white space": ("de-en", {"kind": "bpe", "keep_space": True, "symbols": ["<bt>"]}),
@@ -71,17 +71,17 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "bytes": ("de-en", {"kind": "bytes"}),
     "words": ("de-en", {"kind": "words", "min_count": 2}),
 }
-OTHERS = ["marian", "bert", "roberta", "gpt2", "minilm"]
+OTHERS = ["marian", "bert", "roberta", "byte-level", "minilm"]
 
 
 def make(name: str, folder: Path) -> Tokenizer:
     if name in KINDS:
         data, settings = KINDS[name]
         texts = lines_of(*TRAINING[data])
-        return train_tokenizer(TokenizerConfig(vocab_size=6000, **settings), texts, data)  # type: ignore[arg-type]
+        return train_tokenizer(TokenizerConfig(**{"vocab_size": 6000, **settings}), texts, data)  # type: ignore[arg-type]
     if name == "marian":
         return marian("unigram", "nmt_nfkc")
-    return minilm(folder) if name == "minilm" else pretrained(folder, name)
+    return MAKERS[name](folder)
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,7 @@ export class WordPieceTokenizer extends PretrainedTokenizer {
   /** The text as BERT's normaliser writes it. */
   normalizeText(text) {
     let normal = text;
-    if (this.cleanText) normal = normal.replace(/[\0\ufffd]|(?![\t\n\r])\p{C}/gu, "").replace(UNICODE_BLANKS, " ");
+    if (this.cleanText) normal = normal.replace(/[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}]/gu, "").replace(UNICODE_BLANKS, " ");
     if (this.splitChinese) normal = normal.replace(CHINESE, " $& ");
     if (this.stripAccents) normal = normal.normalize("NFD").replace(/\p{Mn}/gu, "");
     return this.lowerText ? Array.from(normal, (character) => character.toLowerCase()).join("") : normal;
@@ -128,7 +128,7 @@ export class ByteLevelTokenizer extends PretrainedTokenizer {
 
   encode(text) {
     const sound = text.toWellFormed();
-    const whole = this.addBlank && sound && sound.search(UNICODE_BLANKS) !== 0 ? ` ${sound}` : sound;
+    const whole = this.addBlank && sound && !sound.startsWith(" ") ? ` ${sound}` : sound;
     const rank = (left, right) => this.ranks.get(`${left} ${right}`);
     return (whole.match(BYTE_LEVEL_WORDS) ?? []).flatMap((word) => {
       const symbols = Array.from(utf8Bytes(word), (byte) => BYTE_CHARACTERS[byte]).filter((symbol) => this.ids.has(symbol));

@@ -6,7 +6,7 @@ import { bytePiece, decodeUtf8ByByte, fromBase64, utf8Bytes } from "./utf8.js";
 
 export const SPACE_SIGN = "▁";
 const UNKNOWN_PENALTY = 10; // nats below the rarest piece
-const SMALLEST_FLOAT = 2 ** -126; // the library's lower bound of the highest score
+const SYMBOL_BONUS = 0.1; // score of a byte of a user-defined symbol after the first
 
 /**
  * A SentencePiece model. The description holds its algorithm ("bpe" or "unigram"), `pieces`, `scores` (float32 in base64), the ids of
@@ -28,12 +28,9 @@ export class SentencePieceModel {
     });
     this.longest = 0;
     let lowest = Infinity;
-    this.highest = SMALLEST_FLOAT;
     for (const [piece, id] of this.ids) {
       this.longest = Math.max(this.longest, piece.length);
-      if (this.user.has(id)) continue;
-      lowest = Math.min(lowest, this.scores[id]);
-      this.highest = Math.max(this.highest, this.scores[id]);
+      if (!this.user.has(id)) lowest = Math.min(lowest, this.scores[id]);
     }
     this.unknownScore = Math.fround(lowest - UNKNOWN_PENALTY);
   }
@@ -124,9 +121,9 @@ export class SentencePieceModel {
     return pieces.reverse();
   }
 
-  /** The score of a piece; user-defined symbols are almost free. */
+  /** The score of a piece: that of a user-defined symbol is positive, all others are log-probabilities. */
   scoreOf(id, piece) {
-    return this.user.has(id) ? Math.fround(utf8Bytes(piece).length * this.highest) - 0.1 : this.scores[id];
+    return this.user.has(id) ? SYMBOL_BONUS * (utf8Bytes(piece).length - 1) : this.scores[id];
   }
 
   /** The text of pieces, given as ids, or as texts that may not be pieces of this model. */

@@ -69,15 +69,14 @@ export class WordTokenizer extends SymbolTokenizer {
         break;
       }
       const after = this.suffix.exec(rest.slice(before))?.[0].length ?? 0;
-      const both = before + after <= rest.length || !before;
       if (after && special.has(rest.slice(0, -after))) {
         suffixes.push(rest.slice(-after));
         rest = rest.slice(0, -after);
         break;
       }
       if (before) prefixes.push(rest.slice(0, before));
-      if (after && both) suffixes.push(rest.slice(-after));
-      rest = rest.slice(before, after && both ? -after : undefined);
+      if (after) suffixes.push(rest.slice(-after));
+      rest = rest.slice(before, after ? -after : undefined);
     }
     return [...prefixes, ...this.splitInfixes(rest, special), ...suffixes.reverse()];
   }
