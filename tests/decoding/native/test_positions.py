@@ -27,8 +27,8 @@ def test_sinusoidal_positions_are_those_of_the_model(width) -> None:
 def test_rotary_positions_are_those_of_the_model(width) -> None:
     found = Positions(make_config(d_model=2 * width, num_heads=2, positions="rotary"), None, None).first(200)
     right = RotaryPositions(width)(torch.arange(200)[None])[0, 0].numpy()
-    np.testing.assert_allclose(found.rotary_cos_sin[:200], right, rtol=0, atol=3e-5)  # a last bit of a frequency
-    assert (found.rotary_cos_sin[:200] == right).mean() > 0.95
+    # The last bit of a frequency depends on the processor; at position 199 that is an angle of 2e-5.
+    np.testing.assert_allclose(found.rotary_cos_sin[:200], right, rtol=0, atol=3e-5)
     assert found.signals is None
 
 
