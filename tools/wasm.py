@@ -1,4 +1,4 @@
-"""Compile the C decoder to WebAssembly, for pages that `manyheads export --to html` writes.
+"""Compile the C decoder to WebAssembly, for pages with a model inside (src/manyheads/runs/html_export.py).
 
 `python -m tools.wasm` writes src/manyheads/interop/html/engine.wasm and its SHA-256; with `--check` it compiles the
 code again and compares the bytes. The compiler is that of Debian bookworm, so that the bytes are the same

@@ -57,7 +57,7 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
 
     def open_page(run: Path, precision: str) -> Page:
         path = tmp_path / "model.html"
-        path.write_text(html_document(run, pack_run(run, precision), {}), encoding="utf-8")
+        path.write_text(html_document(run, pack_run(run, precision)), encoding="utf-8")
         page.goto(path.as_uri())
         return page
 

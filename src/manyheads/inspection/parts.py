@@ -106,7 +106,7 @@ class Attention:
 
 @dataclass(frozen=True, eq=False)
 class HeadSteps:
-    """What one head computes for one text, step by step (Vaswani et al. 2017, section 3.2.1).
+    """The computation of one head on one text, step by step (Vaswani et al. 2017, section 3.2.1).
 
     Attributes:
         kind, layer, head: the head; see `Attention`.

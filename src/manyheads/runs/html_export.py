@@ -85,13 +85,12 @@ def description(loaded: Loaded, name: str) -> dict[str, Any]:
     return {"page": page, "tokenizers": {"source": describe_tokenizer(loaded.tokenizer), "target": None}}
 
 
-def html_document(run: Path, model: HtmlModel, card: dict[str, Any], *, language: str | None = None) -> str:
+def html_document(run: Path, model: HtmlModel, *, language: str | None = None) -> str:
     """Return a self-contained page that computes with a model.
 
     Args:
         run: run directory.
         model: the packed run.
-        card: what the page says about the model, see `page_card`.
         language: language in which the page opens; None is that of the browser.
     """
     loaded, name = model.loaded, run.resolve().name
@@ -102,7 +101,7 @@ def html_document(run: Path, model: HtmlModel, card: dict[str, Any], *, language
     inspection = inspect_model(loaded.config, loaded.model, total_steps=last_total_steps(run), run=name)
     about = {
         "models": [described(loaded.config, name, example=example_of(run))],
-        "parts": ["inspection", "model", *(["curves"] if training else []), "card"],
+        "parts": ["inspection", "model", *(["curves"] if training else [])],
         "char_limit": CHAR_LIMIT,
         "key_required": False,
     }
@@ -113,7 +112,6 @@ def html_document(run: Path, model: HtmlModel, card: dict[str, Any], *, language
         "inspection": None,
         "model": model_document(inspection),
         "curves": training,
-        "card": card,
     }
     wasm = base64.b64encode(ENGINE.read_bytes()).decode("ascii")
     head = json.dumps({"wasm": wasm, "header": model.header}, ensure_ascii=False, allow_nan=False)

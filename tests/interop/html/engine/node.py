@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
+from tests.interop.html.text.browser import Browser, node
 
 import manyheads
 from manyheads.config.schema import Config, ModelConfig
@@ -22,22 +21,12 @@ HTML = Path(manyheads.__file__).parent / "interop" / "html"
 DRIVER = Path(__file__).with_name("driver.mjs")
 
 
-class Node:
+class Node(Browser):
     """Functions of js/engine, called in a process of Node."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
-        self.process = process
+        super().__init__(process)
         self.folder = folder
-
-    def call(self, function: str, *arguments: Any) -> Any:
-        """Call a function of the driver."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"function": function, "arguments": arguments}) + "\n")
-        self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        assert "error" not in answer, answer["error"]
-        return answer["result"]
 
     def load(self, name: str, packed: PackedModel) -> dict[str, int]:
         """Load a model; returns the state of the memory."""
@@ -50,14 +39,8 @@ class Node:
 @contextmanager
 def open_node() -> Iterator[Node]:
     """Start Node; skip the test if there is none, or an old one."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("needs Node 20 or newer")
-    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
-    if int(version.lstrip("v").split(".")[0]) < 20:
-        pytest.skip(f"needs Node 20 or newer, not {version.strip()}")
     command = [
-        node, "--no-warnings", "--experimental-default-type=module", str(DRIVER),
+        node(), "--no-warnings", "--experimental-default-type=module", str(DRIVER),
         (HTML / "js" / "engine").as_uri(), str(HTML / "engine.wasm"),
     ]  # fmt: skip
     with (

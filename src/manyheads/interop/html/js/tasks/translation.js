@@ -1,7 +1,7 @@
 /* Translate lines, and inspect the translation of a sentence: as manyheads/tasks/translation.py and inspecting/translation.py. */
 
 import { translateIds } from "../engine/search.js";
-import { BOS, EOS } from "../text/base.js";
+import { BOS, EOS, PAD } from "../text/base.js";
 import { Splitter } from "../text/parts.js";
 import { lineAlignment, pharaoh, translationWarnings, wordAlignment } from "../text/words.js";
 import { logSoftmax, packArray } from "./arrays.js";
@@ -197,7 +197,7 @@ async function searchWithoutMask(model, ids, { prefix = [], pause, signal, ...op
     const last = logSoftmax(logits.subarray(tokens.length * model.vocabulary));
     if (tokenScores.length < prefix.length) prefix.forEach((token, t) => tokenScores.push(logSoftmax(logits.subarray(t * model.vocabulary, (t + 1) * model.vocabulary))[token]));
     let best = EOS;
-    last.forEach((value, token) => { if (token !== 1 && token !== BOS && value > last[best]) best = token; });
+    last.forEach((value, token) => { if (token !== PAD && token !== BOS && value > last[best]) best = token; });
     if (best !== EOS && tokens.length >= most) break;
     tokenScores.push(last[best]);
     tokens.push(best);
