@@ -79,6 +79,8 @@ def train_step(arguments: Any, seed: int, **settings: Any) -> dict[str, Any]:
             step[section] = {**values, **step.get(section, {})}
     else:
         step["config"] = arguments.recipe
+        if arguments.width:
+            step["model"] = {**step.get("model", {}), "d_model": arguments.width, "d_ff": 4 * arguments.width}
     step["training"] = {**step.get("training", {}), **base}
     return step
 
@@ -286,6 +288,7 @@ def main() -> None:
     parser.add_argument("--recipe", help="recipe that all arms train by")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--steps", type=int, default=3_000, help="updates of each training (default 3000)")
+    parser.add_argument("--width", type=int, help="model.d_model of all models (default: that of the recipe)")
     parser.add_argument("--pairs", type=int, default=20_000, help="back-translation: pairs (default 20000)")
     parser.add_argument(
         "--lines", type=int, default=100_000, help="back-translation: lines of English (default 100000)"

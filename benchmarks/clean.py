@@ -1,7 +1,8 @@
 """Measure `manyheads data clean` on a corpus with planted noise: what it finds, what it loses, how fast it is.
 
     python benchmarks/clean.py --data DIR [--corpus tatoeba-de-en] [--foreign multi30k] [--parts rates kills]
-                               [--pairs N] [--half 1] [--kills 50] [--steps 2500] [--out DIR] [--tiny] [--json]
+                               [--pairs N] [--half 1] [--kills 50] [--steps 2500] [--width N] [--out DIR]
+                               [--tiny] [--json]
 
 DIR holds folders of corpora, each with train.{language}.gz. Of the pairs, 20 % get the target of another pair, and
 5 % each are copies, have a side in French or Czech, have a side that is cut, or are misread UTF-8. Parts:
@@ -216,6 +217,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--recipe", default="tatoeba-de-en", help="recipe of the trainings")
+    parser.add_argument("--width", type=int, help="model.d_model of the trainings; default: that of the recipe")
     parser.add_argument("--steps", type=int, default=2_500, help="updates of each training")
     parser.add_argument("--out", type=Path, help="folder to keep the trainings in; default: a temporary one")
     arguments = machine.parse(parser, tiny={"parts": ["rates", "kills"], "kills": 1}, required=["data"])
@@ -223,6 +225,8 @@ def main() -> None:
     arguments.settings = [
         f"training.steps={arguments.steps}", "training.max_minutes=none", f"training.seed={arguments.seed}",
     ]  # fmt: skip
+    if arguments.width:
+        arguments.settings += [f"model.d_model={arguments.width}", f"model.d_ff={4 * arguments.width}"]
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.out or Path(temporary)
         source, pairs, foreign = corpus(arguments, folder)
