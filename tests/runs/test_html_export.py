@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
+from tests.interop.html.text.browser import node
 from tests.runs.parts import SENTENCES, make_config, write_corpus
 from tests.serving.browser import open_browser
 from tests.serving.process import train_classifier, train_language_model
 
+from manyheads.errors import RunError, UsageError
 from manyheads.inspection.codec import array_from_json
+from manyheads.interop.html import check
+from manyheads.runs import html_export
+from manyheads.runs.export import export
 from manyheads.runs.html_export import html_document, pack_run
 from manyheads.runs.inspect import inspect_loaded, load_for_inspection
 from manyheads.runs.train import train
+from manyheads.tasks.classification import Classifier
+from manyheads.tasks.generation import GenerateOptions
 from manyheads.tasks.inspecting import InspectOptions
 from manyheads.tasks.inspecting.changes import Changes, HeadName
 from manyheads.tasks.inspecting.isolation import isolated_with_changes
+from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
 
@@ -133,3 +148,158 @@ def test_the_page_looks_inside_as_python_does(
         expected = inspect_loaded(copied, body["q"], InspectOptions(run=runs[task].name, **options)).packed_dict()
     assert_near(found, {name: value for name, value in expected.items() if name in found})
     assert not expected.keys() - found.keys() - {"format", "version"}
+
+
+# --- as `manyheads export` writes it ---
+
+
+@pytest.mark.parametrize("task", ["translation", "classification", "language-modeling"])
+@pytest.mark.parametrize("to", ["html", "javascript"])
+def test_an_export_is_compared_with_the_run_in_node(
+    runs: dict[str, Path], tmp_path: Path, task: str, to: str
+) -> None:
+    node()
+    for numbers in ("float32", None):
+        out = tmp_path / f"{numbers}.html" if to == "html" else tmp_path / f"{numbers}"
+        done = export(runs[task], out, to, quantization=numbers, force=True)
+        assert (done.quantization, done.cost is None) == (numbers or "int8", bool(numbers) or task != "translation")
+        assert done.parity is not None
+        assert done.parity.largest < (1e-4 if numbers else 0.5)
+        assert done.bytes == sum(path.stat().st_size for path in [out, *out.rglob("*")] if path.is_file())
+        assert done.lines()[1] == done.parity.line()
+    with pytest.raises(RunError, match="exists"):
+        export(runs[task], out, to)
+
+
+def test_without_node_an_export_says_that_it_was_not_compared(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "find_node", lambda: None)
+    done = export(runs["translation"], tmp_path / "page.html", "html", quantization="float32")
+    assert done.lines()[1:] == [
+        "not compared: the JavaScript of the export needs Node.js for that, which is not installed",
+        "verdict: not compared with the run",
+    ]
+    assert done.to_json()["parity"] is None
+
+
+def test_what_a_browser_cannot_hold_is_refused(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="float16 does not go with --to html"):
+        export(runs["translation"], tmp_path / "page.html", "html", quantization="float16")
+    monkeypatch.setattr(html_export, "LARGEST", 1000)
+    with pytest.raises(UsageError, match=r"page can hold 0 MiB\. With --quantization int8 they are a quarter"):
+        export(runs["translation"], tmp_path / "page.html", "html", quantization="float32")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def modules(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a JavaScript module of each run, in float32."""
+    folder = tmp_path_factory.mktemp("modules")
+    for task, run in runs.items():
+        export(run, folder / task, "javascript", quantization="float32")
+    return folder
+
+
+def run_module(folder: Path, script: str) -> Any:
+    """Return what an expression of a module gives in Node.js."""
+    text = f'import * as manyheads from "{(folder / "manyheads.js").as_uri()}";\n'
+    text += f"console.log(JSON.stringify(await (async () => {{ {script} }})()));"
+    command = [node(), "--input-type=module", "-e", text]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout)
+
+
+def test_a_module_computes_in_node_what_python_computes(runs: dict[str, Path], modules: Path) -> None:
+    (expected,) = Translator.load(runs["translation"]).translate(
+        [LONG], beam_size=3, n_best=2, options=TranslateOptions(alignment=True)
+    )
+    script = f"return manyheads.translate({json.dumps(LONG)}, {{ beam: 3, nBest: 2 }});"
+    assert_near(run_module(modules / "translation", script), expected.to_json())
+    (classes,) = Classifier.load(runs["classification"]).classify(["a fine film"])
+    found = run_module(modules / "classification", 'return manyheads.classify("a fine film");')
+    assert {one["label"]: one["probability"] for one in found} == pytest.approx(classes.probabilities, abs=NEAR)
+    assert found[0]["label"] == classes.label
+    assert run_module(modules / "classification", 'return manyheads.classify(" ");') == []
+    generator = Generator.load(runs["language-modeling"])
+    (text,) = generator.generate(["der"], GenerateOptions(sampling=None, max_tokens=8))
+    found = run_module(
+        modules / "language-modeling", 'return manyheads.generate("der", { maxTokens: 8, temperature: 0 });'
+    )
+    assert found == text.samples[0].text
+    script = (
+        'const say = () => manyheads.generate("der", { maxTokens: 8, seed: 3 }); return [await say(), await say()];'
+    )
+    assert len(set(run_module(modules / "language-modeling", script))) == 1
+
+
+def test_a_module_reports_mistakes(modules: Path, tmp_path: Path) -> None:
+    tried = """
+      const failed = (work) => work().then(() => "no error", (error) => error.message);
+      const model = await manyheads.load();
+      const signal = AbortSignal.abort();
+      const found = [
+        await failed(() => model.classify("x")),
+        await failed(() => model.translate("der Hund", { signal })),
+        await failed(() => model.translate("der Hund", { beam: 0 })),
+        await failed(() => manyheads.load("missing.bin")),
+        await failed(() => manyheads.load(new Uint8Array(4))),
+        await failed(() => manyheads.load(new Uint8Array(40).fill(1))),
+        await failed(() => manyheads.load(new Uint8Array(40))),
+      ];
+      model.close();
+      return [...found, await failed(() => model.translate("der Hund"))];
+    """
+    messages = run_module(modules / "translation", tried)
+    expected = [
+        'this model is of the task "translation": call translate() instead of classify().',
+        "cancelled",
+        "beam = 0 must be a whole number from 1 on.",
+        "missing.bin",
+        "it ends too early",
+        "it ends too early",
+        "JSON",
+        "the model was closed.",
+    ]
+    assert len(messages) == len(expected)
+    for message, part in zip(messages, expected, strict=True):
+        assert part in message
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """While open, serve the files of a folder; gives the address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_module_runs_in_a_page(browser: Browser, modules: Path, runs: dict[str, Path]) -> None:
+    (expected,) = Translator.load(runs["translation"]).translate([TEXTS[0]])
+    with served(modules / "translation") as address:
+        page = browser.new_page()
+        page.goto(f"{address}/package.json")
+        script = "text => import('/manyheads.js').then((module) => module.translate(text))"
+        assert page.evaluate(script, TEXTS[0])["translation"] == expected.translation
+        page.close()
+
+
+def test_the_types_of_a_module_name_what_it_exports(modules: Path) -> None:
+    found = run_module(modules / "translation", "return Object.keys(manyheads);")
+    types = (modules / "translation" / "manyheads.d.ts").read_text(encoding="utf-8")
+    assert sorted(found) == sorted(re.findall(r"^export function (\w+)", types, re.MULTILINE))
+    own = "Object.getOwnPropertyNames(Object.getPrototypeOf(model))"
+    script = f"const model = await manyheads.load(); return [...Object.keys(model), ...{own}];"
+    found = run_module(modules / "translation", script)
+    (model,) = re.findall(r"^export interface Model \{(.*?)^\}", types, re.MULTILINE | re.DOTALL)
+    named = re.findall(r"^  (?:readonly )?(\w+)[?(:]", model, re.MULTILINE)
+    assert set(found) - {"constructor"} == set(named)

@@ -18,7 +18,7 @@ from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_r
 
 __all__ = ["VERBS"]
 
-FORMATS = ["ctranslate2", "argos", "huggingface", "onnx", "sentence-transformers"]
+FORMATS = ["ctranslate2", "argos", "huggingface", "onnx", "sentence-transformers", "html", "javascript"]
 QUANTIZATIONS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16"]
 
 
@@ -31,12 +31,12 @@ QUANTIZATIONS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float
     type=PATH,
     metavar="DEST",
     required=True,
-    help="New directory to write; for argos, a file that ends in .argosmodel.",
+    help="New directory to write; for argos, a file that ends in .argosmodel; for html, one that ends in .html.",
 )
 @option(
     "--quantization",
     type=click.Choice(QUANTIZATIONS),
-    show_default="float32; int8 for argos",
+    show_default="float32; int8 for argos, html and javascript",
     help="Number format of the stored weight matrices.",
 )
 @option(
@@ -50,6 +50,9 @@ def export(
     run: Path, to: str, output: Path, quantization: str | None, force: bool, device: str, as_json: bool
 ) -> None:
     """Convert RUN to the format of another program, write it to DEST, and compare the outputs of both.
+
+    The format html is one file that computes and shows the model in a browser, without a server and offline;
+    javascript is a module with types for pages of your own.
 
     DEST is written only if the outputs agree. The quality lost by quantization is measured on this machine, on the
     device of --device and the run's validation text.

@@ -22,6 +22,8 @@ from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
 from manyheads.data.store import TextStore
 from manyheads.errors import DataError, RunError
+from manyheads.interop.bundle import LoadedModel
+from manyheads.interop.parity import Samples, random_samples
 from manyheads.text.languages import LanguageProfile, make_profile
 from manyheads.text.normalize import clean, normalize, unify
 from manyheads.training.log import NO_LISTENER, Listener, tracked
@@ -39,10 +41,12 @@ __all__ = [
     "read_corpus",
     "read_split",
     "read_splits",
+    "samples_of",
 ]
 
 TEXT = Path("cache") / "text"  # in a run directory
 LANGUAGES = "languages.json"  # in a run directory: language profiles of both sides
+SAMPLES = 16  # sentences on which an export is compared
 PROFILED_PAIRS = 5_000  # evenly spread over the corpus
 NO_SPACE = "Free some space, or choose another --output."
 
@@ -144,6 +148,17 @@ def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
     except (DataError, OSError):
         return []
     return list(normalised(config, raw))
+
+
+def samples_of(opened: LoadedModel) -> Samples:
+    """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
+    splits: list[Split] = ["test", "valid"]
+    for split in splits:
+        pairs = available_pairs(opened.config, split, SAMPLES)
+        rows = opened.tokenizers.source.encode([pair.source for pair in pairs])
+        if any(rows):
+            return Samples([row for row in rows if row], f"the first of the run's {split} set")
+    return random_samples(opened.tokenizers.source)
 
 
 def open_corpus(config: Config, run: RunDirectory) -> Corpus:

@@ -30,8 +30,7 @@ from manyheads.interop.ctranslate2.convert import check_ctranslate2
 from manyheads.interop.marian.reader import is_marian, read_marian
 from manyheads.interop.parity import Parity, Reference, compare, reference
 from manyheads.model.encoder_only import MaskedLanguageModel
-from manyheads.runs.corpus import available_pairs
-from manyheads.runs.export import samples_of
+from manyheads.runs.corpus import available_pairs, samples_of
 from manyheads.runs.language_modeling import stream_of
 from manyheads.runs.outcome import read_curves
 from manyheads.tasks.classification import Classifier, encode_texts

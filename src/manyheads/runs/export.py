@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.checkpoint import RunDirectory, write_atomically
-from manyheads.config.schema import Config
-from manyheads.data.locate import Split
+from manyheads.config.schema import Config, Task
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.interop.argos import check_argos, package_name, write_argos
@@ -24,31 +23,24 @@ from manyheads.interop.huggingface.writer import write_pretrained
 from manyheads.interop.marian.reader import check_marian, read_marian
 from manyheads.interop.marian.writer import marian_numbers, write_marian
 from manyheads.interop.onnx.convert import check_onnx, write_onnx
-from manyheads.interop.parity import (
-    Parity,
-    Reference,
-    Samples,
-    compare,
-    has_transformers,
-    random_samples,
-    reference,
-)
+from manyheads.interop.parity import Parity, Reference, compare, has_transformers, reference
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.corpus import available_pairs
+from manyheads.runs.corpus import samples_of
 from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
-from manyheads.runs.export_cost import QuantizationCost, measure_cost
+from manyheads.runs.export_cost import QuantizationCost, ctranslate2_engines, measure_cost
+from manyheads.runs.html_export import FOR_BROWSERS, export_for_browsers
 from manyheads.runs.model_card import exported_card
 from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["Export", "export", "push", "samples_of"]
+__all__ = ["Export", "export", "push"]
 
-SAMPLES = 16  # sentences that are compared
 QUANTIZED = ("ctranslate2", "argos")  # formats with other numbers than float32
+NO_NODE = "not compared: the JavaScript of the export needs Node.js for that, which is not installed"
 LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 
 
@@ -61,31 +53,33 @@ class Export:
         to: format.
         quantization: number format of the matrices.
         bytes: size of all files.
-        parity: comparison with the run in float32.
-        cost: cost of the quantization on this machine; None for float32.
+        parity: comparison with the run in float32; None for a page or a module where Node.js is missing.
+        cost: cost of the quantization on this machine; None for float32, and for runs that are no translators.
     """
 
     out: Path
     to: str
     quantization: str
     bytes: int
-    parity: Parity
+    parity: Parity | None
     cost: QuantizationCost | None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         cost = self.cost.to_json() if self.cost else None
-        parity = self.parity.to_json()
+        parity = self.parity.to_json() if self.parity else None
         verdict = ". ".join(self.verdict())
         return {**vars(self), "out": str(self.out), "parity": parity, "cost": cost, "verdict": verdict}
 
     def verdict(self) -> list[str]:
         """Say whether the export can be used in place of the run."""
-        return [self.parity.verdict(), *([self.cost.verdict()] if self.cost else [])]
+        found = (self.parity, self.cost)
+        return [part.verdict() for part in found if part] or ["not compared with the run"]
 
     def lines(self) -> list[str]:
         """Return lines of text."""
-        lines = [f"{self.out}: {self.to}, {self.quantization}, {self.bytes / 2**20:.1f} MiB", self.parity.line()]
+        compared = self.parity.line() if self.parity else NO_NODE
+        lines = [f"{self.out}: {self.to}, {self.quantization}, {self.bytes / 2**20:.1f} MiB", compared]
         return [*lines, *([self.cost.line()] if self.cost else []), *verdict_lines(self.verdict())]
 
 
@@ -106,9 +100,9 @@ def export(
 
     Args:
         run: run directory.
-        out: folder to write; for argos also a file that ends in .argosmodel.
+        out: folder to write; for argos also a file that ends in .argosmodel, for html one that ends in .html.
         to: one of `FORMATS`.
-        quantization: number format of the matrices (default: float32, for argos int8).
+        quantization: number format of the matrices (default: float32; int8 for argos, html and javascript).
         force: whether to keep a quantized export that costs too much.
         device: device on which the cost of quantization is measured: "cpu", "cuda", "cuda:1" or "auto".
         listener: receives messages.
@@ -121,18 +115,15 @@ def export(
     """
     if to not in FORMATS:
         raise UsageError(f"--to {to} is none of {', '.join(FORMATS)}.")
-    numbers = quantization or ("int8" if to == "argos" else "float32")
+    numbers = quantization or ("int8" if to in ("argos", *FOR_BROWSERS) else "float32")
     directory = RunDirectory.existing(run)
     task, cost = directory.config().task, None
-    if task == "translation" and to not in WRITERS:
-        raise UsageError(f"--to {to} is for classifiers, and {run} is a translator. Use {', '.join(WRITERS)}.")
-    if task != "translation" and (to not in TEXT_WRITERS or numbers != "float32"):
-        able = " or ".join(TEXT_WRITERS) if task == "classification" else "huggingface"
-        raise UsageError(f'{run} is of task = "{task}", which can be exported by --to {able} alone, in float32.')
-    if numbers != "float32" and to not in QUANTIZED:
-        raise UsageError(f"--quantization {numbers} goes with --to ctranslate2 and argos alone.")
+    check_format(run, task, to, numbers)
     listener.message(f"{run}: comparing and writing")
-    if task != "translation":
+    parity: Parity | None
+    if to in FOR_BROWSERS:
+        parity, cost = export_for_browsers(run, out, to, numbers, force=force, listener=listener)
+    elif task != "translation":
         with atomic_directory(out) as draft, listener.phase("comparing and writing"):
             parity = write_text_model(draft, directory, to, listener)
     else:
@@ -146,9 +137,31 @@ def export(
                     write_atomically(draft / "README.md", card_of(opened, to).encode())
             if numbers != "float32":
                 listener.message(f"measuring what {numbers} costs on this machine")
-                cost = measure_cost(opened, numbers, expected, force=force, device=device, listener=listener)
+                with ctranslate2_engines(opened, numbers, expected, device) as engines:
+                    cost = measure_cost(opened, numbers, engines, force=force, listener=listener)
     size = sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
     return Export(out, to, numbers, size, parity, cost)
+
+
+def check_format(run: Path, task: Task, to: str, numbers: str) -> None:
+    """Raise `UsageError` if a format is not for runs of this task, or not in this number format."""
+    if to in FOR_BROWSERS:
+        if task == "masked-lm":
+            raise UsageError(f'--to {to} is not for runs of task = "{task}", such as {run}. Use --to huggingface.')
+        if numbers not in ("float32", "int8"):
+            raise UsageError(f"--quantization {numbers} does not go with --to {to}. Use float32 or int8.")
+        return
+    if task == "translation" and to not in WRITERS:
+        able = ", ".join([*WRITERS, *FOR_BROWSERS])
+        raise UsageError(f"--to {to} is for classifiers, and {run} is a translator. Use {able}.")
+    if task != "translation" and (to not in TEXT_WRITERS or numbers != "float32"):
+        able = " or ".join(TEXT_WRITERS) if task == "classification" else "huggingface"
+        raise UsageError(
+            f'{run} is of task = "{task}", which can be exported by --to {able} in float32, or by --to html or '
+            "javascript."
+        )
+    if numbers != "float32" and to not in QUANTIZED:
+        raise UsageError(f"--quantization {numbers} goes with --to ctranslate2, argos, html and javascript alone.")
 
 
 # --- translators ---
@@ -195,17 +208,6 @@ WRITERS: dict[str, Writer] = {
     "huggingface": as_huggingface,
     "onnx": as_onnx,
 }
-
-
-def samples_of(opened: LoadedModel) -> Samples:
-    """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
-    splits: list[Split] = ["test", "valid"]
-    for split in splits:
-        pairs = available_pairs(opened.config, split, SAMPLES)
-        rows = opened.tokenizers.source.encode([pair.source for pair in pairs])
-        if any(rows):
-            return Samples([row for row in rows if row], f"the first of the run's {split} set")
-    return random_samples(opened.tokenizers.source)
 
 
 # --- classifiers, encoders and language models ---
@@ -274,7 +276,7 @@ TEXT_WRITERS: dict[str, TextWriter] = {
     "huggingface": as_transformers,
     "sentence-transformers": as_sentence_transformer,
 }
-FORMATS = tuple(dict.fromkeys([*WRITERS, *TEXT_WRITERS]))
+FORMATS = tuple(dict.fromkeys([*WRITERS, *TEXT_WRITERS, *FOR_BROWSERS]))
 
 
 # --- upload ---

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Protocol
 
+import torch
+
+from manyheads.decoding.engine import TorchEngine
 from manyheads.errors import ParityError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap
 from manyheads.evaluation.verdicts import FEWEST_LINES, UNUSABLE
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, load_ctranslate2, write_ctranslate2
-from manyheads.interop.ctranslate2.engine import CTranslate2Engine
-from manyheads.interop.parity import Reference, random_samples, reference
+from manyheads.interop.parity import Reference, decoder_input, random_samples, reference, token_scores
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.corpus import available_pairs
+from manyheads.search.interface import Hypothesis
+from manyheads.search.options import SearchOptions
 from manyheads.tasks.options import plain_search
+from manyheads.text.tokenizer import EOS
 from manyheads.training.log import NO_LISTENER, Advance, Listener
 
-__all__ = ["HIGHEST_BLEU_COST", "HIGHEST_LOSS_COST", "QuantizationCost", "measure_cost"]
+__all__ = [
+    "HIGHEST_BLEU_COST",
+    "HIGHEST_LOSS_COST",
+    "PageEngine",
+    "QuantizationCost",
+    "ctranslate2_engines",
+    "measure_cost",
+]
 
 SENTENCES = 500
 GROUP = 100  # sentences translated between two reports of progress
@@ -37,11 +52,11 @@ USUAL_LOSS_COST = 0.01  # nats a token: a hundredth more perplexity
 
 @dataclass(frozen=True)
 class QuantizationCost:
-    """Comparison of the quantized and the float32 export of a run, on the same text and device.
+    """Comparison of a run quantized and in float32, on the same text and device.
 
     Attributes:
         quantization: number format of the stored matrices.
-        compute_type: number format in which CTranslate2 computes here, which may differ.
+        compute_type: number format of the computation on this device, which may differ.
         device: "processor" or "GPU".
         sentences: number of sentences scored.
         origin: description of the sentences.
@@ -106,7 +121,7 @@ class QuantizationCost:
         if significant:
             return (
                 f"{name} costs {cost:.2f} BLEU on this text: more than chance, and more than usual for a model "
-                f"of this quality (up to {self.usual:.2f}). Keep float32, or try --quantization float16 or int16"
+                f"of this quality (up to {self.usual:.2f}). Keep float32, or try another --quantization"
             )
         chance = f"the difference of {abs(cost):.2f} BLEU is within chance"
         if highest <= self.usual:
@@ -166,22 +181,58 @@ def amount(cost: float, digits: int, unit: str) -> str:
 def measure_cost(
     opened: LoadedModel,
     quantization: str,
-    expected: Reference,
+    engines: tuple[ScoringEngine, ScoringEngine],
     *,
     force: bool = False,
-    device: str = "auto",
     listener: Listener = NO_LISTENER,
 ) -> QuantizationCost:
-    """Export a run in float32 and quantized, and score both on the run's validation text.
+    """Score a run in float32 and quantized, on the run's validation text.
 
     If that text is not on this machine, both are scored on random pieces, with the outputs of float32 as
     references.
 
-    The float32 export is first compared with `expected`, the results of the run. `force` accepts a high cost. Both
-    exports are computed on `device`.
+    Args:
+        opened: the run.
+        quantization: number format of the matrices.
+        engines: the run in float32, and quantized.
+        force: whether to accept a high cost.
+        listener: receives the progress.
 
     Raises:
-        ParityError: the float32 export gives other results than the run, or quantization costs too much.
+        ParityError: quantization costs too much.
+    """
+    cost = compare_engines(opened, quantization, *engines, listener)
+    if cost.too_high and not force:
+        raise ParityError(cost.refusal())
+    return cost
+
+
+class ScoringEngine(Protocol):
+    """A model that translates and that scores given outputs."""
+
+    on_gpu: bool
+
+    @property
+    def compute_type(self) -> str:
+        """Return the number format of the computation."""
+
+    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+        """Return the outputs of each source."""
+
+    def score(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Return the log-probability of each token of outputs, the end mark last."""
+
+
+@contextmanager
+def ctranslate2_engines(
+    opened: LoadedModel, quantization: str, expected: Reference, device: str
+) -> Iterator[tuple[ScoringEngine, ScoringEngine]]:
+    """While open, give a run in CTranslate2 in float32 and quantized.
+
+    The float32 export is first compared with `expected`, the results of the run.
+
+    Raises:
+        ParityError: the float32 export gives other results than the run.
     """
     with TemporaryDirectory() as name:
         engines = []
@@ -191,18 +242,30 @@ def measure_cost(
             write_ctranslate2(folder, opened.config, opened.tokenizers, opened.model, stored)
             engines.append(load_ctranslate2(folder, device=device)[1])
         check_ctranslate2(Path(name) / "float32", expected)
-        cost = compare_engines(opened, quantization, engines[0], engines[1], listener)
-    if cost.too_high and not force:
-        raise ParityError(cost.refusal())
-    return cost
+        yield engines[0], engines[1]
+
+
+class PageEngine(TorchEngine):
+    """A model with the weights that a page has."""
+
+    on_gpu = False
+
+    def __init__(self, model: EncoderDecoder, compute_type: str) -> None:
+        super().__init__([model])
+        self.compute_type = compute_type
+
+    @torch.inference_mode()
+    def score(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> list[list[float]]:
+        """See `ScoringEngine.score`."""
+        scores = []
+        for row, output in zip(rows, outputs, strict=True):
+            logits = self.models[0](torch.tensor([[*row, EOS]]), decoder_input([output]))
+            scores += token_scores(logits, [output])
+        return scores
 
 
 def compare_engines(
-    opened: LoadedModel,
-    quantization: str,
-    plain: CTranslate2Engine,
-    quantized: CTranslate2Engine,
-    listener: Listener,
+    opened: LoadedModel, quantization: str, plain: ScoringEngine, quantized: ScoringEngine, listener: Listener
 ) -> QuantizationCost:
     """Score both engines on the same text."""
     config, tokenizers = opened.config, opened.tokenizers
@@ -226,7 +289,7 @@ def compare_engines(
     return QuantizationCost(
         quantization=quantization,
         compute_type=quantized.compute_type,
-        device="GPU" if quantized.device["device"] == "cuda" else "processor",
+        device="GPU" if quantized.on_gpu else "processor",
         sentences=len(rows),
         origin=origin,
         loss=losses[1],
@@ -237,7 +300,7 @@ def compare_engines(
 
 
 def search(
-    opened: LoadedModel, engine: CTranslate2Engine, rows: list[list[int]], advance: Advance
+    opened: LoadedModel, engine: ScoringEngine, rows: list[list[int]], advance: Advance
 ) -> list[tuple[int, ...]]:
     """Return the best output of each row, with the search settings of the run."""
     options = replace(plain_search(opened.config.search), token_scores=False)
@@ -249,7 +312,7 @@ def search(
     return outputs
 
 
-def loss(engine: CTranslate2Engine, rows: list[list[int]], targets: list[list[int]]) -> float:
+def loss(engine: ScoringEngine, rows: list[list[int]], targets: list[list[int]]) -> float:
     """Return the loss of given outputs in nats per token, end symbols counted."""
     scores = [score for row in engine.score(rows, targets) for score in row]
     return -sum(scores) / len(scores)

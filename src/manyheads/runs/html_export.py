@@ -1,4 +1,4 @@
-"""Export a run as one HTML file: the page with the model inside, which computes in the browser."""
+"""Export a run for a browser: one HTML file with the page and the model inside, or a JavaScript module."""
 
 from __future__ import annotations
 
@@ -9,23 +9,34 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from manyheads.checkpoint import as_json, write_atomically
 from manyheads.errors import RunError, UsageError
-from manyheads.interop.html.pack import PackedModel, pack_model
-from manyheads.interop.html.scripts import ENGINE, joined_script
+from manyheads.interop.bundle import LoadedModel, atomic_directory
+from manyheads.interop.html.check import compare_packed, reference_of_text_model
+from manyheads.interop.html.pack import PackedModel, pack_model, rounded_model
+from manyheads.interop.html.scripts import ENGINE, JS, joined_script
 from manyheads.interop.html.tokenizer import describe_tokenizer
+from manyheads.interop.parity import LONGEST, Parity, random_rows, reference
+from manyheads.runs.corpus import samples_of
+from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cost
 from manyheads.runs.inspect import Loaded, curves, last_total_steps, load_for_inspection
 from manyheads.runs.page import PageModel, described, example_of, model_document, page_with, strings
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.inspecting.common import facts
-from manyheads.tasks.language_modeling import first_token
+from manyheads.tasks.language_modeling import Generator, first_token
 from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import BOS, EOS
+from manyheads.training.log import Listener
 
-__all__ = ["HtmlModel", "html_document", "pack_run"]
+__all__ = ["FOR_BROWSERS", "HtmlModel", "export_for_browsers", "html_document", "pack_run", "write_module"]
 
+FOR_BROWSERS = ("html", "javascript")  # formats, in float32 or int8, for runs of any task but masked-lm
+ROWS = 16  # of random ids on which a classifier or a language model is compared
 CHUNK = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
 LARGEST = 64 << 20  # bytes of tensors: a browser holds the file, its text and the numbers
 CHAR_LIMIT = 100_000
+MODULE, TYPES = "manyheads.js", "manyheads.d.ts"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +52,49 @@ class HtmlModel:
     loaded: Loaded
     packed: PackedModel
     header: dict[str, Any]
+
+    def head(self) -> str:
+        """Return the engine in base64, "wasm", and the "header" as JSON text."""
+        wasm = base64.b64encode(ENGINE.read_bytes()).decode("ascii")
+        return json.dumps({"wasm": wasm, "header": self.header}, ensure_ascii=False, allow_nan=False)
+
+
+def export_for_browsers(
+    run: Path, out: Path, to: str, numbers: str, *, force: bool, listener: Listener
+) -> tuple[Parity | None, QuantizationCost | None]:
+    """Write a run as a page or a module, and compare it in Node.js if that is installed.
+
+    Raises:
+        RunError: the run cannot be read.
+        UsageError: a page cannot hold such a model.
+        ParityError: the engine gives other results than the run, or quantization costs too much.
+    """
+    model = pack_run(run, "fp32" if numbers == "float32" else numbers)
+    loaded, cost = model.loaded, None
+    with atomic_directory(out) as draft:
+        with listener.phase("comparing and writing"):
+            if isinstance(loaded, Translator):
+                opened = LoadedModel(loaded.config, loaded.tokenizers, loaded.model)
+                expected = reference(opened.model, samples_of(opened))
+            else:
+                expected = reference_of_text_model(loaded.model, marked_samples(loaded))
+            parity = compare_packed(model.head(), model.packed.block(), loaded.config.task, expected, numbers)
+            if to == "html":
+                write_atomically(draft / f"{run.resolve().name}.html", html_document(run, model).encode())
+            else:
+                write_module(draft, model)
+        if isinstance(loaded, Translator) and numbers != "float32":
+            listener.message(f"measuring what {numbers} costs")
+            engines = PageEngine(opened.model, "float32"), PageEngine(rounded_model(opened.model), numbers)
+            cost = measure_cost(opened, numbers, engines, force=force, listener=listener)
+    return parity, cost
+
+
+def marked_samples(loaded: Classifier | Generator) -> list[list[int]]:
+    """Return rows of random ids with the marks of the task."""
+    longest = min(LONGEST, loaded.model.config.max_positions, loaded.config.data.max_length) - 2
+    rows = random_rows(loaded.tokenizer, ROWS, min(2, longest), longest)
+    return [[BOS, *row, EOS] for row in rows] if isinstance(loaded, Classifier) else rows
 
 
 def pack_run(run: Path, precision: str) -> HtmlModel:
@@ -113,12 +167,35 @@ def html_document(run: Path, model: HtmlModel, *, language: str | None = None) -
         "model": model_document(inspection),
         "curves": training,
     }
-    wasm = base64.b64encode(ENGINE.read_bytes()).decode("ascii")
-    head = json.dumps({"wasm": wasm, "header": model.header}, ensure_ascii=False, allow_nan=False)
-    return page_with(data, name, PageModel(joined_script("worker.js"), head, list(chunks(model.packed.block()))))
+    parts = list(chunks(model.packed.block()))
+    return page_with(data, name, PageModel(joined_script("worker.js"), model.head(), parts))
 
 
 def chunks(block: bytes) -> Iterator[str]:
     """Yield the tensors in base64, in parts."""
     for start in range(0, len(block), CHUNK):
         yield base64.b64encode(block[start : start + CHUNK]).decode("ascii")
+
+
+def write_module(folder: Path, model: HtmlModel) -> None:
+    """Write a JavaScript module with its types, and the model that it reads.
+
+    The file of the model begins with the length of its head (8 bytes, little-endian). The head and the tensors
+    follow.
+    """
+    head = model.head().encode()
+    package = {
+        "name": "manyheads-model",
+        "private": True,
+        "type": "module",
+        "main": MODULE,
+        "types": "manyheads.d.ts",
+    }
+    files = {
+        MODULE: joined_script("module.js").encode(),
+        TYPES: (JS / TYPES).read_bytes(),
+        "package.json": as_json(package),
+        "model.bin": len(head).to_bytes(8, "little") + head + model.packed.block(),
+    }
+    for name, content in files.items():
+        write_atomically(folder / name, content)

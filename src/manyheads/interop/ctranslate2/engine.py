@@ -88,6 +88,7 @@ class CTranslate2Engine:
         self.last_layer = num_layers - 1
         kind, _, index = device.partition(":")
         on_gpu = kind == "cuda" or (kind == "auto" and self.library.get_cuda_device_count() > 0)
+        self.on_gpu = on_gpu
         self.device = {"device": "cuda" if on_gpu else "cpu", "device_index": int(index or 0)}
         self.requested_type = compute_type
         cores = 1 if on_gpu else torch.get_num_threads()

@@ -29,15 +29,18 @@ Shapes: I inputs, O outputs of a linear layer, D model width, V vocabulary, L la
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from manyheads.config.schema import Config, ModelConfig
+from manyheads.decoding.linear import round_weight
 from manyheads.decoding.native.structs import Linear, Model
 from manyheads.decoding.native.weights import FloatArray, PackedWeights, Precision, parse_precision
 from manyheads.errors import RunError, UsageError
@@ -47,8 +50,9 @@ from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.text.interface import BOS, EOS, PAD, UNK
 
-__all__ = ["FORMAT", "PANEL_WIDTH", "PackedModel", "pack_model"]
+__all__ = ["FORMAT", "PANEL_WIDTH", "PackedModel", "pack_model", "rounded_model"]
 
+AnyModel = TypeVar("AnyModel", bound=Transformer)
 FORMAT = 1
 PANEL_WIDTH = 8  # of engine.wasm, which refuses another width
 ALIGNMENT = 16  # bytes: a vector of weights then lies within a cache line
@@ -151,6 +155,19 @@ def tied_names(model: Transformer) -> dict[str, str]:
     first: dict[int, str] = {}
     named = model.named_parameters(remove_duplicate=False)
     return {name: first.setdefault(id(weight), name) for name, weight in named}
+
+
+def rounded_model(model: AnyModel) -> AnyModel:
+    """Return a copy of a model with the weights that int8 leaves: of linear layers and of token embeddings."""
+    copied = copy.deepcopy(model)
+    rounded: dict[int, nn.Parameter] = {}
+    for name, part in copied.named_modules():
+        if isinstance(part, nn.Linear) or (isinstance(part, nn.Embedding) and name.endswith("tokens")):
+            weight = part.weight
+            if id(weight) not in rounded:
+                rounded[id(weight)] = nn.Parameter(round_weight(weight.detach(), "int8"), requires_grad=False)
+            part.weight = rounded[id(weight)]
+    return copied
 
 
 class PageWeights(PackedWeights):

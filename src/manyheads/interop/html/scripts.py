@@ -19,8 +19,8 @@ EXPORT = re.compile(r"^export (?:const|let|async function|function|class) (\w+)"
 def joined_script(entry: str) -> str:
     """Return a module of `js/`, with all modules that it imports before it, as one script without imports.
 
-    Every module but the entry is a function that is called once and returns what it exports. The entry may export
-    nothing.
+    Every module but the entry is a function that is called once and returns what it exports. If the entry exports
+    something, the script is a module.
 
     Args:
         entry: path of the module below `js/`, such as "worker.js".
@@ -41,12 +41,12 @@ def joined_script(entry: str) -> str:
         imports = [(kept, add((path.parent / other).resolve())) for kept, other in IMPORT.findall(text)]
         body = IMPORT.sub("", text)
         exported = EXPORT.findall(body)
-        body = re.sub(r"^export ", "", body, flags=re.MULTILINE)
         head = "".join(f"const {kept} = {name};\n" for kept, name in imports)
         names[path] = f"module_{path.stem}_{len(names)}"
         if whole:
             texts.append(head + body)
         else:
+            body = re.sub(r"^export ", "", body, flags=re.MULTILINE)
             texts.append(
                 f"const {names[path]} = (() => {{\n{head}{body}return {{ {', '.join(exported)} }};\n}})();\n"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ import torch
 from tests.decoding.native.test_heads import BERT, classifier, language_model, scaled_heads
 from tests.interop.html.engine.node import Node, array, pack
 from tests.model.samples import BOS, EOS, SOURCE_SIZE, TARGET_SIZE, VARIANTS, random_ids, scrambled_model
-from torch import nn
 
-from manyheads.decoding.linear import round_weight
 from manyheads.inspection.capture import watch_continuation, watch_pair, watch_text
+from manyheads.interop.html.pack import rounded_model
 from manyheads.model import encoder_decoder
 
 SOURCE = [*random_ids(1, 11, TARGET_SIZE)[0].tolist(), EOS]
@@ -23,23 +21,10 @@ CLOSE = 1e-4  # logits and attention
 TASKS = {"LM": "language-modeling", "classifier": "classification"}
 
 
-def rounded(model: Any) -> Any:
-    """A model with the weights that int8 leaves: of linear layers and of token embeddings."""
-    other = copy.deepcopy(model)
-    done: dict[int, nn.Parameter] = {}
-    for part in other.modules():
-        is_matrix = isinstance(part, nn.Linear) or (isinstance(part, nn.Embedding) and part.num_embeddings > 41)
-        if is_matrix:
-            if id(part.weight) not in done:
-                done[id(part.weight)] = nn.Parameter(round_weight(part.weight.detach(), "int8"))
-            part.weight = done[id(part.weight)]
-    return other
-
-
 def loaded(node: Node, model: Any, precision: str = "fp32", task: str = "translation", **sections: Any) -> Any:
     """Load a model; return it with the weights that the precision leaves."""
     node.load("model", pack(model, precision, task, **sections))
-    return rounded(model) if precision == "int8" else model
+    return rounded_model(model) if precision == "int8" else model
 
 
 def far(values: Any, right: Any) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tests.decoding.native.test_heads import language_model, scaled_heads
-from tests.interop.html.engine.test_model import loaded, rounded
+from tests.interop.html.engine.test_model import loaded
 from tests.model.samples import BOS, EOS, PAD, TARGET_SIZE, UNK, VARIANTS, random_ids, scrambled_model
 
 from manyheads.decoding.batching import SUPPRESSED_IDS, Job
@@ -19,6 +19,7 @@ from manyheads.decoding.native.build import library
 from manyheads.decoding.native.engine import NativeEngine
 from manyheads.decoding.prepare import native_model
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
+from manyheads.interop.html.pack import rounded_model
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam_state import BeamStep, Continuations
 from manyheads.search.candidates import best_tokens
@@ -56,7 +57,7 @@ def search_natively(model: EncoderDecoder, precision: str, chosen: SearchOptions
     """The outputs of the C code of this machine; of torch where it cannot be compiled."""
     code = library()
     if code is None:
-        return TorchEngine([rounded(model) if precision == "int8" else model]).search(ROWS, chosen)
+        return TorchEngine([rounded_model(model) if precision == "int8" else model]).search(ROWS, chosen)
     engine = NativeEngine(native_model(model, precision, code), lambda: TorchEngine([model]))  # type: ignore[arg-type]
     return engine.search(ROWS, chosen)
 

@@ -4,23 +4,13 @@
    requests; { cancel: id }. Messages from it: { loaded: true } or { failed: message }; { id, result } or { id, error }. */
 
 import { fromBase64 } from "./text/utf8.js";
+import { makePause } from "./tasks/pause.js";
 import { answerRequest, loadPageModel } from "./tasks/requests.js";
 
-const LONGEST_TURN = 40; // milliseconds between two looks at the messages
 const chunks = [];
 const running = new Map(); // id -> AbortController
+const pause = makePause();
 let started = null, loading = null;
-
-/** Let messages in, if the last look was some time ago; a message port is not slowed down in a tab in the background. */
-const breather = new MessageChannel();
-let lastLook = performance.now();
-function pause() {
-  if (performance.now() - lastLook < LONGEST_TURN) return undefined;
-  return new Promise((resolve) => {
-    breather.port1.onmessage = () => { lastLook = performance.now(); resolve(); };
-    breather.port2.postMessage(0);
-  });
-}
 
 async function loadFrom({ wasm, header }) {
   return loadPageModel(fromBase64(wasm), header, (write) => {

@@ -1,0 +1,103 @@
+"""Compare a model that is packed for a page with the model it was made of.
+
+The JavaScript and the WebAssembly of the page run in Node.js, if it is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from manyheads.errors import ParityError
+from manyheads.interop.html.scripts import joined_script
+from manyheads.interop.parity import RANDOM_PIECES, Parity, Reference, Samples, compare
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.model.encoder_only import TextClassifier
+
+__all__ = ["compare_packed", "find_node", "reference_of_text_model"]
+
+OLDEST_NODE = 18
+SECONDS = 600  # of a comparison
+
+
+@cache
+def find_node() -> str | None:
+    """Return the path of Node.js, or None if there is none that is new enough."""
+    path = shutil.which("node")
+    if path is None:
+        return None
+    try:
+        found = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = re.match(r"v(\d+)", found)
+    return path if version and int(version[1]) >= OLDEST_NODE else None
+
+
+@torch.inference_mode()
+def reference_of_text_model(model: TextClassifier | DecoderOnly, rows: Sequence[list[int]]) -> Reference:
+    """Compute what a classifier or a language model makes of rows of ids with their marks.
+
+    Scores are the log-probabilities of the classes, or of each next token of a row; outputs are the likeliest
+    class, or the likeliest token at each position.
+    """
+    scores, outputs = [], []
+    for row in rows:
+        ids = torch.tensor([row])
+        log_probabilities = model(ids).float().log_softmax(-1)[0]
+        if isinstance(model, DecoderOnly):
+            scores.append(log_probabilities[:-1].gather(1, ids[0, 1:, None])[:, 0].tolist())
+            outputs.append(log_probabilities.argmax(-1).tolist())
+        else:
+            scores.append(log_probabilities.tolist())
+            outputs.append([int(log_probabilities.argmax())])
+    return Reference(Samples(list(rows), RANDOM_PIECES), [len(row) for row in rows], outputs, scores)
+
+
+def compare_packed(head: str, tensors: bytes, task: str, expected: Reference, numbers: str) -> Parity | None:
+    """Compare a packed model with the run, both computed on the same samples; None without Node.js.
+
+    Args:
+        head: JSON text with the engine, "wasm", and the description of the model, "header".
+        tensors: the block of tensors.
+        task: of the model.
+        expected: results of the run; the rows of its samples are sources, or ids with their marks.
+        numbers: number format of the matrices, "float32" or "int8".
+
+    Raises:
+        ParityError: the results differ by more than the number format explains, or the engine fails.
+    """
+    node = find_node()
+    if node is None:
+        return None
+    rows = zip(expected.samples.rows, expected.outputs, expected.limits, strict=True)
+    requests: list[dict[str, Any]] = [
+        {"source": row, "target": output, "limit": limit} if task == "translation" else {"ids": row}
+        for row, output, limit in rows
+    ]
+    with TemporaryDirectory() as name:
+        paths = [Path(name) / part for part in ("head.json", "tensors", "requests.json")]
+        paths[0].write_text(head, encoding="utf-8")
+        paths[1].write_bytes(tensors)
+        paths[2].write_text(json.dumps(requests), encoding="utf-8")
+        command = [node, "-", *map(str, paths)]
+        script = joined_script("parity.js").encode()
+        try:
+            done = subprocess.run(command, input=script, capture_output=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise ParityError(f"Node.js did not compute the model within {SECONDS} seconds.") from error
+    if done.returncode:
+        reason = done.stderr.decode(errors="replace").strip()
+        raise ParityError(f"the model could not be computed in Node.js, and was not kept: {reason}")
+    answers = json.loads(done.stdout)
+    scores, outputs = ([answer[part] for answer in answers] for part in ("scores", "output"))
+    return compare(expected, scores, outputs, numbers, "the page")
