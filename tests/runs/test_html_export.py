@@ -267,6 +267,26 @@ def test_a_module_reports_mistakes(modules: Path, tmp_path: Path) -> None:
         assert part in message
 
 
+def test_the_card_of_a_module_shows_a_program_that_runs(modules: Path) -> None:
+    for folder in sorted(modules.iterdir()):
+        card = (folder / "README.md").read_text(encoding="utf-8")
+        assert "- Scores on " in card
+        (program,) = re.findall(r"^```js\n(.*?)^```", card, re.MULTILINE | re.DOTALL)
+        (folder / "program.mjs").write_text(program, encoding="utf-8")
+        subprocess.run([node(), "program.mjs"], cwd=folder, check=True, timeout=60)
+
+
+def test_a_page_shows_the_card_of_its_run(runs: dict[str, Path], browser: Browser, tmp_path: Path) -> None:
+    export(runs["translation"], tmp_path / "page.html", "html", force=True)
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri() + "?lang=en#/card")
+    card = page.locator("#panel")
+    card.get_by_text("Scores on 6 sentences of its test set").wait_for()
+    for text in ("none stated", "int8", "de to en", "Training: "):
+        assert card.get_by_text(text).count() >= 1, text
+    page.close()
+
+
 class QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from manyheads.runs.corpus import samples_of
 from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
 from manyheads.runs.export_cost import QuantizationCost, ctranslate2_engines, measure_cost
 from manyheads.runs.html_export import FOR_BROWSERS, export_for_browsers
-from manyheads.runs.model_card import exported_card
+from manyheads.runs.model_card import exported_card, licence_of
 from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
@@ -41,7 +40,6 @@ __all__ = ["Export", "export", "push"]
 
 QUANTIZED = ("ctranslate2", "argos")  # formats with other numbers than float32
 NO_NODE = "not compared: the JavaScript of the export needs Node.js for that, which is not installed"
-LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -303,7 +301,7 @@ def push(run: Path, name: str, *, private: bool = False, listener: Listener = NO
         raise UsageError(f"{name} is no name on the hub. Give user/name.")
     task = RunDirectory.existing(run).config().task
     card = run / "README.md"
-    if not card.is_file() or LICENCE.search(card.read_text(encoding="utf-8")) is None:
+    if not card.is_file() or not licence_of(card.read_text(encoding="utf-8")):
         raise RunError(
             f"{card} names no licence, so that others have no right to use the model. Fill in its line "
             "`license:`, such as `license: apache-2.0`; mind the licence of the text it was trained on."

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from manyheads.checkpoint import as_json, write_atomically
+from manyheads.checkpoint import RunDirectory, as_json, write_atomically
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import LoadedModel, atomic_directory
 from manyheads.interop.html.check import compare_packed, reference_of_text_model
@@ -18,9 +18,11 @@ from manyheads.interop.html.scripts import ENGINE, JS, joined_script
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.parity import LONGEST, Parity, random_rows, reference
 from manyheads.runs.corpus import samples_of
+from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
 from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cost
 from manyheads.runs.inspect import Loaded, curves, last_total_steps, load_for_inspection
-from manyheads.runs.page import PageModel, described, example_of, model_document, page_with, strings
+from manyheads.runs.model_card import exported_card
+from manyheads.runs.page import PageModel, card_of, described, example_of, model_document, page_with, strings
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.inspecting.common import facts
@@ -79,10 +81,15 @@ def export_for_browsers(
             else:
                 expected = reference_of_text_model(loaded.model, marked_samples(loaded))
             parity = compare_packed(model.head(), model.packed.block(), loaded.config.task, expected, numbers)
-            if to == "html":
-                write_atomically(draft / f"{run.resolve().name}.html", html_document(run, model).encode())
-            else:
-                write_module(draft, model)
+        with listener.phase("scoring the test text for the model card"):
+            line = card_line_of_translator(opened) if isinstance(loaded, Translator) else card_line(run, listener)
+        if to == "html":
+            page = html_document(run, model, card=with_line(card_of(run), line))
+            write_atomically(draft / f"{run.resolve().name}.html", page.encode())
+        else:
+            labels = loaded.labels.names if isinstance(loaded, Classifier) else ()
+            card = exported_card(loaded.config, RunDirectory(run).tokenizers(loaded.config), to, labels)
+            write_module(draft, model, with_line(card, line))
         if isinstance(loaded, Translator) and numbers != "float32":
             listener.message(f"measuring what {numbers} costs")
             engines = PageEngine(opened.model, "float32"), PageEngine(rounded_model(opened.model), numbers)
@@ -139,12 +146,13 @@ def description(loaded: Loaded, name: str) -> dict[str, Any]:
     return {"page": page, "tokenizers": {"source": describe_tokenizer(loaded.tokenizer), "target": None}}
 
 
-def html_document(run: Path, model: HtmlModel, *, language: str | None = None) -> str:
+def html_document(run: Path, model: HtmlModel, *, card: str = "", language: str | None = None) -> str:
     """Return a self-contained page that computes with a model.
 
     Args:
         run: run directory.
         model: the packed run.
+        card: the model card (Markdown).
         language: language in which the page opens; None is that of the browser.
     """
     loaded, name = model.loaded, run.resolve().name
@@ -157,6 +165,7 @@ def html_document(run: Path, model: HtmlModel, *, language: str | None = None) -
         "models": [described(loaded.config, name, example=example_of(run))],
         "parts": ["inspection", "model", *(["curves"] if training else [])],
         "char_limit": CHAR_LIMIT,
+        "weights": {"precision": model.header["precision"], "bytes": model.header["bytes"]},
         "key_required": False,
     }
     data = {
@@ -164,7 +173,7 @@ def html_document(run: Path, model: HtmlModel, *, language: str | None = None) -
         "language": language,
         "about": about,
         "inspection": None,
-        "model": model_document(inspection),
+        "model": model_document(inspection, card),
         "curves": training,
     }
     parts = list(chunks(model.packed.block()))
@@ -177,8 +186,8 @@ def chunks(block: bytes) -> Iterator[str]:
         yield base64.b64encode(block[start : start + CHUNK]).decode("ascii")
 
 
-def write_module(folder: Path, model: HtmlModel) -> None:
-    """Write a JavaScript module with its types, and the model that it reads.
+def write_module(folder: Path, model: HtmlModel, card: str) -> None:
+    """Write a JavaScript module with its types, the model that it reads, and the model card.
 
     The file of the model begins with the length of its head (8 bytes, little-endian). The head and the tensors
     follow.
@@ -195,6 +204,7 @@ def write_module(folder: Path, model: HtmlModel) -> None:
         MODULE: joined_script("module.js").encode(),
         TYPES: (JS / TYPES).read_bytes(),
         "package.json": as_json(package),
+        "README.md": card.encode(),
         "model.bin": len(head).to_bytes(8, "little") + head + model.packed.block(),
     }
     for name, content in files.items():

@@ -5,11 +5,14 @@ Their texts are in model_cards.toml. Licence, intended use and limits are left f
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from markdown_it import MarkdownIt
 
 from manyheads import __version__
 from manyheads.config.schema import Config, Task
@@ -21,15 +24,20 @@ from manyheads.runs.corpus import training_corpora
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
-__all__ = ["exported_card", "imported_card", "trained_card"]
+__all__ = ["exported_card", "imported_card", "licence_of", "shown_card", "trained_card"]
 
+FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
+TO_FILL_IN = "to be filled in by you"  # as in model_cards.toml
+LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 LIBRARIES = {
     "ctranslate2": "ctranslate2",
     "huggingface": "transformers",
     "onnx": "onnxruntime",
     "argos": "argostranslate",
     "sentence-transformers": "sentence-transformers",
+    "javascript": "manyheads",
 }
+FUNCTIONS: dict[Task, str] = {"classification": "classify", "language-modeling": "generate"}
 PIPELINES: dict[Task, str] = {
     "classification": "text-classification",
     "masked-lm": "fill-mask",
@@ -75,7 +83,8 @@ def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Se
     facts, usages = facts_of(config, tokenizers, labels), card_texts()["usage"]
     if config.task == "translation":
         return filled("translation", facts, "exported", LIBRARIES[to], usage_of_export(config, tokenizers, to))
-    usage = usages["other"][to].replace("{name}", AUTO_CLASSES[config.task])
+    names = FUNCTIONS if to == "javascript" else AUTO_CLASSES
+    usage = usages["other"][to].replace("{name}", names[config.task])
     return filled("transformers", facts, "exported_text", LIBRARIES[to], usage)
 
 
@@ -113,6 +122,7 @@ def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -
     size = f"{tokenizers.source.size:,}"
     if not tokenizers.joint and tokenizers.target.size != tokenizers.source.size:
         size += f" and {tokenizers.target.size:,}"
+    files = [data.train] if isinstance(data.train, str) else data.train
     first_labels = ", ".join(labels[:10]) + (", ..." if len(labels) > 10 else "")
     return {
         "source": data.source,
@@ -131,8 +141,13 @@ def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -
         "classes": f"; labels: {first_labels}" if labels else "",
         "title": f"{'Language model' if config.task == 'language-modeling' else 'Encoder'} for {config.task}",
         "pipeline": PIPELINES.get(config.task, ""),
-        "data": data.dataset or (data.train if isinstance(data.train, str) else " and ".join(data.train)),
+        "data": data.dataset or " and ".join(map(shown_path, files)),
     }
+
+
+def shown_path(path: str) -> str:
+    """Return the path of a text without the folders of this machine."""
+    return "/".join(Path(path).parts[-2:]) if Path(path).is_absolute() else path
 
 
 def filled(template: str, facts: dict[str, object], origin: str, library: str, usage: str) -> str:
@@ -144,3 +159,28 @@ def filled(template: str, facts: dict[str, object], origin: str, library: str, u
     usage = usage.replace("SOURCE", str(facts["source"])).replace("TARGET", str(facts["target"]))
     text: str = texts[template]
     return text.format(**facts, origin=texts["origin"][origin].format(**facts), library=library, usage=usage)
+
+
+def licence_of(card: str) -> str:
+    """Return the licence that a card names, or ""."""
+    found = LICENCE.search(card)
+    return found[1] if found else ""
+
+
+def shown_card(card: str) -> dict[str, Any]:
+    """Return a card for the page: its licence, and its blocks as [tag, text], such as ["h2", "..."].
+
+    Left out are the code, which is for those who have the directory, and what is still to be filled in.
+    """
+    blocks: list[list[str]] = []
+    tags: list[str] = []
+    for token in MarkdownIt("commonmark").parse(FRONT_MATTER.sub("", card)):
+        if token.type == "inline":
+            text = "".join(child.content or " " * (child.type == "softbreak") for child in token.children or ())
+            if TO_FILL_IN not in text:
+                blocks.append(["li" if "li" in tags else tags[-1], text])
+        elif token.nesting > 0:
+            tags.append(token.tag)
+        elif token.nesting < 0:
+            tags.pop()
+    return {"licence": licence_of(card), "blocks": blocks}

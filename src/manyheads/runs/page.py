@@ -24,12 +24,14 @@ from manyheads.config.schema import Config
 from manyheads.errors import RunError
 from manyheads.inspection.documents import Inspection, ModelInspection
 from manyheads.runs.inspect import curves, inspect
+from manyheads.runs.model_card import shown_card
 from manyheads.text.languages import language_name
 
 __all__ = [
     "LANGUAGES",
     "PAGE",
     "PageModel",
+    "card_of",
     "described",
     "example_of",
     "model_document",
@@ -86,10 +88,16 @@ def described(config: Config, name: str, *, example: str = "", watched: bool = T
     return facts
 
 
-def model_document(inspection: ModelInspection) -> dict[str, Any]:
-    """Return the data of a model for the page, with the source code of its parts."""
+def model_document(inspection: ModelInspection, card: str) -> dict[str, Any]:
+    """Return the data of a model for the page, with its card (Markdown) and the source code of its parts."""
     sources = excerpts(tuple(symbol.source for symbol in inspection.symbols))
-    return {"model": inspection.packed_dict(), "sources": sources}
+    return {"model": inspection.packed_dict(), "sources": sources, "card": shown_card(card)}
+
+
+def card_of(run: Path) -> str:
+    """Return the model card of a run, or ""."""
+    path = run / "README.md"
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 @cache
@@ -142,7 +150,7 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
             "language": language,
             "about": about,
             "inspection": None if inspection is model else inspection.packed_dict(),
-            "model": model_document(model),
+            "model": model_document(model, card_of(run)),
             "curves": training,
         },
         run.resolve().name,

@@ -23,7 +23,7 @@ from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.runs.corpus import languages_of
 from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
-from manyheads.runs.page import described, example_of, model_document
+from manyheads.runs.page import card_of, described, example_of, model_document
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
@@ -92,9 +92,10 @@ class ServedRun:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The tensors, position encodings, schedule and code of the model, for the page."""
+        """The tensors, position encodings, schedule, code and card of the model, for the page."""
         model, steps = self.torch_model, last_total_steps(self.folder)
-        return model_document(inspect_model(model.config, model.model, total_steps=steps, run=self.name))
+        inspection = inspect_model(model.config, model.model, total_steps=steps, run=self.name)
+        return model_document(inspection, card_of(self.folder))
 
 
 @dataclass

@@ -1,21 +1,27 @@
 "use strict";
 /* The page as a whole: its settings, its tabs, and what stands in the panel. */
 const LANGUAGES = { en: "English", ko: "한국어" };
-const ORDER = ["translate", "classify", "continue", "words", "alignment", "attention", "steps", "beam", "training", "model"];
+const ORDER = ["translate", "classify", "continue", "words", "alignment", "attention", "steps", "beam", "training", "model", "card"];
 const [tabs, panel, settings] = ["tabs", "panel", "settings"].map((id) => document.getElementById(id));
 let drawing = 0;
 
 /** The tabs that there are: a server has those of a task, a document those that it holds. */
+const PARTS = { training: "curves", model: "model", card: "model" }; // of a document, by tab; other tabs need an inspection
 function fitting() {
   const { task, watched } = theModel();
-  return ORDER.filter((name) => !(offline && views[name].server) && (views[name].tasks?.includes(task) ?? true) && (live ? watched || !(views[name].inside || name === "model") : !views[name].served && mh.about.parts.includes({ training: "curves", model: "model" }[name] || "inspection")));
+  return ORDER.filter((name) => {
+    const view = views[name];
+    if ((offline && view.server) || !(view.tasks?.includes(task) ?? true)) return false;
+    if (live) return watched || !(view.inside || PARTS[name] === "model");
+    return !view.served && mh.about.parts.includes(PARTS[name] || "inspection");
+  });
 }
 
 function drawSettings() {
   const models = mh.about.models.map((one) => one.name);
   const key = h("input", { type: "password", autocomplete: "off", onchange: () => { mh.key = key.value.trim(); render(); } });
   key.value = mh.key;
-  settings.replaceChildren(live && !offline ? h("a", { href: "docs" }, "API") : "",
+  settings.replaceChildren(live && !offline ? h("a", { href: "docs" }, "API") : "", copyButton(t("settings.link"), () => location.href, t("settings.link_hint")),
     models.length > 1 ? choice(t("settings.model"), models, theModel().name, (model) => { change({ ...OWN, ...TRAINED, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
     mh.about.key_required ? h("label", { class: "field" }, span("", t("settings.key")), key) : "",
     h("div", { class: "segments", role: "group", "aria-label": t("settings.language") }, Object.entries(LANGUAGES).map(([code, name]) => button(name, () => speak(code), { lang: code, "aria-pressed": code === mh.language || "false" }))),

@@ -135,6 +135,15 @@ const button = (text, onclick, attributes) => h("button", { type: "button", oncl
 
 /** A button that looks like a link; `label` says more than its text. */
 const quiet = (text, onclick, label) => button(text, onclick, { class: "quiet", "aria-label": label });
+/** A button that copies what `text` returns. */
+function copyButton(name, text, label) {
+  const copy = quiet(name, async () => {
+    const done = await navigator.clipboard?.writeText(text()).then(() => true, () => false);
+    copy.textContent = t(done ? "copied" : "copy_failed");
+    say(copy.textContent);
+  }, label);
+  return copy;
+}
 const note = (...text) => para("note", text);
 const stack = (...content) => div("stack", content);
 

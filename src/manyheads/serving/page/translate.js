@@ -42,11 +42,7 @@ async function buildTranslate(panel) {
   const back = mh.about.models.find((one) => one.source === model.target && one.target === model.source);
   const swap = button("⇄", () => { change({ ...OWN, ...TRAINED, model: back.name, q: text, sentence: 0 }); render(); },
     { class: "round", "aria-label": t("translate.swap"), title: t(back ? "translate.swap" : "translate.no_swap"), disabled: !back });
-  const copy = quiet(t("copy"), async () => {
-    await navigator.clipboard?.writeText(text);
-    copy.textContent = t("copied");
-    say(t("copied"));
-  });
+  const copy = copyButton(t("copy"), () => text);
   panel.append(
     div("pair", textBox(model.source_name, run), swap,
       div("card side", div("side-head", model.target_name), output, div("side-foot", speed, copy))),

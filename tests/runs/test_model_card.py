@@ -1,0 +1,70 @@
+"""Model cards as the page shows them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.runs.parts import make_config, write_corpus
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.runs.model_card import facts_of, licence_of, shown_card
+from manyheads.runs.train import train
+
+CARD = """---
+language: [de, en]
+license: cc-by-4.0
+---
+# de to en
+
+A *small* model,
+see `config.json` and [its text](https://example.org/a).
+
+- Data: some & <b>text</b>
+  - europarl
+- Intended use and limits: to be filled in by you
+
+```
+manyheads translate DIRECTORY
+```
+    indented code
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    folder = tmp_path_factory.mktemp("card")
+    train(make_config(write_corpus(folder / "corpus"), training={"steps": 2}), folder / "run")
+    return RunDirectory(folder / "run")
+
+
+def test_the_page_shows_a_card_without_code_and_without_what_is_to_be_filled_in() -> None:
+    assert shown_card(CARD) == {
+        "licence": "cc-by-4.0",
+        "blocks": [
+            ["h1", "de to en"],
+            ["p", "A small model, see config.json and its text."],
+            ["li", "Data: some & <b>text</b>"],
+            ["li", "europarl"],
+        ],
+    }
+    assert shown_card("") == {"licence": "", "blocks": []}
+
+
+def test_a_card_names_no_licence_until_its_author_does(trained: RunDirectory) -> None:
+    card = (trained.path / "README.md").read_text(encoding="utf-8")
+    assert licence_of(card) == ""
+    assert licence_of(card.replace("license:", "license: mit")) == "mit"
+    blocks = shown_card(card)["blocks"]
+    assert blocks[0] == ["h1", "de to en"]
+    assert not [text for _, text in blocks if "filled in" in text or "manyheads translate" in text]
+    assert [text for tag, text in blocks if tag == "li" and text.startswith("Training: 2 updates")]
+
+
+@pytest.mark.parametrize(
+    ("train_text", "shown"),
+    [("train", "train"), ("/home/me/secret/corpus/train", "corpus/train"), (["a", "/x/y/b"], "a and y/b")],
+)
+def test_a_card_names_no_folders_of_its_author(trained: RunDirectory, train_text: object, shown: str) -> None:
+    config = trained.config()
+    data = config.data.__class__(**{**vars(config.data), "train": train_text})
+    changed = config.__class__(**{**vars(config), "data": data})
+    assert facts_of(changed, trained.tokenizers(config), ())["data"] == shown
