@@ -8,7 +8,7 @@ let drawing = 0;
 /** The tabs that there are: a server has those of a task, a document those that it holds. */
 function fitting() {
   const { task, watched } = theModel();
-  return ORDER.filter((name) => !(offline && views[name].server) && (views[name].tasks?.includes(task) ?? true) && (live ? watched || !(views[name].inside || name === "model") : !views[name].served && mh.about.parts.includes({ training: "curves", model: "model" }[name] || "inspection")));
+  return ORDER.filter((name) => (views[name].tasks?.includes(task) ?? true) && (live ? watched || !(views[name].inside || name === "model") : !views[name].served && mh.about.parts.includes({ training: "curves", model: "model" }[name] || "inspection")));
 }
 
 function drawSettings() {
