@@ -29,6 +29,7 @@ COMPILER, LINKER = "clang-14", "wasm-ld-14"
 LIBRARY = Path("/usr/lib/wasm32-wasi/libc.a")  # expf, log, memcpy and memset
 FUNCTIONS = (
     "struct_layout", "panel_width", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps",
+    "extend_beam",
 )  # fmt: skip
 FLAGS = ("--target=wasm32-wasi", "-O2", "-std=gnu11", "-msimd128", "-mbulk-memory", "-fopenmp-simd",
          "-fno-math-errno", "-nostartfiles", "-nodefaultlibs", "-Wall", "-Wextra", "-Werror")  # fmt: skip

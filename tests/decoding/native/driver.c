@@ -121,9 +121,10 @@ static void encode_some(const Translator *model, int64_t first, int64_t count, i
         }
     for (int l = 0; l < 2 * L; l++) memory[l] = allocate(count * S * model->config.width, sizeof **memory);
     float *workspace = allocate(workspace_size(&model->encoder, rows, S, threads), sizeof *workspace);
+    float *vectors = allocate(L * rows * 3 * model->config.width, sizeof *vectors);
     const EncoderInput input = {.tokens = tokens, .sentence_ids = sentence_ids, .positions = positions, .starts = starts,
                                 .position_signals = model->signals, .rotary = model->rotary, .sentences = count,
-                                .max_length = S};
+                                .max_length = S, .heads = {0, 0, vectors}};
     Failure failure;
     if (encode(&model->encoder, model->memory_kv, L, &input, memory, workspace, threads, &failure) < 0) abort();
     free(workspace);
@@ -165,6 +166,7 @@ static int read_together(const Translator *model, int64_t g, int threads, const 
     const int64_t width = model->config.width, vocabulary = model->config.vocabulary, length = LENGTHS[g];
     float *memory[2 * L], *cache = allocate(2 * L * STEPS * width, sizeof *cache), *factors = allocate(L * H, sizeof *factors);
     float *self = allocate(STEPS * L * H * STEPS, sizeof *self), *cross = allocate(STEPS * L * H * length, sizeof *cross);
+    float *qkv = allocate(STEPS * L * 3 * width, sizeof *qkv), *queries = allocate(STEPS * L * width, sizeof *queries);
     float *logits = allocate(STEPS * vocabulary, sizeof *logits);
     int64_t tokens[STEPS] = {BOS};
     Step steps[STEPS];
@@ -180,8 +182,8 @@ static int read_together(const Translator *model, int64_t g, int threads, const 
                           .rotary = model->rotary ? model->rotary + t * (width / H) : 0, .cache = cache,
                           .memory = (const float *const *)memory, .sentences = 1, .rows = 1, .length = t + 1,
                           .capacity = STEPS, .source_length = length, .source_capacity = S, .shared_cache = 1,
-                          .self_heads = {self + t * L * H * STEPS, factors},
-                          .cross_heads = {cross + t * L * H * length, factors}};
+                          .self_heads = {self + t * L * H * STEPS, factors, qkv + t * L * 3 * width},
+                          .cross_heads = {cross + t * L * H * length, factors, queries + t * L * width}};
         pointers[t] = steps + t;
     }
     const int64_t max_keys = STEPS > S ? STEPS : S;

@@ -1,5 +1,6 @@
-"""What a page asks of the C code beside decoding: attention weights, heads turned off, whole targets in one call,
-the output of the encoder, and models without cross-attention. All are compared with the model in torch.
+"""What a page asks of the C code beside decoding: attention weights, queries, keys and values of heads, heads
+turned off, whole targets in one call, the output of the encoder, and models without cross-attention. All are
+compared with the model in torch.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import pointers
 from manyheads.decoding.native.structs import EncoderInput, Failure, Heads, Linear, Model, Step
 from manyheads.decoding.native.weights import PackedWeights, Precision, quantize_int8
-from manyheads.inspection.capture import watch_continuation, watch_pair, watch_text
+from manyheads.inspection.capture import watch_continuation, watch_head, watch_pair, watch_text
 from manyheads.model import decoder_only, encoder_decoder
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import TextClassifier
+from manyheads.tasks.inspecting.changes import Changes, changed
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
@@ -53,10 +55,13 @@ def empty(*shape: int) -> np.ndarray:
 
 @dataclass
 class Encoded:
-    """What the encoder wrote: keys and values of each decoder layer, attention weights, and its output."""
+    """What the encoder wrote: keys and values of each decoder layer, attention weights, its own queries, keys and
+    values (L, R, 3, H, E), and its output.
+    """
 
     memory: list[np.ndarray]
     weights: np.ndarray
+    vectors: np.ndarray
     output: np.ndarray
 
 
@@ -103,6 +108,7 @@ class Code:
         output = empty(total, config.d_model)
         layers = 0 if self.memory_kv is None else len(self.memory_kv)
         head_dim = config.d_model // config.num_heads
+        vectors = empty(self.encoder.num_layers, total, 3, config.num_heads, head_dim)
         memory = [empty(count, config.num_heads, longest, head_dim) for _ in range(2 * layers)]
         table = self.source_positions.first(longest)
         source = EncoderInput(
@@ -114,7 +120,7 @@ class Code:
             rotary=None if table.rotary_cos_sin is None else table.rotary_cos_sin.ctypes.data,
             sentences=count,
             max_length=longest,
-            heads=Heads(weights.ctypes.data, None if factors is None else factors.ctypes.data),
+            heads=heads_struct(weights, factors, vectors),
             output=output.ctypes.data,
         )
         workspace = self.workspace(self.encoder, total, longest)
@@ -123,7 +129,7 @@ class Code:
             self.encoder, self.memory_kv, layers, source, addresses, workspace.ctypes.data, self.threads, Failure()
         )
         assert done == 0
-        return Encoded(memory, weights, output)
+        return Encoded(memory, weights, vectors, output)
 
     def read(
         self,
@@ -134,8 +140,12 @@ class Code:
         observed: bool = True,
         self_factors: np.ndarray | None = None,
         cross_factors: np.ndarray | None = None,
+        self_vectors: np.ndarray | None = None,
+        cross_vectors: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Read a target in one call: logits (T, V), weights (L, H, T, T) and (L, H, T, S)."""
+        """Read a target in one call: logits (T, V), weights (L, H, T, T) and (L, H, T, S); writes to the vectors
+        (T, L, 3, H, E) and (T, L, H, E), if any.
+        """
         assert self.decoder is not None
         config, length = self.config, len(target)
         layers, heads = self.decoder.num_layers, config.num_heads
@@ -162,8 +172,16 @@ class Code:
                 source_capacity=source_length,
                 shared_cache=1,
                 num_later=0 if causal else length - 1 - t,
-                self_heads=heads_struct(self_weights[t] if observed else None, self_factors),
-                cross_heads=heads_struct(cross_weights[t] if observed else None, cross_factors),
+                self_heads=heads_struct(
+                    self_weights[t] if observed else None,
+                    self_factors,
+                    None if self_vectors is None else self_vectors[t],
+                ),
+                cross_heads=heads_struct(
+                    cross_weights[t] if observed else None,
+                    cross_factors,
+                    None if cross_vectors is None else cross_vectors[t],
+                ),
             )
             for t in range(length)
         ]
@@ -186,8 +204,10 @@ class Code:
         return logits
 
 
-def heads_struct(weights: np.ndarray | None, factors: np.ndarray | None) -> Heads:
-    return Heads(*(None if one is None else one.ctypes.data for one in (weights, factors)))
+def heads_struct(
+    weights: np.ndarray | None, factors: np.ndarray | None, vectors: np.ndarray | None = None
+) -> Heads:
+    return Heads(*(None if one is None else one.ctypes.data for one in (weights, factors, vectors)))
 
 
 @contextmanager
@@ -262,8 +282,35 @@ def test_the_attention_is_reported_without_a_change_of_any_bit() -> None:
     code = Code(model)
     memory = code.encode([SOURCE]).memory
     ones = np.ones((3, 3), dtype=np.float32)
-    observed = code.read(TARGET, memory, self_factors=ones, cross_factors=ones)[0]
+    vectors = {"self_vectors": empty(len(TARGET), 3, 90), "cross_vectors": empty(len(TARGET), 3, 30)}
+    observed = code.read(TARGET, memory, self_factors=ones, cross_factors=ones, **vectors)[0]
     assert np.array_equal(code.read(TARGET, memory, observed=False)[0], observed)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+def test_the_vectors_of_each_head_are_those_of_the_model(variant, causal, threads) -> None:
+    """Queries, keys and values; of cross-attention the queries alone, whose keys and values are in the memory."""
+    model = scrambled_model(**variant).float()
+    code, heads = Code(model, threads=threads), model.config.num_heads
+    head_dim, layers = model.config.d_model // heads, len(model.decoder_layers)
+    own, cross = empty(len(TARGET), layers, 3, heads, head_dim), empty(len(TARGET), layers, heads, head_dim)
+    encoded = code.encode([SOURCE])
+    code.read(TARGET, encoded.memory, causal=causal, self_vectors=own, cross_vectors=cross)
+    found = {
+        "encoder": encoded.vectors.transpose(2, 0, 3, 1, 4),  # (3, L, H, rows, E)
+        "decoder": own.transpose(2, 1, 3, 0, 4),
+        "cross": [cross.transpose(1, 2, 0, 3), *(np.concatenate(encoded.memory[i::2]) for i in (0, 1))],
+    }
+    source, target = torch.tensor([SOURCE]), torch.tensor([TARGET])
+    with changed(model, Changes(mask=causal)):
+        for kind, (queries, keys, values) in found.items():
+            for layer, head in np.ndindex(queries.shape[:2]):
+                right = watch_head(model, kind, layer, head, source, target)
+                for name, array in (("queries", queries), ("keys", keys), ("values", values)):
+                    close(array[layer, head], getattr(right, name), **CLOSE)
 
 
 @torch.no_grad()

@@ -180,12 +180,22 @@ int64_t decoder_steps(const Model *model, const Step *const *steps, int64_t num_
     return 0;
 }
 
+/* Return how many beams are not BEAM_RUNNING; -1 and the failure, or -2, as beam_steps. */
+static int64_t count_stopped(Beam *const *beams, int64_t count, Failure *failure) {
+    int64_t stopped = 0;
+    for (int64_t b = 0; b < count; b++) {
+        if (beams[b]->status == BEAM_NAN) return -2;
+        if (!in_range(failure, "status of a beam", beams[b]->status, BEAM_RUNNING, BEAM_CACHE_FULL)) return -1;
+        stopped += beams[b]->status != BEAM_RUNNING;
+    }
+    return stopped;
+}
+
 /* Take a step of some beams. Returns how many of them are not BEAM_RUNNING after it; -1 and the failure where an
    argument is refused, -2 where the model gave log-probabilities that are NaN. */
 int64_t beam_steps(const Model *model, const BeamOptions *options, Beam *const *beams, int64_t count, int64_t max_keys,
                    float *workspace, float *logits, const BestTokens *best, int threads, Failure *failure) {
     DecoderJob job = {model, 0, count, 0, 0, max_keys, workspace, logits, best, options, beams, 0};
-    int64_t stopped = 0;
     if (!in_range(failure, "threads", threads, 1, INT32_MAX) || !check_best(model, best, failure) ||
         !check_options(model, options, best, failure))
         return -1;
@@ -195,10 +205,16 @@ int64_t beam_steps(const Model *model, const BeamOptions *options, Beam *const *
     for (int64_t b = 0, row = 0; b < count; row += rows_of(&beams[b++]->step)) beams[b]->first_row = row;
     count_rows(&job);
     parallel_run(threads, run_decoder, &job);
-    for (int64_t b = 0; b < count; b++) {
-        if (beams[b]->status == BEAM_NAN) return -2;
-        if (!in_range(failure, "status of a beam", beams[b]->status, BEAM_RUNNING, BEAM_CACHE_FULL)) return -1;
-        stopped += beams[b]->status != BEAM_RUNNING;
-    }
-    return stopped;
+    return count_stopped(beams, count, failure);
+}
+
+/* Advance a beam by the best next tokens of its rows, which the caller wrote to `best` (W, K + 1). For a model that is
+   computed without its KV cache. Returns as beam_steps. */
+int64_t extend_beam(const Model *model, const BeamOptions *options, Beam *beam, const BestTokens *best,
+                    Failure *failure) {
+    if (!check_best(model, best, failure) || !check_options(model, options, best, failure) ||
+        !check_beam(beam, options, failure))
+        return -1;
+    advance_beam(beam, options, best->values, best->tokens);
+    return count_stopped(&beam, 1, failure);
 }

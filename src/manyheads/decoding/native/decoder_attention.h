@@ -18,13 +18,13 @@ static void store_kv(const Step *step, float *qkv, int64_t d_model, int64_t head
     for (int64_t w = 0; w < step->rows; w++) {
         float *query = qkv + w * 3 * d_model;
         const int64_t offset = (step->length - step->num_later - step->rows + w) * head_dim;
+        if (step->rotary) {
+            apply_rotary(query, step->rotary, head_dim);
+            apply_rotary(query + d_model, step->rotary, head_dim);
+        }
         for (int64_t e = 0; e < head_dim; e++) {
             keys[offset + e] = query[d_model + e];
             values[offset + e] = query[2 * d_model + e];
-        }
-        if (step->rotary) {
-            apply_rotary(query, step->rotary, head_dim);
-            apply_rotary(keys + offset, step->rotary, head_dim);
         }
     }
 }
@@ -69,6 +69,7 @@ static void step_self_attention(const Model *model, const Step *step, int64_t la
                 attend(query, keys, values, step->length, head_dim, head_dim,
                        step->cache_bias ? step->cache_bias + r * step->capacity : 0, scores, out, weights);
             scale_head(&step->self_heads, layer, num_heads, head, out, head_dim);
+            report_vectors(&step->self_heads, layer, rows, r, num_heads, head, query, 3, head_dim);
         }
     }
 }
@@ -89,6 +90,7 @@ static void step_cross_attention(const Model *model, const Step *step, int64_t l
                    attn_out + offset,
                    weights_of(&step->cross_heads, layer, rows, r, num_heads, head, step->source_length));
             scale_head(&step->cross_heads, layer, num_heads, head, attn_out + offset, head_dim);
+            report_vectors(&step->cross_heads, layer, rows, r, num_heads, head, queries + offset, 1, head_dim);
         }
     }
 }

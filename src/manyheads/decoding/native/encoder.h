@@ -62,6 +62,7 @@ static void encoder_self_attention(const EncoderJob *job, int64_t l, LayerNorm n
                    work->scores, work->attn_out + r * d_model + offset,
                    weights_of(options, l, rows, r, num_heads, head, job->input->max_length));
             scale_head(options, l, num_heads, head, work->attn_out + r * d_model + offset, head_dim);
+            report_vectors(options, l, rows, r, num_heads, head, work->qkv + 3 * r * d_model + offset, 3, head_dim);
         }
     }
     barrier(worker);

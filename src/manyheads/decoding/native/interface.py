@@ -11,6 +11,7 @@ from manyheads.decoding.native.structs import (
     INT64,
     POINTER,
     STRUCTS,
+    Beam,
     BeamOptions,
     BestTokens,
     EncoderInput,
@@ -41,6 +42,8 @@ FUNCTIONS = {  # name: type of the result, types of the arguments in the order o
                               POINTER_TO(BestTokens), THREADS, POINTER_TO(Failure))),
     "beam_steps": (INT64, (POINTER_TO(Model), POINTER_TO(BeamOptions), POINTER_TO(POINTER), INT64, INT64, POINTER,
                            POINTER, POINTER_TO(BestTokens), THREADS, POINTER_TO(Failure))),
+    "extend_beam": (INT64, (POINTER_TO(Model), POINTER_TO(BeamOptions), POINTER_TO(Beam), POINTER_TO(BestTokens),
+                            POINTER_TO(Failure))),
 }  # fmt: skip
 
 

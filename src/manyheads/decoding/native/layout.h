@@ -39,6 +39,7 @@ static const Field LAYOUT[] = {
     STRUCT(Heads),
     FIELD(Heads, weights),
     FIELD(Heads, factors),
+    FIELD(Heads, vectors),
     STRUCT(Model),
     FIELD(Model, layers),
     FIELD(Model, norms),

@@ -20,6 +20,8 @@ typedef struct {
 typedef struct {
     float *weights;       /* (L, R, H, N) the attention weights of each row on its N keys */
     const float *factors; /* (L, H) the output of each head is multiplied by its factor; 0 turns the head off */
+    float *vectors;       /* (L, R, 3, H, E) queries, keys and values of each row, with rotary positions after the
+                             rotation; of cross-attention (L, R, H, E) the queries alone */
 } Heads;
 
 /* An encoder or a decoder. A decoder layer whose cross_query has no weight has no cross-attention. */

@@ -58,10 +58,10 @@ class Layer(ctypes.Structure):
 
 
 class Heads(ctypes.Structure):
-    """The attention weights that a call reports, and the factors of heads; null for nothing."""
+    """The attention weights and vectors that a call reports, and the factors of heads; null for nothing."""
 
     __slots__ = ()
-    _fields_ = fields(POINTER, "weights factors")
+    _fields_ = fields(POINTER, "weights factors vectors")
 
 
 class Model(ctypes.Structure):

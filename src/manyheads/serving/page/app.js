@@ -11,7 +11,7 @@ function fitting() {
   const { task, watched } = theModel();
   return ORDER.filter((name) => {
     const view = views[name];
-    if ((offline && view.server) || !(view.tasks?.includes(task) ?? true)) return false;
+    if (!(view.tasks?.includes(task) ?? true)) return false;
     if (live) return watched || !(view.inside || PARTS[name] === "model");
     return !view.served && mh.about.parts.includes(PARTS[name] || "inspection");
   });

@@ -1,7 +1,7 @@
 "use strict";
 /* One head step by step for one query, in the order of the paper (section 3.2.1): scores, mask, softmax, weighted sum. */
 const STAGES = ["scores", "mask", "softmax", "output"];
-views.steps = { inside: true, served: true, server: true, build: buildSteps };
+views.steps = { inside: true, served: true, build: buildSteps };
 
 /** An element of MathML; text within a row becomes names, numbers and signs. */
 const m = (tag, ...children) => filled(document.createElementNS("http://www.w3.org/1998/Math/MathML", tag), {}, children);

@@ -8,6 +8,7 @@ const [folder, wasm] = process.argv.slice(2);
 const load = (file) => import(`${folder}/${file}`);
 const { DecoderCache, createEngine } = await load("model.js");
 const { bestTokens, generateIds, heldTokens, logProbabilities, translateIds } = await load("search.js");
+const { headSteps } = await import(`${folder}/../tasks/reading.js`);
 const { makeRandom, pickToken, samplingWeights } = await load("sampling.js");
 const engine = await createEngine(await readFile(wasm));
 const { memory } = engine;
@@ -80,6 +81,7 @@ const FUNCTIONS = {
     return "";
   },
   read: (name, source, target, options) => models.get(name).read(source, target, options),
+  headSteps: (name, head, source, target, options) => headSteps(models.get(name), head, source, target, options),
   append: (name, parts) => {
     const cache = new DecoderCache(models.get(name), null, parts.flat().length);
     const logits = parts.map((tokens) => cache.append(tokens).logits);

@@ -11,9 +11,11 @@ from tests.decoding.native.test_heads import BERT, classifier, language_model, s
 from tests.interop.html.engine.node import Node, array, pack
 from tests.model.samples import BOS, EOS, SOURCE_SIZE, TARGET_SIZE, VARIANTS, random_ids, scrambled_model
 
-from manyheads.inspection.capture import watch_continuation, watch_pair, watch_text
+from manyheads.inspection.capture import attention_groups, watch_continuation, watch_head, watch_pair, watch_text
+from manyheads.inspection.codec import array_from_json
 from manyheads.interop.html.pack import rounded_model
 from manyheads.model import encoder_decoder
+from manyheads.tasks.inspecting.changes import Changes, HeadName, changed
 
 SOURCE = [*random_ids(1, 11, TARGET_SIZE)[0].tolist(), EOS]
 TARGET = [BOS, *random_ids(1, 6, TARGET_SIZE, seed=9)[0].tolist()]
@@ -145,3 +147,79 @@ def test_the_second_text_of_a_pair_has_its_own_token_type(node) -> None:
     right = model(torch.tensor([ids]), torch.tensor([types]))[0]
     assert far(node.call("classify", "model", ids, {"types": types})["logits"], right) < CLOSE
     assert far(node.call("classify", "model", ids, {})["logits"], right) > 0.01
+
+
+def check_heads(node: Node, model: Any, source: list[int] | None, target: list[int] | None, **options: Any) -> None:
+    """Compare the steps of every head with those of Python, in which the model is called with the ids."""
+    inputs = [None if ids is None else torch.tensor([ids]) for ids in (source, target)]
+    for kind, modules in attention_groups(model).items():
+        for layer, head in np.ndindex(len(modules), model.config.num_heads):
+            name = {"kind": kind, "layer": layer, "head": head}
+            found = node.call("headSteps", "model", name, source, target, {"causal": True, **options})
+            right = watch_head(model, *name.values(), *(inputs if source else inputs[1:]))
+            assert found.keys() == vars(right).keys()
+            for field, value in vars(right).items():
+                if isinstance(value, np.ndarray):
+                    array_ = array_from_json(found[field])
+                    assert array_.shape == value.shape
+                    assert far(array_, value) < CLOSE * max(1, float(np.abs(value).max())), (name, field)
+                else:
+                    assert found[field] == value
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize(
+    "variant", [*VARIANTS.values(), {"positions": "learned", "token_types": 2, "embedding_norm": True}], ids=str
+)
+def test_the_steps_of_each_head_are_those_of_the_model(node, variant, precision) -> None:
+    """Also without the causal mask."""
+    model = loaded(node, scrambled_model(**variant).float(), precision)
+    check_heads(node, model, SOURCE, TARGET)
+    with changed(model, Changes(mask=False)):
+        check_heads(node, model, SOURCE, TARGET, causal=False)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+def test_the_steps_of_each_head_of_a_language_model_are_those_of_the_model(node, variant) -> None:
+    model = loaded(node, language_model(**variant), task="language-modeling")
+    check_heads(node, model, None, TARGET)
+    with changed(model, Changes(mask=False)):
+        check_heads(node, model, None, TARGET, causal=False)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("variant", [*VARIANTS.values(), BERT], ids=str)
+def test_the_steps_of_each_head_of_a_classifier_are_those_of_the_model(node, variant) -> None:
+    model = loaded(node, classifier(**variant), task="classification")
+    check_heads(node, model, [BOS, *SOURCE], None)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_the_steps_of_a_head_follow_what_is_turned_off(node, positions) -> None:
+    """The positions, and a head in the layer below; the head's own output is that before it is turned off."""
+    model = loaded(node, scrambled_model(positions=positions).float())
+    name = {"kind": "cross", "layer": 1, "head": 2}
+    factors = np.ones((3, 3), dtype=np.float32)
+    factors[0, 1] = factors[1, 2] = 0
+    options = {"causal": True, "positions": False, "headFactors": {"cross": factors.ravel().tolist()}}
+    found = node.call("headSteps", "model", name, SOURCE, TARGET, options)
+    inputs = torch.tensor([SOURCE]), torch.tensor([TARGET])
+    off = HeadName("cross", 0, 1), HeadName("cross", 1, 2)
+    before = watch_head(model, *name.values(), *inputs)
+    with changed(model, Changes(heads=off, positions=False)):
+        right = watch_head(model, *name.values(), *inputs)
+    for field in ("queries", "keys", "values", "weights", "outputs"):
+        assert far(array_from_json(found[field]), getattr(right, field)) < 3 * CLOSE
+        assert far(getattr(before, field), getattr(right, field)) > 0.01
+
+
+def test_the_steps_of_a_head_leave_no_memory_behind(node) -> None:
+    loaded(node, scrambled_model().float())
+    node.call("headSteps", "model", {"kind": "cross", "layer": 0, "head": 0}, SOURCE, TARGET, {"causal": True})
+    before = node.call("state")
+    for kind in ("encoder", "decoder", "cross"):
+        node.call("headSteps", "model", {"kind": kind, "layer": 1, "head": 2}, SOURCE, TARGET, {"causal": True})
+    assert node.call("state") == before

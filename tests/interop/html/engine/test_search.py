@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tests.decoding.native.test_heads import language_model, scaled_heads
+from tests.interop.html.engine.node import Node
 from tests.interop.html.engine.test_model import loaded
 from tests.model.samples import BOS, EOS, PAD, TARGET_SIZE, UNK, VARIANTS, random_ids, scrambled_model
 
@@ -24,10 +25,13 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam_state import BeamStep, Continuations
 from manyheads.search.candidates import best_tokens
 from manyheads.search.greedy import greedy_search
-from manyheads.search.interface import Hypothesis
+from manyheads.search.interface import Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.search.parameters import SearchParameters
 from manyheads.search.sampling import drawing_weights
+from manyheads.tasks.inspecting.changes import Changes, changed
+from manyheads.tasks.inspecting.isolation import RereadingEngine
+from manyheads.tasks.inspecting.rereading import RereadingTextStepper
 
 ROWS = [random_ids(1, 2 + number % 9, TARGET_SIZE, seed=number)[0].tolist() for number in range(8)]
 SEARCH = {"max_length_ratio": 1.5, "max_length_offset": 6}
@@ -147,13 +151,17 @@ def tree_of(records: list[dict[str, Any]], best: list[int], beam_size: int) -> B
 @pytest.mark.parametrize("prefix", [(), (7, 9)], ids=["free", "prefix"])
 def test_the_recorded_steps_draw_the_tree_of_the_search_in_python(node, prefix, beam_size) -> None:
     model = loaded(node, ending_model(), search=SEARCH)
+    check_trees(node, TorchEngine([model]), prefix, beam_size)
+
+
+def check_trees(node: Node, engine: TorchEngine, prefix: tuple[int, ...], beam_size: int, **given: Any) -> None:
+    """Compare the outputs, and the trees that Python draws from the records of both searches."""
     for row in ROWS[:4]:
         chosen = options(beam_size, prefixes=(prefix,) if prefix else ())
         recorder = BeamRecorder(beam_size=beam_size, length_penalty=1.0, eos=EOS, piece=str)
-        engine = TorchEngine([model])
         with engine.evaluating():
             ((right,),) = engine.candidates(Job([row], chosen, observer=recorder))
-        found = node.call("recorded", "model", row, {**page_options(chosen), "prefix": list(prefix)})
+        found = node.call("recorded", "model", row, {**page_options(chosen), "prefix": list(prefix), **given})
         check_outputs(found["outputs"], [right])
         best = [*right.tokens, *([EOS] if right.ended else [])]
         tree, expected = tree_of(found["records"], best, beam_size), recorder.tree(best)
@@ -163,6 +171,38 @@ def test_the_recorded_steps_draw_the_tree_of_the_search_in_python(node, prefix, 
             assert [getattr(node_, name) for name in exact] == [getattr(other, name) for name in exact]
             for name in ("log_probability", "total", "score", "threshold"):
                 assert getattr(node_, name) == pytest.approx(getattr(other, name), abs=1e-3), name
+
+
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+def test_outputs_without_the_causal_mask_are_those_of_the_engine_that_reads_them_again(node, variant) -> None:
+    """Greedy and beam outputs; the mask changes some of them."""
+    model = loaded(node, ending_model(**variant), search=SEARCH)
+    engine = RereadingEngine(TorchEngine([model]), never_cancelled)
+    with changed(engine.models[0], Changes(mask=False)):
+        for chosen in (options(), options(5), options(4, 3, 0.6)):
+            outputs = engine.search(ROWS, chosen)
+            given = {**page_options(chosen), "causal": False}
+            for one, right in zip(node.call("translateAll", "model", ROWS, given), outputs, strict=True):
+                check_outputs(one, right)
+            assert outputs != TorchEngine([model]).search(ROWS, chosen)
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+@pytest.mark.parametrize("prefix", [(), (7, 9), (8,) * 30], ids=["free", "prefix", "long prefix"])
+def test_the_recorded_steps_without_the_causal_mask_draw_the_tree_of_python(node, prefix, beam_size) -> None:
+    model = loaded(node, ending_model(positions="rotary"), search=SEARCH)
+    engine = RereadingEngine(TorchEngine([model]), never_cancelled)
+    with changed(engine.models[0], Changes(mask=False)):
+        check_trees(node, engine, prefix, beam_size, causal=False)
+
+
+def test_a_cancelled_search_without_the_causal_mask_frees_its_memory(node) -> None:
+    loaded(node, ending_model(), search=SEARCH)
+    node.call("translate", "model", ROWS[5], {"causal": False})
+    before = node.call("state")
+    error = node.call("failing", "model", ROWS[5], {"cancelAfter": 2, "causal": False})
+    assert error.startswith("SearchCancelled")
+    assert node.call("state") == before
 
 
 @torch.no_grad()
@@ -247,8 +287,12 @@ def test_weights_that_are_not_numbers_are_told(node) -> None:
 
 
 def write_greedily(model: Any, context: list[int], window: int, most: int) -> Hypothesis:
+    return continue_greedily(DecoderOnlyStepper(model, [context], window), most)
+
+
+def continue_greedily(stepper: Stepper, most: int) -> Hypothesis:
     parameters = SearchParameters(max_lengths=torch.tensor([most]), bos=BOS, eos=EOS, suppressed=(UNK, PAD, BOS))
-    return greedy_search(DecoderOnlyStepper(model, [context], window), parameters)[0]
+    return greedy_search(stepper, parameters)[0]
 
 
 @torch.no_grad()
@@ -262,6 +306,24 @@ def test_a_language_model_writes_the_text_of_the_one_in_python(node, window, var
         context = random_ids(1, length, TARGET_SIZE, seed=length)[0].tolist()
         found = node.call("generate", "model", context, {"maxTokens": 25})
         check_outputs([found], [write_greedily(model, context, window, 25)])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("variant", [{}, {"positions": "rotary"}, {"positions": "learned"}], ids=str)
+@pytest.mark.parametrize("window", [4, 7, 40])
+def test_a_language_model_without_its_mask_writes_the_text_of_the_one_in_python(node, window, variant) -> None:
+    """Also beyond its window; the mask changes the text."""
+    model = language_model(**variant, tied_embeddings="none")
+    loaded(node, model, task="language-modeling", data={"max_length": window})
+    texts = []
+    for length in (1, 3, 6, 12):
+        context = random_ids(1, length, TARGET_SIZE, seed=length)[0].tolist()
+        found = node.call("generate", "model", context, {"maxTokens": 25, "causal": False})
+        with changed(model, Changes(mask=False)):
+            right = continue_greedily(RereadingTextStepper(model, [context], window), 25)
+        check_outputs([found], [right])
+        texts.append((right.tokens, write_greedily(model, context, window, 25).tokens))
+    assert any(one != masked for one, masked in texts)
 
 
 def test_the_kept_tokens_of_a_window_are_those_of_python(node) -> None:

@@ -151,15 +151,16 @@ class EngineModel {
     return 4 * Number(this.engine.exports.workspace_size(model, BigInt(rows), BigInt(keys), 1n));
   }
 
-  /** The struct Heads of a call: where weights go, and factors (L x H numbers) or none. */
-  headsStruct(scope, weights, factors, layers) {
+  /** The address of the factors of heads (L x H numbers), 0 for none. */
+  headFactors(scope, factors, layers) {
     if (factors && factors.length !== layers * this.heads) throw new EngineError(`${factors.length} factors of heads were given, but there are ${layers * this.heads} heads.`);
-    return { weights, factors: factors ? scope.floats(factors) : 0 };
+    return factors ? scope.floats(factors) : 0;
   }
 
   /** Encode a text.
 
-     ids: S ids with their marks. options: types (token types), attention (whether to return it), headFactors.encoder (L x H numbers), positions (false: none).
+     ids: S ids with their marks. options: types (token types), attention (whether to return it), vectors (whether to return
+     queries, keys and values (L, S, 3, H, E)), headFactors.encoder (L x H numbers), positions (false: none).
      The encoding must be released. */
   encode(ids, options = {}) {
     if (!ids.length) throw new EngineError("the text has no tokens.");
@@ -172,6 +173,7 @@ class EngineModel {
       const indices = ids.map((_, i) => i);
       const positions = this.encoderPositions(work, length, options);
       const weights = options.attention ? work.allocate(4 * layers * length * heads * length) : 0;
+      const vectors = options.vectors ? work.allocate(4 * layers * length * 3 * width) : 0;
       const output = this.head ? work.allocate(4 * length * width) : 0;
       const input = work.struct("EncoderInput", {
         tokens: work.longs(ids),
@@ -182,7 +184,7 @@ class EngineModel {
         rotary: positions.rotary,
         sentences: 1,
         max_length: length,
-        heads: this.headsStruct(work, weights, options.headFactors?.encoder, layers),
+        heads: { weights, vectors, factors: this.headFactors(work, options.headFactors?.encoder, layers) },
         output,
       });
       const memories = this.memoryKv ? this.layers.decoder : 0;
@@ -193,7 +195,9 @@ class EngineModel {
       return {
         length,
         pointers,
+        memories: arrays, // addresses of keys and values (H, S, E) of each decoder layer
         attention: weights ? byHead(memory.floats(weights, layers * length * heads * length), layers, length, heads, length) : null,
+        vectors: vectors ? memory.floats(vectors, layers * length * 3 * width).slice() : null,
         output: output ? memory.floats(output, length * width).slice() : null,
         release: () => kept.close(),
       };
@@ -259,6 +263,34 @@ class EngineModel {
       encoding?.release();
     }
   }
+
+  /** What a head attends with: { queries (T, E), keys (S, E), values (S, E) }, with rotary positions after the rotation.
+
+     kind: "encoder", "decoder" or "cross"; target is null for a classifier; other arguments as `read` and `encode`. */
+  headVectors({ kind, layer, head }, source, target, options = {}) {
+    const { width, headDim } = this;
+    const pick = (array, first, stride, count) => {
+      const result = new Float32Array(count * headDim);
+      for (let i = 0; i < count; i++) result.set(array.subarray(first + i * stride, first + i * stride + headDim), i * headDim);
+      return result;
+    };
+    const pickAll = (array, first, stride, count) => (
+      Object.fromEntries(["queries", "keys", "values"].map((name, i) => [name, pick(array, first + i * width + head * headDim, stride, count)])));
+    const encoding = source && this.encode(source, { ...options, vectors: kind === "encoder" });
+    let cache = null;
+    try {
+      if (kind === "encoder") return pickAll(encoding.vectors, layer * source.length * 3 * width, 3 * width, source.length);
+      cache = new DecoderCache(this, encoding, target.length, options);
+      const { vectors } = cache.append(target, { causal: options.causal, vectors: kind });
+      if (kind === "decoder") return pickAll(vectors, layer * 3 * width, this.layers.decoder * 3 * width, target.length);
+      const size = source.length * headDim;
+      const [keys, values] = encoding.memories.slice(2 * layer, 2 * layer + 2).map((address) => this.memory.floats(address + 4 * head * size, size).slice());
+      return { queries: pick(vectors, layer * width + head * headDim, this.layers.decoder * width, target.length), keys, values };
+    } finally {
+      cache?.release();
+      encoding?.release();
+    }
+  }
 }
 
 /** The KV cache of one row of the decoder. `encoding`: of the source, null for a language model. */
@@ -270,7 +302,7 @@ export class DecoderCache {
     try {
       this.store = this.scope.allocate(4 * layers.decoder * 2 * capacity * width); // (L, 2, H, C, E)
       this.factors = Object.fromEntries(["decoder", "cross"].map((kind) => (
-        [kind, model.headsStruct(this.scope, 0, options.headFactors?.[kind], layers.decoder).factors])));
+        [kind, model.headFactors(this.scope, options.headFactors?.[kind], layers.decoder)])));
     } catch (error) {
       this.scope.close();
       throw error;
@@ -286,24 +318,25 @@ export class DecoderCache {
     this.scope.close();
   }
 
-  /** Append tokens. Returns the logits (V) after the last, or with `all` those after each (T, V), and the attention if requested.
+  /** Append tokens. Returns the logits (V) after the last, or with `all` those after each (T, V); the attention if requested; and with
+     `vectors`, "decoder" or "cross", the queries, keys and values of self-attention (T, L, 3, H, E) or the queries of cross-attention (T, L, H, E).
 
-     Without the causal mask, or if the attention is requested, all tokens are read in one call. */
-  append(tokens, { all = false, attention = false, causal = true } = {}) {
+     Without the causal mask, or if the attention or the vectors are requested, all tokens are read in one call. */
+  append(tokens, { all = false, attention = false, causal = true, vectors = null } = {}) {
     const { model } = this;
     if (this.length + tokens.length > this.capacity) throw new Error(`${tokens.length} tokens do not fit into the KV cache.`);
-    const size = causal && !attention ? STEPS_A_CALL : tokens.length;
+    const size = causal && !attention && !vectors ? STEPS_A_CALL : tokens.length;
     const logits = new Float32Array((all ? tokens.length : 1) * model.vocabulary);
-    let weights = null;
+    let reported = null;
     for (let first = 0; first < tokens.length; first += size) {
       const some = tokens.slice(first, first + size);
-      weights = this.appendTogether(some, { all, attention, causal }, (rows) => logits.set(rows, all ? first * model.vocabulary : 0));
+      reported = this.appendTogether(some, { all, attention, causal, vectors }, (rows) => logits.set(rows, all ? first * model.vocabulary : 0));
     }
-    return { logits, attention: weights };
+    return { logits, ...reported };
   }
 
-  /** Append tokens in one call; `keep` is given a view of the logits that are asked for. */
-  appendTogether(tokens, { all, attention, causal }, keep) {
+  /** Append tokens in one call; `keep` is given a view of the logits that are asked for. Returns { attention, vectors }, null unless requested. */
+  appendTogether(tokens, { all, attention, causal, vectors: kind }, keep) {
     const { model, memory, encoding } = this;
     const { engine, layers, heads, vocabulary } = model;
     const [rows, before, sourceLength] = [tokens.length, this.length, encoding?.length ?? 0];
@@ -312,7 +345,12 @@ export class DecoderCache {
     try {
       const keys = Math.max(total, sourceLength);
       const sizes = { decoder: layers.decoder * heads * total, cross: layers.decoder * heads * sourceLength };
-      const weights = attention && Object.fromEntries(Object.entries(sizes).map(([kind, size]) => [kind, work.allocate(4 * rows * size)]));
+      const weights = attention && Object.fromEntries(Object.entries(sizes).map(([name, size]) => [name, work.allocate(4 * rows * size)]));
+      const perStep = kind ? layers.decoder * (kind === "decoder" ? 3 : 1) * model.width : 0;
+      const vectors = kind ? work.allocate(4 * rows * perStep) : 0;
+      const reportedBy = (name, t) => ({
+        weights: attention ? weights[name] + 4 * t * sizes[name] : 0, factors: this.factors[name], vectors: kind === name ? vectors + 4 * t * perStep : 0,
+      });
       const size = memory.sizeOf("Step");
       const steps = work.allocate(size * rows);
       const ids = work.longs(tokens);
@@ -330,8 +368,8 @@ export class DecoderCache {
           source_capacity: sourceLength,
           shared_cache: 1,
           num_later: causal ? 0 : rows - 1 - t,
-          self_heads: { weights: attention ? weights.decoder + 4 * t * sizes.decoder : 0, factors: this.factors.decoder },
-          cross_heads: { weights: attention ? weights.cross + 4 * t * sizes.cross : 0, factors: this.factors.cross },
+          self_heads: reportedBy("decoder", t),
+          cross_heads: reportedBy("cross", t),
         });
       }
       const pointers = work.ints(tokens.map((_, t) => steps + t * size));
@@ -340,7 +378,10 @@ export class DecoderCache {
       engine.call("decoder_steps", model.failure, model.decoder, pointers, BigInt(rows), BigInt(keys), workspace, logits, 0, 1);
       this.length = total;
       keep(all ? memory.floats(logits, rows * vocabulary) : memory.floats(logits + 4 * (rows - 1) * vocabulary, vocabulary));
-      return attention ? this.collectWeights(weights, rows, before, total, causal) : null;
+      return {
+        attention: attention ? this.collectWeights(weights, rows, before, total, causal) : null,
+        vectors: kind ? memory.floats(vectors, rows * perStep).slice() : null,
+      };
     } finally {
       work.close();
     }

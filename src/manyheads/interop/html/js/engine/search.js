@@ -18,13 +18,15 @@ export class SearchCancelled extends Error {}
    options, of which those of the model are the default:
      beamSize (1 is greedy), nBest, lengthPenalty, maxLengthRatio, maxLengthOffset, prefix (ids that the output begins with),
      headFactors { encoder, decoder, cross } (L x H numbers each; 0 turns a head off), positions (false: without position signals),
+     causal (false: without the mask; every prefix is then read again at each step),
      onStep(record) is told every step as inspection/beam_tree.py BeamRecorder is, pause() is awaited after every step,
      signal.aborted ends the search with SearchCancelled. */
 export async function translateIds(model, ids, options = {}) {
   const encoding = model.encode([...ids, model.special.eos], options);
   let search = null;
   try {
-    search = new BeamSearch(model, encoding, { ...options, maxLength: longestOutput(model, ids.length, options) });
+    const Search = options.causal === false ? RereadingSearch : BeamSearch;
+    search = new Search(model, encoding, { ...options, maxLength: longestOutput(model, ids.length, options) });
     await runSteps(search, options);
     return search.outputs();
   } finally {
@@ -141,25 +143,35 @@ class BeamSearch {
     if (!prefix.length) return [];
     const { logits } = this.cache.append([model.special.bos, ...prefix.slice(0, -1)], { all: true });
     const scores = prefix.map((token, t) => logProbability(logits.subarray(t * model.vocabulary, (t + 1) * model.vocabulary), token));
-    let total = 0;
-    prefix.forEach((token, t) => {
-      total += scores[t];
-      this.options.onStep?.(prefixRecord(t, token, scores[t], total, beamSize));
-    });
+    this.recordPrefix(scores);
     return scores;
+  }
+
+  recordPrefix(scores) {
+    let total = 0;
+    this.prefix.forEach((token, t) => {
+      total += scores[t];
+      this.options.onStep?.(prefixRecord(t, token, scores[t], total, this.beamSize));
+    });
   }
 
   /** Append a token to all prefixes; returns whether the search goes on. */
   step() {
-    const { memory, model, beam } = this;
+    const { memory, beam } = this;
     const before = this.options.onStep && {
       rows: this.get("step.rows"), length: this.get("length"), logProbs: [...memory.doubles(this.logProbs, this.beamSize)], done: memory.doubles(this.bestScores, 1)[0] > -Infinity,
     };
-    model.engine.call("beam_steps", model.failure, model.decoder, this.beamOptions, this.beams, 1n, BigInt(this.maxKeys), this.workspace, this.logits, this.best, 1);
+    this.advance();
     const status = this.get("status");
     if (before) this.options.onStep(this.record(before, status));
     if (status === BEAM_STATUS.cacheFull) this.enlargeCache();
     return memory.get("Beam", beam, "status") !== BEAM_STATUS.ended;
+  }
+
+  /** Compute the next tokens of all rows, and advance the beam by them. */
+  advance() {
+    const { model } = this;
+    model.engine.call("beam_steps", model.failure, model.decoder, this.beamOptions, this.beams, 1n, BigInt(this.maxKeys), this.workspace, this.logits, this.best, 1);
   }
 
   get(path) {
@@ -185,24 +197,34 @@ class BeamSearch {
 
   /** The nBest outputs, best first, the earlier first among equals. */
   outputs() {
-    const { memory, beamSize, lengthPenalty } = this;
+    const { memory, lengthPenalty } = this;
     const { eos } = this.model.special;
-    const [outputSize, nodeSize] = ["Output", "Node"].map((struct) => memory.sizeOf(struct));
-    const [outputs, nodes] = ["outputs", "nodes"].map((name) => this.get(name));
+    const [outputs, outputSize] = [this.get("outputs"), memory.sizeOf("Output")];
     const found = Array.from({ length: this.get("num_outputs") }, (_, number) => {
       const read = (name) => memory.get("Output", outputs + number * outputSize, name);
       const ended = read("ended") !== 0;
-      const tokens = ended ? [eos] : [];
-      const scores = ended ? [read("log_prob")] : [];
-      for (let position = read("length") - 1, row = read("row"); position >= 0; position--) {
-        const node = nodes + (position * beamSize + row) * nodeSize;
-        tokens.push(memory.get("Node", node, "token"));
-        scores.push(memory.get("Node", node, "log_prob"));
-        row = memory.get("Node", node, "parent");
+      const { tokens, scores } = this.prefixOf(read("length"), read("row"));
+      if (ended) {
+        tokens.push(eos);
+        scores.push(read("log_prob"));
       }
-      return makeOutput(tokens.reverse(), scores.reverse(), ended, lengthPenalty);
+      return makeOutput(tokens, scores, ended, lengthPenalty);
     });
     return found.sort((a, b) => b.score - a.score).slice(0, this.nBest);
+  }
+
+  /** The tokens of a row when prefixes had this length, and their log-probabilities. */
+  prefixOf(length, row) {
+    const { memory, beamSize } = this;
+    const [nodes, size] = [this.get("nodes"), memory.sizeOf("Node")];
+    const [tokens, scores] = [[], []];
+    for (let position = length - 1; position >= 0; position--) {
+      const node = nodes + (position * beamSize + row) * size;
+      tokens.push(memory.get("Node", node, "token"));
+      scores.push(memory.get("Node", node, "log_prob"));
+      row = memory.get("Node", node, "parent");
+    }
+    return { tokens: tokens.reverse(), scores: scores.reverse() };
   }
 
   /** What search/beam.py tells an observer of a step (BeamStep, of one sentence), from the state before and after it. */
@@ -237,6 +259,38 @@ class BeamSearch {
   close() {
     this.cache?.release();
     this.scope.close();
+  }
+}
+
+/** The beam search without the causal mask. The states of earlier tokens then change with each new one, so that no KV cache can be kept:
+    every prefix is read again at each step (tasks/inspecting/rereading.py). */
+class RereadingSearch extends BeamSearch {
+  /** As BeamSearch; each token of the prefix is scored by those before it alone. */
+  readPrefix() {
+    const { model, prefix, beamSize, maxLength, encoding } = this;
+    this.cache = new DecoderCache(model, encoding, maxLength + 1, this.options);
+    this.store = this.cache.store;
+    this.capacity = prefix.length + 1 + beamSize * (maxLength + 1); // the tokens of all steps, none of which are stored
+    const scores = prefix.map((token, t) => logProbability(this.read(prefix.slice(0, t)), token));
+    this.recordPrefix(scores);
+    return scores;
+  }
+
+  advance() {
+    const { model, memory, beamSize, suppressed } = this;
+    const [rows, length, perRow] = [this.get("step.rows"), this.get("length"), beamSize + 1];
+    for (let row = 0; row < rows; row++) {
+      const best = bestTokens(logProbabilities(this.read(this.prefixOf(length, row).tokens)), perRow, suppressed);
+      memory.floats(this.values + 4 * row * perRow, perRow).set(best.map(({ value }) => value));
+      memory.longs(this.tokens + 8 * row * perRow, perRow).set(best.map(({ token }) => BigInt(token)));
+    }
+    model.engine.call("extend_beam", model.failure, model.decoder, this.beamOptions, this.beam, this.best);
+  }
+
+  /** The logits (V) after a prefix. */
+  read(prefix) {
+    this.cache.clear();
+    return this.cache.append([this.model.special.bos, ...prefix], { causal: false }).logits;
   }
 }
 
@@ -289,7 +343,7 @@ export function bestTokens(values, count, suppressed = []) {
 /** Continue a text with a language model. context: ids, at least one, of which the last are used if they do not fit into the window.
 
    options: sampling { temperature, topK, topP, seed } or null (greedy), sample (the index of the sample), maxTokens,
-     onToken(token, value) may return true to end the text, headFactors.decoder, positions, pause and signal as in translateIds. */
+     onToken(token, value) may return true to end the text, headFactors.decoder, positions, causal, pause and signal as in translateIds. */
 export async function generateIds(model, context, options = {}) {
   const { sampling = null, sample = 0, maxTokens = 256, onToken, pause, signal } = options;
   const { unk, pad, bos, eos } = model.special;
@@ -328,7 +382,8 @@ export function heldTokens(length, window) {
 
 const windowStep = (window) => Math.max(1, Math.floor(window / 2));
 
-/** The KV cache of a language model; when a text fills the window, its first half is dropped and the rest is read again. */
+/** The KV cache of a language model; when a text fills the window, its first half is dropped and the rest is read again. Without the causal
+    mask, the text is read again at each step. */
 class WindowSteps {
   constructor(model, options) {
     Object.assign(this, { model, options, tokens: [] });
@@ -339,16 +394,15 @@ class WindowSteps {
   read(tokens) {
     this.cache.clear();
     this.tokens = [...tokens];
-    return this.cache.append(this.tokens).logits;
+    return this.cache.append(this.tokens, { causal: this.options.causal }).logits;
   }
 
   append(token) {
     const { window } = this.model;
-    if (this.tokens.length < window) {
-      this.tokens.push(token);
-      return this.cache.append([token]).logits;
-    }
-    return this.read([...this.tokens.slice(windowStep(window)), token]);
+    if (this.tokens.length >= window) return this.read([...this.tokens.slice(windowStep(window)), token]);
+    if (this.options.causal === false) return this.read([...this.tokens, token]);
+    this.tokens.push(token);
+    return this.cache.append([token]).logits;
   }
 
   release() {

@@ -1,7 +1,7 @@
 /* Classify a text, and inspect it: as manyheads/tasks/classification.py and inspecting/classification.py. */
 
 import { BOS, EOS } from "../text/base.js";
-import { attentionOf, checkLength, engineChanges, neighboursOf, textOf, withoutEachWord } from "./reading.js";
+import { attentionOf, checkHead, checkLength, engineChanges, headSteps, neighboursOf, textOf, withoutEachWord } from "./reading.js";
 import { logSoftmax } from "./arrays.js";
 
 const SMALLEST_LOG = Math.log(2.2250738585072014e-308); // of a probability
@@ -15,9 +15,15 @@ export class PageClassifier {
   /** The log-probabilities of the classes, and the attention if requested. */
   read(ids, options) {
     const marked = [BOS, ...ids, EOS];
-    const types = this.model.settings.token_types > 1 ? typesOf(marked) : null;
-    const { logits, attention } = this.model.classify(marked, { ...options, types });
+    const { logits, attention } = this.model.classify(marked, { ...options, types: this.types(marked) });
     return { logs: logSoftmax(logits), attention };
+  }
+
+  /** The type of each token, 1 after the first end mark; null if the model has no types. */
+  types(marked) {
+    if (this.model.settings.token_types <= 1) return null;
+    const first = marked.indexOf(EOS);
+    return marked.map((_, i) => (i > first ? 1 : 0));
   }
 
   /** The ids of a text, or of two texts after each other with the marks of the tokenizer between them. */
@@ -34,11 +40,24 @@ export class PageClassifier {
     return classes.sort((one, other) => other.probability - one.probability);
   }
 
+  /** The ids of a text that is looked at. */
+  inspected(text) {
+    const ids = this.encode(text);
+    checkLength(ids.filter((id) => id !== EOS).length, "text", this.settings.longest);
+    return ids;
+  }
+
+  /** What one head computes; options as those of POST /api/head. */
+  head(text, { changes, ...options }) {
+    const name = checkHead(this.model, options);
+    const marked = [BOS, ...this.inspected(text), EOS];
+    return headSteps(this.model, name, marked, null, { ...engineChanges(this.model, changes), types: this.types(marked) });
+  }
+
   /** The inspection of a text; options as those of POST /api/inspect. */
   inspect(text, { occlusion = true, changes } = {}) {
     const { model, tokenizer, settings } = this;
-    const ids = this.encode(text);
-    checkLength(ids.filter((id) => id !== EOS).length, "text", settings.longest);
+    const ids = this.inspected(text);
     const engine = engineChanges(model, changes);
     const { logs, attention } = this.read(ids, { ...engine, attention: true });
     const best = logs.indexOf(logs.reduce((a, b) => Math.max(a, b))), marked = [BOS, ...ids, EOS];
@@ -64,10 +83,4 @@ export class PageClassifier {
     });
     return { columns: labels, words };
   }
-}
-
-/** The type of each token: 1 after the first end mark. */
-function typesOf(marked) {
-  const first = marked.indexOf(EOS);
-  return marked.map((_, i) => (i > first ? 1 : 0));
 }

@@ -3,7 +3,7 @@
 import { bestTokens, generateIds, heldTokens, logProbabilities } from "../engine/search.js";
 import { samplingWeights } from "../engine/sampling.js";
 import { BOS, EOS, PAD, UNK } from "../text/base.js";
-import { attentionOf, checkLength, engineChanges, neighboursOf, predictionsOf, rivalsOf, textOf, tokensOf } from "./reading.js";
+import { attentionOf, checkHead, checkLength, engineChanges, headSteps, neighboursOf, predictionsOf, rivalsOf, textOf, tokensOf } from "./reading.js";
 import { logSoftmax } from "./arrays.js";
 
 const SHOWN_TOKENS = 20; // most probable next tokens
@@ -46,21 +46,35 @@ export class PageGenerator {
     return { tokens, kept: weights.filter((weight) => weight > 0).length };
   }
 
-  /** The inspection of a text; options as those of POST /api/inspect. */
-  async inspect(text, { prefix = [], max_tokens: maxTokens = 0, temperature = 1, changes, pause, signal } = {}) {
-    const { model, tokenizer, settings } = this;
-    const engine = engineChanges(model, changes);
-    const given = [...tokenizer.encode(text), ...prefix];
+  /** The ids of a text that is looked at, greedily continued by `max_tokens`, and the number of those that were given. */
+  async inspected(text, { prefix = [], max_tokens: maxTokens = 0, pause, signal }, engine) {
+    const given = [...this.tokenizer.encode(text), ...prefix];
     const ids = [...given];
     if (maxTokens && given.at(-1) !== EOS) {
-      const more = await generateIds(model, [...this.context(text), ...prefix], { maxTokens, pause, signal, ...engine });
+      const more = await generateIds(this.model, [...this.context(text), ...prefix], { maxTokens, pause, signal, ...engine });
       ids.push(...more.tokens, ...(more.ended ? [EOS] : []));
     }
-    checkLength(ids.length, "text", model.window - 1);
+    checkLength(ids.length, "text", this.model.window - 1);
+    return { ids, given: given.length };
+  }
+
+  /** What one head computes; options as those of POST /api/head. */
+  async head(text, { changes, ...options }) {
+    const name = checkHead(this.model, options);
+    const engine = engineChanges(this.model, changes);
+    const { ids } = await this.inspected(text, options, engine);
+    return headSteps(this.model, name, null, [this.settings.first, ...ids], engine);
+  }
+
+  /** The inspection of a text; options as those of POST /api/inspect. */
+  async inspect(text, { temperature = 1, changes, ...options } = {}) {
+    const { model, tokenizer, settings } = this;
+    const engine = engineChanges(model, changes);
+    const { ids, given } = await this.inspected(text, options, engine);
     const inputs = [settings.first, ...ids];
     const { logits, attention } = model.read(null, inputs, { ...engine, attention: true });
     const size = model.vocabulary;
-    const predictions = predictionsOf(logits.subarray(0, ids.length * size), ids, tokenizer, given.length, temperature);
+    const predictions = predictionsOf(logits.subarray(0, ids.length * size), ids, tokenizer, given, temperature);
     return {
       kind: "language-modeling", run: settings.run, model: settings.facts,
       text: textOf(tokenizer, ids, tokenizer.decode(ids), settings.language),
@@ -69,7 +83,7 @@ export class PageGenerator {
       predictions,
       next: rivalsOf(logSoftmax(logits.subarray(ids.length * size)), tokenizer),
       log_probability: predictions.reduce((sum, one) => sum + one.log_probability, 0),
-      prefix: given.length,
+      prefix: given,
       neighbours: neighboursOf(model.embeddingRows("decoder"), model.width, ids, tokenizer),
     };
   }

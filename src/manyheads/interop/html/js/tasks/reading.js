@@ -66,9 +66,12 @@ export function predictionsOf(logits, ids, tokenizer, given, temperature = 1) {
   });
 }
 
+/** A mask (rows, columns): 1 where a row may attend to a column, else 0; with `causal`, to the columns up to its own. */
+const maskOf = (rows, columns, causal) => Float32Array.from({ length: rows * columns }, (_, i) => (causal && i % columns > Math.floor(i / columns) ? 0 : 1));
+
 /** Attention weights (L, H, rows, columns) as the views read them; with `causal`, a row attends to the columns up to it. */
 export function attentionOf(kind, weights, [layers, heads, rows, columns], causal) {
-  const mask = Float32Array.from({ length: rows * columns }, (_, i) => (causal && i % columns > Math.floor(i / columns) ? 0 : 1));
+  const mask = maskOf(rows, columns, causal);
   const entropy = Float32Array.from({ length: layers * heads }, (_, head) => {
     let sum = 0;
     for (let i = head * rows * columns; i < (head + 1) * rows * columns; i += 1) if (weights[i] > 0) sum -= weights[i] * Math.log(weights[i]);
@@ -97,16 +100,56 @@ export function neighboursOf(rows, width, ids, tokenizer) {
   });
 }
 
+/** What one head computes, step by step: as manyheads/inspection/capture.py watch_head. `name`: { kind, layer, head }, checked;
+    `source` and `target` as in EngineModel.headVectors, `engine` of `engineChanges`. */
+export function headSteps(model, { kind, layer, head }, source, target, engine) {
+  const { queries, keys, values } = model.headVectors({ kind, layer, head }, source, target, engine);
+  const { headDim } = model;
+  const [rows, columns] = [queries.length / headDim, keys.length / headDim];
+  const mask = maskOf(rows, columns, kind === "decoder" && engine.causal);
+  const scores = new Float32Array(rows * columns), weights = new Float32Array(rows * columns), outputs = new Float32Array(rows * headDim);
+  for (let row = 0; row < rows; row += 1) {
+    const first = row * columns;
+    for (let column = 0; column < columns; column += 1) {
+      let sum = 0;
+      for (let e = 0; e < headDim; e += 1) sum += queries[row * headDim + e] * keys[column * headDim + e];
+      scores[first + column] = sum / Math.sqrt(headDim);
+    }
+    const masked = scores.subarray(first, first + columns).map((score, column) => (mask[first + column] ? score : -Infinity));
+    weights.set(logSoftmax(masked).map(Math.exp), first);
+    for (let column = 0; column < columns; column += 1) {
+      for (let e = 0; e < headDim; e += 1) outputs[row * headDim + e] += weights[first + column] * values[column * headDim + e];
+    }
+  }
+  const [vectors, pairs] = [{ queries, keys, values, outputs }, { scores, mask, weights }];
+  return {
+    kind, layer, head,
+    ...Object.fromEntries(Object.entries(vectors).map(([name, array]) => [name, packArray([array.length / headDim, headDim], array)])),
+    ...Object.fromEntries(Object.entries(pairs).map(([name, array]) => [name, packArray([rows, columns], array)])),
+  };
+}
+
+/** Refuse a head that the model does not have: as HeadName.check in manyheads/tasks/inspecting/changes.py. Returns { kind, layer, head }. */
+export function checkHead({ task, layers, heads }, { kind, layer = 0, head = 0 }) {
+  const kinds = { translation: ["encoder", "decoder", "cross"], classification: ["encoder"], "language-modeling": ["decoder"] }[task];
+  if (!kinds.includes(kind)) throw new RequestError(`this model has no attention of kind "${kind}"; it has ${kinds.join(", ")}.`);
+  const count = layers[kind === "encoder" ? "encoder" : "decoder"];
+  const within = (number, most) => Number.isInteger(number) && number >= 0 && number < most;
+  if (!within(layer, count) || !within(head, heads)) {
+    throw new RequestError(`there is no head ${kind}.${layer}.${head}: this model has layers 0 to ${count - 1} and heads 0 to ${heads - 1}.`);
+  }
+  return { kind, layer, head };
+}
+
 /** The options of the engine for what is changed about the model: heads off, positions, the causal mask. */
 export function engineChanges(model, { heads = [], mask = true, positions = true } = {}) {
   const headFactors = {};
   for (const name of heads) {
-    const [kind, layer, head] = name.split(".");
-    const layers = model.layers[kind === "encoder" ? "encoder" : "decoder"];
-    const known = kind === "encoder" ? model.layers.encoder : kind === "decoder" || (kind === "cross" && model.layers.encoder) ? model.layers.decoder : 0;
-    if (!(Number(layer) < known && Number(head) < model.heads)) throw new RequestError(`there is no head ${name}.`);
-    headFactors[kind] ??= new Float32Array(layers * model.heads).fill(1);
-    headFactors[kind][Number(layer) * model.heads + Number(head)] = 0;
+    const [kind, ...numbers] = name.split(".");
+    const { layer, head } = checkHead(model, { kind, layer: Number(numbers[0]), head: Number(numbers[1]) });
+    headFactors[kind] ??= new Float32Array(model.layers[kind === "encoder" ? "encoder" : "decoder"] * model.heads).fill(1);
+    headFactors[kind][layer * model.heads + head] = 0;
   }
+  if (!mask && !model.layers.decoder) throw new RequestError("this model has no causal mask: each of its tokens attends to all others.");
   return { ...(heads.length && { headFactors }), positions, causal: mask };
 }

@@ -26,6 +26,7 @@ export async function answerRequest(loaded, path, body, control = {}) {
   if (path === "api/translate") return translateSentences(loaded, q, options);
   if (path === "line") return loaded.translate(q, { ...options, alignment: true });
   if (path === "api/inspect") return loaded.inspect(q, options);
+  if (path === "api/head") return loaded.head(q, options);
   if (path === "api/next") return nextTokens(loaded, q, options);
   throw new RequestError(`there is no ${path} in a page without a server.`);
 }

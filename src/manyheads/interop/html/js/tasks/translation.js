@@ -1,12 +1,12 @@
 /* Translate lines, and inspect the translation of a sentence: as manyheads/tasks/translation.py and inspecting/translation.py. */
 
 import { translateIds } from "../engine/search.js";
-import { BOS, EOS, PAD } from "../text/base.js";
+import { BOS, EOS } from "../text/base.js";
 import { Splitter } from "../text/parts.js";
 import { lineAlignment, pharaoh, translationWarnings, wordAlignment } from "../text/words.js";
 import { logSoftmax, packArray } from "./arrays.js";
 import { BeamRecorder } from "./beam.js";
-import { attentionOf, checkLength, engineChanges, neighboursOf, predictionsOf, RequestError, textOf, tokensOf, withoutEachWord } from "./reading.js";
+import { attentionOf, checkHead, checkLength, engineChanges, headSteps, neighboursOf, predictionsOf, textOf, tokensOf, withoutEachWord } from "./reading.js";
 
 const withEndMark = ({ tokens, ended }) => (ended ? [...tokens, EOS] : [...tokens]);
 
@@ -26,13 +26,8 @@ export class PageTranslator {
     const line = this.splitter.line(text);
     const options = { beamSize: Math.max(beam, nBest), nBest, pause, signal, ...engineChanges(this.model, changes) };
     const outputs = [];
-    for (const ids of line.parts) outputs.push(ids.length ? await this.search(ids.slice(0, this.longest), options) : []);
+    for (const ids of line.parts) outputs.push(ids.length ? await translateIds(this.model, ids.slice(0, this.longest), options) : []);
     return this.assemble(line, outputs, alignment, options);
-  }
-
-  /** The outputs of a source without marks; with the causal mask off, every prefix is read again at each step. */
-  async search(ids, options) {
-    return options.causal === false ? searchWithoutMask(this.model, ids, options) : translateIds(this.model, ids, options);
   }
 
   /** The JSON value of a translation from the outputs of its parts: as manyheads/tasks/assembly.py. */
@@ -88,16 +83,31 @@ export class PageTranslator {
     }));
   }
 
-  /** The inspection of a sentence, taken as one part; options as those of POST /api/inspect. */
-  async inspect(text, { beam, prefix = [], target, occlusion = true, temperature = 1, changes, pause, signal } = {}) {
-    const { model, tokenizers, settings } = this;
-    const ids = tokenizers.source.encode(text);
+  /** A sentence that is looked at, taken as one part: its ids, and what findOutputs returns; what the model reads of both. */
+  async inspected(text, options) {
+    const ids = this.tokenizers.source.encode(text);
     checkLength(ids.length, "sentence", this.longest);
-    const engine = engineChanges(model, changes);
-    const found = await this.findOutputs(ids, { beam, prefix, target, pause, signal, engine });
+    const found = await this.findOutputs(ids, options);
     const [best] = found.hypotheses;
     checkLength(best.tokens.length, "output", this.longest, true);
-    const output = withEndMark(best), source = [...ids, EOS], inputs = [BOS, ...output.slice(0, -1)];
+    const output = withEndMark(best);
+    return { ids, found, best, output, source: [...ids, EOS], inputs: [BOS, ...output.slice(0, -1)] };
+  }
+
+  /** What one head computes; options as those of POST /api/head. */
+  async head(text, { changes, ...options }) {
+    const name = checkHead(this.model, options);
+    const engine = engineChanges(this.model, changes);
+    const { source, inputs } = await this.inspected(text, { ...options, engine });
+    return headSteps(this.model, name, source, inputs, engine);
+  }
+
+  /** The inspection of a sentence; options as those of POST /api/inspect. */
+  async inspect(text, { occlusion = true, temperature = 1, changes, ...options } = {}) {
+    const { model, tokenizers, settings } = this;
+    const { pause, signal } = options;
+    const engine = engineChanges(model, changes);
+    const { ids, found, best, output, source, inputs } = await this.inspected(text, { ...options, engine });
     const { logits, attention } = model.read(source, inputs, { ...engine, attention: true });
     const sourceText = textOf(tokenizers.source, source, text, settings.source);
     const targetText = textOf(tokenizers.target, output, tokenizers.target.decode(best.tokens), settings.target);
@@ -112,7 +122,7 @@ export class PageTranslator {
       ],
       predictions: predictionsOf(logits, output, tokenizers.target, found.given, temperature),
       score: best.score, log_probability: best.logProbability, ended: best.ended, forced: !found.tree, prefix: found.given,
-      hypotheses: found.tree || !found.forced ? found.hypotheses.map((one) => this.outputOf(one)) : [],
+      hypotheses: found.tree ? found.hypotheses.map((one) => this.outputOf(one)) : [],
       beam: found.tree,
       alignment: this.alignWords(cross, sourceText, targetText),
       occlusion: occlusion ? await this.leaveOutWords(ids, output, { pause, signal, engine }) : null,
@@ -122,23 +132,22 @@ export class PageTranslator {
   }
 
   /** Search for the output, or score a given one; `given` counts the tokens of the output that were given. */
-  async findOutputs(ids, { beam = this.model.search.beam_size, prefix, target, pause, signal, engine }) {
+  async findOutputs(ids, { beam = this.model.search.beam_size, prefix = [], target, pause, signal, engine }) {
     const { model, tokenizers } = this;
     const ends = prefix.at(-1) === EOS, before = ends ? prefix.slice(0, -1) : prefix;
     checkLength(before.length, "prefix", this.longest, true);
     if (target === undefined && !ends) {
       const lengthPenalty = model.search.length_penalty;
       const recorder = new BeamRecorder({ beamSize: beam, lengthPenalty, eos: EOS, piece: (token) => tokenizers.target.pieces([token])[0] });
-      const recorded = engine.causal === false ? null : (record) => recorder.step(record);
-      const hypotheses = await this.search(ids, { beamSize: beam, nBest: beam, prefix: before, onStep: recorded, pause, signal, ...engine });
-      return { hypotheses, tree: recorded && recorder.tree(withEndMark(hypotheses[0])), given: before.length, forced: false };
+      const hypotheses = await translateIds(model, ids, { beamSize: beam, nBest: beam, prefix: before, onStep: (record) => recorder.step(record), pause, signal, ...engine });
+      return { hypotheses, tree: recorder.tree(withEndMark(hypotheses[0])), given: before.length };
     }
     const forced = target === undefined ? before : tokenizers.target.encode(target);
     checkLength(forced.length, "target", this.longest, true);
     const tokenScores = this.tokenScores([...ids, EOS], [...forced, EOS], engine);
     const logProbability = tokenScores.reduce((sum, score) => sum + score, 0);
     const score = logProbability / tokenScores.length ** model.search.length_penalty;
-    return { hypotheses: [{ tokens: forced, tokenScores, logProbability, score, ended: true }], tree: null, given: forced.length + 1, forced: true };
+    return { hypotheses: [{ tokens: forced, tokenScores, logProbability, score, ended: true }], tree: null, given: forced.length + 1 };
   }
 
   /** The log-probability of each token of an output, by teacher forcing. */
@@ -155,7 +164,7 @@ export class PageTranslator {
     const words = [];
     for (const { word, ids: rest } of withoutEachWord(source, ids)) {
       const drops = this.tokenScores([...rest, EOS], output, engine).map((score, t) => whole[t] - score);
-      const [best] = rest.length ? await this.search(rest, { beamSize: 1, nBest: 1, pause, signal, ...engine }) : [null];
+      const [best] = rest.length ? await translateIds(this.model, rest, { beamSize: 1, nBest: 1, pause, signal, ...engine }) : [null];
       words.push({ word, drop: drops.reduce((sum, drop) => sum + drop, 0), drops, output: best ? target.decode(best.tokens) : "" });
     }
     return { columns: target.pieces(output), words };
@@ -186,26 +195,4 @@ export class PageTranslator {
     const ids = withEndMark(output);
     return { text: target.decode(output.tokens), score: output.score, log_probability: output.logProbability, ids, pieces: target.pieces(ids), token_scores: [...output.tokenScores], ended: output.ended };
   }
-}
-
-/** Greedy search without the causal mask: the whole prefix is read again at each step. */
-async function searchWithoutMask(model, ids, { prefix = [], pause, signal, ...options }) {
-  const source = [...ids, EOS], tokens = [...prefix], tokenScores = [];
-  const most = Math.min(Math.trunc(model.search.max_length_ratio * ids.length) + model.search.max_length_offset, model.settings.max_positions - 1);
-  for (;;) {
-    const { logits } = model.read(source, [BOS, ...tokens], { ...options, causal: false });
-    const last = logSoftmax(logits.subarray(tokens.length * model.vocabulary));
-    if (tokenScores.length < prefix.length) prefix.forEach((token, t) => tokenScores.push(logSoftmax(logits.subarray(t * model.vocabulary, (t + 1) * model.vocabulary))[token]));
-    let best = EOS;
-    last.forEach((value, token) => { if (token !== PAD && token !== BOS && value > last[best]) best = token; });
-    if (best !== EOS && tokens.length >= most) break;
-    tokenScores.push(last[best]);
-    tokens.push(best);
-    if (best === EOS) break;
-    if (pause) await pause();
-    if (signal?.aborted) throw new RequestError("cancelled");
-  }
-  const ended = tokens.at(-1) === EOS;
-  const logProbability = tokenScores.reduce((sum, score) => sum + score, 0);
-  return [{ tokens: ended ? tokens.slice(0, -1) : tokens, tokenScores, logProbability, score: logProbability / Math.max(1, tokenScores.length) ** model.search.length_penalty, ended }];
 }
