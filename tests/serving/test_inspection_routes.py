@@ -45,7 +45,7 @@ def test_the_models_are_told_with_what_the_page_needs(client: httpx.Client) -> N
         ("de-en", "translation"), ("reviews", "classification"), ("writer", "language-modeling"),
     ]  # fmt: skip
     translator = told["models"][0]
-    assert (translator["source_name"], translator["target_name"], translator["beam"]) == ("German", "English", 2)
+    assert (translator["source"], translator["target"], translator["beam"]) == ("de", "en", 2)
     assert translator["example"] in GERMAN
     assert told["char_limit"] == 5_000
     assert told["key_required"] is False

@@ -138,6 +138,16 @@ def test_other_kinds_have_their_own_first_view(
     reader.close()
 
 
+@pytest.mark.parametrize(("language", "names"), [("en", ["German", "English"]), ("ko", ["독일어", "영어"])])
+def test_languages_are_named_in_the_language_of_the_page(
+    browser: Browser, address: str, language: str, names: list[str]
+) -> None:
+    reader = Reader(browser, address, language=language)
+    reader.open("translate")
+    assert reader.page.locator(".side-head").all_inner_texts() == names
+    reader.close()
+
+
 def test_a_text_is_translated_as_it_is_typed_and_back(clean: Reader) -> None:
     clean.open("translate")
     box = clean.page.locator("#source")

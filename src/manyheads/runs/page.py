@@ -25,7 +25,6 @@ from manyheads.errors import RunError
 from manyheads.inspection.documents import Inspection, ModelInspection
 from manyheads.runs.inspect import curves, inspect
 from manyheads.runs.model_card import shown_card
-from manyheads.text.languages import language_name
 
 __all__ = [
     "LANGUAGES",
@@ -84,7 +83,6 @@ def described(config: Config, name: str, *, example: str = "", watched: bool = T
     if config.task == "translation":
         source, target = config.data.source, config.data.target
         facts |= {"source": source, "target": target, "beam": config.search.beam_size}
-        facts |= {"source_name": language_name(source), "target_name": language_name(target)}
     return facts
 
 

@@ -14,11 +14,7 @@ function weightsOf({ weights }, layer, head) {
 }
 
 /** The name of a side of a pair, with its language. */
-function sideName(side, { language }) {
-  let name = language;
-  try { name = new Intl.DisplayNames(mh.language, { type: "language" }).of(language); } catch {}
-  return `${t(`column.${side}`)} (${name})`;
-}
+const sideName = (side, { language }) => `${t(`column.${side}`)} (${languageName(language)})`;
 
 /** What the rows and columns of a kind stand for, and their titles. */
 function attentionAxes({ kind: task, text, inputs, source, target }, kind) {

@@ -29,6 +29,10 @@ function filled(node, attributes, children) {
 /** The text of a key in the reader's language, with {names} filled in. */
 const known = (key) => mh.strings[mh.language]?.[key];
 const t = (key, values = {}) => (known(key) ?? key).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+/** The name of a language in the reader's language; its code if the browser does not know it. */
+function languageName(code) {
+  try { return new Intl.DisplayNames(mh.language, { type: "language" }).of(code); } catch { return code; }
+}
 /** The heads of the columns of a table. */
 const heads = (names) => names.split(" ").map((name) => t(`column.${name}`));
 const range = (count) => [...Array(count).keys()];

@@ -44,8 +44,8 @@ async function buildTranslate(panel) {
     { class: "round", "aria-label": t("translate.swap"), title: t(back ? "translate.swap" : "translate.no_swap"), disabled: !back });
   const copy = copyButton(t("copy"), () => text);
   panel.append(
-    div("pair", textBox(model.source_name, run), swap,
-      div("card side", div("side-head", model.target_name), output, div("side-foot", speed, copy))),
+    div("pair", textBox(languageName(model.source), run), swap,
+      div("card side", div("side-head", languageName(model.target)), output, div("side-foot", speed, copy))),
     div("controls",
       choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN, beam }); run(); }),
       button(t("translate.go"), run, { class: "primary" }), span("hint", t("translate.keys"))), below);
