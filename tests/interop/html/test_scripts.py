@@ -9,7 +9,7 @@ import pytest
 from tests.interop.html.text.browser import node
 
 from manyheads.interop.html import scripts
-from manyheads.interop.html.scripts import joined_script
+from manyheads.interop.html.scripts import JS, joined_script
 
 
 def run_node(script: str) -> str:
@@ -53,3 +53,17 @@ def test_the_worker_is_one_script_without_imports_that_can_stand_in_a_page() -> 
     assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
     assert "</script" not in script.lower()
     run_node(f"const self = {{}}; {script}")
+
+
+def test_two_computations_may_pause_at_the_same_time() -> None:
+    """Each turn is long enough for a pause; none of them may wait for ever, and Node.js ends."""
+    script = f"""
+      import {{ makePause }} from "{(JS / "tasks" / "pause.js").as_uri()}";
+      const pause = makePause();
+      const busy = () => {{ for (const start = performance.now(); performance.now() - start < 45;); }};
+      const compute = async () => {{ for (let turn = 0; turn < 3; turn++) {{ busy(); await pause(); }} }};
+      await Promise.all([compute(), compute()]);
+      console.log("done");
+    """
+    command = [node(), "--no-warnings", "--experimental-default-type=module", "--input-type=module", "-e", script]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "done\n"
