@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from manyheads.data.cleaning.codes import CodedLines, coded
 from manyheads.data.cleaning.language import LanguageModel, learn_languages
-from manyheads.data.defects import LEAST_WORDS, damage, letters_of, repeats
+from manyheads.data.defects import LEAST_WORDS, badly_decoded, letters_of, repeats
 from manyheads.data.literals import placeholders_of
 
 __all__ = ["REASONS", "Profile", "apply_rules", "learn_profile", "word_counts"]
@@ -132,8 +132,8 @@ def apply_rules(
     sides: tuple[CodedLines, CodedLines] = coded(sources), coded(targets)
     odds = np.maximum(*(model.score(lines)[0] for model, lines in zip(profile.models, sides, strict=True)))
     reasons = np.zeros(len(sources), np.uint8)
-    for index, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        factor, odd = float(factors[index]), float(odds[index])
+    scored = zip(sources, targets, factors.tolist(), odds.tolist(), strict=True)
+    for index, (source, target, factor, odd) in enumerate(scored):
         for reason in faults(source, target, profile, factor > max_ratio, factor, odd, min_odds):
             if reason not in off:
                 reasons[index] = REASONS.index(reason)
@@ -148,7 +148,7 @@ def faults(
     if not source.strip() or not target.strip():
         yield "empty"
         return
-    if damage(source) in ("misread", "lost") or damage(target) in ("misread", "lost"):
+    if badly_decoded(source) or badly_decoded(target):
         yield "encoding"
     if is_copy(source, target, odds):
         yield "copy"
@@ -169,8 +169,11 @@ def faults(
 
 def is_copy(source: str, target: str, odds: float) -> bool:
     """Return whether both sides are the same; few words may be a name, and must look like another language."""
-    if source[:1].casefold() != target[:1].casefold() and source[-1:] != target[-1:]:
+    first, other = source[:1].casefold(), target[:1].casefold()
+    if first != other and source[-1:] != target[-1:]:
         return False
+    if first[:1] != other[:1] and first.isalnum() and other.isalnum():
+        return False  # the letters of the two sides begin with these
     letters = letters_of(source)
     if not letters or letters != letters_of(target):
         return False
@@ -185,8 +188,8 @@ def may_repeat(text: str) -> bool:
 
 def numbers_differ(source: str, target: str) -> bool:
     """Return whether both sides have numbers in digits, and none of them is on both."""
-    first, second = (digits_of(text) for text in (source, target))
-    if not first or not second or first & second:
+    first = digits_of(source)
+    if not first or not (second := digits_of(target)) or first & second:
         return False
     return not (LARGE_UNITS.search(source) or LARGE_UNITS.search(target))
 
@@ -198,4 +201,5 @@ def digits_of(text: str) -> set[str]:
 
 def placeholders_differ(source: str, target: str) -> bool:
     """Return whether the addresses, tags and placeholders of the two sides differ."""
-    return sorted(placeholders_of(source)) != sorted(placeholders_of(target))
+    first, second = placeholders_of(source), placeholders_of(target)
+    return first != second and sorted(first) != sorted(second)
