@@ -65,7 +65,7 @@ class LanguageModel:
         which = np.zeros(len(lines), np.int64)
         if self.names:
             hashes = ngrams(lines, ORDERS, BUCKETS)
-            odds = np.stack([lines.sums(row[hashes].sum(0)) for row in self.padded_weights])
+            odds = np.stack([lines.sums(row[hashes].sum(0, dtype=np.int32)) for row in self.padded_weights])
             which = odds.argmax(0)
             best = (odds.max(0) / UNIT).astype(np.float32)
         foreign = foreign_script(lines, self.scripts)
