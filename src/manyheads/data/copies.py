@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.data.filtering import digest
+from manyheads.data.letters import are_letters, code_points, text_of
 
 __all__ = ["CopyKeys", "connected", "fold"]
 
@@ -29,21 +30,10 @@ PRIME, MIX = np.uint32(16_777_619), np.uint32(0x85EB_CA6B)
 JOIN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
-class LetterTable(dict[int, int | None]):
-    """A table for `str.translate` that keeps letters with their marks and line ends, filled on demand."""
-
-    def __missing__(self, code: int) -> int | None:
-        keep = code == ord("\n") or unicodedata.category(chr(code))[0] in "LM"
-        self[code] = code if keep else None
-        return self[code]
-
-
-LETTERS = LetterTable()
-
-
 def fold(texts: Sequence[str]) -> list[str]:
     """Return the letters of texts without line ends, case folded; a text without letters stays as it is."""
-    letters = unicodedata.normalize("NFKC", "\n".join(texts)).casefold().translate(LETTERS).split("\n")
+    codes = code_points(unicodedata.normalize("NFKC", "\n".join(texts)).casefold())
+    letters = text_of(codes[are_letters(codes) | (codes == ord("\n"))]).split("\n")
     return [folded or text.strip() for folded, text in zip(letters, texts, strict=True)]
 
 

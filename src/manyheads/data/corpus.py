@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 from manyheads.config.schema import DataConfig
 from manyheads.data.lines import InvalidUtf8, Line, count_lines, read_decoded
@@ -31,8 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """One example of a corpus.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-__all__ = ["LEAST_WORDS", "damage", "letters_of", "repeats"]
+__all__ = ["LEAST_WORDS", "badly_decoded", "damage", "letters_of", "repeats"]
 
 LEAST_WORDS = 4  # of a copy that counts: shorter ones are names, numbers, exclamations
 NOT_LETTERS = re.compile(r"[\W_]+")
@@ -32,20 +32,24 @@ def damage(text: str) -> Damage | None:
     A run of Latin characters counts as misread if its bytes are valid UTF-8, or valid Korean (CP949), of sensible
     characters: correct text hardly ever is, because each lead byte needs its continuation bytes.
     """
-    if "\ufffd" in text or mostly_question_marks(text):
-        return "lost"
-    if not text.isascii() and any(misread(run) for run in LATIN.findall(text)):
-        return "misread"
+    if badly_decoded(text):
+        return "lost" if "\ufffd" in text or mostly_question_marks(text) else "misread"
     if "?" in text and LOST_LETTER.search(text):
         return "question"
     return "entities" if "&" in text and ENTITY.search(text) else None
 
 
+def badly_decoded(text: str) -> bool:
+    """Return whether letters of a text are lost or misread."""
+    if "?" in text and mostly_question_marks(text):
+        return True
+    return not text.isascii() and ("\ufffd" in text or any(map(misread, LATIN.findall(text))))
+
+
 def mostly_question_marks(text: str) -> bool:
     """Return whether most visible characters of a line are question marks."""
-    marks = text.count("?")
-    visible = sum(map(len, text.split())) if marks else 0
-    return visible > 4 and marks > MOST_LOST * visible
+    visible = sum(map(len, text.split()))
+    return visible > 4 and text.count("?") > MOST_LOST * visible
 
 
 def misread(run: str) -> bool:

@@ -102,7 +102,7 @@ def listed(*parts: tuple[int, str]) -> str:
 
 def digest(*texts: str) -> int:
     """Hash texts to 64 bits: among 20 million, a collision has a probability of 1 in 90,000."""
-    joined = "".join(f"{len(text)}:{text}" for text in texts)
+    joined = "".join([f"{len(text)}:{text}" for text in texts])
     return int.from_bytes(hashlib.blake2b(joined.encode(errors="surrogatepass"), digest_size=8).digest())
 
 

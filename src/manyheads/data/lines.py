@@ -89,14 +89,15 @@ def decode_lines(stream: BinaryIO, name: str, *, invalid_utf8: InvalidUtf8 = "er
         if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
             raise DataError(f"{name}, line {number}: longer than {LONGEST_LINE:,} bytes. Is it a text file?")
         try:
-            line = Line(raw.decode(), 0)
+            text, replaced = raw.decode(), 0
         except UnicodeDecodeError as error:
             if invalid_utf8 == "error":
                 raise DataError(invalid_bytes(name, number, offset, raw, error)) from error
-            line = replace_invalid(raw)
+            text, replaced = replace_invalid(raw)
+        if number == 1:
+            text = text.removeprefix("\ufeff")
         offset += len(raw)
-        text = line.text.removeprefix("\ufeff") if number == 1 else line.text
-        yield Line(text.removesuffix("\n").removesuffix("\r"), line.replaced)
+        yield Line(text.removesuffix("\n").removesuffix("\r"), replaced)
 
 
 def text_line(text: str) -> bytes:

@@ -29,12 +29,13 @@ FURTHER = (  # that may be text in one language and not in the other
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS), re.ASCII)
 # With the brackets and quotation marks before one, and the marks behind it.
 LITERAL = re.compile(rf"[(\[{{<\"'„“‚‘«‹¿¡]*(?:{'|'.join((*PLACEHOLDERS, *FURTHER))})(?u:[^\w\s<{{@$%]*)", re.ASCII)
+SIGNS = ("@", "{", "%", "<", "://", "www.")  # each placeholder has one of these
 MAYBE = re.compile(r"[@{%<$_+\u2600-\u27bf\U0001f000-\U0001faff]|://|www\.|\bv\d", re.ASCII)
 
 
 def placeholders_of(text: str) -> list[str]:
     """Return the addresses, tags and placeholders of a text, in order."""
-    return PLACEHOLDER.findall(text) if MAYBE.search(text) else []
+    return PLACEHOLDER.findall(text) if any(map(text.__contains__, SIGNS)) else []
 
 
 def spans_to_translate(text: str) -> list[tuple[int, int]]:

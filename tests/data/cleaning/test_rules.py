@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+
 import numpy as np
 import pytest
 from tests.data.cleaning.corpus import clean_pairs
 
-from manyheads.data.cleaning.rules import REASONS, Profile, apply_rules, learn_profile
+from manyheads.data.cleaning.rules import (
+    REASONS,
+    Profile,
+    apply_rules,
+    have_repeated_letters,
+    is_copy,
+    learn_profile,
+)
+from manyheads.data.defects import REPEATED_LETTERS, letters_of
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +27,7 @@ def profile() -> Profile:
 
 
 def reason_of(profile: Profile, source: str, target: str, *off: str) -> str:
-    reasons, _ = apply_rules([source], [target], profile, 2.2, 4.0, set(off))
+    reasons, *_ = apply_rules([source], [target], profile, 2.2, 4.0, set(off))
     return REASONS[reasons[0]]
 
 
@@ -67,7 +78,7 @@ def test_marks_at_the_end_say_nothing_where_the_corpus_does_not_use_them_alike(p
 
 def test_hardly_a_clean_pair_is_removed(profile: Profile) -> None:
     sources, targets = zip(*clean_pairs(), strict=True)
-    reasons, scores = apply_rules(list(sources), list(targets), profile, 2.2, 4.0, set())
+    reasons, scores, _ = apply_rules(list(sources), list(targets), profile, 2.2, 4.0, set())
     assert (reasons > 0).mean() < 0.04
     assert scores.shape == (len(sources), 2)
     assert np.isfinite(scores).all()
@@ -75,8 +86,29 @@ def test_hardly_a_clean_pair_is_removed(profile: Profile) -> None:
 
 def test_a_line_counts_as_foreign_from_the_given_log_odds_on(profile: Profile) -> None:
     pair = ["Le chien est dans la rue."], ["The dog is in the street."]
-    _, scores = apply_rules(*pair, profile, 2.2, 4.0, set())
+    _, scores, _ = apply_rules(*pair, profile, 2.2, 4.0, set())
     odds = float(scores[0, 1])
     for limit, foreign in ((odds - 0.5, True), (odds + 0.5, False)):
-        reasons, _ = apply_rules(*pair, profile, 2.2, limit, set())
+        reasons, *_ = apply_rules(*pair, profile, 2.2, limit, set())
         assert (REASONS[reasons[0]] == "language") is foreign
+
+
+def test_lines_with_repeated_letters_are_those_of_the_regular_expression() -> None:
+    rng = random.Random(1)
+    plain = ["".join(rng.choices("abc 한", k=rng.randrange(40))) for _ in range(97)]
+    repeated = [text + "".join(rng.sample("abcdef", size)) * 8 + text for size in range(1, 7) for text in plain]
+    lines = rng.sample([*plain, "", "", *repeated], len(plain) + 2 + len(repeated))
+    expected = [bool(REPEATED_LETTERS.search(line)) for line in lines]
+    assert have_repeated_letters(lines).tolist() == expected
+    assert have_repeated_letters([]).tolist() == []
+
+
+def test_two_sides_with_the_same_letters_are_a_copy_whatever_their_case_and_marks() -> None:
+    rng = random.Random(1)
+    texts = ["".join(rng.choices("aAbß\u1e9es. ,ΐ", k=rng.randrange(1, 4))) + " a b a." for _ in range(997)]
+    copies = 0
+    for source, target in itertools.pairwise(texts):
+        equal = letters_of(source) == letters_of(target)
+        assert is_copy(source, target, 3.0) is equal, (source, target)
+        copies += equal
+    assert 9 < copies < 900

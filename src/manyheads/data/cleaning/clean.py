@@ -169,10 +169,10 @@ def apply_rules_to(
 def judge_shard(profile: Path, settings: CleanConfig, texts: Texts) -> bytes:
     """Apply the rules to the pairs of a shard; return their `RECORD`s."""
     records = np.zeros(len(texts[0]), RECORD)
-    records["reason"], records["scores"] = apply_rules(
+    records["reason"], records["scores"], words = apply_rules(
         *texts, load_profile(profile), settings.max_ratio, settings.language, set(settings.off)
     )
-    records["words"] = np.minimum(word_counts(*texts), 255)
+    records["words"] = np.minimum(words, 255)
     records["keys"] = copy_keys(*texts)
     return records.tobytes()
 
@@ -311,7 +311,7 @@ def exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> 
     half = len(targets) // 2
     exchanged = sources[: 2 * most], (targets[half:] + targets[:half])[: 2 * most]
     off: set[str] = set(settings.off)
-    reasons, _ = apply_rules(*exchanged, load_profile(profile), settings.max_ratio, settings.language, off)
+    reasons, *_ = apply_rules(*exchanged, load_profile(profile), settings.max_ratio, settings.language, off)
     passed = np.flatnonzero(reasons == 0)[:most].tolist()
     return [exchanged[0][number] for number in passed], [exchanged[1][number] for number in passed]
 

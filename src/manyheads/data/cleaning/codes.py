@@ -1,32 +1,24 @@
 """The letters of many lines as one array of code points, and hashed n-grams of them.
 
-Shapes: N lines, M characters of all lines, G n-grams of all lines.
+Shapes: N lines, M characters of all lines, O orders of n-grams.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyheads.data.letters import are_letters, code_points, text_of
+
 __all__ = ["CodedLines", "coded", "ngrams"]
 
-BLANK = 32
+BLANK, LINE_END = 32, 10
 PRIME, MIX = np.uint32(16_777_619), np.uint32(0x85EB_CA6B)
-
-
-class LetterTable(dict[int, int]):
-    """A table for `str.translate` that keeps letters with their marks and line ends; all else becomes a blank."""
-
-    def __missing__(self, code: int) -> int:
-        self[code] = code if code == 10 or unicodedata.category(chr(code))[0] in "LM" else BLANK
-        return self[code]
-
-
-LETTERS = LetterTable()
 
 
 @dataclass(frozen=True)
@@ -34,40 +26,61 @@ class CodedLines:
     """Lines in lower case with one blank between words.
 
     Attributes:
-        texts: the lines (N).
         codes: the code points of all lines, a blank before and after each (M,).
-        owners: index of the line of each character (M,); the blank between two lines belongs to the first.
+        ends: index of the blank after each line (N,).
     """
 
-    texts: list[str]
     codes: NDArray[np.uint32]
-    owners: NDArray[np.int64]
+    ends: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.ends)
+
+    @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """The index of the line of each character (M,); the blank between two lines belongs to the first."""
+        return np.repeat(np.arange(len(self)), np.diff(self.ends, prepend=-1))
+
+    def sums(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the sum of the integers of the characters of each line: (M,) -> (N,)."""
+        starts = np.concatenate([np.zeros(1, np.int64), self.ends + 1])[:-1]
+        return np.add.reduceat(values, starts, dtype=np.int64)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The lines (N)."""
+        codes = self.codes.copy()
+        codes[self.ends] = LINE_END
+        return text_of(codes[1:]).split("\n")[:-1]
 
 
 def coded(texts: Sequence[str]) -> CodedLines:
     """Return the letters of lines that have no line end inside."""
-    lines = "\n".join(texts).lower().translate(LETTERS).split("\n") if texts else []
-    lines = [" ".join(line.split()) for line in lines]
-    codes = np.frombuffer(" ".join(["", *lines, ""]).encode("utf-32-le", "surrogatepass"), "<u4")
-    owners = np.repeat(np.arange(len(lines)), [len(line) + 1 for line in lines])
-    return CodedLines(lines, codes[: len(owners) + 1], np.concatenate([owners[:1], owners]))
+    codes = code_points("\n".join(["", *texts, ""]).lower())
+    letters, ended = are_letters(codes), codes == LINE_END
+    # Of what stands between two words of a line, the first character becomes a blank.
+    kept = letters | ended
+    after = np.flatnonzero(kept)
+    words = letters[after[:-1]] & letters[after[1:]] & (np.diff(after) > 1)
+    kept[after[:-1][words] + 1] = True
+    codes = np.where(letters, codes, np.uint32(BLANK))[kept]
+    return CodedLines(codes, np.flatnonzero(ended[kept])[1:])
 
 
-def ngrams(lines: CodedLines, orders: Sequence[int], buckets: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the hash, below `buckets`, and the line of each n-gram (G,); a blank marks both ends of a line."""
+def ngrams(lines: CodedLines, orders: Sequence[int], buckets: int) -> NDArray[np.int64]:
+    """Return the hash, below `buckets`, of the n-gram of each order that ends at each character (O, M).
+
+    A blank marks both ends of a line. Where an n-gram would reach into another line, the hash is `buckets`.
+    """
     codes, owners = lines.codes, lines.owners
-    hashes, lasts = [], []
+    hashes = np.full((len(orders), len(codes)), buckets)
     running = np.zeros(len(codes), np.uint32)
     for order in range(1, max(orders) + 1):
         running = (running[: len(codes) - order + 1] ^ codes[order - 1 :]) * PRIME
         if order not in orders:
             continue
         mixed = (running ^ (running >> np.uint32(15))) * MIX
-        last = owners[order - 1 :]
-        inside = owners[1 : len(running) + 1] == last if order > 1 else np.ones(len(running), np.bool_)
-        hashes.append((mixed ^ (mixed >> np.uint32(13)))[inside] % np.uint32(buckets))
-        lasts.append(last[inside])
-    return np.concatenate(hashes).astype(np.int64), np.concatenate(lasts)
+        inside = owners[1 : len(running) + 1] == owners[order - 1 :] if order > 1 else True
+        mixed = (mixed ^ (mixed >> np.uint32(13))) % np.uint32(buckets)
+        hashes[orders.index(order), order - 1 :] = np.where(inside, mixed, buckets)
+    return hashes

@@ -5,14 +5,15 @@ Bayes models of the bags of n-grams of 2 to 4 letters are learned (Cavnar and Tr
 of the language of the side, of the other side, and of each third language with enough examples. All lines are then
 classified, and the models are learned once more, from the lines that were classified with certainty.
 
-Shapes: N lines, G n-grams of all lines, C other languages. Weights are integers, so that sums are exact.
+Shapes: N lines, M characters of all lines, O orders of n-grams, C other languages. Weights are integers, so that
+sums are exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +54,18 @@ class LanguageModel:
     weights: NDArray[np.int16]
     scripts: tuple[str, ...]
 
+    @cached_property
+    def padded_weights(self) -> NDArray[np.int16]:
+        """The weights, and 0 where there is no n-gram (C, BUCKETS + 1)."""
+        return np.pad(self.weights, ((0, 0), (0, 1)))
+
     def score(self, lines: CodedLines) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return the log-odds in nats (N,) of the best other language, and its index (N,), -1 for its script."""
         best = np.full(len(lines), -1e4, np.float32)
         which = np.zeros(len(lines), np.int64)
         if self.names:
-            hashes, owners = ngrams(lines, ORDERS, BUCKETS)
-            odds = np.stack([np.bincount(owners, row[hashes], len(lines)) for row in self.weights])
+            hashes = ngrams(lines, ORDERS, BUCKETS)
+            odds = np.stack([lines.sums(row[hashes].sum(0, dtype=np.int32)) for row in self.padded_weights])
             which = odds.argmax(0)
             best = (odds.max(0) / UNIT).astype(np.float32)
         foreign = foreign_script(lines, self.scripts)
@@ -73,8 +79,7 @@ def foreign_script(lines: CodedLines, scripts: Sequence[str]) -> NDArray[np.bool
         return np.zeros(len(lines), np.bool_)
     wanted = sum(1 << list(SCRIPTS).index(name) for name in scripts)
     kinds = script_table()[np.minimum(lines.codes, 0xFFFF)]
-    own = np.bincount(lines.owners, (kinds & wanted) != 0, len(lines))
-    known = np.bincount(lines.owners, kinds != 0, len(lines))
+    own, known = lines.sums((kinds & wanted) != 0), lines.sums(kinds != 0)
     return np.asarray((known - own >= FOREIGN_LETTERS) & (2 * own < known))
 
 
@@ -100,7 +105,7 @@ def learn_languages(
     """
     labels = [example_labels(lines, base_code(code)) for lines, code in zip(sides, codes, strict=True)]
     grams = [ngrams(lines, ORDERS, BUCKETS) for lines in sides]
-    other_counts = [counts_of(grams[side], labels[side] == base_code(codes[side])) for side in (0, 1)]
+    other_counts = [counts_of(grams[side], sides[side], labels[side] == base_code(codes[side])) for side in (0, 1)]
     models = []
     for side in (0, 1):
         own, opposite = base_code(codes[side]), base_code(codes[1 - side])
@@ -109,42 +114,44 @@ def learn_languages(
             models.append(LanguageModel((), np.zeros((0, BUCKETS), np.int16), scripts))
             continue
         marks = drop_own_like(labels[side], own, sides[side])
-        model = fitted(grams[side], marks, own, {opposite: other_counts[1 - side]}, scripts)
+        given = {opposite: other_counts[1 - side]}
+        model = fitted(grams[side], sides[side], marks, own, given, scripts)
         for _ in range(ROUNDS - 1):
             odds, which = model.score(sides[side])
             names = np.array([*model.names, ""], dtype=object)
             marks = np.where(odds > CERTAIN, names[which], np.where(odds < -CERTAIN, own, ""))
-            model = fitted(grams[side], marks, own, {opposite: other_counts[1 - side]}, scripts)
+            model = fitted(grams[side], sides[side], marks, own, given, scripts)
         models.append(model)
     return models[0], models[1]
 
 
 def drop_own_like(labels: NDArray[np.object_], own: str, lines: CodedLines) -> NDArray[np.object_]:
     """Return labels (N,) without examples of other languages that look like lines of the side."""
-    hashes, owners = ngrams(lines, ORDERS[-1:], BUCKETS)
+    hashes = ngrams(lines, ORDERS[-1:], BUCKETS)
     chosen = labels == own
-    known = counts_of((hashes, owners), chosen)[hashes] - chosen[owners] >= SEEN
-    sizes = np.maximum(1, np.bincount(owners, minlength=len(lines)))
-    coverage = np.bincount(owners, known, len(lines)) / sizes
+    counts = np.append(counts_of(hashes, lines, chosen), 0)
+    known = counts[hashes[0]] - chosen[lines.owners] >= SEEN
+    coverage = lines.sums(known) / np.maximum(1, lines.sums(hashes[0] < BUCKETS))
     most = OWN_LIKE * np.median(coverage[chosen]) if chosen.any() else 1.0
     return np.where(chosen | (coverage < most), labels, "")
 
 
 def fitted(
-    grams: tuple[IntArray, IntArray],
+    hashes: IntArray,
+    lines: CodedLines,
     labels: NDArray[np.object_],
     own: str,
     given: Mapping[str, IntArray],
     scripts: tuple[str, ...],
 ) -> LanguageModel:
     """Return the model for labels of lines (N,), with the n-gram counts of further languages."""
-    own_counts = counts_of(grams, labels == own)
+    own_counts = counts_of(hashes, lines, labels == own)
     least = max(LEAST_EXAMPLES, LEAST_SHARE * len(labels))
     counts: dict[str, IntArray] = dict(given)
     for name in {*labels.tolist()} - {own, ""}:
         chosen = labels == name
         if chosen.sum() >= least:
-            counts[name] = counts.get(name, 0) + counts_of(grams, chosen)
+            counts[name] = counts.get(name, 0) + counts_of(hashes, lines, chosen)
     names = sorted(counts)
     background = own_counts + sum(counts.values()) + UNSEEN
     background = (background / background.sum()).astype(np.float64)
@@ -154,10 +161,9 @@ def fitted(
     return LanguageModel(tuple(names), np.rint(weights * UNIT / len(ORDERS)).astype(np.int16), scripts)
 
 
-def counts_of(grams: tuple[IntArray, IntArray], chosen: NDArray[np.bool_]) -> IntArray:
-    """Return the frequency of each n-gram (BUCKETS,) in the chosen lines (N,)."""
-    hashes, owners = grams
-    return np.bincount(hashes[chosen[owners]], minlength=BUCKETS)
+def counts_of(hashes: IntArray, lines: CodedLines, chosen: NDArray[np.bool_]) -> IntArray:
+    """Return the frequency of each n-gram (BUCKETS,) in the chosen lines (N,), from the hashes (O, M) of all."""
+    return np.bincount(hashes[:, chosen[lines.owners]].ravel(), minlength=BUCKETS + 1)[:BUCKETS]
 
 
 def log_weights(counts: IntArray, background: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -171,12 +177,12 @@ def example_labels(lines: CodedLines, own: str) -> NDArray[np.object_]:
     for code, words in FREQUENT.items():
         for word in words.split():
             languages.setdefault(word, []).append(code)
-    known = own in FREQUENT
+    known, frequent = own in FREQUENT, frozenset(languages)
     labels = np.full(len(lines), "", dtype=object)
     for index, line in enumerate(lines.texts):
         hits: dict[str, int] = {}
-        for word in set(line.split()):
-            for code in languages.get(word, ()):
+        for word in frequent.intersection(line.split()):
+            for code in languages[word]:
                 hits[code] = hits.get(code, 0) + 1
         mine = hits.pop(own, 0)
         best = max(hits, key=lambda code: (hits[code], code), default="")

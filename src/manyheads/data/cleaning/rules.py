@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from manyheads.data.cleaning.codes import CodedLines, coded
 from manyheads.data.cleaning.language import LanguageModel, learn_languages
-from manyheads.data.defects import LEAST_WORDS, damage, letters_of, repeats
+from manyheads.data.defects import LEAST_WORDS, badly_decoded, letters_of, repeats
+from manyheads.data.letters import code_points
 from manyheads.data.literals import placeholders_of
 
 __all__ = ["REASONS", "Profile", "apply_rules", "learn_profile", "word_counts"]
@@ -87,16 +88,14 @@ def cut_at_start(source: str, target: str) -> bool:
 
 def word_counts(sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.int64]:
     """Return the number of words of both sides (N, 2)."""
-    counts = [(len(source.split()), len(target.split())) for source, target in zip(sources, targets, strict=True)]
-    return np.array(counts, np.int64).reshape(-1, 2)
+    return np.array([[len(text.split()) for text in side] for side in (sources, targets)], np.int64).T
 
 
-def length_factors(sources: Sequence[str], targets: Sequence[str], profile: Profile) -> NDArray[np.float32]:
-    """Return how many times one side is longer than the other suggests (N,), in characters or words."""
-    characters = np.array([(len(s), len(t)) for s, t in zip(sources, targets, strict=True)], np.float64).reshape(
-        -1, 2
-    )
-    words = word_counts(sources, targets).astype(np.float64)
+def length_factors(
+    sources: Sequence[str], targets: Sequence[str], words: NDArray[np.int64], profile: Profile
+) -> NDArray[np.float32]:
+    """Return how many times one side is longer than the other suggests (N,), in characters or words (N, 2)."""
+    characters = np.array([list(map(len, sources)), list(map(len, targets))], np.float64).T
     factors = [
         (lengths[:, 1] + slack) / (lengths[:, 0] * ratio + slack)
         for lengths, ratio, slack in (
@@ -114,7 +113,7 @@ def apply_rules(
     max_ratio: float,
     min_odds: float,
     off: set[str],
-) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.int64]]:
     """Judge pairs.
 
     Args:
@@ -126,29 +125,39 @@ def apply_rules(
         off: reasons that do not count.
 
     Returns:
-        The index in `REASONS` of each pair (N,), and its scores (N, 2): length factor, log-odds of the language.
+        The index in `REASONS` of each pair (N,); its scores (N, 2): length factor, log-odds of the language; the
+        number of words of both sides (N, 2).
     """
-    factors = length_factors(sources, targets, profile)
+    words = word_counts(sources, targets)
+    factors = length_factors(sources, targets, words, profile)
     sides: tuple[CodedLines, CodedLines] = coded(sources), coded(targets)
     odds = np.maximum(*(model.score(lines)[0] for model, lines in zip(profile.models, sides, strict=True)))
     reasons = np.zeros(len(sources), np.uint8)
-    for index, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        factor, odd = float(factors[index]), float(odds[index])
-        for reason in faults(source, target, profile, factor > max_ratio, factor, odd, min_odds):
+    repeating = have_repeated_letters(sources) | have_repeated_letters(targets)
+    scored = zip(sources, targets, factors.tolist(), odds.tolist(), repeating.tolist(), strict=True)
+    for index, (source, target, factor, odd, repeated) in enumerate(scored):
+        for reason in faults(source, target, profile, factor > max_ratio, factor, odd, min_odds, repeated):
             if reason not in off:
                 reasons[index] = REASONS.index(reason)
                 break
-    return reasons, np.stack([factors, odds], 1)
+    return reasons, np.stack([factors, odds], 1), words
 
 
 def faults(
-    source: str, target: str, profile: Profile, unlike: bool, factor: float, odds: float, min_odds: float
+    source: str,
+    target: str,
+    profile: Profile,
+    unlike: bool,
+    factor: float,
+    odds: float,
+    min_odds: float,
+    repeated_letters: bool,
 ) -> Iterator[str]:
     """Yield the reasons that hold against a pair, in the order of `REASONS`."""
     if not source.strip() or not target.strip():
         yield "empty"
         return
-    if damage(source) in ("misread", "lost") or damage(target) in ("misread", "lost"):
+    if badly_decoded(source) or badly_decoded(target):
         yield "encoding"
     if is_copy(source, target, odds):
         yield "copy"
@@ -159,7 +168,7 @@ def faults(
     ends = cut_at_end(source, target) and (profile.ends_differ < CONSISTENT or factor > SHORTENED)
     if ends or (cut_at_start(source, target) and profile.starts_differ < CONSISTENT):
         yield "cut"
-    if may_repeat(source) != may_repeat(target) and repeats(source) != repeats(target):
+    if repetitions_differ(source, target, repeated_letters):
         yield "repetition"
     if numbers_differ(source, target):
         yield "numbers"
@@ -169,24 +178,58 @@ def faults(
 
 def is_copy(source: str, target: str, odds: float) -> bool:
     """Return whether both sides are the same; few words may be a name, and must look like another language."""
-    if source[:1].casefold() != target[:1].casefold() and source[-1:] != target[-1:]:
+    first, other = source[:1].casefold(), target[:1].casefold()
+    if first != other and source[-1:] != target[-1:]:
         return False
+    if first[:1] != other[:1] and first.isalnum() and other.isalnum():
+        return False  # the letters of the two sides begin with these
     letters = letters_of(source)
     if not letters or letters != letters_of(target):
         return False
     return len(source.split()) >= LEAST_WORDS or odds > SHORT_COPY
 
 
+def repetitions_differ(source: str, target: str, repeated_letters: bool) -> bool:
+    """Return whether one side alone repeats itself; `repeated_letters`: whether letters of a side may repeat."""
+    if not (repeated_letters or has_repeated_words(source) or has_repeated_words(target)):
+        return False
+    return may_repeat(source) != may_repeat(target) and repeats(source) != repeats(target)
+
+
+def have_repeated_letters(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which lines (N,) have up to six letters, or blanks, eight times in a row.
+
+    In eight equal parts, seven times their size of characters in a row equal the character one size later.
+    """
+    found = np.zeros(len(texts), np.bool_)
+    codes = code_points("\n".join([*texts, ""]))
+    ends = np.flatnonzero(codes == ord("\n"))
+    for size in range(1, 7):
+        equal = (codes[size:] == codes[:-size]).tobytes()
+        run = b"\1" * (7 * size)
+        start = equal.find(run)
+        while start >= 0:
+            line = np.searchsorted(ends, start)
+            found[line] = True
+            start = equal.find(run, ends[line] + 1)
+    return found
+
+
+def has_repeated_words(text: str) -> bool:
+    """Return whether more than two words of a text stand in it before."""
+    words = text.split()
+    return len(words) - len(set(words)) > 2
+
+
 def may_repeat(text: str) -> bool:
     """Return whether a text has so many equal words or letters that it is worth to look for repetitions."""
-    words = text.split()
-    return len(words) - len(set(words)) > 2 or (len(text) > 8 and 3 * len(set(text)) < len(text))
+    return has_repeated_words(text) or (len(text) > 8 and 3 * len(set(text)) < len(text))
 
 
 def numbers_differ(source: str, target: str) -> bool:
     """Return whether both sides have numbers in digits, and none of them is on both."""
-    first, second = (digits_of(text) for text in (source, target))
-    if not first or not second or first & second:
+    first = digits_of(source)
+    if not first or not (second := digits_of(target)) or first & second:
         return False
     return not (LARGE_UNITS.search(source) or LARGE_UNITS.search(target))
 
@@ -198,4 +241,5 @@ def digits_of(text: str) -> set[str]:
 
 def placeholders_differ(source: str, target: str) -> bool:
     """Return whether the addresses, tags and placeholders of the two sides differ."""
-    return sorted(placeholders_of(source)) != sorted(placeholders_of(target))
+    first, second = placeholders_of(source), placeholders_of(target)
+    return first != second and sorted(first) != sorted(second)

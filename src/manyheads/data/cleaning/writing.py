@@ -60,12 +60,12 @@ def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report:
             for name in (*report.files, REMOVED)
         )
         removed.write("\t".join(["reason", *SCORES, "line", "source", "target\n"]).encode())
-        number = -1
+        number, reasons = -1, judgement.reasons.tobytes()
         for number, pair in enumerate(pairs):
             texts = one_line(pair.source), one_line(pair.target)
-            if number >= len(judgement.reasons):
+            if number >= len(reasons):
                 break
-            reason = REASONS[judgement.reasons[number]]
+            reason = REASONS[reasons[number]]
             if reason == "kept":
                 source.write(f"{texts[0]}\n".encode())
                 target.write(f"{texts[1]}\n".encode())
