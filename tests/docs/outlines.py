@@ -32,6 +32,7 @@ VARIES = re.compile(
     r"|as in models/\w+: d_model = #"  # and what else is taken
     r"|int# costs"  # how much, or nothing
     r"|verdict:"  # and what the figures mean
+    r"|(?=compared on # \w+ \()"  # where there is Node.js
     r"|\w+, \w+: longest lines:"
 )
 

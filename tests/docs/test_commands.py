@@ -87,7 +87,7 @@ def build_model():
     return EncoderDecoder(config, 1000, 1000, pad=0)
 """
 INLINE = re.compile(r"`manyheads ([^`\n]+)`")
-LANGUAGES = {"bash", "console", "ini", "json", "nginx", "python", "text", "toml", "yaml"}  # of blocks
+LANGUAGES = {"bash", "console", "html", "ini", "js", "json", "nginx", "python", "text", "toml", "yaml"}  # of blocks
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -37,8 +37,11 @@ PLACEHOLDERS = {
     "tests/a/test_b.py": "the tests of any module",
     "docs/ko/PAGE.md": "any Korean page",
 }
-OTHERS_FILES = {"scripts/average_checkpoints.py": "a script of fairseq"}
-FILES_NOT_MODULES = {"manyheads.schema.json", "manyheads.fish", "manyheads.service"}
+OTHERS_FILES = {"scripts/average_checkpoints.py": "a script of fairseq", "./manyheads.js": "of an exported module"}
+FILES_NOT_MODULES = {
+    "manyheads.schema.json", "manyheads.fish", "manyheads.service", "manyheads.js", "manyheads.d.ts",
+    "manyheads.translate",  # of window, in an exported page
+}  # fmt: skip
 REMOVED_OPTIONS = {"--compile": "docs/decisions names it as removed"}
 OTHERS_OPTIONS = {
     "fairseq": {

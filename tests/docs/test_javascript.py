@@ -1,0 +1,104 @@
+"""The JavaScript and HTML of the book run as they stand there, beside an exported module."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from tests.docs.book import DOCS
+from tests.docs.console import fences
+from tests.runs.parts import SENTENCES, make_config, write_corpus
+
+from manyheads.interop.html.check import find_node
+from manyheads.runs.export import export
+from manyheads.runs.train import train
+from manyheads.tasks.translation import Translator
+
+PAGE = DOCS / "exporting.md"
+NAME = re.compile(r"(?://|<!--) ([\w.-]+)")  # first line of a block: the name of its file
+
+
+def files() -> dict[str, str]:
+    """The blocks of JavaScript and HTML of the page, by the names of their files."""
+    found = {}
+    for block in fences(PAGE):
+        if block.language in ("js", "html"):
+            name = NAME.match(block.text)
+            assert name is not None, f"{PAGE.name}:{block.line} does not begin with the name of a file"
+            found[name[1]] = block.text
+    return found
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A translator."""
+    folder = tmp_path_factory.mktemp("javascript")
+    train(make_config(write_corpus(folder / "corpus")), folder / "de-en")
+    return folder / "de-en"
+
+
+@pytest.fixture(scope="module")
+def module(run: Path) -> Path:
+    """A module of the translator, and the files of the page."""
+    folder = run.parent / "module"
+    export(run, folder, "javascript", quantization="float32")
+    for name, content in files().items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return folder
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """While open, serve the files of a folder; gives the address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_the_program_for_node_translates(module: Path) -> None:
+    node = find_node()
+    if node is None:
+        pytest.skip("Node.js is not installed")
+    done = subprocess.run([node, "program.mjs"], cwd=module, capture_output=True, timeout=60, check=False)
+    assert not done.stderr, done.stderr.decode()
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == 2
+    assert all(re.search(r" -\d+\.\d+$", line) for line in lines)
+
+
+def test_the_pages_translate_what_is_typed(module: Path, run: Path) -> None:
+    pytest.importorskip("playwright")
+    from tests.serving.browser import open_browser
+
+    pages = [name for name in files() if name.endswith(".html")]
+    assert len(pages) == 2
+    found = Translator.load(run).translate([source for source, _ in SENTENCES])
+    expected = next(one for one in found if one.translation.strip())  # after 12 updates, some are blank
+    with open_browser() as browser, served(module) as address:
+        for name in pages:
+            faults: list[str] = []
+            page = browser.new_page()
+            page.on("pageerror", lambda error, faults=faults: faults.append(str(error)))
+            page.goto(f"{address}/{name}")
+            page.locator("#source").fill(expected.source)
+            page.locator("#source").blur()
+            page.locator("#target", has_text=expected.translation).wait_for(timeout=60_000)
+            assert not faults, name
+            page.close()
