@@ -16,7 +16,8 @@ html` writes, opened from file://. Times are in ms.
                 words: the first, and the median of the others. Beside onnxruntime-web (one thread, SIMD) with the
                 graphs of `--to onnx` and a greedy loop from ids to ids; `npm install --prefix DIR onnxruntime-web`
     memory      WebAssembly memory, JavaScript heaps after a collection, and resident memory of the renderer less
-                that of an empty page, in MiB; 1,000 translations in a row: growth in KiB each over the last 800
+                that of an empty page, in MiB; 1,000 translations in a row, ten times
+                the same 100: growth in KiB each over the last 800
     damage      copies whose model was changed, each in a worker of its own, and copies of the file with changed
                 bytes: a translation or a message must come within 10 seconds
     idle        processor time of the renderer over 5 seconds in which nobody asks for anything, in percent
@@ -230,8 +231,8 @@ def memory(setting: Setting) -> Rows:
         page, _ = setting.chromium.open_export(path)
         heaps = Heaps(page)
         samples = []
-        for start in range(0, setting.options.translations, part):
-            lines = [setting.lines[number % len(setting.lines)] for number in range(start, start + part)]
+        lines = [setting.lines[number % len(setting.lines)] for number in range(part)]
+        for _ in range(0, setting.options.translations, part):
             page.evaluate(script("translate.js"), [lines, 5])
             samples.append({**heaps.sizes(), "resident": setting.chromium.resident() - empty})
         last, late = samples[-1], samples[len(samples) // 5 :]
