@@ -13,11 +13,12 @@ html` writes, opened from file://. Times are in ms.
     attention   largest difference of the attention weights of the page and of `inspect`, on 50 lines, with the same
                 outputs; Python computes in fp32, with the weights of the run and with the rounded ones
     speed       size of the file, time from navigation until the worker is ready, and time of a sentence of 12
-                words: the first, and the median of the others. Beside onnxruntime-web (one thread, SIMD) with the
-                graphs of `--to onnx` and a greedy loop from ids to ids; `npm install --prefix DIR onnxruntime-web`
+                words: the first, and the median of the others; also the processor time of the renderer, which other
+                programs change less. Beside onnxruntime-web (one thread, SIMD) with the graphs of `--to onnx` and a
+                greedy loop from ids to ids; `npm install --prefix DIR onnxruntime-web`
     memory      WebAssembly memory, JavaScript heaps after a collection, and resident memory of the renderer less
-                that of an empty page, in MiB; 1,000 translations in a row, ten times
-                the same 100: growth in KiB each over the last 800
+                that of an empty page, in MiB; 1,000 translations in a row, ten times the same 100: growth in KiB
+                each over the last 800
     damage      copies whose model was changed, each in a worker of its own, and copies of the file with changed
                 bytes: a translation or a message must come within 10 seconds
     idle        processor time of the renderer over 5 seconds in which nobody asks for anything, in percent
@@ -33,8 +34,9 @@ import tempfile
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,7 +49,7 @@ import machine
 import tiny
 from exported_page.chromium import Chromium, Heaps, open_chromium, script
 from exported_page.mutations import ModelMutations, model_texts, mutated_file
-from exported_page.onnx_page import OnnxPage
+from exported_page.onnx_page import OnnxPage, Timed
 from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.linear import round_weight
 from manyheads.evaluation import score
@@ -173,52 +175,81 @@ def attention(setting: Setting) -> Rows:
     return rows
 
 
-def time_page(setting: Setting, path: Path, beam: int) -> dict[str, Any]:
-    """Open an exported page and time a sentence with it."""
+@contextmanager
+def opened_page(setting: Setting, path: Path, beam: int) -> Iterator[tuple[float, Callable[[int], list[Timed]]]]:
+    """Open an exported page; yield when it was ready, and a function that translates a sentence so many times."""
     page, ready = setting.chromium.open_export(path)
-    found = page.evaluate(script("translate.js"), [[setting.sentence] * (1 + setting.options.repeats), beam])
-    times = [one["milliseconds"] for one in found]
-    return {"ready": ready, "times": times, "translation": found[0]["translation"]}
+
+    def translate(count: int) -> list[Timed]:
+        found = page.evaluate(script("translate.js"), [[setting.sentence] * count, beam])
+        return [(one["milliseconds"], one["translation"]) for one in found]
+
+    yield ready, translate
+
+
+@dataclass
+class Contender:
+    """A page and its times, in ms, in each round.
+
+    Attributes:
+        open: opens the page, see `opened_page`.
+        megabytes: size of its files in MB.
+        ready: time from navigation until it was ready.
+        ready_processor: processor time of the renderer until then.
+        first: time of the first translation.
+        times: times of the others.
+        processor: processor time of each of the others.
+    """
+
+    open: Callable[[], AbstractContextManager[tuple[float, Callable[[int], list[Timed]]]]]
+    megabytes: float
+    ready: list[float] = field(default_factory=list)
+    ready_processor: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+    translation: str = ""
+
+    def measure(self, chromium: Chromium, repeats: int) -> None:
+        """Open the page anew and translate with it."""
+        start = chromium.renderers()
+        with self.open() as (ready, translate):
+            self.ready.append(ready)
+            self.ready_processor.append(1000 * chromium.processor_seconds(start))
+            ((first, self.translation),) = translate(1)
+            self.first.append(first)
+            start = chromium.renderers()
+            self.times += [milliseconds for milliseconds, _ in translate(repeats)]
+            self.processor.append(1000 * chromium.processor_seconds(start) / repeats)
+
+    def row(self) -> dict[str, Any]:
+        """Return medians."""
+        names = ("ready", "ready_processor", "first", "times", "processor")
+        medians = {name: round(statistics.median(getattr(self, name)), 1) for name in names}
+        span = [round(min(self.times), 1), round(max(self.times), 1)]
+        return {"MB": round(self.megabytes, 2), **medians, "range": span, "translation": self.translation}
 
 
 def speed(setting: Setting) -> Rows:
     """Time all contenders in turn, in each round."""
-    library, repeats = setting.options.onnxruntime_web, setting.options.repeats
-    sizes = {f"page {precision}": path.stat().st_size / 1e6 for precision, path in setting.pages.items()}
-    contenders: dict[tuple[str, int], Callable[[], dict[str, Any]]] = {
-        (f"page {precision}", beam): partial(time_page, setting, path, beam)
+    library, chromium = setting.options.onnxruntime_web, setting.chromium
+    contenders = {
+        (f"page {precision}", beam): Contender(partial(opened_page, setting, path, beam), path.stat().st_size / 1e6)
         for precision, path in setting.pages.items()
         for beam in BEAMS
     }
     with tempfile.TemporaryDirectory() as name:
         if library is not None:
             onnx = OnnxPage(Translator.load(setting.run, device="cpu"), Path(name), library)
-            contenders[ONNX, 1] = partial(onnx.time, setting.chromium, setting.sentence, 1 + repeats)
-            sizes[ONNX] = onnx.megabytes
+            contenders[ONNX, 1] = Contender(partial(onnx.opened, chromium, setting.sentence), onnx.megabytes)
         elif not setting.options.tiny:
             print(f"{ONNX} is left out: name its folder with --onnxruntime-web DIR", file=sys.stderr)
-        measured: dict[tuple[str, int], Rows] = {key: [] for key in contenders}
         for _ in range(setting.options.rounds):
-            for key, measure in contenders.items():
-                measured[key].append(measure())
-    rows = []
-    for (contender, beam), found in measured.items():
-        times = [milliseconds for one in found for milliseconds in one["times"][1:]]
-        if contender == ONNX and "fp32" in setting.pages:
-            assert found[0]["translation"] == measured["page fp32", 1][0]["translation"]
-        rows.append(
-            {
-                "contender": contender,
-                "beam": beam,
-                "MB": round(sizes[contender], 2),
-                "ready": round(statistics.median(one["ready"] for one in found)),
-                "first": round(statistics.median(one["times"][0] for one in found), 1),
-                "median": round(statistics.median(times), 1),
-                "range": [round(min(times), 1), round(max(times), 1)],
-                "translation": found[0]["translation"],
-            }
-        )
-    return rows
+            for contender in contenders.values():
+                contender.measure(chromium, setting.options.repeats)
+    if library is not None and "fp32" in setting.pages:
+        assert contenders[ONNX, 1].translation == contenders["page fp32", 1].translation
+    return [{"contender": name, "beam": beam, **one.row()} for (name, beam), one in contenders.items()]
 
 
 def memory(setting: Setting) -> Rows:
@@ -324,9 +355,9 @@ def idle(setting: Setting) -> Rows:
             if state == "in the background":
                 page.context.new_page().bring_to_front()
             page.wait_for_timeout(2000)
-            before, start = setting.chromium.processor_seconds(), time.perf_counter()
+            before, start = setting.chromium.renderers(), time.perf_counter()
             time.sleep(setting.options.idle_seconds)
-            used = setting.chromium.processor_seconds() - before
+            used = setting.chromium.processor_seconds(before)
             percent = round(100 * used / (time.perf_counter() - start), 2)
             rows.append({"precision": precision, "state": state, "percent": percent})
     return rows

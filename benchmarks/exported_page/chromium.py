@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -61,18 +61,18 @@ class Chromium:
             sys.exit(f"{path}: {ready}")
         return page, ready
 
-    def renderers(self) -> list[tuple[int, float]]:
-        """Return the process id and the processor seconds of each renderer."""
+    def renderers(self) -> dict[int, float]:
+        """Return the processor seconds of each renderer by its process id."""
         found = self.processes.send("SystemInfo.getProcessInfo")["processInfo"]
-        return [(one["id"], one["cpuTime"]) for one in found if one["type"] == "renderer"]
+        return {one["id"]: one["cpuTime"] for one in found if one["type"] == "renderer"}
 
-    def processor_seconds(self) -> float:
-        """Return the processor seconds of all renderers."""
-        return sum(seconds for _, seconds in self.renderers())
+    def processor_seconds(self, since: Mapping[int, float]) -> float:
+        """Return the processor seconds of all renderers since an earlier call of `renderers`."""
+        return sum(seconds - since.get(pid, 0) for pid, seconds in self.renderers().items())
 
     def resident(self) -> float:
         """Return the resident memory of all renderers in MiB."""
-        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid, _ in self.renderers())
+        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.renderers())
         return pages * 4096 / 2**20
 
 

@@ -33,14 +33,13 @@ async function translateOnnx(ids, limit) {
   return output.slice(0, limit);
 }
 
-/** Translate ids so many times; returns the milliseconds of each, and the ids of the output. */
+/** Translate ids so many times; returns the milliseconds and the ids of the output of each. */
 async function timeOnnx(ids, limit, count) {
-  const times = [];
-  let output = [];
+  const found = [];
   for (let i = 0; i < count; i += 1) {
     const start = performance.now();
-    output = await translateOnnx(ids, limit);
-    times.push(performance.now() - start);
+    const output = await translateOnnx(ids, limit);
+    found.push([performance.now() - start, output]);
   }
-  return [times, output];
+  return found;
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +16,7 @@ from manyheads.interop.onnx.convert import write_onnx
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import EOS
 
+Timed = tuple[float, str]  # milliseconds, translation
 LOADED = {".onnx", ".wasm", ".mjs", ".js"}
 
 
@@ -51,17 +52,19 @@ class OnnxPage:
         self.version: str = json.loads((dist.parent / "package.json").read_text())["version"]
         self.megabytes = sum(path.stat().st_size for path in folder.iterdir() if path.suffix in LOADED) / 1e6
 
-    def time(self, chromium: Chromium, sentence: str, count: int) -> dict[str, Any]:
-        """Open the page and translate a sentence so many times, from ids to ids."""
+    @contextmanager
+    def opened(self, chromium: Chromium, sentence: str) -> Iterator[tuple[float, Callable[[int], list[Timed]]]]:
+        """Open the page; yield when it was ready, and a function that translates a sentence so many times."""
         ids = self.translator.tokenizers.source.encode([sentence])[0]
         search = self.translator.config.search
         limit = int(search.max_length_ratio * len(ids)) + search.max_length_offset
+
+        def translate(count: int) -> list[Timed]:
+            found = page.evaluate("(values) => timeOnnx(...values)", [[*ids, EOS], limit, count])
+            return [
+                (milliseconds, self.translator.tokenizers.target.decode(output)) for milliseconds, output in found
+            ]
+
         with serving(self.folder) as address:
             page = chromium.open(f"{address}/index.html")
-            ready = page.evaluate("startOnnx()")
-            times, output = page.evaluate("(values) => timeOnnx(...values)", [[*ids, EOS], limit, count])
-        return {
-            "ready": ready,
-            "times": times,
-            "translation": self.translator.tokenizers.target.decode(output),
-        }
+            yield page.evaluate("startOnnx()"), translate
