@@ -157,8 +157,8 @@ def test_a_page_with_a_damaged_model_says_so(
     page.close()
 
 
-@pytest.mark.parametrize("part", ["function startWorker(", '"strings":'])
-def test_a_page_whose_scripts_or_texts_are_damaged_says_so(
+@pytest.mark.parametrize("part", ["function startWorker(", '"strings":', 'id="manyheads-worker"'])
+def test_a_page_that_is_damaged_elsewhere_says_so(
     runs: dict[str, Path], browser: Browser, tmp_path: Path, part: str
 ) -> None:
     document = html_document(runs["translation"], pack_run(runs["translation"], "int8"))
