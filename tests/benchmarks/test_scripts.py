@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from tests.serving.browser import open_browser
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks"
@@ -41,6 +42,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "exports": ("rows", []),
     "finetune": ("times as fast", []),
     "gpu_check": ("rows/*/result", ["--device", "cpu"]),
+    "html_page": ("rows/equal/*/equal", []),
     "language_model": ("rows/*/tokens_per_second", []),
     "layers": ("rows/*/*/median", []),
     "memory": ("sides", []),
@@ -106,6 +108,9 @@ def document_of(name: str, folder: Path) -> dict[str, Any]:
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FOUND]
 )
 def test_script_runs_and_says_what_it_measured_on_what(name: str, tmp_path: Path) -> None:
+    if name == "html_page":
+        with open_browser():  # skips the test if there is no Chromium
+            pass
     document = document_of(name, tmp_path)
     found = figures(document, SCRIPTS[name][0])
     assert found

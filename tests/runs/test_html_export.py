@@ -282,6 +282,43 @@ def test_a_head_is_shown_step_by_step_and_turned_by_the_keyboard(
         reader.context.close()
 
 
+def damaged(document: str, name: str) -> str:
+    """A page in which the first letter of an element is another, or its last tensors are missing."""
+    start = document.index(f'"manyheads-{name}"')
+    if name == "tensors":
+        return document[:start] + document[start:].replace('"manyheads-tensors"', '"lost"', 1)
+    first = document.index(">", start) + 1
+    return f"{document[:first]}{'A' if document[first] != 'A' else 'B'}{document[first + 1 :]}"
+
+
+@pytest.mark.parametrize("name", ["worker", "model", "tensors"])
+def test_a_page_with_a_damaged_model_says_so(
+    runs: dict[str, Path], browser: Browser, tmp_path: Path, name: str
+) -> None:
+    document = html_document(runs["translation"], pack_run(runs["translation"], "int8"), language="en")
+    path = tmp_path / "damaged.html"
+    path.write_text(damaged(document, name), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(f"{path.as_uri()}#/translate?q=der")
+    page.get_by_text("The model in this page is damaged: get a new copy of the file.").wait_for()
+    page.close()
+
+
+@pytest.mark.parametrize("part", ["function startWorker(", '"strings":', 'id="manyheads-worker"'])
+def test_a_page_that_is_damaged_elsewhere_says_so(
+    runs: dict[str, Path], browser: Browser, tmp_path: Path, part: str
+) -> None:
+    document = html_document(runs["translation"], pack_run(runs["translation"], "int8"))
+    assert document.count(part) == 1
+    path = tmp_path / "damaged.html"
+    path.write_text(document.replace(part, f"{part[:-1]} "), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert page.locator("#tabs *").count() == 0  # drawn before the page counts as loaded
+    assert page.get_by_text("If this text stays, the page is damaged").is_visible()
+    page.close()
+
+
 # --- as `manyheads export` writes it ---
 
 

@@ -11,6 +11,7 @@ import hashlib
 import inspect as introspection
 import json
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -66,8 +67,11 @@ class PageModel:
         assert not re.search(r"</script|<!--", script, re.IGNORECASE)
         parts = (f'<script type="text/plain" class="manyheads-tensors">{part}</script>\n' for part in self.tensors)
         head = self.head.replace("<", "\\u003c")
+        checksum = 1
+        for text in (script, head, *self.tensors):
+            checksum = zlib.adler32(text.encode(), checksum)
         return (
-            f'<script type="text/plain" id="manyheads-worker">{script}</script>\n'
+            f'<script type="text/plain" id="manyheads-worker" data-checksum="{checksum}">{script}</script>\n'
             f'<script type="application/json" id="manyheads-model">{head}</script>\n{"".join(parts)}'
         )
 

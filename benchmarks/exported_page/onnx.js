@@ -1,0 +1,45 @@
+/* Greedy search with the two graphs of an ONNX export in onnxruntime-web, one thread: `startOnnx` loads, `translateOnnx` decodes. */
+
+let encoder, decoder, description;
+
+/** Load the runtime and the graphs; returns the milliseconds since navigation. */
+async function startOnnx() {
+  ort.env.wasm.numThreads = 1;
+  ort.env.logLevel = "error";
+  description = await (await fetch("onnx.json")).json();
+  [encoder, decoder] = await Promise.all(["encoder", "decoder"].map((name) => (
+    ort.InferenceSession.create(description[name].file, { executionProviders: ["wasm"], logSeverityLevel: 3 }))));
+  return performance.now();
+}
+
+/** Translate ids with their end mark; returns the ids of the output without it. */
+async function translateOnnx(ids, limit) {
+  const { begin, end, never, decoder_layers: layers, heads, head_width: width } = description;
+  const long = (values, shape) => new ort.Tensor("int64", BigInt64Array.from(values, BigInt), shape);
+  const memory = await encoder.run({ source: long(ids, [1, ids.length]) });
+  let cache = {};
+  for (let layer = 0; layer < layers; layer += 1) {
+    for (const kind of ["keys", "values"]) cache[`past_${kind}_${layer}`] = new ort.Tensor("float32", new Float32Array(0), [1, heads, 0, width]);
+  }
+  const output = [];
+  for (let token = begin; output.length <= limit; output.push(token)) {
+    const { log_probabilities: scores, ...next } = await decoder.run({ ...memory, ...cache, tokens: long([token], [1]), place: long([output.length], []) });
+    cache = Object.fromEntries(Object.entries(next).map(([name, value]) => [name.replace("new_", "past_"), value]));
+    const values = scores.data;
+    token = -1;
+    for (let id = 0; id < values.length; id += 1) if (!never.includes(id) && (token < 0 || values[id] > values[token])) token = id;
+    if (token === end) break;
+  }
+  return output.slice(0, limit);
+}
+
+/** Translate ids so many times; returns the milliseconds and the ids of the output of each. */
+async function timeOnnx(ids, limit, count) {
+  const found = [];
+  for (let i = 0; i < count; i += 1) {
+    const start = performance.now();
+    const output = await translateOnnx(ids, limit);
+    found.push([performance.now() - start, output]);
+  }
+  return found;
+}

@@ -1,0 +1,13 @@
+/* Translate SENTENCE once the page has loaded; a line on the console says what came of it: a translation, a message, or nothing. */
+window.addEventListener("load", async () => {
+  const shown = () => document.querySelector(".notice")?.innerText.replace(/\s+/g, " ");
+  let outcome = "";
+  for (let i = 0; i < 20 && !window.manyheads && !outcome; i += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    outcome = shown();
+  }
+  if (window.manyheads) {
+    outcome = await window.manyheads.translate(SENTENCE, { beam: 2 }).then((found) => `translation ${found.translation}`, (error) => error.message);
+  }
+  console.log(`outcome ${outcome || "silent"}`);
+});
