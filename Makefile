@@ -7,7 +7,8 @@
 # make test-portable        the tests on every kind of processor, with and without a compiler: under 30 minutes
 # make test-portable-short  the same in three minutes
 # make setup   only set up: .venv with the package in it
-# make docs    build the book, in English into build/docs and in Korean into build/docs/ko; a warning is an error
+# make docs    build the book, in English into build/docs and in Korean into build/docs/ko; a warning is an error;
+#              the first time it trains the demo, which some pages embed
 # make pages   run every page and notebook of the book whole (some minutes)
 # make notebooks  run all notebooks from a fresh install of the extra `notebooks` (some minutes)
 # make benchmarks-check  run the benchmarks beside their peers on a tiny size, JoeyNMT and Eole from PyPI too
@@ -65,6 +66,7 @@ test-portable-short: $(READY_FOR_TESTS) emulators
 docs: $(READY_FOR_TESTS)
 	$(IN_VENV) -m sphinx -W --keep-going -q docs build/docs
 	$(IN_VENV) -m sphinx -W --keep-going -q -t ko -c docs docs/ko build/docs/ko
+	$(IN_VENV) -m tools.demo_page build/docs/demo-de-en.html
 
 pages: $(READY_FOR_TESTS)
 	$(IN_VENV) -m tests.docs.pages docs/tutorial/*.md docs/explanation/*.md docs/howto/from-your-tutorial.md
