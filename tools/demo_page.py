@@ -1,7 +1,9 @@
-"""Write the page of the demo model, which pages of the book embed: python -m tools.demo_page PAGE.html
+"""Write the page of the demo model, which pages of the book embed.
 
-The demo is trained once, in about a minute, and kept in build/demo until its recipe or its text changes. The page is
-written each time.
+    python -m tools.demo_page PAGE.html
+
+The demo is trained once, in about a minute, and kept in build/demo until its recipe or its text changes. The page
+is written each time.
 """
 
 from __future__ import annotations

@@ -29,8 +29,9 @@ def embedded(text: str, page: str, language: str) -> str:
 
     def frame(found: re.Match[str]) -> str:
         address = escape(f"{path}?lang={language}#/{found['state']}")
+        title = escape(found["title"])
         return (
-            f'<div class="live">\n<iframe src="{address}" title="{escape(found["title"])}" loading="lazy"></iframe>\n'
+            f'<div class="live">\n<iframe src="{address}" title="{title}" loading="lazy"></iframe>\n'
             f'<p>{CAPTIONS[language]}<a href="{address}">{ALONE[language]}</a></p>\n</div>'
         )
 

@@ -25,9 +25,7 @@ from manyheads.training.log import NO_LISTENER
 def small_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train a few steps of a tiny model."""
     small = [*SMALL, "data.limit=200", "tokenizer.vocab_size=700"]
-    monkeypatch.setattr(
-        demo_module, "load_config", lambda path, overrides: load_config(path, [*overrides, *small])
-    )
+    monkeypatch.setattr(demo_module, "load_config", lambda path, overrides: load_config(path, [*overrides, *small]))
 
 
 def printed_by_demo(out: Path) -> list[str]:
@@ -59,7 +57,9 @@ def test_a_full_disk_leaves_no_page_and_is_told_with_the_cure(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(html_export, "write_atomically", fail)
-    with pytest.raises(SaveError, match=r"page\.html: No space left on device\. The run is intact; free some space"):
+    with pytest.raises(
+        SaveError, match=r"page\.html: No space left on device\. The run is intact; free some space"
+    ):
         printed_by_demo(tmp_path / "run")
     assert not list((tmp_path / "run").glob("*page*"))
     assert (tmp_path / "run" / "model.safetensors").is_file()
