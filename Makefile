@@ -6,8 +6,10 @@
 # make coverage             branch coverage of the tests of make test, with a floor (pyproject.toml)
 # make test-portable        the tests on every kind of processor, with and without a compiler: under 30 minutes
 # make test-portable-short  the same in three minutes
+# make wasm-check  compile the C decoder to WebAssembly, and compare it with the committed module
 # make setup   only set up: .venv with the package in it
-# make docs    build the book, in English into build/docs and in Korean into build/docs/ko; a warning is an error
+# make docs    build the book, in English into build/docs and in Korean into build/docs/ko; a warning is an error;
+#              the first time it trains the demo, which some pages embed
 # make pages   run every page and notebook of the book whole (some minutes)
 # make notebooks  run all notebooks from a fresh install of the extra `notebooks` (some minutes)
 # make benchmarks-check  run the benchmarks beside their peers on a tiny size, JoeyNMT and Eole from PyPI too
@@ -27,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 
-.PHONY: setup demo test test-slow coverage check test-portable test-portable-short docs pages notebooks benchmarks-check gpu-check dist browser emulators clean
+.PHONY: setup demo test test-slow coverage check test-portable test-portable-short wasm-check docs pages notebooks benchmarks-check gpu-check dist browser emulators clean
 
 setup: $(READY)
 
@@ -62,9 +64,15 @@ test-portable: $(READY_FOR_TESTS) browser emulators
 test-portable-short: $(READY_FOR_TESTS) emulators
 	$(IN_VENV) -m tests.portable --short
 
+# The bytes are those of Debian bookworm's clang-14: without it the check is left out (exit code 2), and says so.
+wasm-check: $(READY_FOR_TESTS) emulators
+	@$(IN_VENV) -m tools.wasm --check || { \
+		[ $$? = 2 ] && echo "Whether engine.wasm is what the C code compiles to was not checked."; }
+
 docs: $(READY_FOR_TESTS)
 	$(IN_VENV) -m sphinx -W --keep-going -q docs build/docs
 	$(IN_VENV) -m sphinx -W --keep-going -q -t ko -c docs docs/ko build/docs/ko
+	$(IN_VENV) -m tools.demo_page build/docs/demo-de-en.html
 
 pages: $(READY_FOR_TESTS)
 	$(IN_VENV) -m tests.docs.pages docs/tutorial/*.md docs/explanation/*.md docs/howto/from-your-tutorial.md
@@ -93,17 +101,19 @@ browser:
 	{ $$become apt-get -qq update && $$become apt-get -qq install --no-install-recommends -y chromium; } >/dev/null 2>&1 \
 		|| echo "It cannot be installed: the page is not tested. By hand: sudo apt install chromium"
 
-# What other processors are emulated with, and compilers for them. Without it their rows are not run, and say so.
+# What other processors are emulated with, and compilers for them and for WebAssembly. Without it their rows are not
+# run, and say so.
 emulators:
-	@for name in qemu-x86_64 qemu-aarch64 aarch64-linux-gnu-gcc clang; do \
-		command -v $$name >/dev/null || missing=1; done; [ "$$missing" ] || exit 0; \
+	@for name in qemu-x86_64 qemu-aarch64 aarch64-linux-gnu-gcc clang wasm-ld; do \
+		command -v $$name >/dev/null || missing=1; done; \
+	[ -e /usr/lib/wasm32-wasi/libc.a ] || missing=1; [ "$$missing" ] || exit 0; \
 	command -v apt-get >/dev/null || { echo "No QEMU and compilers here: some processors are not tested."; exit 0; }; \
 	[ "$$(id -u)" = 0 ] && become="" || become="sudo -n"; \
 	echo "Installing qemu-user and compilers, with which other processors are tested."; \
 	{ $$become apt-get -qq update && $$become apt-get -qq install --no-install-recommends -y \
-		qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc libc6-dev clang; } >/dev/null 2>&1 \
+		qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc libc6-dev clang lld wasi-libc; } >/dev/null 2>&1 \
 		|| echo "They cannot be installed. By hand: sudo apt install qemu-user gcc-aarch64-linux-gnu" \
-			"libc6-dev-arm64-cross clang"
+			"libc6-dev-arm64-cross clang lld wasi-libc"
 
 clean:
 	rm -rf $(VENV)

@@ -76,7 +76,7 @@ def test_quick_and_slow_tests_are_all_of_them_and_both_run_before_a_change_is_ke
     assert re.search(r'^test: .*\n(\t.*\n)*\t\$\(PYTEST\) -m "not slow"$', makefile, re.MULTILINE)
     assert re.search(r"^test-slow: .*\n\t\$\(PYTEST\) --dist worksteal -m slow$", makefile, re.MULTILINE)
     kept = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert {"make test", "make test-slow"} <= set(kept)
+    assert {"make test", "make test-slow", "make wasm-check"} <= set(kept)
     for path in WORKFLOWS:
         for job in jobs(path):
             targets = [

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/page.md: python docs/figures/page.py runs/demo-de-en.
+"""Takes the pictures of docs/page.md and of the README: python docs/figures/page.py runs/demo-de-en.
 
 Needs playwright, a Chromium and a Korean font.
 """
@@ -10,20 +10,38 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlencode
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
+
+from manyheads.runs.html_export import write_page
 
 HERE = Path(__file__).parent
 TEXT = "Was werden die müden Bauern am Freitag bauen?"
 HEAD = {"q": TEXT, "kind": "cross", "layer": 1, "head": 0}
-PICTURES = {
+# Language, view, state, size.
+Pictures = dict[str, tuple[str, str, dict[str, object], tuple[int, int]]]
+PICTURES: Pictures = {
     "page-attention.png": ("en", "attention", HEAD, (1080, 1000)),
     "page-attention-ko.png": ("ko", "attention", HEAD, (1080, 1000)),
     "page-steps.png": ("en", "steps", HEAD | {"query": 2}, (1080, 1350)),
     "page-steps-ko.png": ("ko", "steps", HEAD | {"query": 2}, (1080, 1350)),
     "page-words-ko.png": ("ko", "words", {"q": TEXT, "at": 2}, (1080, 760)),
 }
+ALONE: Pictures = {  # of the page in one file
+    "page-alone.png": ("en", "translate", {"q": TEXT}, (1080, 640)),
+    "page-alone-ko.png": ("ko", "translate", {"q": TEXT}, (1080, 640)),
+}
+
+
+def take(browser: Browser, address: str, pictures: Pictures) -> None:
+    """Take pictures of the page at an address."""
+    for name, (language, view, state, (width, height)) in pictures.items():
+        page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
+        page.goto(f"{address}?lang={language}#/{view}?{urlencode(state)}")
+        page.locator("#panel[aria-busy=false]").locator(".figure, .translation:not(:empty)").first.wait_for()
+        page.screenshot(path=HERE / name)
 
 
 def main(run: str) -> None:
@@ -33,11 +51,11 @@ def main(run: str) -> None:
         assert server.stderr is not None
         address = next(found[1] for line in server.stderr if (found := re.search(r"ready: .* at (\S+)", line)))
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for name, (language, view, state, (width, height)) in PICTURES.items():
-            page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
-            page.goto(f"{address}/?lang={language}#/{view}?{urlencode(state)}")
-            page.locator("#panel[aria-busy=false] .figure").first.wait_for()
-            page.screenshot(path=HERE / name)
+        take(browser, f"{address}/", PICTURES)
+        with TemporaryDirectory() as folder:
+            alone = Path(folder, f"{Path(run).name}.html")
+            write_page(Path(run), alone)
+            take(browser, alone.as_uri(), ALONE)
         browser.close()
         server.terminate()
 

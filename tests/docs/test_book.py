@@ -10,6 +10,11 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from tests.runs.parts import make_config, write_corpus
+from tests.serving.browser import open_browser
+
+from manyheads.runs.html_export import write_page
+from manyheads.runs.train import train
 
 pytest.importorskip("sphinx")
 pytest.importorskip("myst_parser")
@@ -38,9 +43,12 @@ def built(arguments: list[str], trees: Path, html: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The English book."""
+    """The English book, with a tiny model in place of the demo."""
     out = tmp_path_factory.mktemp("book")
-    return built([str(DOCS)], out / "trees", out / "html")
+    html = built([str(DOCS)], out / "trees", out / "html")
+    train(make_config(write_corpus(out / "corpus"), model={"num_decoder_layers": 2}), out / "demo-de-en")
+    write_page(out / "demo-de-en", html / "demo-de-en.html")
+    return html
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +121,37 @@ def test_the_korean_book_has_korean_words_around_its_pages_and_finds_words_in_th
     assert "이 페이지에서" in page
     assert "On this page" not in page
     assert json.dumps("학습") in text_of(korean_book / "searchindex.js")
+
+
+LIVE = {
+    "tutorial/attention": "steps",
+    "explanation/masks": "attention",
+    "explanation/path-of-a-sentence": "beam",
+    "ko/tutorial/attention": "steps",
+    "ko/masks": "attention",
+    "ko/path-of-a-sentence": "beam",
+}
+
+
+def test_the_embedded_page_computes_in_the_browser_without_its_header(book: Path, korean_book: Path) -> None:
+    with open_browser() as browser:
+        for name, tab in LIVE.items():
+            page = browser.new_page(viewport={"width": 390, "height": 800})
+            faults: list[str] = []
+            page.on("console", lambda message, faults=faults: faults.append(message.text))
+            page.on("pageerror", lambda error, faults=faults: faults.append(str(error)))
+            page.goto((book / f"{name}.html").as_uri())
+            page.locator(".live").scroll_into_view_if_needed()
+            frame = page.frame_locator(".live iframe")
+            frame.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
+            frame.locator("#panel[aria-busy=false] .figure").first.wait_for()
+            assert frame.locator("html").get_attribute("lang") == ("ko" if name.startswith("ko/") else "en")
+            assert "Was werden die müden Bauern" in frame.locator(".about-source").inner_text()
+            assert frame.locator("header.top").is_hidden()
+            wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert page.evaluate(wider) == frame.locator("html").evaluate(f"() => {wider}") == 0
+            assert faults == []
+            page.get_by_role("link", name=re.compile("alone|이 페이지만")).click()
+            page.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
+            assert page.locator("header.top").is_visible()
+            page.close()

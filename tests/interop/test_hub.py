@@ -31,13 +31,13 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A run with a card, a checkpoint and a cache."""
+    """A run with a card, a checkpoint, a cache, and the page of a demo."""
     config, tokenizers, model = make_parts()
     run = RunDirectory(tmp_path / "own")
     run.begin(config, tokenizers, {})
     run.publish({name: parameter.detach() for name, parameter in model.named_parameters()})
     run.describe("---\nlicense:  # to be filled in by you\n---\n# de to en\n")
-    for name in ("cache/text", "checkpoints/step-1/state.json", "secret.txt"):
+    for name in ("cache/text", "checkpoints/step-1/state.json", "secret.txt", "page.html"):
         (run.path / name).parent.mkdir(parents=True, exist_ok=True)
         (run.path / name).write_text("private")
     return run.path

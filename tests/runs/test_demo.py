@@ -1,16 +1,68 @@
-"""How many threads the demo starts."""
+"""The page that the demo writes, and how many threads it starts."""
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
+from tests.docs.workbench import SMALL
 
-from manyheads.runs.demo import useful_threads
+from manyheads.config.load import load_config
+from manyheads.errors import SaveError
+from manyheads.runs import demo as demo_module
+from manyheads.runs import html_export
+from manyheads.runs.demo import demo, useful_threads
+from manyheads.training.log import NO_LISTENER
+
+
+@pytest.fixture
+def small_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train a few steps of a tiny model."""
+    small = [*SMALL, "data.limit=200", "tokenizer.vocab_size=700"]
+    monkeypatch.setattr(demo_module, "load_config", lambda path, overrides: load_config(path, [*overrides, *small]))
+
+
+def printed_by_demo(out: Path) -> list[str]:
+    lines: list[str] = []
+    demo("de-en", out, device="cpu", listener=NO_LISTENER, write=lines.append)
+    return lines
+
+
+@pytest.mark.usefixtures("small_recipe")
+def test_it_writes_a_page_with_the_model_inside_and_a_finished_run_writes_it_again(tmp_path: Path) -> None:
+    page = tmp_path / "run" / "page.html"
+    lines = printed_by_demo(tmp_path / "run")
+    assert lines[-1].endswith(f"open it in a browser: {page}")
+    text = page.read_text(encoding="utf-8")
+    assert '<script type="text/plain" class="manyheads-tensors">' in text
+    assert '"precision": "int8"' in text
+    page.unlink()
+    weights = (tmp_path / "run" / "model.safetensors").stat().st_mtime_ns
+    assert printed_by_demo(tmp_path / "run")[-1] == lines[-1]
+    assert page.read_text(encoding="utf-8") == text
+    assert (tmp_path / "run" / "model.safetensors").stat().st_mtime_ns == weights
+
+
+@pytest.mark.usefixtures("small_recipe")
+def test_a_full_disk_leaves_no_page_and_is_told_with_the_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(html_export, "write_atomically", fail)
+    with pytest.raises(
+        SaveError, match=r"page\.html: No space left on device\. The run is intact; free some space"
+    ):
+        printed_by_demo(tmp_path / "run")
+    assert not list((tmp_path / "run").glob("*page*"))
+    assert (tmp_path / "run" / "model.safetensors").is_file()
 
 
 @contextmanager

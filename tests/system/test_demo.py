@@ -7,6 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from tests.serving.browser import open_browser
+
+from manyheads.data.builtin import builtin_pairs
 
 pytestmark = pytest.mark.slow
 
@@ -67,3 +70,20 @@ def test_a_line_goes_in_and_its_translation_comes_out(
     command = [sys.executable, "-m", "manyheads", "translate", str(out)]
     result = subprocess.run(command, check=True, capture_output=True, input=text.encode()).stdout.decode()
     assert result == "\n\n".join(target for _, target in found) + "\n"
+
+
+def test_its_page_translates_in_a_browser_as_well(output: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    page_file = next(path for path in tmp_path_factory.getbasetemp().glob("demo*/run/page.html"))
+    assert output.rstrip().endswith(f"open it in a browser: {page_file}")
+    pairs = builtin_pairs("de-en", "test", source="de", target="en")[:60]
+    with open_browser() as browser:
+        page = browser.new_page()
+        page.goto(page_file.as_uri())
+        texts = [pair.source for pair in pairs]
+        found = page.evaluate(
+            "async (texts) => { const found = [];"
+            " for (const text of texts) found.push(await window.manyheads.translate(text)); return found; }",
+            texts,
+        )
+    exact = [one["translation"] == pair.target for one, pair in zip(found, pairs, strict=True)]
+    assert sum(exact) >= 45

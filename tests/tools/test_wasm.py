@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from tests.interop.html.engine.node import HTML
 
 from tools import wasm
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def sections(module: bytes) -> dict[int, bytes]:
@@ -48,6 +53,16 @@ def test_the_module_is_what_the_c_code_compiles_to(tmp_path) -> None:
         pytest.skip(f"needs {missing}")
     wasm.build(tmp_path / "engine.wasm")
     assert wasm.differences((tmp_path / "engine.wasm").read_bytes()) == []
+
+
+def test_without_its_tools_the_check_is_left_out_with_a_message(tmp_path: Path) -> None:
+    """`make wasm-check` on another distribution; set-up and installation are taken as done."""
+    python = f"PATH={tmp_path} {sys.executable}"
+    command = ["make", "-s", "-o", ".venv/.ready-for-tests", "-o", "emulators", "wasm-check", f"IN_VENV={python}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "needs clang-14 (apt-get install clang-14 lld-14 wasi-libc)" in done.stderr
+    assert "not checked" in done.stdout
 
 
 def test_a_module_that_differs_is_told_with_the_cure() -> None:

@@ -1,4 +1,4 @@
-"""The demo: train on built-in text, score, translate, show the attention."""
+"""The demo: train on built-in text, score, translate, show the attention, write a page with the model inside."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.runs.evaluate import evaluate_texts, texts
+from manyheads.runs.html_export import write_page
 from manyheads.runs.inspect import inspect_loaded
 from manyheads.runs.train import train
 from manyheads.tasks.inspecting import InspectOptions
@@ -19,6 +20,7 @@ from manyheads.training.log import Listener
 
 __all__ = ["demo"]
 
+PAGE = "page.html"  # in the run directory
 SHOWN = 3  # translations; the shortest of these sentences is inspected
 MAP_WIDTH = 96  # columns of the map of the attention
 EASY_TEXT = (
@@ -40,7 +42,7 @@ def demo(
 
     Args:
         pair: "de-en" or "ko-en".
-        out: run directory; a finished run is shown without training.
+        out: run directory; a finished run is shown without training. The page is written there too.
         device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
         listener: receives the progress of the training.
         write: writes one line of the results.
@@ -69,10 +71,12 @@ def demo(
     shortest = min((source for source, *_ in shown), key=len)
     for line in cross_attention(translator, shortest):
         write(f"  {line}")
+    write_page(out, out / PAGE)
     write(f"\nAll of it took {time.perf_counter() - start:.0f} seconds. The model is the directory {out}. Next:")
     write(f'  echo "{sources[0]}" | {program} translate {out}')
     write(f"  {program} evaluate {out} --set search.beam_size=1")
     write(f"  {program} init my-model --from multi30k-de-en")
+    write(f"The model is also a page that translates without a network; open it in a browser: {out / PAGE}")
 
 
 def useful_threads(most: int, seconds: float = 0.2) -> int:

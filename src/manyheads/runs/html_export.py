@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from manyheads.checkpoint import RunDirectory, as_json, write_atomically
+from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import LoadedModel, atomic_directory
 from manyheads.interop.html.check import compare_packed, reference_of_text_model
@@ -31,7 +31,15 @@ from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener
 
-__all__ = ["FOR_BROWSERS", "HtmlModel", "export_for_browsers", "html_document", "pack_run", "write_module"]
+__all__ = [
+    "FOR_BROWSERS",
+    "HtmlModel",
+    "export_for_browsers",
+    "html_document",
+    "pack_run",
+    "write_module",
+    "write_page",
+]
 
 FOR_BROWSERS = ("html", "javascript")  # formats, in float32 or int8, for runs of any task but masked-lm
 ROWS = 16  # of random ids on which a classifier or a language model is compared
@@ -75,14 +83,12 @@ def export_for_browsers(
     loaded, cost = model.loaded, None
     with atomic_directory(out) as draft:
         with listener.phase("comparing and writing"):
-            if isinstance(loaded, Translator):
-                opened = LoadedModel(loaded.config, loaded.tokenizers, loaded.model)
-                expected = reference(opened.model, samples_of(opened))
-            else:
-                expected = reference_of_text_model(loaded.model, marked_samples(loaded))
-            parity = compare_packed(model.head(), model.packed.block(), loaded.config.task, expected, numbers)
+            parity = compare_with_run(model, numbers)
         with listener.phase("scoring the test text for the model card"):
-            line = card_line_of_translator(opened) if isinstance(loaded, Translator) else card_line(run, listener)
+            if isinstance(loaded, Translator):
+                line = card_line_of_translator(opened(loaded))
+            else:
+                line = card_line(run, listener)
         if to == "html":
             page = html_document(run, model, card=with_line(card_of(run), line))
             write_atomically(draft / f"{run.resolve().name}.html", page.encode())
@@ -92,9 +98,46 @@ def export_for_browsers(
             write_module(draft, model, with_line(card, line))
         if isinstance(loaded, Translator) and numbers != "float32":
             listener.message(f"measuring what {numbers} costs")
-            engines = PageEngine(opened.model, "float32"), PageEngine(rounded_model(opened.model), numbers)
-            cost = measure_cost(opened, numbers, engines, force=force, listener=listener)
+            engines = PageEngine(loaded.model, "float32"), PageEngine(rounded_model(loaded.model), numbers)
+            cost = measure_cost(opened(loaded), numbers, engines, force=force, listener=listener)
     return parity, cost
+
+
+def write_page(run: Path, path: Path) -> None:
+    """Write a run as a page with int8 weights, and compare it in Node.js if that is installed.
+
+    Unlike `export_for_browsers`, measure no BLEU, so that it takes a second.
+
+    Raises:
+        RunError: the run cannot be read.
+        SaveError: the page could not be written.
+        UsageError: a page cannot hold such a model.
+        ParityError: the engine gives other results than the run.
+    """
+    model = pack_run(run, "int8")
+    compare_with_run(model, "int8")
+    page = html_document(run, model, card=card_of(run))
+    with saving("the page", path, "The run is intact; free some space and run the same command again."):
+        write_atomically(path, page.encode())
+
+
+def compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
+    """Compare a packed model with the run that it was made of; None without Node.js.
+
+    Raises:
+        ParityError: the engine gives other results than the run.
+    """
+    loaded = model.loaded
+    if isinstance(loaded, Translator):
+        expected = reference(loaded.model, samples_of(opened(loaded)))
+    else:
+        expected = reference_of_text_model(loaded.model, marked_samples(loaded))
+    return compare_packed(model.head(), model.packed.block(), loaded.config.task, expected, numbers)
+
+
+def opened(translator: Translator) -> LoadedModel:
+    """Return what a translator was opened from."""
+    return LoadedModel(translator.config, translator.tokenizers, translator.model)
 
 
 def marked_samples(loaded: Classifier | Generator) -> list[list[int]]:

@@ -98,6 +98,7 @@ function nothing() {
 }
 
 async function start() {
+  document.documentElement.classList.toggle("framed", window !== window.top);
   dress(recall("theme"));
   const wish = new URLSearchParams(location.search).get("lang") || recall("language") || embedded?.language || navigator.language.slice(0, 2);
   await speak(wish in LANGUAGES ? wish : "en");
