@@ -28,8 +28,8 @@ FIELDS = {
 SECTIONS = {section: set(fields) for section, fields in FIELDS.items()}
 GIVEN = re.compile(rf"`({'|'.join(SECTIONS)})\.([a-z_]+) = ([^`]+)`")
 SETTING = re.compile(rf"(?<![\w./])({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![(\w/-]|\.\w)")
-# model.safetensors, training.md, my-model.toml, model.encode, tokenizer.source.json
-NO_SETTINGS = {"safetensors", "py", "json", "md", "toml", "encode", "decode", "source", "target"}
+# model.safetensors, model.bin, training.md, my-model.toml, model.encode, tokenizer.source.json
+NO_SETTINGS = {"bin", "safetensors", "py", "json", "md", "toml", "encode", "decode", "source", "target"}
 
 # The chapters that train do it for a minute; as a test they only begin to, and from there on what they print is not
 # compared. `python -m tests.docs.pages docs/tutorial/*.md` runs them whole.
