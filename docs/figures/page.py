@@ -30,8 +30,8 @@ PICTURES: Pictures = {
     "page-words-ko.png": ("ko", "words", {"q": TEXT, "at": 2}, (1080, 760)),
 }
 ALONE: Pictures = {  # of the page in one file
-    "page-alone.png": ("en", "translate", {"q": TEXT}, (1080, 640)),
-    "page-alone-ko.png": ("ko", "translate", {"q": TEXT}, (1080, 640)),
+    "page-alone.png": ("en", "steps", HEAD | {"query": 2, "stage": 2}, (1080, 1000)),
+    "page-alone-ko.png": ("ko", "steps", HEAD | {"query": 2, "stage": 2}, (1080, 1000)),
 }
 
 
@@ -40,7 +40,7 @@ def take(browser: Browser, address: str, pictures: Pictures) -> None:
     for name, (language, view, state, (width, height)) in pictures.items():
         page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
         page.goto(f"{address}?lang={language}#/{view}?{urlencode(state)}")
-        page.locator("#panel[aria-busy=false]").locator(".figure, .translation:not(:empty)").first.wait_for()
+        page.locator("#panel[aria-busy=false] .figure").first.wait_for()
         page.screenshot(path=HERE / name)
 
 
