@@ -409,7 +409,7 @@ def test_a_language_model_goes_out_and_one_that_cannot_is_refused_by_name(
     with pytest.raises(RunError, match=said):
         export(tmp_path / "own", tmp_path / "no", "huggingface")
     with pytest.raises(
-        UsageError, match='of task = "language-modeling", which can be exported by --to huggingface alone'
+        UsageError, match='of task = "language-modeling", which can be exported by --to huggingface in float32'
     ):
         export(tmp_path / "run", tmp_path / "no", "ctranslate2")
     assert not (tmp_path / "no").exists()
