@@ -7,9 +7,7 @@ RUN is a translator whose test text is on this machine. What is measured is the 
 html` writes, opened from file://. Times are in ms.
 
     equal       translations of the test text by the page and by `Translator` of the same precision, greedy and with
-                beam 5, and BLEU of both; every difference is listed with both scores, in nats. An int8 page
-                rounds the token embeddings too, which Python does not; so it is also compared with Python in fp32
-                on weights that are rounded in the same way
+                beam 5, and BLEU of both; every difference is listed with both scores, in nats
     attention   largest difference of the attention weights of the page and of `inspect`, on 50 lines, with the same
                 outputs; Python computes in fp32, with the weights of the run and with the rounded ones
     speed       size of the file, time from navigation until the worker is ready, and time of a sentence of 12
@@ -102,14 +100,11 @@ def equal(setting: Setting) -> Rows:
     rows = []
     for precision, path in setting.pages.items():
         page, _ = setting.chromium.open_export(path)
-        references = {f"{precision} of Python": Translator.load(setting.run, device="cpu", precision=precision)}
-        if precision == "int8":
-            references["fp32 of rounded weights"] = Translator.load(setting.rounded, device="cpu")
+        translator = Translator.load(setting.run, device="cpu", precision=precision)
         for beam in BEAMS:
             found = page.evaluate(script("translate.js"), [setting.lines, beam])
-            for name, translator in references.items():
-                row = compare(translator.translate(setting.lines, beam_size=beam), found, setting)
-                rows.append({"page": precision, "reference": name, "beam": beam, **row})
+            row = compare(translator.translate(setting.lines, beam_size=beam), found, setting)
+            rows.append({"page": precision, "beam": beam, **row})
     return rows
 
 

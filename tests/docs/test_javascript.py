@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -54,24 +49,6 @@ def module(run: Path) -> Path:
     return folder
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """While open, serve the files of a folder; gives the address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def test_the_program_for_node_translates(module: Path) -> None:
     node = find_node()
     if node is None:
@@ -85,13 +62,13 @@ def test_the_program_for_node_translates(module: Path) -> None:
 
 def test_the_pages_translate_what_is_typed(module: Path, run: Path) -> None:
     pytest.importorskip("playwright")
-    from tests.serving.browser import open_browser
+    from tests.serving.browser import open_browser, serve_files
 
     pages = [name for name in files() if name.endswith(".html")]
     assert len(pages) == 2
     found = Translator.load(run).translate([source for source, _ in SENTENCES])
     expected = next(one for one in found if one.translation.strip())  # after 12 updates, some are blank
-    with open_browser() as browser, served(module) as address:
+    with open_browser() as browser, serve_files(module) as address:
         for name in pages:
             faults: list[str] = []
             page = browser.new_page()

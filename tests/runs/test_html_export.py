@@ -6,12 +6,8 @@ import json
 import math
 import re
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +16,7 @@ from playwright.sync_api import Browser, Error, Page
 from tests.interop.html.text.browser import node
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import SENTENCES, make_config, write_corpus
-from tests.serving.browser import Reader, open_browser
+from tests.serving.browser import Reader, open_browser, serve_files
 from tests.serving.process import train_classifier
 
 from manyheads.errors import RunError, UsageError
@@ -346,7 +342,7 @@ def test_without_node_an_export_says_that_it_was_not_compared(
     monkeypatch.setattr(check, "find_node", lambda: None)
     done = export(runs["translation"], tmp_path / "page.html", "html", quantization="float32")
     assert done.lines()[1:] == [
-        "not compared: the JavaScript of the export needs Node.js for that, which is not installed",
+        "not compared: that needs Node.js 18 or newer",
         "verdict: not compared with the run",
     ]
     assert done.to_json()["parity"] is None
@@ -456,27 +452,9 @@ def test_a_page_shows_the_card_of_its_run(runs: dict[str, Path], browser: Browse
     page.close()
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """While open, serve the files of a folder; gives the address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def test_a_module_runs_in_a_page(browser: Browser, modules: Path, runs: dict[str, Path]) -> None:
     (expected,) = Translator.load(runs["translation"]).translate([TEXTS[0]])
-    with served(modules / "translation") as address:
+    with serve_files(modules / "translation") as address:
         page = browser.new_page()
         page.goto(f"{address}/package.json")
         script = "text => import('/manyheads.js').then((module) => module.translate(text))"

@@ -6,12 +6,14 @@ E head width, N cached tokens of a sentence (`KVCache`).
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from manyheads.decoding.kv_cache import KVCache
-from manyheads.decoding.linear import InferenceLinear, TensorFunction
+from manyheads.decoding.linear import InferenceLinear, TensorFunction, round_weight
 from manyheads.decoding.native.weights import Precision
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.embedding import TokenEmbedding
@@ -30,7 +32,10 @@ MAX_SENTENCES_FOR_FUSED_ATTENTION = 4  # more sentences are faster as separate m
 
 
 class WeightLayout:
-    """The number format of packed weights: the dtype of the computation, and the rounding of matrices."""
+    """The number format of weights: the dtype of the computation, and the rounding of matrices.
+
+    "int8" rounds token embeddings too.
+    """
 
     def __init__(self, dtype: torch.dtype, rounding: Precision = "fp32") -> None:
         self.dtype = dtype
@@ -63,7 +68,8 @@ class InferenceEmbedding:
     """
 
     def __init__(self, embedding: TokenEmbedding, layout: WeightLayout) -> None:
-        self.table = embedding.tokens.weight.detach()
+        self.original = embedding.tokens.weight.detach()
+        self.rounding = layout.rounding
         self.scale = embedding.scale
         self.positions = embedding.positions
         self.type = None if embedding.types is None else embedding.types.weight.detach()[0]
@@ -72,6 +78,11 @@ class InferenceEmbedding:
         self.limit: int | None = None
         if isinstance(embedding.positions, LearnedPositions):
             self.limit = embedding.positions.table.num_embeddings
+
+    @cached_property
+    def table(self) -> Tensor:
+        """(V, D), in int8 rounded at the first use."""
+        return round_weight(self.original, "int8") if self.rounding == "int8" else self.original
 
     def signals(self, positions: Tensor, length: int) -> Tensor | None:
         """Return the sum of position and type embeddings at positions (B, S), all < `length`: (B, S, D)."""

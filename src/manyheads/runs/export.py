@@ -39,7 +39,7 @@ from manyheads.training.log import NO_LISTENER, Listener
 __all__ = ["Export", "export", "push"]
 
 QUANTIZED = ("ctranslate2", "argos")  # formats with other numbers than float32
-NO_NODE = "not compared: the JavaScript of the export needs Node.js for that, which is not installed"
+NO_NODE = "not compared: that needs Node.js 18 or newer"
 
 
 @dataclass(frozen=True)

@@ -236,13 +236,7 @@ def write_module(folder: Path, model: HtmlModel, card: str) -> None:
     follow.
     """
     head = model.head().encode()
-    package = {
-        "name": "manyheads-model",
-        "private": True,
-        "type": "module",
-        "main": MODULE,
-        "types": "manyheads.d.ts",
-    }
+    package = {"name": "manyheads-model", "private": True, "type": "module", "main": MODULE, "types": TYPES}
     files = {
         MODULE: joined_script("module.js").encode(),
         TYPES: (JS / TYPES).read_bytes(),

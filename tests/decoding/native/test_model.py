@@ -86,10 +86,11 @@ def test_every_variant_gives_the_teacher_forced_probabilities(variant) -> None:
 
 
 def with_rounded_weights(model: EncoderDecoder, precision: Precision) -> EncoderDecoder:
-    """A model whose products have the weights that a precision leaves of them; embeddings stay as they are."""
+    """A model with the weights that a precision leaves: of linear layers, in int8 of token embeddings too."""
     other = copy.deepcopy(model)
-    for part in other.modules():
-        if isinstance(part, nn.Linear) and precision != "fp32":
+    for name, part in other.named_modules():
+        embedding = precision == "int8" and name.endswith("embedding.tokens")
+        if (isinstance(part, nn.Linear) or embedding) and precision != "fp32":
             part.weight = nn.Parameter(round_weight(part.weight.detach(), precision))
     return other
 

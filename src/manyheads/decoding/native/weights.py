@@ -191,8 +191,12 @@ class PackedWeights:
         return self.keep(self.panels(bfloat16_bits(weight) if self.precision == "bf16" else weight)), None
 
     def embedding(self, name: str, vocabulary: int) -> int:
-        """Return the address of a token embedding (V, D), which is read row by row and never rounded."""
-        return self.keep(self.take(f"{name}.tokens.weight", vocabulary, self.config.d_model))
+        """Return the address of a token embedding (V, D): float32, with the values that int8 leaves."""
+        weight = self.take(f"{name}.tokens.weight", vocabulary, self.config.d_model)
+        if self.precision == "int8":
+            integers, scale = quantize_int8(weight)
+            weight = integers * scale[:, None]
+        return self.keep(weight)
 
     def norm(self, name: str) -> LayerNorm:
         """Return the struct of a layer norm."""

@@ -100,4 +100,4 @@ def compare_packed(head: str, tensors: bytes, task: str, expected: Reference, nu
         raise ParityError(f"the model could not be computed in Node.js, and was not kept: {reason}")
     answers = json.loads(done.stdout)
     scores, outputs = ([answer[part] for answer in answers] for part in ("scores", "output"))
-    return compare(expected, scores, outputs, numbers, "the page")
+    return compare(expected, scores, outputs, numbers, "the exported model")
