@@ -43,6 +43,12 @@ valid = "parallel"
 data = { drop_overlap = false }
 training = { steps = 1, batch_tokens = 60, valid_sentences = 0 }
 
+[steps.page]
+kind = "export"
+model = "tuned"
+to = "html"
+quantization = "float32"
+
 [steps.scores]
 kind = "evaluate"
 model = "tuned"
@@ -62,6 +68,7 @@ def test_every_kind_of_step_makes_its_product(tmp_path: Path) -> None:
     chosen = (out / "distilled" / "text.en").read_bytes()
     assert run_step(builder.context, "distilled", out / "distilled") == {"lines": 12}, "a kill before the record"
     assert (out / "distilled" / "text.en").read_bytes() == chosen
+    assert (out / "page" / "model.html").read_text("utf-8").startswith("<!doctype html>")
     record = Record.read(builder.record_path("scores"))
     assert record is not None
     assert {"bleu", "chrf", "signature"} == set(record.result)

@@ -219,9 +219,12 @@ def run_train(context: BuildContext, name: str, step: TrainStep, folder: Path) -
     return {"steps": summary.step, summary.metric: round(summary.best, 4), "best_step": summary.best_step}
 
 
+SUFFIXES = {"argos": ".argosmodel", "html": ".html"}  # of exports that are one file
+
+
 def run_export(context: BuildContext, name: str, step: ExportStep, folder: Path) -> Mapping[str, Any]:
     """Export a model."""
-    out = folder / ("model.argosmodel" if step.to == "argos" else "model")
+    out = folder / f"model{SUFFIXES.get(step.to, '')}"
     if out.exists():  # complete: an export appears under its name at the end
         return {"path": out.name}
     run = context.plan.model(step.model)
