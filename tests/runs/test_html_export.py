@@ -278,6 +278,60 @@ def test_a_head_is_shown_step_by_step_and_turned_by_the_keyboard(
         reader.context.close()
 
 
+PROMPTS = {"translation": TEXTS[0], "classification": "a really lovely film", "language-modeling": "ANNA:"}
+# Every control that is shown and not disabled; a hint or a row that only scrolls needs no key of its own.
+CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0']"
+SHOWN = (
+    "all => all.filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled && e.tabIndex >= 0)"
+)
+
+
+FOCUSED = """() => {
+  const e = document.activeElement;
+  missing.delete(e);
+  const outlined = [e, e.closest(".side")].some((one) => one && getComputedStyle(one).outlineStyle !== "none");
+  return e === document.body || outlined ? "" : e.outerHTML;
+}"""
+
+
+def controls_without_a_key(reader: Reader) -> list[str]:
+    """Press Tab until the focus has been everywhere; return the controls that it did not reach, or did not mark."""
+    controls = reader.page.locator(CONTROLS)
+    number = controls.evaluate_all(f"all => {{ window.missing = new Set(({SHOWN})(all)); return missing.size; }}")
+    reader.page.evaluate("document.activeElement.blur()")
+    unmarked = []
+    for _ in range(number + 5):
+        reader.page.keyboard.press("Tab")
+        unmarked.append(reader.page.evaluate(FOCUSED))
+    return [*filter(None, unmarked), *reader.page.evaluate("[...missing].map((e) => e.outerHTML)")]
+
+
+@pytest.mark.parametrize(("task", "language", "width", "scheme"), [
+    ("translation", "en", 1280, "dark"),
+    ("translation", "ko", 390, "light"),
+    ("classification", "ko", 390, "dark"),
+    ("language-modeling", "en", 1280, "light"),
+])  # fmt: skip
+def test_every_view_of_an_exported_page_is_accessible_and_reached_by_keyboard(
+    task: str, language: str, width: int, scheme: str, runs: dict[str, Path], browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.html"
+    path.write_text(html_document(runs[task], pack_run(runs[task], "int8")), encoding="utf-8")
+    reader = Reader(browser, path.as_uri(), language=language, width=width, scheme=scheme)
+    try:
+        reader.page.goto(f"{reader.address}?lang={language}")
+        tabs = reader.page.locator("[role=tab]")
+        tabs.first.wait_for()
+        views = [tab.removeprefix("tab-") for tab in tabs.evaluate_all("all => all.map((e) => e.id)")]
+        assert {"attention", "steps", "model", "card"} <= {*views}
+        for view in views:
+            reader.open(view, q=PROMPTS[task])
+            reader.check(f"exported-{view}-{task}", rules=True)
+            assert controls_without_a_key(reader) == [], view
+    finally:
+        reader.close()
+
+
 def damaged(document: str, name: str) -> str:
     """A page in which the first letter of an element is another, or its last tensors are missing."""
     start = document.index(f'"manyheads-{name}"')
