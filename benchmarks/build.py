@@ -7,14 +7,16 @@
 back-translation: German-English from 20,000 pairs, and from the same pairs with 100,000 lines of English that a
 model of the other direction translates, tagged: by beam search, and by sampling. All arms get as many
 updates.
-student: English-German, a teacher of 6+6 layers; a student of 6+1 layers on the original text and on the teacher's
-translations; greedy speed of both, in turn. Scores are sacreBLEU of texts that no arm has seen, means over seeds.
+student: English-German, a teacher of 6+6 layers; a student of 6+1 layers on the original text, on the teacher's
+translations, and on these with the layers of the teacher to start from (the first of its decoder); greedy speed of
+teacher and student, in turn. Scores are sacreBLEU of texts that no arm has seen, means over seeds.
 kills: builds a small plan again and again, each process killed at a random moment, and compares all weights with
 those of an undisturbed build; counts what was made twice.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import random
@@ -34,6 +36,7 @@ SMALL = {
     "training": {"save_every": 2, "batch_tokens": 300, "valid_sentences": 0},
 }
 TIMES = 3  # measurements of the speed
+SINGLE = 200  # sentences that are translated one a call
 
 
 def toml(plan: dict[str, Any]) -> str:
@@ -148,8 +151,13 @@ def student(arguments: Any, seed: int, out: Path) -> dict[str, float]:
         "distilled": {"kind": "distil", "model": "teacher", "text": "parallel", "beam": 5},
         "raw": train_step(arguments, seed, text="parallel", model=shape),
         "student": train_step(arguments, seed, text="distilled", model=shape),
+        "with-layers": {
+            **train_step(arguments, seed, text="distilled", model={"init_decoder_layers": 1}),
+            "kind": "fine-tune",
+            "start": "teacher",
+        },
     }
-    for name, beam in (("teacher", 5), ("teacher", 1), ("raw", 1), ("student", 1)):
+    for name, beam in (("teacher", 5), ("teacher", 1), ("raw", 1), ("student", 1), ("with-layers", 1)):
         steps[f"{name}-beam-{beam}"] = {"kind": "evaluate", "model": name, "text": "test", "beam": beam}
     builder = run_plan({"source": "en", "target": "de", "text": text, "steps": steps}, out)
     sources = lines_of(arguments.root, f"{names['test']}.en")
@@ -157,22 +165,31 @@ def student(arguments: Any, seed: int, out: Path) -> dict[str, float]:
 
 
 def speeds(builder: Any, sources: list[str]) -> dict[str, float]:
-    """Return the greedy sentences a second of teacher and student, the median of measurements in turn."""
+    """Return the greedy sentences a second of teacher and student, the median of measurements in turn.
+
+    All in one call, and one sentence a call, in float32 and int8.
+    """
     from manyheads.tasks.translation import Translator
 
-    models = {name: Translator.load(builder.plan.model(name)) for name in ("teacher", "student")}
-    taken: dict[str, list[float]] = {name: [] for name in models}
-    for _ in range(1 + TIMES):
-        for name, model in models.items():
-            start = time.perf_counter()
-            model.translate(sources, beam_size=1)
-            taken[name].append(time.perf_counter() - start)
-    medians = {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}
-    return {
-        "teacher sentences/s": round(len(sources) / medians["teacher"], 1),
-        "student sentences/s": round(len(sources) / medians["student"], 1),
-        "times as fast": round(medians["teacher"] / medians["student"], 2),
-    }
+    found = {}
+    for precision, single in itertools.product(("fp32", "int8"), (False, True)):
+        models = {
+            name: Translator.load(builder.plan.model(name), precision=precision) for name in ("teacher", "student")
+        }
+        calls = [[line] for line in sources[:SINGLE]] if single else [sources]
+        taken: dict[str, list[float]] = {name: [] for name in models}
+        for _ in range(1 + TIMES):
+            for name, model in models.items():
+                start = time.perf_counter()
+                for call in calls:
+                    model.translate(call, beam_size=1)
+                taken[name].append(time.perf_counter() - start)
+        medians = {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}
+        mode = f"{precision}, {'one a call' if single else 'all in one call'}"
+        for name, seconds in medians.items():
+            found[f"{name} sentences/s, {mode}"] = round(sum(map(len, calls)) / seconds, 1)
+        found[f"times as fast, {mode}"] = round(medians["teacher"] / medians["student"], 2)
+    return found
 
 
 # --- kills ---

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from tests.interop.pretrained import ENCODERS, write_folder
 from tests.runs.labelled import examples, labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
+from tests.runs.parts import make_config, write_corpus
 from tests.runs.test_masked import masked_config
 from tests.training.parts import CollectingListener
 
@@ -91,6 +92,44 @@ def test_a_classifier_of_the_same_classes_begins_as_the_whole_model(
     )
     with pytest.raises(RunError, match=r"is not the one this run was begun with"):
         Classifier.load(tmp_path / "run")
+
+
+def test_a_classifier_with_fewer_layers_begins_as_the_model_without_the_others(
+    folders: Any, text: Path, tmp_path: Path
+) -> None:
+    folder, theirs, fast = folders["bert"]
+    whole = theirs.bert.encoder.layer
+    model = {"init_from": str(folder), "init_encoder_layers": 1, "dropout": 0.0}
+    ear = CollectingListener()
+    train(labelled_config(text, model=model, training=STILL), tmp_path / "run", listener=ear)
+    assert any("not used: encoder_layers.1." in message for message in ear.messages)
+    theirs.bert.encoder.layer = whole[:1]
+    try:
+        right = their_probabilities(theirs, fast, TEXTS)
+    finally:
+        theirs.bert.encoder.layer = whole
+    assert ours(Classifier.load(tmp_path / "run"), TEXTS) == pytest.approx(right, abs=1e-5)
+
+
+def test_a_student_begins_with_layers_of_its_teacher_from_the_first_to_the_last(tmp_path: Path) -> None:
+    corpus, teacher = write_corpus(tmp_path / "corpus"), tmp_path / "teacher"
+    train(make_config(corpus, model={"num_decoder_layers": 4}), teacher)
+    theirs = RunDirectory(teacher).weights()
+    for number, kept in ((1, [0]), (2, [0, 3]), (3, [0, 2, 3]), (4, [0, 1, 2, 3])):
+        model = {"init_from": str(teacher), "init_decoder_layers": number, "num_decoder_layers": 3}
+        student = tmp_path / f"student-{number}"
+        train(make_config(corpus, model=model, training=STILL), student)
+        ours = RunDirectory(student).weights()
+        assert RunDirectory(student).config().model.num_decoder_layers == number
+        for name, tensor in ours.items():
+            side, layer, *rest = name.split(".")
+            old = ".".join([side, str(kept[int(layer)]), *rest]) if side == "decoder_layers" else name
+            torch.testing.assert_close(tensor, theirs[old], msg=name)
+    model = {"init_from": str(teacher), "init_decoder_layers": 5}
+    with pytest.raises(RunError, match=r"teacher has 4 decoder layers, fewer than model.init_decoder_layers = 5"):
+        train(make_config(corpus, model=model), tmp_path / "none")
+    with pytest.raises(ValueError, match=r"model.init_decoder_layers is for a pre-trained model"):
+        make_config(corpus, model={"init_decoder_layers": 1})
 
 
 def test_a_classifier_of_other_classes_has_a_new_head_and_learns(

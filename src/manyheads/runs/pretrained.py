@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,54 @@ def open_pretrained(config: Config) -> Pretrained:
     """
     where = config.model.init_from
     assert where is not None
+    pretrained = read_pretrained_model(where, config)
+    for side in ("encoder", "decoder"):
+        number = getattr(config.model, f"init_{side}_layers")
+        if number is not None:
+            pretrained = with_layers(pretrained, side, number)
+    return pretrained
+
+
+def with_layers(pretrained: Pretrained, side: str, number: int) -> Pretrained:
+    """Keep some layers of the encoder or of the decoder, evenly spaced from the first to the last.
+
+    Raises:
+        RunError: the model has fewer layers.
+    """
+    setting = f"num_{side}_layers"
+    available = pretrained.shape.get(setting, 0)
+    if number > available:
+        raise RunError(
+            f"{pretrained.where} has {available} {side} layers, fewer than model.init_{side}_layers = {number}."
+        )
+    kept = [round(index * (available - 1) / max(1, number - 1)) for index in range(number)]
+
+    def weights_of(layers: Sequence[int]) -> dict[str, Tensor]:
+        prefixes = tuple(f"{side}_layers.{layer}." for layer in layers)
+        return {name: tensor for name, tensor in pretrained.tensors().items() if name.startswith(prefixes)}
+
+    def dropped() -> dict[str, Tensor]:
+        return weights_of([layer for layer in range(available) if layer not in kept])
+
+    def tensors() -> dict[str, Tensor]:
+        every = weights_of(range(available))
+        found = {name: tensor for name, tensor in pretrained.tensors().items() if name not in every}
+        for new, old in enumerate(kept):
+            prefix = f"{side}_layers.{old}."
+            for name, tensor in weights_of([old]).items():
+                found[f"{side}_layers.{new}.{name.removeprefix(prefix)}"] = tensor
+        return found
+
+    return replace(
+        pretrained,
+        shape={**pretrained.shape, setting: number},
+        tensors=cache(tensors),
+        unused=lambda: (*pretrained.unused(), *dropped()),
+    )
+
+
+def read_pretrained_model(where: str, config: Config) -> Pretrained:
+    """Open the whole model, see `open_pretrained`."""
     folder = folder_of(where)
     if (folder / METADATA).is_file():
         raise RunError(f"{folder} is an export of ours, which cannot be trained. Give the run it was made of.")

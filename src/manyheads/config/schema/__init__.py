@@ -188,11 +188,13 @@ class Config(Section):
             raise ValueError(f'data.augment is known for task = "translation" alone, not for "{self.task}".')
         if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
             raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
-        if self.model.init_from is None and self.model.init_vocabulary != "keep":
-            raise ValueError(
-                f'model.init_vocabulary = "{self.model.init_vocabulary}" is for a pre-trained model, and '
-                "model.init_from names none. Name it, or leave both out."
-            )
+        if self.model.init_from is None:
+            for name in ("init_vocabulary", "init_encoder_layers", "init_decoder_layers"):
+                if getattr(self.model, name) not in ("keep", None):
+                    raise ValueError(
+                        f"model.{name} is for a pre-trained model, and model.init_from names none. "
+                        "Name it, or leave both out."
+                    )
         if self.task != "translation" and self.training.r_drop:
             raise ValueError(f'training.r_drop is known for task = "translation" alone, not for "{self.task}".')
         return self

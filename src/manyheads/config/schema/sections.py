@@ -300,6 +300,16 @@ class ModelConfig(Section):
         "symbols of the training text (words, characters); replace: a new one by [tokenizer], in which known "
         "symbols keep their embeddings",
     )
+    init_encoder_layers: Positive | None = Field(
+        None,
+        description="number of encoder layers to take from init_from, evenly spaced from the first to the last; "
+        "one is the first. none: all",
+    )
+    init_decoder_layers: Positive | None = Field(
+        None,
+        description="number of decoder layers to take from init_from, in the same way: a student starts with the "
+        "layers of its teacher (Shleifer and Rush 2020). none: all",
+    )
 
     @model_validator(mode="after")
     def check_widths(self) -> Self:
