@@ -205,14 +205,16 @@ def tiny_plan(root: Path) -> dict[str, Any]:
     text["english"] = {"en": text["parallel"]["en"]}
     arguments = type("Arguments", (), {"tiny": True, "steps": 12})
     steps = {
-        "backward": train_step(arguments, 1, text="parallel", data={"source": "en", "target": "de"}),
+        "downloads": {"kind": "convert", "files": [str((root / "pairs.tsv").absolute())]},
+        "cleaned": {"kind": "clean", "text": "downloads", "clean": {"off": ["language"]}},
+        "backward": train_step(arguments, 1, text="cleaned", data={"source": "en", "target": "de"}),
         "back": {"kind": "translate", "model": "backward", "text": "english", "beam": 1, "lines": 100},
         "tagged": {"kind": "mix", "text": [{"text": "back", "tag": "<bt>"}]},
         "teacher": train_step(
-            arguments, 1, text=["parallel", "tagged"], tokenizer={"vocab_size": 400, "symbols": ["<bt>"]},
+            arguments, 1, text=["cleaned", "tagged"], tokenizer={"vocab_size": 400, "symbols": ["<bt>"]},
             training={"stages": [{"steps": 7, "weights": [1, 1]}, {"weights": [1, 0]}]},
         ),
-        "distilled": {"kind": "distil", "model": "teacher", "text": "parallel", "beam": 2,
+        "distilled": {"kind": "distil", "model": "teacher", "text": "cleaned", "beam": 2,
                       "method": "interpolation"},
         "student": train_step(arguments, 1, text="distilled"),
         "tuned": {"kind": "fine-tune", "start": "student", "text": "parallel", "valid": "valid",
@@ -226,10 +228,11 @@ def build_here(root: Path, out: Path) -> None:
     """Build the plan in this process, with one thread."""
     import torch
 
-    from manyheads.runs import translate_file
+    from manyheads.build import text
+    from manyheads.data import convert
 
     torch.set_num_threads(1)
-    translate_file.SHARD_LINES = 20  # several shards, so that kills fall between them
+    text.SHARD_LINES = convert.SHARD_PAIRS = 20  # several shards, so that kills fall between them
     run_plan(tiny_plan(root), out)
 
 
@@ -248,7 +251,7 @@ def state_of(out: Path) -> dict[str, float]:
         record = json.loads(path.read_text(encoding="utf-8"))
         if record["state"] == "done":
             done[path.stem] = record["finished"]
-    shards = out.glob("products/.work/*/*.shards/*.shard")
+    shards = out.glob("products/.work/**/*.shard")
     return done | {str(path.relative_to(out)): float(path.stat().st_mtime_ns) for path in shards}
 
 
@@ -258,6 +261,10 @@ def kills(arguments: Any, seed: int, out: Path) -> dict[str, float]:
     processes.set_forkserver_preload(["manyheads.build.runner"])
     out.mkdir(parents=True, exist_ok=True)
     root = write_pairs(out)
+    sides = [["de", *lines_of(root, "train.de")], ["en", *lines_of(root, "train.en")]]
+    (root / "pairs.tsv").write_text(
+        "".join(f"{de}\t{en}\n" for de, en in zip(*sides, strict=True)), encoding="utf-8"
+    )
 
     def start(folder: Path) -> Any:
         process = processes.Process(target=build_here, args=(root, folder))
