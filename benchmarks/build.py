@@ -20,6 +20,7 @@ import itertools
 import json
 import multiprocessing
 import random
+import shutil
 import statistics
 import sys
 import tempfile
@@ -259,7 +260,8 @@ def kills(arguments: Any, seed: int, out: Path) -> dict[str, float]:
     """Kill builds at random moments; return the number of kills, of builds that ended, and of repeated parts."""
     processes, rng = multiprocessing.get_context("forkserver"), random.Random(seed)
     processes.set_forkserver_preload(["manyheads.build.runner"])
-    out.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(out, ignore_errors=True)  # a build that is finished already would be over before it is killed
+    out.mkdir(parents=True)
     root = write_pairs(out)
     sides = [["de", *lines_of(root, "train.de")], ["en", *lines_of(root, "train.en")]]
     (root / "pairs.tsv").write_text(
@@ -281,7 +283,7 @@ def kills(arguments: Any, seed: int, out: Path) -> dict[str, float]:
     while number < arguments.kills or not ended:
         folder = out / f"killed-{ended}"
         before, process = state_of(folder), start(folder)
-        process.join(rng.uniform(0, whole / 2) if number < arguments.kills else None)
+        process.join(rng.uniform(0, whole) if number < arguments.kills else None)
         if process.exitcode is None:
             process.kill()
             process.join()
