@@ -27,6 +27,7 @@ def test_the_key_depends_on_kind_settings_and_inputs_alone() -> None:
         Record("mix", {"tag": 1}, {"a": "2"}),
     ]
     assert len({record.key, *(other.key for other in others)}) == 4
+    assert Record("mix", {"tag": 1, "of a newer version": None}, {"a": "1"}).key == record.key
 
 
 def test_a_hash_follows_the_content_of_a_file(tmp_path: Path) -> None:
@@ -56,3 +57,14 @@ def test_the_hash_of_a_model_depends_on_its_search_and_not_on_where_its_text_lie
         (run / "config.json").write_text(json.dumps(content), encoding="utf-8")
     assert found["data"] == found[""]
     assert found["search"] != found[""]
+
+
+def test_the_hash_of_a_model_does_not_depend_on_settings_that_it_does_not_name(tmp_path: Path) -> None:
+    builder = builder_of(plan_of(tmp_path))
+    builder.build(["backward"])
+    run = tmp_path / "out" / "backward"
+    before = Hashes(tmp_path / "hashes").of_model(run)
+    content = json.loads((run / "config.json").read_text("utf-8"))
+    del content["model"]["init_decoder_layers"], content["model"]["activation"]
+    (run / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    assert Hashes(tmp_path / "hashes").of_model(run) == before

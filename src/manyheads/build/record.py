@@ -52,8 +52,12 @@ class Record:
 
     @property
     def key(self) -> str:
-        """Hash of everything that the product depends on."""
-        return key_of([self.kind, self.settings, self.inputs])
+        """Hash of everything that the product depends on.
+
+        Settings without a value do not count: a newer version may have more of them.
+        """
+        settings = {name: value for name, value in self.settings.items() if value is not None}
+        return key_of([self.kind, settings, self.inputs])
 
     @property
     def sha256(self) -> str:
@@ -128,9 +132,12 @@ class Hashes:
         return digest
 
     def of_model(self, run: Path) -> str:
-        """Return the hash of a run directory: weights, tokenizers, and settings but for where its text lies."""
+        """Return the hash of a run directory: weights, tokenizers, and settings but for where its text lies.
+
+        Defaults do not count: a newer version may have more settings.
+        """
         config = RunDirectory.existing(run).config()
-        settings = config.model_dump(mode="json", exclude={"data", "training", "measured"})
+        settings = config.model_dump(mode="json", exclude={"data", "training", "measured"}, exclude_defaults=True)
         return key_of([settings, config.languages, *map(self.of_file, model_files(run))])
 
     def product(self, folder: Path, files: Iterable[Path]) -> dict[str, str]:
