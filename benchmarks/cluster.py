@@ -30,6 +30,7 @@ import psutil
 
 import machine
 import tiny
+from manyheads.data.lines import read_lines
 
 
 def used_seconds(processes: list[psutil.Process]) -> float:
@@ -177,8 +178,8 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     run = arguments.run or tiny.train_run(folder / "tiny")
     source = arguments.text or folder / "tiny" / "train.de"
     text = folder / "text"
-    with source.open(encoding="utf-8") as file, text.open("w", encoding="utf-8") as cut:
-        cut.writelines(itertools.islice(file, arguments.lines))
+    with text.open("w", encoding="utf-8") as cut:
+        cut.writelines(f"{line}\n" for line in itertools.islice(read_lines(source), arguments.lines))
     rows = measure_speed(run, text, folder)
     (folder / "short").mkdir()
     hours = rows["dask 1"]["processor seconds"] / arguments.lines * 1e8 / 3600

@@ -15,6 +15,7 @@ def test_build_and_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     command = ["build", str(write_plan(tmp_path)), "-o", str(tmp_path / "out"), "--device", "cpu"]
     assert run([*command, "--dry-run"]) == 0
     assert "not made yet" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
     assert run([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [step["step"] for step in document["steps"]] == ["backward", "back", "mixed"]

@@ -229,7 +229,8 @@ def test_the_page_writes_without_the_causal_mask_as_python_does(runs: dict[str, 
     """Also beyond the window of 16 tokens, with the likeliest token at each step."""
     page = opened(runs["language-modeling"], "fp32")
     loaded, sampling = Generator.load(runs["language-modeling"]), Sampling(top_k=1)
-    prompts, options = ["", "ANNA:\nWho go", "CLEO"], GenerateOptions(sampling, max_tokens=40)
+    prompts = ["", "ANNA:\nWho go", "CLEO", "ANNA:\nWho goes there, at this hour of night?"]
+    options = GenerateOptions(sampling, max_tokens=40)
     written = []
     with isolated_with_changes(loaded, Changes(mask=False)) as copied:
         assert isinstance(copied, Generator)

@@ -98,7 +98,8 @@ class Builder:
         for name in self.plan.steps:
             if not only or name in only:
                 found[name] = self.status(name, found)
-        self.hashes.save()
+        if self.plan.out.is_dir():  # a dry run makes no folder
+            self.hashes.save()
         return found
 
     def status(self, name: str, found: Mapping[str, StepStatus]) -> StepStatus:

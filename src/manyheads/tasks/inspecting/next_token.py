@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from manyheads.decoding.language_model import held_tokens
 from manyheads.search.options import Sampling
 from manyheads.search.sampling import drawing_weights
 from manyheads.tasks.language_modeling import SUPPRESSED_IDS, Generator
@@ -57,7 +58,7 @@ def next_tokens(generator: Generator, text: str, sampling: Sampling, count: int 
     """
     (context,) = generator.contexts([text])
     tokenizer = generator.tokenizer
-    ids = context[-generator.window :]
+    ids = context[len(context) - held_tokens(len(context), generator.window) :]
     with evaluating(generator.model):
         logits = generator.model(torch.tensor([ids], device=generator.model.output.weight.device))[0, -1]
     own = functional.log_softmax(logits.cpu().double(), -1)[None]
