@@ -36,9 +36,8 @@ def estimate_seconds(plan: Plan, status: StepStatus) -> float | None:
     if not isinstance(step, TrainStep):
         return status.earlier.seconds or None if status.earlier else None
     config = plan.configs[status.name]
-    if step.models and step.models[0] in plan.configs:  # shape and vocabulary of the model to start from
-        start = plan.configs[step.models[0]]
-        config = config.model_copy(update={"model": start.model, "tokenizer": start.tokenizer})
+    if step.models and step.models[0] in plan.configs:
+        config = with_shape(config, plan.configs[step.models[0]])
     if config.training.max_minutes is not None:
         return 60 * config.training.max_minutes
     if config.task != "translation":
@@ -47,6 +46,16 @@ def estimate_seconds(plan: Plan, status: StepStatus) -> float | None:
     lengths = token_lengths(files[0] if files else [])
     steps = updates_of(config, files, lengths)
     return None if steps is None else steps * measure_speed(config, lengths).seconds(config.training.batch_tokens)
+
+
+def with_shape(config: Config, start: Config) -> Config:
+    """Return a configuration with the shape and the vocabulary of the model that it starts from."""
+    layers = {
+        f"num_{side}_layers": getattr(config.model, f"init_{side}_layers")
+        or getattr(start.model, f"num_{side}_layers")
+        for side in ("encoder", "decoder")
+    }
+    return config.model_copy(update={"model": start.model.model_copy(update=layers), "tokenizer": start.tokenizer})
 
 
 def token_lengths(files: list[Path]) -> NDArray[np.int64]:
