@@ -25,16 +25,18 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[object, ...], dic
     return found
 
 
-def test_export_writes_to_the_output(calls: list[Any]) -> None:
-    assert run(["export", "mine", "--to", "onnx", "-o", "there", "--device", "cpu", "-q"]) == 1
+@pytest.mark.parametrize("output", [["-o", "there"], ["there"]])
+def test_export_writes_to_the_output(output: list[str], calls: list[Any]) -> None:
+    assert run(["export", "mine", "--to", "onnx", *output, "--device", "cpu", "-q"]) == 1
     ((positional, arguments),) = calls
     assert positional == (Path("mine"), Path("there"), "onnx")
     assert arguments["device"] == "cpu"
 
 
-def test_export_needs_an_output(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", "mine", "--to", "onnx"]) == 2
-    assert "Missing option '-o' / '--output'" in capsys.readouterr().err
+@pytest.mark.parametrize("output", [[], ["here", "-o", "there"]])
+def test_export_needs_one_output(output: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", "mine", *output, "--to", "onnx"]) == 2
+    assert "Say once where to write the export" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

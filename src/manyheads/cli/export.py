@@ -15,6 +15,7 @@ from manyheads.cli.options import (
     run_output_option,
 )
 from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_result, verb
+from manyheads.errors import UsageError
 
 __all__ = ["VERBS"]
 
@@ -24,14 +25,14 @@ QUANTIZATIONS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float
 
 @verb("export")
 @run_argument
+@click.argument("dest", type=PATH, required=False)
 @option("--to", type=click.Choice(FORMATS), required=True, help="Format to write, named after the program.")
 @option(
     "-o",
     "--output",
     type=PATH,
     metavar="DEST",
-    required=True,
-    help="New directory to write; for argos, a file that ends in .argosmodel; for html, one that ends in .html.",
+    help="DEST as an option: a new directory; for argos, a file .argosmodel; for html, a file .html.",
 )
 @option(
     "--quantization",
@@ -47,7 +48,14 @@ QUANTIZATIONS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float
 @device_option
 @json_option
 def export(
-    run: Path, to: str, output: Path, quantization: str | None, force: bool, device: str, as_json: bool
+    run: Path,
+    dest: Path | None,
+    to: str,
+    output: Path | None,
+    quantization: str | None,
+    force: bool,
+    device: str,
+    as_json: bool,
 ) -> None:
     """Convert RUN to the format of another program, write it to DEST, and compare the outputs of both.
 
@@ -57,13 +65,16 @@ def export(
     DEST is written only if the outputs agree. The quality lost by quantization is measured on this machine, on the
     device of --device and the run's validation text.
     """
+    destination = output or dest
+    if destination is None or (output and dest):
+        raise UsageError(f"Say once where to write the export, as in manyheads export {run} --to {to} -o DEST.")
     announce_loading()
     from manyheads.cli.progress import open_progress
     from manyheads.runs.export import export as export_run
 
     with open_progress(current_settings()) as progress:
         result = export_run(
-            run, output, to, quantization=quantization, force=force, device=device, listener=progress
+            run, destination, to, quantization=quantization, force=force, device=device, listener=progress
         )
     echo_result(result, as_json=as_json)
 
