@@ -22,7 +22,7 @@
 
 /* LANES: floats in a register. TILE_ROWS x TILE_VECS: accumulators of a tile; with TILE_VECS vectors of weights and a
    broadcast input they fill the 16 registers of AVX2 and SSE, and at most the 32 of AVX-512 and NEON. clang keeps
-   more than 16 accumulators in memory. */
+   more than 16 accumulators in memory, and browsers more than 8 of WebAssembly. */
 #if defined(__AVX512F__)
 #define LANES 16
 #define TILE_VECS 4
@@ -38,6 +38,10 @@
 #elif defined(__aarch64__)
 #define LANES 4
 #define TILE_VECS 4
+#define TILE_ROWS 4
+#elif defined(__wasm__)
+#define LANES 4
+#define TILE_VECS 2
 #define TILE_ROWS 4
 #else
 #define LANES 4
