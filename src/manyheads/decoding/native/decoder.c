@@ -136,6 +136,7 @@ static void run_decoder(Worker worker, const void *argument) {
         feed_forward(model, model->layers + l, *norm++, job->rows, &work, worker);
     }
     const float *output = layer_norm(*norm, work.x, job->rows, model->d_model, model->norm_epsilon, work.normed);
+    if (!job->logits) return;
     apply_linear(&model->output, model->format, output, job->rows, 0, job->logits, NO_ACTIVATION, worker);
     if (!job->best) return;
     barrier(worker);
@@ -165,8 +166,9 @@ void linear_layer(const Linear *linear, int64_t format, const float *x, int64_t 
     apply_linear(linear, format, x, rows, 0, y, NO_ACTIVATION, (Worker){0, 1, 0});
 }
 
-/* Append a token to each row of some steps. Writes the logits of the next tokens (R, V), or with `best` the best next
-   tokens, and logits are undefined. No row attends to more than `max_keys` keys. Returns 0, or -1 and the failure. */
+/* Append a token to each row of some steps. Writes the logits of the next tokens (R, V) unless `logits` is null, or with
+   `best` the best next tokens, and logits are undefined. No row attends to more than `max_keys` keys. Returns 0, or -1
+   and the failure. */
 int64_t decoder_steps(const Model *model, const Step *const *steps, int64_t num_steps, int64_t max_keys,
                       float *workspace, float *logits, const BestTokens *best, int threads, Failure *failure) {
     DecoderJob job = {model, steps, num_steps, .max_keys = max_keys, .workspace = workspace, .logits = logits,

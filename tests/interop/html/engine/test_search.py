@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.decoding.native.test_heads import language_model, scaled_heads
 from tests.interop.html.engine.node import Node
-from tests.interop.html.engine.test_model import loaded
+from tests.interop.html.engine.test_model import far, loaded
 from tests.model.samples import BOS, EOS, PAD, TARGET_SIZE, UNK, VARIANTS, random_ids, scrambled_model
 
 from manyheads.decoding.batching import SUPPRESSED_IDS, Job
@@ -20,6 +20,7 @@ from manyheads.decoding.native.build import library
 from manyheads.decoding.native.engine import NativeEngine
 from manyheads.decoding.prepare import native_model
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
+from manyheads.inspection.capture import watch_pair
 from manyheads.interop.html.pack import rounded_model
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam_state import BeamStep, Continuations
@@ -88,6 +89,20 @@ def test_greedy_and_beam_outputs_are_those_of_the_engine_in_c(node, variant, pre
             check_outputs(one, right)
             ended += [hypothesis.ended for hypothesis in right]
     assert any(ended) or model.output.bias is None
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_best_output_comes_with_the_attention_of_each_of_its_tokens(node, beam) -> None:
+    model = loaded(node, ending_model(), search=SEARCH)
+    for source in ROWS:
+        best, *others = node.call(
+            "translate", "model", source, {**page_options(options(beam, beam)), "crossAttention": True}
+        )
+        inputs = [BOS, *best["tokens"]][: max(1, len(best["tokens"]))]
+        right = watch_pair(model, torch.tensor([[*source, EOS]]), torch.tensor([inputs]))
+        (cross,) = (attention.weights for attention in right.attention if attention.kind == "cross")
+        assert far(best["crossAttention"], cross) < 1e-5
+        assert not any("crossAttention" in other for other in others)
 
 
 def test_a_beam_whose_cache_must_grow_gives_the_same_outputs(node) -> None:

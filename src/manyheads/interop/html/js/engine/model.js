@@ -254,13 +254,25 @@ class EngineModel {
      Returns logits (T, V) and attention {encoder (L, H, S, S), decoder (L, H, T, T), cross (L, H, T, S)}. */
   read(source, target, options = {}) {
     const encoding = source && this.encode(source, options);
-    const cache = new DecoderCache(this, encoding, target.length, options);
     try {
-      const { logits, attention } = cache.append(target, { ...options, all: true });
+      const { logits, attention } = this.readTarget(encoding, target, { ...options, all: true });
       return { logits, attention: { ...attention, ...(encoding && { encoder: encoding.attention }) } };
     } finally {
-      cache.release();
       encoding?.release();
+    }
+  }
+
+  /** The attention {decoder (L, H, T, T), cross (L, H, T, S)} of a target to an encoded source; options as those of `read`. */
+  targetAttention(encoding, target, options = {}) {
+    return this.readTarget(encoding, target, { ...options, attention: true, withLogits: false }).attention;
+  }
+
+  readTarget(encoding, target, options) {
+    const cache = new DecoderCache(this, encoding, target.length, options);
+    try {
+      return cache.append(target, options);
+    } finally {
+      cache.release();
     }
   }
 
@@ -322,21 +334,21 @@ export class DecoderCache {
      `vectors`, "decoder" or "cross", the queries, keys and values of self-attention (T, L, 3, H, E) or the queries of cross-attention (T, L, H, E).
 
      Without the causal mask, or if the attention or the vectors are requested, all tokens are read in one call. */
-  append(tokens, { all = false, attention = false, causal = true, vectors = null } = {}) {
+  append(tokens, { all = false, attention = false, causal = true, vectors = null, withLogits = true } = {}) {
     const { model } = this;
     if (this.length + tokens.length > this.capacity) throw new Error(`${tokens.length} tokens do not fit into the KV cache.`);
     const size = causal && !attention && !vectors ? STEPS_A_CALL : tokens.length;
-    const logits = new Float32Array((all ? tokens.length : 1) * model.vocabulary);
+    const logits = withLogits ? new Float32Array((all ? tokens.length : 1) * model.vocabulary) : null;
     let reported = null;
     for (let first = 0; first < tokens.length; first += size) {
       const some = tokens.slice(first, first + size);
-      reported = this.appendTogether(some, { all, attention, causal, vectors }, (rows) => logits.set(rows, all ? first * model.vocabulary : 0));
+      reported = this.appendTogether(some, { all, attention, causal, vectors, withLogits }, (rows) => logits.set(rows, all ? first * model.vocabulary : 0));
     }
     return { logits, ...reported };
   }
 
   /** Append tokens in one call; `keep` is given a view of the logits that are asked for. Returns { attention, vectors }, null unless requested. */
-  appendTogether(tokens, { all, attention, causal, vectors: kind }, keep) {
+  appendTogether(tokens, { all, attention, causal, vectors: kind, withLogits }, keep) {
     const { model, memory, encoding } = this;
     const { engine, layers, heads, vocabulary } = model;
     const [rows, before, sourceLength] = [tokens.length, this.length, encoding?.length ?? 0];
@@ -374,10 +386,10 @@ export class DecoderCache {
       }
       const pointers = work.ints(tokens.map((_, t) => steps + t * size));
       const workspace = work.allocate(model.workspaceBytes(model.decoder, rows, keys));
-      const logits = work.allocate(4 * rows * vocabulary);
+      const logits = withLogits ? work.allocate(4 * rows * vocabulary) : 0;
       engine.call("decoder_steps", model.failure, model.decoder, pointers, BigInt(rows), BigInt(keys), workspace, logits, 0, 1);
       this.length = total;
-      keep(all ? memory.floats(logits, rows * vocabulary) : memory.floats(logits + 4 * (rows - 1) * vocabulary, vocabulary));
+      if (withLogits) keep(all ? memory.floats(logits, rows * vocabulary) : memory.floats(logits + 4 * (rows - 1) * vocabulary, vocabulary));
       return {
         attention: attention ? this.collectWeights(weights, rows, before, total, causal) : null,
         vectors: kind ? memory.floats(vectors, rows * perStep).slice() : null,

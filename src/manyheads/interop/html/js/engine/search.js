@@ -19,6 +19,7 @@ export class SearchCancelled extends Error {}
      beamSize (1 is greedy), nBest, lengthPenalty, maxLengthRatio, maxLengthOffset, prefix (ids that the output begins with),
      headFactors { encoder, decoder, cross } (L x H numbers each; 0 turns a head off), positions (false: without position signals),
      causal (false: without the mask; every prefix is then read again at each step),
+     crossAttention (true: the best output gets crossAttention (L, H, T, S), of each of its tokens to the source with its end mark),
      onStep(record) is told every step as inspection/beam_tree.py BeamRecorder is, pause() is awaited after every step,
      signal.aborted ends the search with SearchCancelled. */
 export async function translateIds(model, ids, options = {}) {
@@ -28,7 +29,12 @@ export async function translateIds(model, ids, options = {}) {
     const Search = options.causal === false ? RereadingSearch : BeamSearch;
     search = new Search(model, encoding, { ...options, maxLength: longestOutput(model, ids.length, options) });
     await runSteps(search, options);
-    return search.outputs();
+    const outputs = search.outputs();
+    if (options.crossAttention) {
+      const inputs = [model.special.bos, ...outputs[0].tokens].slice(0, Math.max(1, outputs[0].tokens.length));
+      outputs[0].crossAttention = model.targetAttention(encoding, inputs, options).cross;
+    }
+    return outputs;
   } finally {
     search?.close();
     encoding.release();

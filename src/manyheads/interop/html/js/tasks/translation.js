@@ -24,20 +24,20 @@ export class PageTranslator {
    */
   async translate(text, { beam = this.model.search.beam_size, nBest = 1, alignment = false, changes, pause, signal } = {}) {
     const line = this.splitter.line(text);
-    const options = { beamSize: Math.max(beam, nBest), nBest, pause, signal, ...engineChanges(this.model, changes) };
+    const options = { beamSize: Math.max(beam, nBest), nBest, crossAttention: alignment, pause, signal, ...engineChanges(this.model, changes) };
     const outputs = [];
     for (const ids of line.parts) outputs.push(ids.length ? await translateIds(this.model, ids.slice(0, this.longest), options) : []);
-    return this.assemble(line, outputs, alignment, options);
+    return this.assemble(line, outputs, alignment);
   }
 
   /** The JSON value of a translation from the outputs of its parts: as manyheads/tasks/assembly.py. */
-  assemble(line, outputs, alignment, options) {
+  assemble(line, outputs, alignment) {
     const ranks = Math.max(0, ...outputs.map((hypotheses) => hypotheses.length));
     const hypotheses = Array.from({ length: ranks }, (_, rank) => this.candidate(line, outputs.map((found) => found[Math.min(rank, found.length - 1)] ?? null)));
     const best = outputs.map((found) => found[0] ?? null);
     const copied = !hypotheses.length && line.join([]);
     if (copied) hypotheses.push({ text: copied, score: 0, tokens: [], token_scores: [], log_probability: 0 });
-    const attended = alignment && best.map((output, part) => output && { ...output, attention: this.crossAttention(line.parts[part], output, options) });
+    const attended = alignment && best.map((output, part) => output && { ...output, attention: this.alignmentWeights(line.parts[part], output) });
     return {
       source: line.text,
       translation: hypotheses[0]?.text ?? "",
@@ -65,11 +65,9 @@ export class PageTranslator {
     };
   }
 
-  /** The attention of each token of an output to the source without marks, the mean of the heads of a layer. */
-  crossAttention(ids, output, options) {
-    const source = [...ids.slice(0, this.longest), EOS];
-    const { attention } = this.model.read(source, [BOS, ...output.tokens].slice(0, Math.max(1, output.tokens.length)), { ...options, attention: true });
-    return this.meanHeads(attention.cross, Math.max(1, output.tokens.length), source.length);
+  /** The attention of each token of an output to the source and its end mark, the mean of the heads of a layer. */
+  alignmentWeights(ids, output) {
+    return this.meanHeads(output.crossAttention, Math.max(1, output.tokens.length), Math.min(ids.length, this.longest) + 1);
   }
 
   /** Rows (T, S) of the mean of the heads of the layer that aligns words, from weights (L, H, T, S). */
