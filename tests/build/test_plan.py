@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.build.parts import plan_of, write_plan
 
+from manyheads.build.estimate import with_shape
 from manyheads.build.plan import load_plan, plan_paths, resolve_plan
 from manyheads.build.schema import KINDS
 from manyheads.errors import UsageError
@@ -18,8 +19,10 @@ TRAIN = 'kind="train",text="mixed",valid="parallel"'
 def test_every_plan_of_the_recipes_is_right(name: str, tmp_path: Path) -> None:
     plan = load_plan(resolve_plan(name), tmp_path)
     assert {vars(step)["kind"] for step in plan.steps.values()} <= set(KINDS)
-    student = plan.configs["student"].model
-    assert (student.num_encoder_layers, student.num_decoder_layers) in ((6, 1), (6, 2))
+    student = plan.configs["student"]
+    if models := plan.steps["student"].models:
+        student = with_shape(student, plan.configs[models[0]])
+    assert (student.model.num_encoder_layers, student.model.num_decoder_layers) in ((6, 1), (6, 2))
 
 
 def test_steps_come_after_those_that_they_depend_on_whatever_their_order_in_the_file(tmp_path: Path) -> None:
