@@ -8,8 +8,9 @@ back-translation: German-English from 20,000 pairs, and from the same pairs with
 model of the other direction translates, tagged: by beam search, and by sampling. All arms get as many
 updates.
 student: English-German, a teacher of 6+6 layers; a student of 6+1 layers on the original text, on the teacher's
-translations, and on these with the layers of the teacher to start from (the first of its decoder); greedy speed of
-teacher and student, in turn. Scores are sacreBLEU of texts that no arm has seen, means over seeds.
+translations, on these with the layers of the teacher to start from (the first of its decoder), and the same with
+twice the updates on the texts of both methods of distillation; greedy speed of teacher and student, in turn. Scores
+are sacreBLEU of texts that no arm has seen, means over seeds.
 kills: builds a small plan again and again, each process killed at a random moment, and compares all weights with
 those of an undisturbed build; counts what was made twice.
 """
@@ -157,8 +158,19 @@ def student(arguments: Any, seed: int, out: Path) -> dict[str, float]:
             "kind": "fine-tune",
             "start": "teacher",
         },
+        "interpolated": {
+            "kind": "distil",
+            "model": "teacher",
+            "text": "parallel",
+            "beam": 5,
+            "method": "interpolation",
+        },
     }
-    for name, beam in (("teacher", 5), ("teacher", 1), ("raw", 1), ("student", 1), ("with-layers", 1)):
+    both = train_step(arguments, seed, text=["distilled", "interpolated"], model={"init_decoder_layers": 1})
+    both["training"]["steps"] *= 2  # as many for each text
+    steps["with-both-texts"] = {**both, "kind": "fine-tune", "start": "teacher"}
+    greedy = ("teacher", "raw", "student", "with-layers", "with-both-texts")
+    for name, beam in (("teacher", 5), *((name, 1) for name in greedy)):
         steps[f"{name}-beam-{beam}"] = {"kind": "evaluate", "model": name, "text": "test", "beam": beam}
     builder = run_plan({"source": "en", "target": "de", "text": text, "steps": steps}, out)
     sources = lines_of(arguments.root, f"{names['test']}.en")
