@@ -355,17 +355,32 @@ def test_a_page_with_a_damaged_model_says_so(
     page.close()
 
 
-@pytest.mark.parametrize("part", ["function startWorker(", '"strings":', 'id="manyheads-worker"'])
+PARTS = ("function startWorker(", '"strings":', 'id="manyheads-worker"', 'id="manyheads-data"', "</style>")
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_a_page_that_is_damaged_elsewhere_says_so(
     runs: dict[str, Path], browser: Browser, tmp_path: Path, part: str
 ) -> None:
     document = html_document(runs["translation"], pack_run(runs["translation"], "int8"))
     assert document.count(part) == 1
     path = tmp_path / "damaged.html"
-    path.write_text(document.replace(part, f"{part[:-1]} "), encoding="utf-8")
+    path.write_text(document.replace(part, part.replace(part[-3], "\t")), encoding="utf-8")
     page = browser.new_page()
     page.goto(path.as_uri())
     assert page.locator("#tabs *").count() == 0  # drawn before the page counts as loaded
+    assert page.get_by_text("If this text stays, the page is damaged").is_visible()
+    page.close()
+
+
+@pytest.mark.parametrize("after", [1_500, 30_000, 60_000])
+def test_a_page_that_was_cut_short_says_so(
+    runs: dict[str, Path], browser: Browser, tmp_path: Path, after: int
+) -> None:
+    path = tmp_path / "cut.html"
+    path.write_text(html_document(runs["translation"], pack_run(runs["translation"], "int8"))[:after])
+    page = browser.new_page()
+    page.goto(path.as_uri())
     assert page.get_by_text("If this text stays, the page is damaged").is_visible()
     page.close()
 

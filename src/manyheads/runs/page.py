@@ -170,12 +170,10 @@ def page_with(data: dict[str, Any], title: str, model: PageModel | None = None) 
         f"style-src '{digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     document = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    inside = (
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<title>{escape(title)}</title>\n'
-        f"<style>{style}</style>\n"
-    )
-    index = re.sub(r'<link rel="stylesheet"[^\n]*\n|<script src=[^\n]*\n|<title>[^\n]*\n', "", index)
-    index = index.replace('<meta name="viewport"', inside + '<meta name="viewport"', 1)
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<title>{escape(title)}</title>\n'
+    index = re.sub(r"<script src=[^\n]*\n|<title>[^\n]*\n", "", index)
+    index = index.replace('<meta name="viewport"', head + '<meta name="viewport"', 1)
+    index = index.replace('<link rel="stylesheet" href="page/page.css">', f"<style>{style}</style>")
     inner = f'<script type="application/json" id="manyheads-data">{document}</script>\n'
     scripts = f"{inner}{model.elements() if model else ''}<script>{script}</script>\n"
     return index.replace("</body>", scripts + "</body>")

@@ -106,5 +106,10 @@ async function start() {
   readAddress();
   window.addEventListener("popstate", () => { if (location.hash !== addressOf()) { readAddress(); render(); } });
   await render();
+  document.getElementById("starting").remove();
 }
-start().catch((error) => panel.replaceChildren(error.message));
+start().catch((error) => {
+  if (!mh.strings[mh.language]) return; // the page keeps its first text, as an error would have no words
+  panel.replaceChildren(error.message);
+  document.getElementById("starting")?.remove();
+});

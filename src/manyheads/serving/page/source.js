@@ -2,7 +2,7 @@
 /* Where the data comes from: the server that sent this page, or the document that it stands in, which may hold a model too. */
 const inside = document.getElementById("manyheads-data");
 const embedded = inside && JSON.parse(inside.textContent);
-if (embedded?.about.char_limit && !offline) throw new Error("the model of this page is missing"); // the page keeps its first text, which says that it is damaged
+if (embedded ? embedded.about.char_limit && !offline : offline || location.protocol === "file:") throw new Error("a part of this page is missing"); // the page keeps its first text, which says that it is damaged
 const live = !embedded || offline;
 const answers = new Map();
 const MOST_KEPT = 24;
