@@ -18,8 +18,8 @@ html` writes, opened from file://. Times are in ms.
                 that of an empty page, in MiB; 1,000 translations in a row, ten times the same 100: growth in KiB
                 each over the last 800
     damage      copies whose model was changed, each in a worker of its own, and copies of the file with changed
-                bytes: a translation or a message must come within 10 seconds (a file that ends before the first text
-                of the page, in its first 1,000 bytes, stays silent)
+                bytes: a translation or a message must come within 10 seconds (a file that ends before the first
+                text of the page, in its first 1,000 bytes, stays silent)
     idle        processor time of the renderer over 5 seconds in which nobody asks for anything, in percent
 """
 
