@@ -2,6 +2,8 @@
 
     python benchmarks/build.py back-translation --root data/tatoeba-de-en [--seeds 1 2 3] [--steps 2500] [--json]
     python benchmarks/build.py student --root data/multi30k [--seeds 1 2 3] [--steps 3500] [--json]
+    python benchmarks/build.py ko-en --root data/tatoeba-ko-en --english data/tatoeba-de-en [--share 0.5] [--json]
+    python benchmarks/build.py tatoeba-de-en-student --root data/tatoeba-de-en [--share 0.5] [--pairs N] [--json]
     python benchmarks/build.py kills [--kills 100] [--json]
 
 back-translation: German-English from 20,000 pairs, and from the same pairs with 100,000 lines of English that a
@@ -11,6 +13,8 @@ student: English-German, a teacher of 6+6 layers; a student of 6+1 layers on the
 translations, on these with the layers of the teacher to start from (the first of its decoder), and the same with
 twice the updates on the texts of both methods of distillation; greedy speed of teacher and student, in turn. Scores
 are sacreBLEU of texts that no arm has seen, means over seeds.
+ko-en, tatoeba-de-en-student: every model of this plan, and its teacher or student trained on the pairs alone with
+as many updates. --share shortens all trainings.
 kills: builds a small plan again and again, each process killed at a random moment, and compares all weights with
 those of an undisturbed build; counts what was made twice.
 """
@@ -26,6 +30,7 @@ import statistics
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +109,7 @@ def lines_of(root: Path, name: str) -> list[str]:
 def back_translation(arguments: Any, seed: int, out: Path) -> dict[str, float]:
     """Compare the pairs alone with the pairs and tagged back-translations."""
     out.mkdir(parents=True, exist_ok=True)
-    pairs, english = (10, 20) if arguments.tiny else (arguments.pairs, arguments.lines)
+    pairs, english = (10, 20) if arguments.tiny else (arguments.pairs or 20_000, arguments.lines)
     held = "valid" if arguments.tiny else "dev"
     text = {}
     for language in ("de", "en"):
@@ -203,6 +208,47 @@ def speeds(builder: Any, sources: list[str]) -> dict[str, float]:
             found[f"{name} sentences/s, {mode}"] = round(sum(map(len, calls)) / seconds, 1)
         found[f"times as fast, {mode}"] = round(medians["teacher"] / medians["student"], 2)
     return found
+
+
+# --- plans of the recipes ---
+
+ALONE = {"ko-en": {"teacher": "cleaned", "student": "cleaned"}, "tatoeba-de-en-student": {"student": "parallel"}}
+
+
+def recipe_plan(arguments: Any, seed: int, out: Path) -> dict[str, float]:
+    """Build a plan of the recipes; score its models and those trained on the pairs alone, with beam 1 and 5."""
+    from manyheads.build.plan import resolve_plan
+
+    plan = tomllib.loads(resolve_plan(arguments.measure).read_text(encoding="utf-8"))
+    out.mkdir(parents=True, exist_ok=True)
+    for language in (plan["source"], plan["target"]):
+        held = lines_of(arguments.root, f"dev.{language}")
+        text = {
+            "parallel": lines_of(arguments.root, f"train.{language}")[: arguments.pairs],
+            "valid": held[: len(held) // 2],
+            "test": held[len(held) // 2 :],
+        }
+        if language in plan["text"].get("english", {}):
+            text["english"] = lines_of(arguments.english, f"train.{language}")
+        for name, lines in text.items():
+            (out / f"{name}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            plan["text"][name][language] = str((out / f"{name}.{language}").absolute())
+    steps = {name: step for name, step in plan["steps"].items() if step["kind"] not in ("evaluate", "export")}
+    for name, pairs in ALONE[arguments.measure].items():
+        training = {key: value for key, value in steps[name]["training"].items() if key != "stages"}
+        steps[f"{name}-alone"] = {**steps[name], "text": pairs, "training": training}
+    for name in [name for name in steps if "training" in steps[name]]:
+        training = steps[name]["training"] | {"seed": seed}
+        stages = [shortened(stage, arguments.share) for stage in training.pop("stages", ())]
+        steps[name]["training"] = shortened(training, arguments.share) | ({"stages": stages} if stages else {})
+        for beam in (1, 5) if name != "backward" else ():
+            steps[f"{name}-beam-{beam}"] = {"kind": "evaluate", "model": name, "text": "test", "beam": beam}
+    return results(run_plan(plan | {"root": str(out.absolute()), "steps": steps}, out))
+
+
+def shortened(training: dict[str, Any], share: float) -> dict[str, Any]:
+    """Return settings of a training with this share of the updates."""
+    return {key: max(1, round(value * share)) if key == "steps" else value for key, value in training.items()}
 
 
 # --- kills ---
@@ -316,21 +362,24 @@ def kills(arguments: Any, seed: int, out: Path) -> dict[str, float]:
 
 
 MEASURES = {"back-translation": back_translation, "student": student, "kills": kills}
+PLANS = dict.fromkeys(ALONE, recipe_plan)
 RECIPES = {"back-translation": "tatoeba-de-en", "student": "multi30k-en-de"}
 
 
 def main() -> None:
     parser = machine.parser(__doc__)
-    parser.add_argument("measure", nargs="?", choices=list(MEASURES))
+    parser.add_argument("measure", nargs="?", choices=list(MEASURES | PLANS))
     parser.add_argument("--root", type=Path, help="folder of the text")
     parser.add_argument("--recipe", help="recipe that all arms train by")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--steps", type=int, default=3_000, help="updates of each training (default 3000)")
     parser.add_argument("--width", type=int, help="model.d_model of all models (default: that of the recipe)")
-    parser.add_argument("--pairs", type=int, default=20_000, help="back-translation: pairs (default 20000)")
+    parser.add_argument("--pairs", type=int, help="pairs (default 20000 for back-translation, all for a plan)")
     parser.add_argument(
         "--lines", type=int, default=100_000, help="back-translation: lines of English (default 100000)"
     )
+    parser.add_argument("--english", type=Path, help="ko-en: folder of the English text")
+    parser.add_argument("--share", type=float, default=1.0, help="plans: share of the updates (default 1)")
     parser.add_argument("--kills", type=int, default=100, help="kills (default 100)")
     parser.add_argument("--out", type=Path, default=Path("runs/build"))
     arguments = machine.parse(parser, tiny={"seeds": [1], "steps": 4, "kills": 2, "measure": None}, required=[])
@@ -353,7 +402,9 @@ def main() -> None:
             seeds = arguments.seeds[:1] if measure == "kills" else arguments.seeds
             rows[measure] = []
             for seed in seeds:
-                rows[measure].append(MEASURES[measure](arguments, seed, arguments.out / measure / str(seed)))
+                rows[measure].append(
+                    (MEASURES | PLANS)[measure](arguments, seed, arguments.out / measure / str(seed))
+                )
                 print(f"{measure}, seed {seed}: {rows[measure][-1]}", file=sys.stderr, flush=True)
     about = machine.about()
     if arguments.json:
