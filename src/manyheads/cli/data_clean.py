@@ -39,7 +39,7 @@ def clean(
     scheduler: str | None,
     as_json: bool,
 ) -> None:
-    """Remove the pairs of the training text that hurt: wrong language, copies, cut or unrelated lines, and more.
+    """Remove pairs that hurt a training from its text: wrong language, copies, cut or unrelated lines, and more.
 
     CONFIG is a TOML file or the name of a recipe; its section [clean] has the thresholds. Train with the text that
     is left by --set data.root=DIR. Every removed pair is saved with its reason and its scores in removed.tsv.gz;
