@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import COUNT, config_argument, json_option, option, set_option
+from manyheads.cli.options import config_argument, executor_options, json_option, option, set_option
 from manyheads.cli.verbs import current_settings, echo, verb
 
 __all__ = ["clean"]
@@ -24,12 +24,7 @@ __all__ = ["clean"]
     metavar="DIR",
     help="Folder to write the cleaned text, the removed pairs and the report into.",
 )
-@option("--workers", type=COUNT, show_default="this process", help="Number of processes to clean in.")
-@option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Clean on the workers of a Dask scheduler, such as tcp://HOST:8786 (extra cluster).",
-)
+@executor_options("clean")
 @json_option
 def clean(
     config: str,
