@@ -44,6 +44,9 @@ def test_a_text_without_the_language_that_a_step_needs_is_named(tmp_path: Path) 
         plan_of(tmp_path, 'steps.backward.text="english"')
 
 
-def test_the_nearest_plan_is_named() -> None:
+def test_the_nearest_plan_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no plan ko-em; did you mean ko-en\?"):
         resolve_plan("ko-em")
+    write_plan(tmp_path / "mine").rename(tmp_path / "mine" / "mine.toml")
+    with pytest.raises(UsageError, match=r"no plan .*mine; did you mean .*mine[/\\]mine\.toml\?"):
+        resolve_plan(str(tmp_path / "mine"))

@@ -101,6 +101,15 @@ def test_an_input_that_vanished_is_named(copy: Path) -> None:
         builder_of(plan).build()
 
 
+def test_a_file_that_a_later_step_reads_is_missed_before_the_first_step_runs(tmp_path: Path) -> None:
+    builder = builder_of(plan_of(tmp_path, 'text.english.en="gone.en"'))
+    with pytest.raises(DataError, match=r"step back: its input english is missing: .*gone\.en"):
+        builder.statuses()
+    with pytest.raises(DataError, match="step back: its input english is missing"):
+        builder.build()
+    assert not (tmp_path / "out" / "backward").exists()
+
+
 @pytest.mark.parametrize("state", ["begun", "made"])
 def test_a_step_that_was_interrupted_goes_on(state: str, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = builder_of(plan_of(copy, "steps.back.lines=5"))

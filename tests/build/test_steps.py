@@ -8,6 +8,7 @@ from tests.build.parts import builder_of, plan_of
 
 from manyheads.build.record import Record
 from manyheads.build.steps import run_step, settings_of
+from manyheads.data.sources import TextSource, read_sources, write_sources
 
 MORE = """
 [steps.forward]
@@ -59,6 +60,8 @@ beam = 1
 
 def test_every_kind_of_step_makes_its_product(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, more=MORE)
+    source = TextSource("train.tmx", "TMX", {}, 12, 0, "CC BY 2.0", "tatoeba.org")
+    write_sources(tmp_path / "train.sources.json", [source])
     builder = builder_of(plan)
     builder.build()
     out = tmp_path / "out"
@@ -73,6 +76,9 @@ def test_every_kind_of_step_makes_its_product(tmp_path: Path) -> None:
     assert record is not None
     assert {"bleu", "chrf", "signature"} == set(record.result)
     assert plan.configs["tuned"].model.init_from == str(out / "forward")
+    for text in ("back", "mixed", "distilled"):
+        assert read_sources([out / text / "text.de"]) == [source]
+    assert source.line() in (out / "tuned" / "README.md").read_text("utf-8"), "the licence reaches the model card"
 
 
 def test_settings_that_do_not_change_a_product_are_not_part_of_its_key(tmp_path: Path) -> None:
@@ -101,4 +107,6 @@ clean = { off = ["numbers", "language"] }
     record = Record.read(builder.record_path("cleaned"))
     assert record is not None
     assert record.result["pairs"] + record.result["removed"] == 7
-    assert all(path.is_file() for path in plan.files("cleaned", ["de", "en"]))
+    files = plan.files("cleaned", ["de", "en"])
+    assert all(path.is_file() for path in files)
+    assert read_sources(files) == read_sources(plan.files("downloads", ["de", "en"])) != []

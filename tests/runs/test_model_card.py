@@ -68,3 +68,10 @@ def test_a_card_names_no_folders_of_its_author(trained: RunDirectory, train_text
     data = config.data.__class__(**{**vars(config.data), "train": train_text})
     changed = config.__class__(**{**vars(config), "data": data})
     assert facts_of(changed, trained.tokenizers(config), ())["data"] == shown
+
+
+def test_a_card_names_all_texts_of_a_training(trained: RunDirectory) -> None:
+    config = trained.config()
+    data = config.data.__class__(**{**vars(config.data), "train": "train", "more": [["/x/back/a", "/x/back/b"]]})
+    changed = config.__class__(**{**vars(config), "data": data})
+    assert facts_of(changed, trained.tokenizers(config), ())["data"] == "train; back/a and back/b"

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from manyheads.build.schema import KINDS, Mixed, MixStep, Step, TrainStep
+from manyheads.build.schema import KINDS, Mixed, MixStep, PlanFile, Step, TrainStep
 from manyheads.config.load import prepare
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import shorten, to_toml
@@ -19,14 +19,16 @@ __all__ = ["parse_step", "parsed", "wrong_names"]
 NAME = re.compile(r"\w[\w.-]*")
 
 
-def parse_step(name: str, table: Any, texts: Mapping[str, Any]) -> tuple[Step | None, list[str]]:
-    """Return a step, and its mistakes."""
+def parse_step(name: str, table: Any, plan: PlanFile) -> tuple[Step | None, list[str]]:
+    """Return a step of a plan, and its mistakes."""
     where = f"steps.{name}"
-    if not NAME.fullmatch(name) or name in texts:
-        why = "is also the name of a text" if name in texts else "is no name: use letters, digits, - and _"
+    if not NAME.fullmatch(name) or name in plan.text:
+        why = "is also the name of a text" if name in plan.text else "is no name: use letters, digits, - and _"
         return None, [f"{where}: {name} {why}."]
     if not isinstance(table, dict) or "kind" not in table:
-        return None, [f"{where}.kind is missing; there are {', '.join(KINDS)}."]
+        near = closest(name, [other for other in plan.steps if other != name])
+        guess = f" Or did you mean steps.{near[0]}?" if near else ""
+        return None, [f"{where}.kind is missing; there are {', '.join(KINDS)}.{guess}"]
     kind = table["kind"]
     if kind not in KINDS:
         guess = suggestion(closest(str(kind), KINDS))

@@ -98,6 +98,7 @@ def resolve_plan(name_or_path: str) -> Path:
     if name_or_path in plans:
         return plans[name_or_path]
     known = {name: name for name in plans} | {file.name: str(file) for file in path.parent.glob("*.toml")}
+    known |= {file.parent.name: str(file) for file in path.glob(f"{path.name}.toml")}
     guess = suggestion(known[name] for name in closest(path.name, known))
     raise UsageError(f"no plan {name_or_path}{guess or '; `manyheads recipes` lists the plans.'}")
 
@@ -122,7 +123,7 @@ def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
         raise ConfigError(mistakes, origin=str(path))
     steps: dict[str, Step] = {}
     for name, table in tables.steps.items():
-        step, wrong = parse_step(name, table, tables.text)
+        step, wrong = parse_step(name, table, tables)
         mistakes += wrong
         if step is not None:
             steps[name] = step

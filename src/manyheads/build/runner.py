@@ -107,6 +107,7 @@ class Builder:
         kind, earlier = vars(self.plan.steps[name])["kind"], Record.read(self.record_path(name))
         waiting = [other for other in self.plan.needed(name) if other in found and found[other].reasons]
         if waiting:
+            self.check_files(name, waiting)
             made = earlier is not None and earlier.state == "done"
             reasons = [f"input {other} will be made first" for other in waiting]
             return StepStatus(name, kind, tuple(reasons if made else ["not made yet"]), None, earlier)
@@ -145,18 +146,27 @@ class Builder:
         Raises:
             DataError: a file is missing, or a step before this one has made nothing yet.
         """
-        found, step = {}, self.plan.steps[name]
-        for text, files in input_files(self.plan, name).items():
-            for file in files:
-                if not file.is_file():
-                    raise DataError(self.missing_input(name, text, file))
-            found[text] = "+".join(map(self.hashes.of_file, files))
-        for model in step.models:
+        files = self.check_files(name)
+        found = {text: "+".join(map(self.hashes.of_file, paths)) for text, paths in files.items()}
+        for model in self.plan.steps[name].models:
             run = self.plan.model(model)
             if not (run / "model.safetensors").is_file():
                 raise DataError(self.missing_input(name, model, run))
             found[model] = self.hashes.of_model(run)
         return found
+
+    def check_files(self, name: str, later: Sequence[str] = ()) -> dict[str, list[Path]]:
+        """Return the files of each text that a step reads; those of the steps `later` need not be there yet.
+
+        Raises:
+            DataError: another file is missing.
+        """
+        files = input_files(self.plan, name)
+        for text, paths in files.items():
+            for path in paths if text not in later else ():
+                if not path.is_file():
+                    raise DataError(self.missing_input(name, text, path))
+        return files
 
     def missing_input(self, name: str, text: str, path: Path) -> str:
         """Return the message about an input that is missing."""

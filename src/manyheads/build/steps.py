@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from manyheads.config.schema import Config
 from manyheads.data.convert import ConvertOptions, convert_files
 from manyheads.data.formats.text import TextRequest
 from manyheads.data.reading import READINGS
+from manyheads.data.sources import copy_sources
 from manyheads.runs.clean import clean
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import export
@@ -157,7 +159,11 @@ def run_step(context: BuildContext, name: str, folder: Path) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     for kind, run in RUN.items():
         if isinstance(step, kind):
-            return dict(run(context, name, step, folder))
+            result = dict(run(context, name, step, folder))
+            if isinstance(step, MixStep | TranslateStep | DistilStep):
+                files = chain.from_iterable(input_files(context.plan, name).values())
+                copy_sources(files, folder / f"text.{context.plan.source}")
+            return result
     raise AssertionError(step)
 
 

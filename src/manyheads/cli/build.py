@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from manyheads.cli.completion import complete_configs
-from manyheads.cli.options import COUNT, PATH, device_option, json_option, option
+from manyheads.cli.options import PATH, device_option, executor_options, json_option, option
 from manyheads.cli.verbs import announce_loading, current_settings, echo, verb
 
 if TYPE_CHECKING:
@@ -39,17 +39,7 @@ BUILDS = Path("builds")
     metavar="SECTION.KEY=VALUE",
     help="Override a setting of the plan, such as root=DIR or steps.NAME.training.steps=100; may be repeated.",
 )
-@option(
-    "--workers",
-    type=COUNT,
-    show_default="this process, with all its threads",
-    help="Number of processes that clean and translate.",
-)
-@option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Clean and translate on the workers of a Dask scheduler, such as tcp://HOST:8786.",
-)
+@executor_options("clean and translate", threads=", with all its threads")
 @device_option
 @json_option
 def build(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import COUNT, config_argument, json_option, option, set_option
+from manyheads.cli.options import config_argument, executor_options, json_option, option, set_option
 from manyheads.cli.verbs import current_settings, echo, verb
 
 __all__ = ["clean"]
@@ -24,12 +24,7 @@ __all__ = ["clean"]
     metavar="DIR",
     help="Folder to write the cleaned text, the removed pairs and the report into.",
 )
-@option("--workers", type=COUNT, show_default="this process", help="Number of processes to clean in.")
-@option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Clean on the workers of a Dask scheduler, such as tcp://HOST:8786 (extra cluster).",
-)
+@executor_options("clean")
 @json_option
 def clean(
     config: str,
@@ -39,7 +34,7 @@ def clean(
     scheduler: str | None,
     as_json: bool,
 ) -> None:
-    """Remove the pairs of the training text that hurt: wrong language, copies, cut or unrelated lines, and more.
+    """Remove pairs that hurt a training from its text: wrong language, copies, cut or unrelated lines, and more.
 
     CONFIG is a TOML file or the name of a recipe; its section [clean] has the thresholds. Train with the text that
     is left by --set data.root=DIR. Every removed pair is saved with its reason and its scores in removed.tsv.gz;

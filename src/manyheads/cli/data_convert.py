@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import COUNT, json_option, option
+from manyheads.cli.options import executor_options, json_option, option
 from manyheads.cli.verbs import current_settings, echo, verb
 from manyheads.errors import UsageError
 
@@ -56,14 +56,7 @@ def parse_columns(context: click.Context, parameter: click.Parameter, value: str
     "--licence", metavar="TEXT", show_default="stated by the file", help="Licence of the text, for model cards."
 )
 @option("--origin", metavar="TEXT", show_default="stated by the file", help="Origin of the text, for model cards.")
-@option(
-    "--workers", type=COUNT, show_default="this process", help="Number of processes that tidy and pack the text."
-)
-@option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Tidy and pack on the workers of a Dask scheduler, such as tcp://HOST:8786 (extra cluster).",
-)
+@executor_options("tidy and pack the text")
 @json_option
 def convert(
     files: tuple[str, ...],

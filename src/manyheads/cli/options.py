@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNT", "LANGUAGE", "NOT_NEGATIVE", "PATH", "Decorator", "beam_option", "config_argument", "device_option",
-    "field_option", "json_option", "option", "output_option", "run_argument", "run_option", "run_output_option",
-    "set_option", "training_device_option", "with_device",
+    "executor_options", "field_option", "json_option", "option", "output_option", "run_argument", "run_option",
+    "run_output_option", "set_option", "training_device_option", "with_device",
 ]  # fmt: skip
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -96,6 +96,20 @@ set_option = option(
 beam_option = option(
     "--beam", type=COUNT, show_default="search.beam_size of the run", help="Beam size; 1 is greedy search."
 )
+
+
+def executor_options(work: str, *, threads: str = "") -> Decorator:
+    """Return the decorator with --workers and --scheduler: where the shards of a text are computed.
+
+    Args:
+        work: what the processes do, such as "clean".
+        threads: what follows "this process" in the help, if the process has several threads.
+    """
+    default, processes = f"this process{threads}", f"Number of processes to {work} in, each with one thread."
+    where = "on the workers of a Dask scheduler, such as tcp://HOST:8786 (extra cluster)."
+    workers = option("--workers", type=COUNT, show_default=default, help=processes)
+    scheduler = option("--scheduler", metavar="ADDRESS", help=f"{work[0].upper()}{work[1:]} {where}")
+    return lambda command: workers(scheduler(command))
 
 
 def output_option(content: str) -> Decorator:

@@ -16,6 +16,7 @@ from manyheads.cli.options import (
     PATH,
     beam_option,
     device_option,
+    executor_options,
     json_option,
     option,
     output_option,
@@ -110,17 +111,7 @@ def parse_columns(context: click.Context, parameter: click.Parameter, value: str
     type=click.Choice(["fp32", "bf16", "int8"]),
     help="Number format of the torch engine; fp32 is exact, bf16 and int8 are faster.",
 )
-@option(
-    "--workers",
-    type=COUNT,
-    show_default="this process, with all its threads",
-    help="Number of processes to translate FILE in, each with one thread.",
-)
-@option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Translate FILE on the workers of a Dask scheduler, such as tcp://HOST:8786 (extra cluster).",
-)
+@executor_options("translate FILE", threads=", with all its threads")
 @output_option("translations")
 @set_option
 @json_option

@@ -1,6 +1,6 @@
 """Where a text comes from: NAME.sources.json beside its files, with licence, origin and SHA-256 of each input.
 
-`data convert` writes it, `data split` copies it, and model cards name what it says.
+`data convert` writes it; `data split`, `data clean` and the steps of a plan copy it; model cards name what it says.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
 
-__all__ = ["ENDING", "TextSource", "read_sources", "sources_path", "write_sources"]
+__all__ = ["ENDING", "TextSource", "copy_sources", "read_sources", "sources_path", "write_sources"]
 
 ENDING = ".sources.json"
 VERSION = 1
@@ -79,3 +79,14 @@ def read_sources(texts: Iterable[Path]) -> list[TextSource]:
             raise DataError(f"{path} is no note of sources ({error!r}). Write it anew: data convert.") from error
         found.update({repr(source): source for source in sources})
     return list(found.values())
+
+
+def copy_sources(texts: Iterable[Path], made: Path) -> None:
+    """Note the sources of text files beside a file that was made of them; write nothing where nothing is noted.
+
+    Raises:
+        DataError: a note cannot be read.
+    """
+    sources = read_sources(texts)
+    if sources:
+        write_sources(sources_path(made), sources)

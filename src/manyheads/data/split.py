@@ -23,7 +23,7 @@ from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID,
 from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, read_lines
 from manyheads.data.locate import existing, locate, near_names
 from manyheads.data.placing import open_packed, placing_files
-from manyheads.data.sources import read_sources, sources_path, write_sources
+from manyheads.data.sources import copy_sources
 from manyheads.data.store import chunked
 from manyheads.errors import DataError
 
@@ -247,9 +247,7 @@ def write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Adv
                 source.write("".join(one_line(pair.source) for pair in texts[split]).encode())
                 target.write("".join(one_line(pair.target) for pair in texts[split]).encode())
             advance(len(chunk))
-        sources = read_sources(locate(config, "train"))
-        if sources:
-            write_sources(sources_path(draft / f"{SPLITS[TRAIN]}.{config.source}"), sources)
+        copy_sources(locate(config, "train"), draft / f"{SPLITS[TRAIN]}.{config.source}")
 
 
 def one_line(text: str) -> str:

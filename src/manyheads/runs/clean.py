@@ -25,6 +25,7 @@ from manyheads.data.languages import FREQUENT, SCRIPTS_OF, base_code
 from manyheads.data.lines import InvalidUtf8
 from manyheads.data.reading import READINGS
 from manyheads.data.sampler import fixed_batches
+from manyheads.data.sources import copy_sources
 from manyheads.errors import DataError, UsageError
 from manyheads.runs.corpus import read_split
 from manyheads.tasks.translation import Translator
@@ -85,6 +86,7 @@ def clean(
                     f"No pair is left: {report.read:,} read; {counts}. Check data.source and data.target; "
                     "rules are turned off with clean.off."
                 )
+            copy_sources(text_files(config), out / files[0])
             with listener.phase("writing", report.read, "pairs"):
                 write_cleaned(out, out / WORK, job.read(), judgement, report)
     except BaseException:
@@ -107,11 +109,15 @@ def names_of(config: Config) -> tuple[str, str]:
     return f"{split}.{config.data.source}.gz", f"{split}.{config.data.target}.gz"
 
 
+def text_files(config: Config) -> list[Path]:
+    """Return the files of data.train; none for built-in text."""
+    return [] if config.data.dataset is not None else list(READINGS["translation"].files(config.data, "train"))
+
+
 def text_key(config: Config) -> str:
     """Return a hash of the text, the settings, and the weights of the two runs."""
-    paths = [] if config.data.dataset is not None else list(READINGS["translation"].files(config.data, "train"))
     runs = [RunDirectory.existing(Path(run)).path for run in (config.clean.forward, config.clean.backward) if run]
-    sums = map(sha256, (*paths, *(run / "model.safetensors" for run in runs)))
+    sums = map(sha256, (*text_files(config), *(run / "model.safetensors" for run in runs)))
     settings = config.model_dump_json(include={"data": True, "clean": True})
     return hashlib.sha256("".join([settings, *sums]).encode()).hexdigest()
 

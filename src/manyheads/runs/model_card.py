@@ -122,7 +122,7 @@ def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -
     size = f"{tokenizers.source.size:,}"
     if not tokenizers.joint and tokenizers.target.size != tokenizers.source.size:
         size += f" and {tokenizers.target.size:,}"
-    files = [data.train] if isinstance(data.train, str) else data.train
+    corpora = ([text] if isinstance(text, str) else text for text in (data.train, *data.more))
     first_labels = ", ".join(labels[:10]) + (", ..." if len(labels) > 10 else "")
     return {
         "source": data.source,
@@ -141,7 +141,7 @@ def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -
         "classes": f"; labels: {first_labels}" if labels else "",
         "title": f"{'Language model' if config.task == 'language-modeling' else 'Encoder'} for {config.task}",
         "pipeline": PIPELINES.get(config.task, ""),
-        "data": data.dataset or " and ".join(map(shown_path, files)),
+        "data": data.dataset or "; ".join(" and ".join(map(shown_path, files)) for files in corpora),
     }
 
 

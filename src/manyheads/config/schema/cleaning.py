@@ -39,8 +39,8 @@ class CleanConfig(Section):
     )
     loss: Probability = Field(
         0.03,
-        description="share of good pairs that the lexical score may remove, and that the two models may; the score "
-        "from which on pairs are removed is calculated from it",
+        description="share of good pairs that the lexical score may remove, and as many the two models; the "
+        "threshold of each score is estimated from it",
     )
     learn_from: Positive = Field(
         100_000,

@@ -52,8 +52,8 @@ class AugmentConfig(Section):
     )
     copies: Probability = Field(
         0.04,
-        description="share of pairs with a made-up text on both sides: two thirds of them a number, else an "
-        "address, emoji, placeholder or inline tag",
+        description="share of pairs that get the same made-up text on both sides: a number in two of three cases, "
+        "else an address, emoji, placeholder or inline tag",
     )
     words: Probability = Field(
         0.08,
@@ -303,7 +303,7 @@ class ModelConfig(Section):
     init_encoder_layers: Positive | None = Field(
         None,
         description="number of encoder layers to take from init_from, evenly spaced from the first to the last; "
-        "one is the first. none: all",
+        "1 takes the first. none: all",
     )
     init_decoder_layers: Positive | None = Field(
         None,

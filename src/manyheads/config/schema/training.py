@@ -33,7 +33,7 @@ class TrainingConfig(Section):
     stages: tuple[StageConfig, ...] = Field(
         (),
         description="curriculum: tables [[training.stages]] in order, each with its weights of the corpora and, "
-        "but for the last, its steps. Default: one stage with data.weights",
+        "its steps, which the last one leaves out. Default: one stage with data.weights",
     )
     epochs: Positive | None = Field(
         None,
