@@ -179,6 +179,14 @@ def test_a_mistake_of_the_user_is_one_error_line_and_its_exit_code(
     assert capsys.readouterr().err == f"error: {failure}\n"
 
 
+def test_control_characters_of_a_file_do_not_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.csv").write_text("a\x1b[2J,b\n1,2\n", encoding="utf-8")
+    assert run(["data", "convert", str(tmp_path / "x.csv"), "-o", str(tmp_path / "out")]) == 2
+    assert "among: a\\x1b[2J, b." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["--debug", "recipes"], ["recipes", "--debug"]])
 def test_debug_shows_the_traceback_before_the_error_line(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

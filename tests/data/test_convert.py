@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from tests.data.formats.test_moses import README, TEXT, archive
 
 from manyheads.config.schema import Config, DataConfig
+from manyheads.data import convert
 from manyheads.data.convert import FORMATS, ConvertOptions, convert_files
 from manyheads.data.executors import open_executor
 from manyheads.data.formats.text import TextRequest
@@ -135,6 +137,22 @@ def test_a_mistake_is_named_and_nothing_is_written(inputs: list[str], error: typ
     with pytest.raises(error, match=message):
         convert_files(inputs, Path("out"), ConvertOptions("x"))
     assert not Path("out").exists()
+
+
+def test_an_input_that_cannot_be_read_is_named_and_not_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(convert, "sum_of", refused)
+    with pytest.raises(DataError, match=r"^opus\.zip cannot be read: Permission denied\."):
+        convert_files(["opus.zip"], Path("out"), ConvertOptions("x"))
+
+    def failing() -> Iterator[tuple[str, str]]:
+        yield "a", "b"
+        raise OSError(5, "Input/output error")
+
+    with pytest.raises(DataError, match=r"^c\.de and c\.en cannot be read: Input/output error\."):
+        list(convert.read_named(failing(), ("c.de", "c.en")))
 
 
 def test_no_file_is_overwritten() -> None:

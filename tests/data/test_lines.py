@@ -128,6 +128,10 @@ def test_bytes_that_are_no_utf8_are_named_by_file_line_and_offset(tmp_path: Path
 def test_korean_in_its_old_encoding_gets_the_right_cure(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="iconv -f CP949 -t UTF-8"):
         list(read_lines(written(tmp_path, "안녕하세요\n".encode("cp949"))))
+    with pytest.raises(DataError, match="iconv -f CP949 -t UTF-8"):  # a syllable that EUC-KR lacks
+        list(read_lines(written(tmp_path, "똠얌꿍 하나\n".encode("cp949"))))
+    with pytest.raises(DataError, match="iconv -f CP1252 -t UTF-8"):
+        list(read_lines(written(tmp_path, "„Größe“ – naïve\n".encode("cp1252"))))
 
 
 @pytest.mark.parametrize("text", ["für Größe\n", "Ärzte und Öfen\n"])

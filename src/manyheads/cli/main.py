@@ -137,7 +137,12 @@ def report_internal_error() -> int:
 
 
 def report_error(error: Exception, message: str, code: int, settings: Settings) -> int:
-    """Print a mistake of the user as one `error:` line, and return the exit code."""
+    """Print a mistake of the user as one `error:` line, and return the exit code.
+
+    Control characters that a message takes from a damaged file do not reach the terminal.
+    """
+    symbols = (one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in message)
+    message = "".join(symbols)
     if settings.debug:
         traceback.print_exception(error)
     click.echo(click.style("error:", fg="red", bold=True) + f" {message}", err=True, color=in_color(sys.stderr))

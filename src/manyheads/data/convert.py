@@ -30,6 +30,7 @@ from manyheads.data.formats.po import read_po
 from manyheads.data.formats.tables import read_csv, read_dataset, read_jsonl, read_parquet, read_tsv
 from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.data.hub import PREFIX
+from manyheads.data.lines import damage_named
 from manyheads.data.locate import existing, near_names, uncompressed
 from manyheads.data.placing import placing_files
 from manyheads.data.shards import map_shards, remove_shards
@@ -157,7 +158,7 @@ def convert_files(
                 key = hashlib.sha256(repr((__version__, group, sums, request)).encode()).hexdigest()
                 shards = map_shards(
                     pack_shard,
-                    counted(chunked(text.pairs, SHARD_PAIRS), advance),
+                    counted(chunked(read_named(text.pairs, group), SHARD_PAIRS), advance),
                     results / str(len(sources)),
                     key=key,
                     executor=executor or InlineExecutor(),
@@ -258,6 +259,12 @@ def remove_all_shards(folder: Path) -> None:
     remove_shards(folder)
 
 
+def read_named(pairs: Iterable[Pair], group: Sequence[str]) -> Iterator[Pair]:
+    """Yield the pairs of an input; a failure of its disk names the input and not the folder that is written."""
+    with damage_named(Path(" and ".join(group))):
+        yield from pairs
+
+
 def counted(shards: Iterable[list[Pair]], advance: Callable[[int], object]) -> Iterator[list[Pair]]:
     """Yield shards, and call `advance` with the number of pairs of each."""
     for shard in shards:
@@ -295,4 +302,8 @@ def one_line(text: str) -> str:
 
 def sums_of(group: Sequence[str]) -> dict[str, str]:
     """Return the SHA-256 of the files of an input."""
-    return {Path(name).name: sum_of(Path(name)) for name in group if not name.startswith(PREFIX)}
+    sums = {}
+    for path in (Path(name) for name in group if not name.startswith(PREFIX)):
+        with damage_named(path):
+            sums[path.name] = sum_of(path)
+    return sums

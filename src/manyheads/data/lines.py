@@ -9,9 +9,10 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
@@ -35,6 +36,7 @@ __all__ = [
 COMPRESSIONS = (".gz", ".xz", ".zst")
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 LONGEST_LINE = 1 << 26  # bytes; a file without line ends must not fill the memory
+ZSTD_BLOCK = 256  # packed bytes; they unpack to at most 8 MiB
 HEAD = 4096  # bytes looked at to recognise UTF-16
 
 InvalidUtf8 = Literal["error", "replace"]
@@ -123,12 +125,15 @@ def invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: Unicod
 
 
 def likely_encoding(raw: bytes) -> str:
-    """Guess the encoding: CP949 if the line decodes as Korean in EUC-KR, which Latin-1 text hardly ever does."""
-    try:
-        text = raw.decode("euc_kr")
-    except UnicodeDecodeError:
-        return "LATIN1"
-    return "CP949" if any("가" <= symbol <= "힣" for symbol in text) else "LATIN1"
+    """Guess the encoding: CP949 if the line decodes as Korean, which text of Western Europe hardly ever does.
+
+    One letter such as "Ä" with the next one may be a syllable of CP949 that EUC-KR lacks; two are none by chance.
+    """
+    for encoding, syllables in (("euc_kr", "[가-힣]"), ("cp949", "[가-힣]{2}")):
+        with suppress(UnicodeDecodeError):
+            if re.search(syllables, raw.decode(encoding)):
+                return "CP949"
+    return "CP1252" if re.search(rb"[\x80-\x9f]", raw) else "LATIN1"
 
 
 def refuse_foreign(head: bytes, name: str) -> None:
@@ -197,7 +202,7 @@ class ZstdFile(io.RawIOBase):
         self.zstandard = zstandard
         self.file = file
         self.frame = zstandard.ZstdDecompressor().decompressobj()
-        self.rest = b""
+        self.rest = memoryview(b"")
 
     def readable(self) -> bool:
         """Return True."""
@@ -206,8 +211,8 @@ class ZstdFile(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Fill the buffer as far as possible; 0 at the end of the last frame."""
         view = memoryview(buffer)
-        while not self.rest and (block := self.frame.unused_data or self.file.read(HEAD)):
-            self.rest = self.unpack(block)
+        while not self.rest and (block := self.frame.unused_data or self.file.read(ZSTD_BLOCK)):
+            self.rest = memoryview(self.unpack(block))
         if not self.rest and not self.frame.eof:
             raise EOFError
         size = min(len(view), len(self.rest))

@@ -25,6 +25,8 @@ ENCODINGS = {  # name -> (declaration, byte order mark, codec)
     "UTF-8 with mark": ("UTF-8", b"\xef\xbb\xbf", "utf-8"),
     "UTF-16, big end first": ("UTF-16", b"\xfe\xff", "utf-16-be"),
     "UTF-16, little end first": ("UTF-16", b"\xff\xfe", "utf-16-le"),
+    "UTF-32": ("UTF-32", b"\xff\xfe\x00\x00", "utf-32-le"),
+    "Korean of Windows": ("EUC-KR", b"", "cp949"),
     "Latin-1": ("ISO-8859-1", b"", "latin-1"),
 }
 TEXTS = [
@@ -113,7 +115,7 @@ def xliff2(pairs: list[tuple[str, str]], rng: random.Random, codec: str) -> str:
 @pytest.mark.parametrize("make", [tmx, xliff, xliff2])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_generated_files_are_read_exactly(make, encoding: str, seed: int) -> None:  # type: ignore[no-untyped-def]
-    """Thirty files with entities, inline tags, marks, CDATA and both byte orders."""
+    """42 files with entities, inline tags, marks, CDATA and both byte orders."""
     rng = random.Random(seed)
     declared, mark, codec = ENCODINGS[encoding]
     pairs = [(rng.choice(TEXTS) + str(n), rng.choice(TEXTS) * rng.randint(1, 3)) for n in range(50)]
@@ -146,6 +148,13 @@ def test_a_language_that_is_missing_is_named_with_those_present() -> None:
     with pytest.raises(UsageError, match=r"it names de-DE, EN, fr\. Say both: --source de --target en"):
         read(three, TextRequest())
     assert list(read(three, TextRequest("fr", "de")).pairs) == [("c", "a")] * 3
+
+
+def test_many_languages_are_listed_in_one_short_line() -> None:
+    units = "".join(f"<tu><tuv lang='a\n{n}{'x' * 99}'><seg>a</seg></tuv></tu>" for n in range(999))
+    with pytest.raises(DataError, match=r"Languages there: a 0x+, .*, and others\. Choose") as caught:
+        list(read(f"<tmx><body>{units}</body></tmx>".encode()).pairs)
+    assert len(str(caught.value)) < 1_500
 
 
 def test_untranslated_units_have_no_target() -> None:
@@ -181,6 +190,13 @@ BOMBS = {
     "cut": (tmx([("a", "b")], random.Random(1), "utf-8").encode()[:-20], "no XML that can be read"),
     "nothing": (b"", "no element found"),
     "no unit": (b"<tmx><header/><body/></tmx>", "holds no translation"),
+    "defaults of attributes": (
+        b"<!DOCTYPE tmx [" + b"".join(b"<!ATTLIST tu a%d CDATA 'x'>" % n for n in range(2_000)) + b"]><tmx/>",
+        "declares more than 1,000 attributes",
+    ),
+    "no encoding": (b"<?xml version='1.0' encoding='base64'?><tmx/>", 'declares the encoding "base64"'),
+    "bytes of no encoding": (b"<?xml version='1.0' encoding='EUC-KR'?><tmx>\xff\xff", "none of its encoding"),
+    "CP949": ("<tmx><body><tu>한국어".encode("cp949"), "If it is CP949, convert it: iconv -f CP949 -t UTF-8"),
     "another version": (b"<xliff version='9'/>", "outermost element"),
 }
 
@@ -227,5 +243,5 @@ def test_a_packed_bomb_is_refused(tmp_path: Path) -> None:
         for _ in range(200):
             stream.write(packer.compress(b"<tu></tu>" * 100_000))
         stream.write(packer.flush())
-    with open_input(path) as packed, pytest.raises(DataError, match=r"x\.tmx\.gz unpacks to more than 200 times"):
-        list(iter(lambda: len(packed.read(1 << 16)), 0))
+    with pytest.raises(DataError, match=r"x\.tmx\.gz unpacks to more than 200 times"):
+        open_input(path)  # before any of its text is converted

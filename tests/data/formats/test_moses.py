@@ -68,7 +68,7 @@ def link() -> zipfile.ZipInfo:
             {"a.de-en.de": "x\n" * (1 << 26), "a.de-en.en": "x"},
             r"x\.zip: a\.de-en\.de unpacks to more than 200 times",
         ),
-        ({"a.de": "x"}, r"no text in two languages, but: a\.de"),
+        ({"a.de": "x"}, r"no two files of lines, but: a\.de"),
         ({"a.de": "x", "a.en": "x", "b.de": "x", "b.en": "x"}, "several texts, but: a, b"),
         ({"a.de-en.de": "x\ny\n", "a.de-en.en": "x\n"}, r"a\.de-en\.de has 2 lines and .*a\.de-en\.en has 1 lines"),
         ({"a.de-en.de": "x", "a.de-en.en": b"\xff\xe4x"}, r"a\.de-en\.en, line 1: byte 0xFF"),
@@ -87,6 +87,28 @@ def test_a_damaged_member_is_named() -> None:
         list(read_archive(io.BufferedReader(io.BytesIO(content)), TextRequest(), "x.zip").pairs)  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"x\.zip cannot be read: File is not a zip file"):
         read_archive(io.BufferedReader(io.BytesIO(b"x")), TextRequest(), "x.zip")  # type: ignore[arg-type]
+
+
+def test_an_archive_with_a_false_size_or_a_password_is_refused() -> None:
+    bomb = archive({"a.de": "x\n" * (1 << 25), "a.en": "x"}).read()
+    directory = bomb.index(b"PK\x01\x02")
+    claimed = bomb[: directory + 20] + (1 << 30).to_bytes(4, "little") + bomb[directory + 24 :]
+    with pytest.raises(DataError, match=r"a\.de unpacks to more than 200 times its size"):
+        read_archive(io.BufferedReader(io.BytesIO(claimed)), TextRequest(), "x.zip")  # type: ignore[arg-type]
+    secret = bomb[: directory + 8] + b"\x01" + bomb[directory + 9 :]
+    with pytest.raises(DataError, match=r"member 'a\.de', which is encrypted"):
+        read_archive(io.BufferedReader(io.BytesIO(secret)), TextRequest(), "x.zip")  # type: ignore[arg-type]
+
+
+def test_a_damaged_member_of_another_compression_is_named() -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as opened:
+        for name in ("a.de", "a.en"):
+            opened.writestr(name, "".join(f"{n**7}\n" for n in range(99)))
+    content = bytearray(packed.getvalue())
+    content[60:80] = b"\xff" * 20
+    with pytest.raises(DataError, match=r"x\.zip: a\.de cannot be read: Corrupt input data\. Get it again"):
+        list(read_archive(io.BufferedReader(io.BytesIO(content)), TextRequest(), "x.zip").pairs)  # type: ignore[arg-type]
 
 
 def test_two_files_are_read_packed_or_not_in_any_encoding(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_lines_are_those_of_the_text(tmp_path: Path, ending: str, encoding: str)
 )
 def test_damaged_files_are_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
-    with open_input(tmp_path / name) as stream, pytest.raises(DataError, match=rf"{name} {message}"):
+    with pytest.raises(DataError, match=rf"{name} {message}"), open_input(tmp_path / name) as stream:
         stream.read()
 
 
@@ -58,10 +58,30 @@ def test_a_bomb_is_refused_with_flat_memory(tmp_path: Path, ending: str) -> None
     path = tmp_path / f"x{ending}"
     path.write_bytes(pack(block) * 1_000)
     tracemalloc.start()
-    with open_input(path) as stream, pytest.raises(DataError, match=rf"x{ending} unpacks to more than 200 times"):
-        list(iter(lambda: len(stream.read(1 << 16)), 0))
+    with pytest.raises(DataError, match=rf"x{ending} unpacks to more than 200 times"):
+        open_input(path)  # before any of its text is converted
     assert tracemalloc.get_traced_memory()[1] < 20e6
     tracemalloc.stop()
+
+
+def test_a_few_bytes_of_zstandard_are_not_unpacked_to_many_at_once(tmp_path: Path) -> None:
+    """Four bytes are a block that repeats one byte 131,072 times."""
+    pytest.importorskip("zstandard")
+    block = ((131_072 << 3) + 2).to_bytes(3, "little") + b"\n"
+    (tmp_path / "x.zst").write_bytes(b"\x28\xb5\x2f\xfd\x00\x38" + block * 30_000)
+    tracemalloc.start()
+    with pytest.raises(DataError, match="unpacks to more than 200 times"):
+        open_input(tmp_path / "x.zst")
+    assert tracemalloc.get_traced_memory()[1] < 40e6
+    tracemalloc.stop()
+
+
+def test_an_error_before_the_last_line_of_utf_16_leaves_no_warning() -> None:
+    stream = io.BufferedReader(io.BytesIO("a\nb\n".encode("utf-16")))  # type: ignore[arg-type]
+    lines = text_lines(stream, "x")
+    next(lines)
+    stream.close()
+    lines.close()  # type: ignore[attr-defined]
 
 
 def test_text_that_packs_well_is_no_bomb() -> None:

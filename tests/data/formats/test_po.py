@@ -73,6 +73,18 @@ def test_languages_that_are_not_known_are_asked_for() -> None:
         read(po(), TextRequest("de", "en"))
 
 
+def test_a_message_of_many_lines_is_refused_before_it_takes_hours() -> None:
+    text = 'msgid "a"\nmsgstr ""\n' + '"abcdefgh"\n' * 200_000
+    with pytest.raises(DataError, match=r"x\.po, line 11,918: a text of more than 131,072 characters"):
+        read(text, TextRequest("de", "en"))
+
+
+def test_a_header_with_a_line_end_in_a_value_gives_one_line() -> None:
+    with pytest.raises(UsageError, match="names ko X-Sou for the translations") as caught:
+        read(po("ko\\nX-Sou"), TextRequest())
+    assert "\n" not in str(caught.value)
+
+
 def test_a_broken_and_a_long_file_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"x\.po, line 2: no PO that can be read"):
         read('msgid "a"\nmsgst "b"\n', TextRequest("de", "en"))

@@ -68,7 +68,7 @@ def test_parquet_is_read_in_batches(tmp_path: Path, nested: bool) -> None:
         if nested
         else {"de": [r["de"] for r in rows], "n": [1] * 600, "en": [r["en"] for r in rows]}
     )
-    parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
+    parquet.write_table(arrow.table(columns), tmp_path / "x.parquet", row_group_size=100)
     with (tmp_path / "x.parquet").open("rb") as opened:
         check(read_parquet(opened, TextRequest(), "x"), *((row["de"], row["en"]) for row in rows))
 
@@ -110,6 +110,20 @@ def test_a_parquet_bomb_and_a_broken_file_are_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:50])
     with path.open("rb") as opened, pytest.raises(DataError, match="x is no Parquet file that can be read"):
         read_parquet(opened, TextRequest(), "x")
+
+
+def test_bytes_of_a_parquet_file_that_are_no_text_are_named(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "x.parquet"
+    parquet.write_table(arrow.table({"de": ["Satz"], "en": ["No."]}), path, compression=None, use_dictionary=False)
+    path.write_bytes(path.read_bytes().replace(b"Satz", b"S\xff\xfez"))
+    with path.open("rb") as opened, pytest.raises(DataError, match=r"x is damaged after row 0: .*utf-8"):
+        list(read_parquet(opened, TextRequest(), "x").pairs)
+
+
+def test_a_column_of_numbers_is_not_taken_for_indonesian_and_bars_separate() -> None:
+    check(read_csv(stream("id|de|en\n1|eins|one\n"), TextRequest(), "x"), ("eins", "one"))
+    assert read_csv(stream("id,en\nsatu,one\n"), TextRequest(), "x").languages == ("id", "en")
 
 
 def test_a_data_set_of_a_folder_is_read_with_its_licence(tmp_path: Path) -> None:

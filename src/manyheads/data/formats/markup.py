@@ -6,12 +6,16 @@ Text in `<hi>`, `<g>`, `<mrk>` and `<pc>` is text. The content of the elements o
 
 from __future__ import annotations
 
+import codecs
 import io
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
+from typing import Any
 
 from manyheads.data.formats.text import LICENCE, ORIGIN, ParallelText, TextRequest, Unit, pairs_of_units, stated
+from manyheads.data.lines import likely_encoding, wide_encoding
 from manyheads.errors import DataError
 
 __all__ = ["read_tmx", "read_xliff"]
@@ -19,6 +23,9 @@ __all__ = ["read_tmx", "read_xliff"]
 CODES = {"bpt", "ept", "it", "ph", "ut", "sub", "bx", "ex", "x", "sc", "ec", "cp"}
 BLOCK = 1 << 16  # bytes
 LARGEST_UNIT = 1 << 20  # characters of a unit in all its languages, or bytes without an element or text
+MOST_DEFAULTS = 1_000  # attributes that the document type declares
+DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)""")
+NATIVE = {"utf-8", "utf-16", "ascii", "iso8859-1"}  # encodings of the XML parser, by their names in Python
 DEEPEST = 256  # elements within each other
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 UNTRANSLATED = {"new", "needs-translation", "initial"}  # states of XLIFF
@@ -44,8 +51,7 @@ class UnitParser:
         self.header: list[str] = []
         self.path: list[str] = []
         self.unit: Unit = {}
-        self.unread = 0
-        self.size = 0
+        self.unread = self.size = self.defaults = 0
         self.text: list[str] | None = None
         self.text_depth = 0
         self.code_depth = 0
@@ -89,6 +95,12 @@ class UnitParser:
         self.count(len(text) if self.text is not None else 0)
         if self.text is not None and not self.code_depth:
             self.text.append(text)
+
+    def declare(self, *declaration: object) -> None:
+        """Take the declaration of an attribute, whose default each element would repeat."""
+        self.defaults += 1
+        if self.defaults > MOST_DEFAULTS:
+            raise DataError(f"{self.name} declares more than {MOST_DEFAULTS:,} attributes. It is not read.")
 
     def close(self) -> None:
         """Take the end of the document."""
@@ -192,12 +204,17 @@ def parsed_units(stream: io.BufferedReader, parser: UnitParser) -> Iterator[Unit
     from defusedxml.common import DefusedXmlException, EntitiesForbidden
     from defusedxml.ElementTree import DefusedXMLParser, ParseError
 
-    xml = DefusedXMLParser(target=parser, forbid_dtd=False, forbid_entities=True, forbid_external=True)
-    feed: Callable[[bytes], None] = xml.feed
+    xml: Any = DefusedXMLParser(target=parser, forbid_dtd=False, forbid_entities=True, forbid_external=True)
+    xml.parser.specified_attributes = True  # without the defaults of a document type
+    xml.parser.AttlistDeclHandler = parser.declare
+    head, block = stream.peek(BLOCK)[:BLOCK], b""
+    decode = decoder(head, parser.name)
     try:
         for block in chain(iter(lambda: stream.read(BLOCK), b""), [b""]):
             parser.unread += len(block)
-            feed(block) if block else xml.close()
+            xml.feed(decode(block, not block))
+            if not block:
+                xml.close()
             if parser.unread > LARGEST_UNIT:
                 raise DataError(
                     f"{parser.name}: {parser.unread:,} bytes without an element or text. It is not read."
@@ -211,7 +228,48 @@ def parsed_units(stream: io.BufferedReader, parser: UnitParser) -> Iterator[Unit
         ) from error
     except DefusedXmlException as error:
         raise DataError(f"{parser.name} refers to another file, which is not read ({error}).") from error
-    except ParseError as error:
+    except UnicodeError as error:
         raise DataError(
-            f"{parser.name} is no XML that can be read: {error}. Mend the file, or get it again."
+            f"{parser.name} has bytes that are none of its encoding: {' '.join(str(error).split())[:200]}."
         ) from error
+    except ParseError as error:
+        cure = "Mend the file, or get it again." if wide_encoding(head) else encoding_cure(block)
+        raise DataError(f"{parser.name} is no XML that can be read: {error}. {cure}") from error
+
+
+def decoder(head: bytes, name: str) -> Callable[[bytes, bool], bytes | str]:
+    """Return a function that decodes the blocks of a document, which the XML parser cannot for its encoding.
+
+    Args:
+        head: first bytes of the document.
+        name: name of the file, for messages.
+
+    Raises:
+        DataError: the encoding that the document declares is not known.
+    """
+    match = DECLARED.match(head)
+    declared = match[1].decode() if match else "utf-8"
+    if (wide_encoding(head) or "").startswith("UTF-32"):
+        declared = "utf-32"
+    try:
+        encoding = codecs.lookup(declared).name
+        "".encode(encoding)  # an error for what is no encoding of text, such as base64
+    except (LookupError, UnicodeError) as error:
+        raise DataError(
+            f'{name} declares the encoding "{declared}", which is not known. Convert it to UTF-8 (iconv), and say '
+            "so in its first line."
+        ) from error
+    if encoding in NATIVE:
+        return lambda block, final: block
+    incremental = codecs.getincrementaldecoder("cp949" if encoding == "euc_kr" else encoding)()
+    return lambda block, final: incremental.decode(block, final)
+
+
+def encoding_cure(block: bytes) -> str:
+    """Return the cure for a document without a byte order mark that is no XML: its encoding, if it is no UTF-8."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(block.lstrip(bytes(range(0x80, 0xC0))))
+    except UnicodeDecodeError as error:
+        guess = likely_encoding(error.object[error.start :].partition(b"<")[0])
+        return f"It has bytes that are no UTF-8. If it is {guess}, convert it: iconv -f {guess} -t UTF-8."
+    return "Mend the file, or get it again."

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import lzma
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +21,7 @@ from manyheads.data.formats.text import (
     ParallelText,
     TextRequest,
     choose_languages,
+    listed,
     match_language,
     no_text_in,
     stated,
@@ -27,8 +30,13 @@ from manyheads.errors import DataError
 
 __all__ = ["notes_of_archive", "read_archive", "read_two_files"]
 
+FAULTS = (  # that zipfile raises for damaged archives
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, IndexError, ValueError,
+    NotImplementedError, RuntimeError, struct.error,
+)  # fmt: skip
 NOTES = ("readme", "license", "licence", "copying")  # members that state licence and origin
 LONGEST_NOTE = 1 << 16  # bytes read of them
+ENCRYPTED = 1  # bit of the flags of a member
 OTHER_SUFFIXES = {"xml", "ids", "md"}  # of members that look like the code of a language
 
 
@@ -87,14 +95,14 @@ def read_archive(stream: io.BufferedReader, request: TextRequest, name: str) -> 
     with faults_named(name):
         archive = zipfile.ZipFile(stream)
     members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
+    size = stream.seek(0, io.SEEK_END)
     for member in members.values():
-        check_member(member, name)
+        check_member(member, size, name)
     texts = texts_of(list(members))
     if len(texts) != 1:
-        listed = ", ".join(list(texts or members)[:12]) or "nothing"
         raise DataError(
-            f"{name} holds {'several texts' if texts else 'no text in two languages'}, but: {listed}. "
-            "Unpack it, and name two files of equally many lines."
+            f"{name} holds {'several texts' if texts else 'no two files of lines'}, but: "
+            f"{listed(texts or members)}. Unpack it, and name the file to convert, or two with equally many lines."
         )
     ((stem, known),) = texts.items()
     languages, order = choose_sides(known, request, name)
@@ -117,14 +125,17 @@ def texts_of(names: Sequence[str]) -> dict[str, list[str]]:
     return {stem: known for stem, known in texts.items() if len(known) > 1}
 
 
-def check_member(member: zipfile.ZipInfo, name: str) -> None:
-    """Refuse a member that leads out of the folder, is a link, or unpacks to too much."""
+def check_member(member: zipfile.ZipInfo, size: int, name: str) -> None:
+    """Refuse a member of an archive of `size` bytes that leads out of it, is a link, encrypted or a bomb."""
     path = member.filename.replace("\\", "/")
     if path.startswith("/") or path[1:2] == ":" or ".." in PurePosixPath(path).parts or not path.isprintable():
         raise DataError(f"{name} holds the member {path!r}, which leads out of its folder. It is not read.")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise DataError(f"{name} holds the member {path!r}, which is a link. It is not read.")
-    check_ratio(member.file_size, member.compress_size, f"{name}: {path}")
+    if member.flag_bits & ENCRYPTED:
+        raise DataError(f"{name} holds the member {path!r}, which is encrypted. Unpack it with its password.")
+    packed = min(member.compress_size, size)  # a bomb may claim more than there is
+    check_ratio(member.file_size, packed, f"{name}: {path}")
 
 
 def member_lines(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Iterator[str]:
@@ -157,7 +168,7 @@ def notes_of_archive(path: Path) -> tuple[str | None, str | None]:
     """Return licence and origin that an archive states; see `read_notes`."""
     with faults_named(str(path)), zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            check_member(member, str(path))
+            check_member(member, path.stat().st_size, str(path))
         return read_notes(archive, archive.infolist(), str(path))
 
 
@@ -166,5 +177,6 @@ def faults_named(what: str) -> Iterator[None]:
     """Turn the errors of a damaged archive or member into a `DataError` that names it."""
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise DataError(f"{what} cannot be read: {str(error) or 'it ends too early'}. Get it again.") from error
+    except FAULTS as error:
+        cause = str(error).partition(" and header ")[0].removesuffix(".") or "it ends too early"
+        raise DataError(f"{what} cannot be read: {cause[:200]}. Get it again.") from error

@@ -19,6 +19,7 @@ __all__ = ["check_ratio", "open_input", "text_lines"]
 
 FREE = 1 << 25  # unpacked bytes that may come from any few packed ones
 LARGEST_RATIO = 200  # unpacked bytes to packed ones after that; text packs to a tenth, a bomb to a thousandth
+BLOCK = 1 << 16  # unpacked bytes read at once
 HEAD = 4_096  # bytes looked at to recognise an encoding
 
 
@@ -41,7 +42,10 @@ def open_input(path: Path) -> io.BufferedReader:
         file = path.open("rb")
         if path.suffix not in COMPRESSIONS:
             return file
-        return io.BufferedReader(LimitedReader(file, path), 1 << 16)
+        with file, LimitedReader(file, path) as begin:
+            while begin.size <= FREE and file.tell() <= FREE // LARGEST_RATIO and begin.read(BLOCK):
+                pass  # a bomb is refused before its text is read
+        return io.BufferedReader(LimitedReader(path.open("rb"), path), BLOCK)
 
 
 class LimitedReader(io.RawIOBase):
@@ -102,4 +106,5 @@ def text_lines(stream: io.BufferedReader, name: str) -> Iterator[str]:
     except UnicodeError as error:
         raise DataError(f"{name}, after line {number}: no {encoding} ({error}). Save the file as UTF-8.") from error
     finally:
-        text.detach()
+        if not stream.closed:  # as it is where an error came before the last line
+            text.detach()

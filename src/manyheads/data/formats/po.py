@@ -12,6 +12,7 @@ import polib
 from manyheads.data.formats.opening import text_lines
 from manyheads.data.formats.text import (
     LICENCE,
+    LONGEST_LISTED,
     ParallelText,
     TextRequest,
     Unit,
@@ -24,6 +25,8 @@ from manyheads.errors import DataError, UsageError
 __all__ = ["read_po"]
 
 LARGEST = 1 << 25  # characters; a catalogue is read at once
+LONGEST_PART = 1 << 17  # characters of a text or a comment over several lines, which polib joins in quadratic time
+BEGINNING = re.compile(r"(#~ *)?msg|\s*$")  # of another part
 
 
 def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
@@ -37,17 +40,20 @@ def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> Paral
         UsageError: the languages are not clear: a header seldom names the one of the messages.
     """
     with tempfile.NamedTemporaryFile("w+", encoding="utf-8", newline="\n", suffix=".po") as copy:
-        size = 0
-        for line in text_lines(stream, name):
-            size += copy.write(f"{line}\n")
+        size = part = 0
+        for number, line in enumerate(text_lines(stream, name), 1):
+            written = copy.write(f"{line}\n")
+            size, part = size + written, 0 if BEGINNING.match(line) else part + written
             if size > LARGEST:
                 raise DataError(f"{name}: longer than {LARGEST:,} characters. Divide it: msgsplit, msggrep.")
+            if part > LONGEST_PART:
+                raise DataError(f"{name}, line {number:,}: a text of more than {LONGEST_PART:,} characters.")
         copy.flush()
         try:
             catalogue = polib.pofile(copy.name, encoding="utf-8")
         except (OSError, ValueError) as error:
-            number = re.search(r"line (\d+)", str(error))
-            at = f", line {number[1]}" if number else ""
+            match = re.search(r"line (\d+)", str(error))
+            at = f", line {match[1]}" if match else ""
             raise DataError(f"{name}{at}: no PO that can be read. Check it: msgfmt -c.") from error
     languages = catalogue_languages(catalogue.metadata, request, name)
     chosen, pairs = pairs_of_units(messages(catalogue, *languages), request, name)
@@ -61,15 +67,21 @@ def catalogue_languages(metadata: dict[str, str], request: TextRequest, name: st
     Raises:
         UsageError: one of them is not known.
     """
-    translated = metadata.get("Language") or request.target or ""
+    translated = one_line(metadata.get("Language")) or request.target or ""
     wanted = [one for one in (request.source, request.target) if one and match_language(one, [translated]) is None]
-    original = metadata.get("X-Source-Language") or (wanted[0] if len(wanted) == 1 else "")
+    original = one_line(metadata.get("X-Source-Language")) or (wanted[0] if len(wanted) == 1 else "")
     if not translated or not original:
         raise UsageError(
             f"{name}: its header names {translated or 'no language'} for the translations, and "
-            f"{original or 'none'} for the messages. Say both: --source en --target {translated or 'de'}."
+            f"{original or 'none'} for the messages. Say both, such as: --source "
+            f"{'de' if translated.startswith('en') else 'en'} --target {translated or 'de'}."
         )
     return original, translated
+
+
+def one_line(value: str | None) -> str:
+    """Return a value of the header as one short line."""
+    return " ".join((value or "").split())[:LONGEST_LISTED]
 
 
 def messages(catalogue: polib.POFile, original: str, translated: str) -> Iterator[Unit]:

@@ -13,7 +13,7 @@ from typing import Any
 from manyheads.data.corpus import checked_text, parsed_json
 from manyheads.data.discover import is_language
 from manyheads.data.formats.opening import check_ratio, text_lines
-from manyheads.data.formats.text import ParallelText, TextRequest, choose_languages, match_language
+from manyheads.data.formats.text import ParallelText, TextRequest, choose_languages, listed, match_language
 from manyheads.data.hub import PREFIX, failures_named, open_splits
 from manyheads.errors import DataError, UsageError, require
 
@@ -32,10 +32,10 @@ def read_tsv(stream: io.BufferedReader, request: TextRequest, name: str) -> Para
 
 
 def read_csv(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
-    """Read a table of quoted columns separated by commas or semicolons, whichever the first line has more of."""
+    """Read a table of quoted columns separated by commas, semicolons, tabs or bars, as its first line tells."""
     lines = text_lines(stream, name)
     first = next(lines, "")
-    separator = max(",;\t", key=first.count)
+    separator = max(",;\t|", key=first.count)
     ended = (f"{line}\n" for line in itertools.chain([first], lines))
     return read_rows(
         named_columns(csv.reader(ended, delimiter=separator, strict=True), request, name), request, name
@@ -76,15 +76,21 @@ def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> 
 
     def rows() -> Rows:
         number = unpacked = 0
-        batches = file.iter_batches(batch_size=BATCH, columns=list(columns))
+        batches = itertools.chain.from_iterable(  # a batch over two groups cannot hold structs
+            file.iter_batches(batch_size=BATCH, row_groups=[group], columns=list(columns))
+            for group in range(file.metadata.num_row_groups)
+        )
         while True:
             with failures_named(f"{name} is damaged after row {number:,}"):
                 batch = next(batches, None)
+                more = sum(map(unpacked_size, batch.columns)) if batch else 0
             if batch is None:
                 return
-            unpacked += sum(map(unpacked_size, batch.columns))
+            unpacked += more
             check_ratio(unpacked, size, name)
-            for values in zip(*(repeated(column).to_pylist() for column in batch.columns), strict=True):
+            with failures_named(f"{name} is damaged after row {number:,}"):
+                rows = list(zip(*(repeated(column).to_pylist() for column in batch.columns), strict=True))
+            for values in rows:
                 number += 1
                 yield f"{name}, row {number:,}", dict(zip(batch.schema.names, values, strict=True))
 
@@ -191,21 +197,26 @@ def choose_columns(
     """
     names = list(names)
     languages = [column for column in names if is_language(column)]
-    listed = ", ".join(names[:12]) or "none"
+    if len(languages) == 3 and not request.source and not request.target:
+        languages = [column for column in languages if column != "id"]  # a number rather than Indonesian
     if request.columns:
         missing = [column for column in request.columns if column not in names]
         if missing:
-            raise DataError(f"{name} has no column {' and no column '.join(missing)}. Its columns: {listed}.")
+            raise DataError(
+                f"{name} has no column {' and no column '.join(missing)}. Its columns: {listed(names)}."
+            )
         return request.columns, choose_languages(request, filter(is_language, request.columns), name)
     if {"source", "target"} <= set(names):
         return ("source", "target"), choose_languages(request, languages, name)
     if not languages:
-        raise UsageError(f"{name} has no columns named by languages. Choose two with --columns among: {listed}.")
+        raise UsageError(
+            f"{name} has no columns named by languages. Choose two with --columns among: {listed(names)}."
+        )
     chosen = choose_languages(request, languages, name)
     source, target = (match_language(language, languages) for language in chosen)
     if source is None or target is None:
         lacking = chosen[0] if source is None else chosen[1]
-        raise DataError(f"{name} has no column for {lacking}. Choose two with --columns among: {listed}.")
+        raise DataError(f"{name} has no column for {lacking}. Choose two with --columns among: {listed(names)}.")
     return (source, target), chosen
 
 
@@ -219,6 +230,6 @@ def checked_row(row: object, where: str) -> Mapping[str, Any]:
 def cell(row: Mapping[str, Any], column: str, where: str) -> str:
     """Return the text of a column, "" for null."""
     if column not in row:
-        raise DataError(f'{where}: no column "{column}". It has: {", ".join(map(str, list(row)[:12])) or "none"}.')
+        raise DataError(f'{where}: no column "{column}". It has: {listed(map(str, row))}.')
     value = row[column]
     return "" if value is None else checked_text(value, column, "error", where)

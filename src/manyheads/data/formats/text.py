@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 from manyheads.errors import DataError, UsageError
 
 __all__ = [
-    "LICENCE", "ORIGIN", "ParallelText", "TextRequest", "Unit", "choose_languages", "match_language",
+    "LICENCE", "ORIGIN", "ParallelText", "TextRequest", "Unit", "choose_languages", "listed", "match_language",
     "no_text_in", "pairs_of_units", "stated",
 ]  # fmt: skip
 
 LICENCE = "licen[cs]e"  # what headers and README files state the licence and the origin after
 ORIGIN = "website|origin|url|source"
-MOST_LANGUAGES = 1_000  # of a file, listed in an error
+MOST_LANGUAGES = 1_000  # of a file, kept for an error
+MOST_LISTED, LONGEST_LISTED = 20, 60  # names in an error, characters of each
 
 Unit = dict[str, str]  # language -> text; the language is "" where the file names none
 
@@ -87,8 +88,9 @@ def choose_languages(request: TextRequest, present: Iterable[str], name: str) ->
             return (wanted, others[0]) if request.source else (others[0], wanted)
     elif len(names) == 2:
         return code(names[0]), code(names[1])
-    listed = ", ".join(names[:20]) or "none"
-    raise UsageError(f"{name}: the languages are not clear; it names {listed}. Say both: --source de --target en.")
+    raise UsageError(
+        f"{name}: the languages are not clear; it names {listed(names)}. Say both: --source de --target en."
+    )
 
 
 def code(language: str) -> str:
@@ -129,10 +131,17 @@ def read_pairs(units: Iterable[Unit], languages: tuple[str, str], name: str) -> 
 
 def no_text_in(language: str, present: Iterable[str], name: str) -> DataError:
     """Return the error for a language that a file does not hold."""
-    listed = ", ".join(sorted(present)) or "none"
+    there = listed(sorted(present))
     return DataError(
-        f"{name} holds no text in {language}. Languages there: {listed}. Choose with --source and --target."
+        f"{name} holds no text in {language}. Languages there: {there}. Choose with --source and --target."
     )
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the first names that a file states, each short and in one line, for a message."""
+    first = list(islice(filter(None, names), MOST_LISTED + 1))
+    short = [" ".join(name.split())[:LONGEST_LISTED] for name in first[:MOST_LISTED]]
+    return ", ".join([*short, *(["and others"] if len(first) > MOST_LISTED else [])]) or "none"
 
 
 def stated(text: str, *, what: str) -> str | None:
