@@ -32,7 +32,7 @@ class TrainingConfig(Section):
     steps: Positive = Field(8_000, description="number of optimiser updates")
     stages: tuple[StageConfig, ...] = Field(
         (),
-        description="curriculum: tables [[training.stages]] in order, each with its weights of the corpora and, "
+        description="curriculum: tables [[training.stages]] in order, each with its weights of the corpora and "
         "its steps, which the last one leaves out. Default: one stage with data.weights",
     )
     epochs: Positive | None = Field(
