@@ -64,7 +64,7 @@ def describe(model: type[BaseModel], table: Mapping[str, Any], where: str, wrong
     """Return one validation error of a table, or of a table in it, in words."""
     key, *inside = wrong["loc"]
     names = [part for part in inside if isinstance(part, str)]
-    value = table.get(key)
+    value: Any = table.get(key)
     last = str(key)
     if names and model is MixStep:
         model, value, last = Mixed, value[inside[0]].get(names[-1]), names[-1]
