@@ -3,11 +3,11 @@
     python benchmarks/cluster.py --run RUN --text FILE [--lines 20_000] [--short-lines 1_000_000] [--json]
 
 Translates the first lines of FILE greedily: by the plain path, then with workers of one thread each. All give the
-same bytes, or the script ends with an error. Printed are seconds of the clock and of the processors, how many times
-as fast two workers are as one by either (on a busy machine only the second counts: 2 x the processor time of one
-worker / that of two), and the hours of 10^8 lines, extrapolated from the shards that were measured. Then
-`--short-lines` lines of one word are translated with a tiny model on two workers; the memory of all processes is
-sampled, and its largest value in the last half is compared with that in the first half.
+same bytes, or the script ends with an error. Printed are seconds of the clock and of the processors, and how many
+times as fast two workers are as one by either, with and without the start of the command. On a busy machine only
+the processor time counts: 2 x that of one worker / that of two. Then the hours of 10^8 lines, extrapolated from the
+shards that were measured. Then `--short-lines` lines of one word are translated with a tiny model on two workers;
+the memory of all processes is sampled, and its largest value in the last half is compared with that in the first.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import argparse
 import hashlib
 import itertools
 import json
+import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,65 +72,78 @@ class Translation:
     Attributes:
         seconds: of the clock.
         processor_seconds: of the command and all processes that computed.
-        mib: memory of all processes that belongs to them alone, sampled twice a second.
+        mib: memory of all processes that belongs to them alone, four times a second if `sampled`: that costs
+            processor time, which two workers on two cores would miss.
     """
 
-    def __init__(self, command: list[str], others: list[psutil.Process], output: Path) -> None:
+    def __init__(
+        self, command: list[str], others: list[psutil.Process], output: Path, sampled: bool = False
+    ) -> None:
         self.mib: list[float] = []
         before, start = used_seconds(others), time.perf_counter()
         process = psutil.Popen([sys.executable, "-m", "manyheads", "-q", "translate", *command, "-o", str(output)])
-        own = 0.0
-        sampler = threading.Event()
-        while process.poll() is None:
-            own = max(own, self.sample(process, others))
-            sampler.wait(0.25)
-        if process.returncode:
-            raise SystemExit(f"translate ended with {process.returncode}")
+        while sampled and process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            self.sample([process, *others])
+            time.sleep(0.25)
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            raise SystemExit(f"translate ended with {os.waitstatus_to_exitcode(status)}")
+        own = usage.ru_utime + usage.ru_stime  # and of the processes that it has ended
         self.seconds = round(time.perf_counter() - start, 2)
         self.processor_seconds = round(own + used_seconds(others) - before, 2)
         self.digest = hashlib.sha256(output.read_bytes()).hexdigest()
 
-    def sample(self, process: psutil.Process, others: list[psutil.Process]) -> float:
-        """Note the memory of all processes; returns the processor time of the command and its children."""
-        used = total = 0.0
-        try:
-            own = [process, *process.children(recursive=True)]
-            used = used_seconds(own)
-            total = sum(one.memory_full_info().uss for one in [*own, *others]) / 2**20
-        except psutil.Error:  # it has just ended
-            return used
-        self.mib.append(total)
-        return used
+    def sample(self, processes: list[psutil.Process]) -> None:
+        """Note the memory of processes and their children."""
+        with suppress(psutil.Error):  # one has just ended
+            found = [one for process in processes for one in (process, *process.children(recursive=True))]
+            self.mib.append(sum(one.memory_full_info().uss for one in found) / 2**20)
 
     def to_json(self) -> dict[str, float]:
         return {"seconds": self.seconds, "processor seconds": self.processor_seconds}
 
 
 def measure_speed(run: Path, text: Path, folder: Path) -> dict[str, Any]:
-    """Translate a file by every path; the bytes must be the same."""
-    base = [str(run), str(text), "--beam", "1", "--device", "cpu"]
+    """Translate a file by every path; the bytes must be the same. "start" is the same with one line."""
+    line = folder / "line"
+    with text.open(encoding="utf-8") as file:
+        line.write_text(file.readline(), encoding="utf-8")
+    options = ["--beam", "1", "--device", "cpu"]
+    base, short = [str(run), str(text), *options], [str(run), str(line), *options]
     found = {"in this process": Translation(base, [], folder / "here")}
+    starts = {}
     for workers in (1, 2):
-        found[f"workers {workers}"] = Translation(
-            [*base, "--workers", str(workers)], [], folder / f"workers{workers}"
-        )
+        name, where = f"workers {workers}", ["--workers", str(workers)]
+        starts[name] = Translation([*short, *where], [], folder / "start")
+        found[name] = Translation([*base, *where], [], folder / name)
     for workers in (1, 2, 4):
         with dask(folder, workers) as (address, processes):
-            name = f"dask {workers}"
-            Translation([*base, "--scheduler", address], processes, folder / "warm")  # loads the model
-            found[name] = Translation([*base, "--scheduler", address], processes, folder / name)
+            name, where = f"dask {workers}", ["--scheduler", address]
+            Translation([*base, *where], processes, folder / "warm")  # loads the model
+            starts[name] = Translation([*short, *where], processes, folder / "start")
+            found[name] = Translation([*base, *where], processes, folder / name)
     if len({one.digest for one in found.values()}) > 1:
         raise SystemExit("the outputs differ")
-    return {name: one.to_json() for name, one in found.items()}
+    rows = {name: one.to_json() for name, one in found.items()}
+    for name, one in starts.items():
+        rows[name] |= {f"start, {key}": value for key, value in one.to_json().items()}
+    return rows
 
 
 def two_against_one(rows: dict[str, dict[str, float]], name: str) -> dict[str, float]:
-    """How many times as fast two workers are as one, by the clock and by processor time."""
+    """How many times as fast two workers are as one, by the clock and by processor time, the start not counted."""
     one, two = rows[f"{name} 1"], rows[f"{name} 2"]
+    key = "processor seconds"
     return {
-        "by the clock": round(one["seconds"] / two["seconds"], 2),
-        "by processor time": round(2 * one["processor seconds"] / two["processor seconds"], 2),
+        "by the clock, with the start": round(one["seconds"] / two["seconds"], 2),
+        "by the clock": round(without_start(one, "seconds") / without_start(two, "seconds"), 2),
+        "by processor time": round(2 * without_start(one, key) / without_start(two, key), 2),
     }
+
+
+def without_start(row: dict[str, float], key: str) -> float:
+    """Return the seconds of a command that are not those of its start."""
+    return max(row[key] - row[f"start, {key}"], 0.01)
 
 
 def measure_memory(lines: int, folder: Path) -> dict[str, float]:
@@ -141,7 +154,7 @@ def measure_memory(lines: int, folder: Path) -> dict[str, float]:
     with text.open("w", encoding="utf-8") as file:
         file.writelines(f"{next(words)}\n" for _ in range(lines))
     command = [str(run), str(text), "--beam", "1", "--device", "cpu", "--workers", "2"]
-    done = Translation(command, [], folder / "short.en")
+    done = Translation(command, [], folder / "short.en", sampled=True)
     sizes = done.mib[len(done.mib) // 10 :] or done.mib  # without the start
     half = max(1, len(sizes) // 2)
     first, last = max(sizes[:half]), max(sizes[half:] or sizes)

@@ -154,6 +154,13 @@ def test_two_builds_in_one_folder_are_refused(copy: Path) -> None:
         builder_of(plan_of(copy)).build()
 
 
+def test_workers_that_cannot_be_had_are_refused_before_the_first_step(tmp_path: Path) -> None:
+    context = replace(builder_of(plan_of(tmp_path)).context, scheduler="tcp://HOST:8786", workers=2)
+    with pytest.raises(UsageError, match="exclude each other"):
+        Builder(context).build()
+    assert not list((tmp_path / "out").glob("records/*.json"))
+
+
 def test_what_an_interrupted_step_has_left_is_no_part_of_one_with_other_settings(copy: Path) -> None:
     left = copy / "out" / ".work" / "back"
     left.mkdir(parents=True)

@@ -14,16 +14,23 @@ from manyheads.config.load import prepare
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import shorten, to_toml
 
-__all__ = ["parse_step", "parsed", "wrong_names"]
+__all__ = ["RECORDS", "listed", "parse_step", "parsed", "wrong_names"]
 
 NAME = re.compile(r"\w[\w.-]*")
+RECORDS = "records"  # folder beside those of the products
 
 
 def parse_step(name: str, table: Any, plan: PlanFile) -> tuple[Step | None, list[str]]:
     """Return a step of a plan, and its mistakes."""
     where = f"steps.{name}"
-    if not NAME.fullmatch(name) or name in plan.text:
-        why = "is also the name of a text" if name in plan.text else "is no name: use letters, digits, - and _"
+    why = ""
+    if name in plan.text:
+        why = "is also the name of a text"
+    elif name.casefold() == RECORDS:
+        why = "is the folder of the records: choose another name"
+    elif not NAME.fullmatch(name):
+        why = "is no name: use letters, digits, - and _"
+    if why:
         return None, [f"{where}: {name} {why}."]
     if not isinstance(table, dict) or "kind" not in table:
         near = closest(name, [other for other in plan.steps if other != name])
@@ -56,14 +63,20 @@ def parsed(model: type[Any], table: Mapping[str, Any], where: str) -> tuple[Any,
 
 
 def describe(model: type[BaseModel], table: Mapping[str, Any], where: str, wrong: Any) -> str:
-    """Return one validation error of a table, or of a table in a list of it, in words."""
+    """Return one validation error of a table, or of a table in it, in words."""
     key, *inside = wrong["loc"]
     names = [part for part in inside if isinstance(part, str)]
-    value = table.get(key)
-    if names:  # of a text in a mixture
-        model, value = Mixed, value[inside[0]].get(names[-1]) if isinstance(value, list | tuple) else value
+    value: Any = table.get(key)
+    last = str(key)
+    if names and model is MixStep:
+        model, value, last = Mixed, value[inside[0]].get(names[-1]), names[-1]
+    elif model is PlanFile:
+        for part in names:
+            value = value[part]
+    else:
+        names = []  # the forms that the value may have
     known = model.model_json_schema()["properties"]
-    last, name = str([key, *names][-1]), ".".join(filter(None, (where, str(key), *names)))
+    name = ".".join(filter(None, (where, str(key), *names)))
     if wrong["type"] == "extra_forbidden":
         guess = suggestion(closest(last, known))
         return f"unknown key {name}{guess or '; there are ' + ', '.join(known) + '.'}"
@@ -85,7 +98,7 @@ def wrong_names(steps: Mapping[str, Step], texts: Iterable[str]) -> list[str]:
         for text in step.texts:
             if text not in writers:
                 why = (
-                    f"is a {vars(steps[text])['kind']} step, which writes no text"
+                    f"is of kind {vars(steps[text])['kind']}, which writes no text"
                     if text in steps
                     else "is unknown"
                 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from manyheads.build.mistakes import parse_step, parsed, wrong_names
+from manyheads.build.mistakes import listed, parse_step, parsed, wrong_names
 from manyheads.build.schema import CleanStep, ConvertStep, PlanFile, Step, TrainStep, as_names
 from manyheads.config.load import anchored, parse_config, resolve_recipe
 from manyheads.config.load.mistakes import closest, suggestion
@@ -151,6 +151,11 @@ def replace_value(values: dict[str, Any], text: str) -> str | None:
     *tables, key = (part.strip() for part in name.split("."))
     if not (equals and key and all(tables)):
         return f"--set {text} is not of the form steps.NAME.key=value."
+    if tables[1:] and tables[0] in ("steps", "text"):
+        known = values.get(tables[0], {})
+        if isinstance(known, dict) and tables[1] not in known:
+            guess = suggestion(closest(tables[1], known)) or f"; {listed(known, tables[0])}"
+            return f"--set {text}: the plan has no {'.'.join(tables[:2])}{guess}"
     for table in tables:
         values = values.setdefault(table, {})
         if not isinstance(values, dict):
@@ -179,13 +184,16 @@ def train_config(plan: Plan, name: str, step: TrainStep) -> Config:
     """Return the configuration of a step that trains; its text is given by absolute paths.
 
     Raises:
-        ConfigError: the settings have mistakes.
-        UsageError: there is no such recipe, or a text is not named.
+        ConfigError: the settings have mistakes, or there is no such recipe.
+        UsageError: a text is not named.
     """
     origin = f"{plan.path}: steps.{name}"
     values: dict[str, Any] = {}
     if step.config is not None:
-        base = resolve_recipe(step.config)
+        try:
+            base = resolve_recipe(step.config)
+        except UsageError as error:
+            raise ConfigError([f"config: {error}"], origin=origin) from error
         values = anchored(read_toml(base), base.parent)
     values.pop("measured", None)
     for section, settings in step.sections.items():

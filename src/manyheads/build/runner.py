@@ -16,11 +16,13 @@ from typing import Any
 
 import portalocker
 
+from manyheads.build.mistakes import RECORDS
 from manyheads.build.record import CURE, Hashes, Record
 from manyheads.build.schema import ConvertStep
 from manyheads.build.steps import BuildContext, input_files, product_files, run_step, settings_of
 from manyheads.checkpoint import saving
 from manyheads.config.load.mistakes import closest, suggestion
+from manyheads.data.executors import open_executor
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.runs.listeners import ForwardingListener
 from manyheads.training.log import Advance, Listener
@@ -72,13 +74,13 @@ class Builder:
     def __init__(self, context: BuildContext) -> None:
         self.context = context
         self.plan = context.plan
-        self.hashes = Hashes(context.plan.out / "records" / ".hashes")
+        self.hashes = Hashes(context.plan.out / RECORDS / ".hashes")
 
     # --- what must run ---
 
     def record_path(self, name: str) -> Path:
         """Return the file of the record of a step."""
-        return self.plan.out / "records" / f"{name}.json"
+        return self.plan.out / RECORDS / f"{name}.json"
 
     def statuses(self, only: Sequence[str] = ()) -> dict[str, StepStatus]:
         """Return the status of the steps, in order.
@@ -184,11 +186,15 @@ class Builder:
 
         Raises:
             RunError: another process builds in the same folder.
+            UsageError: the scheduler does not answer.
             ManyheadsError: a step has failed; what was finished before is kept.
         """
         with self.locked():
             first = self.statuses(only)
             pending = [name for name, status in first.items() if status.reasons]
+            if pending:
+                with open_executor(self.context.scheduler, self.context.workers):
+                    pass  # a wrong address is refused now, and not after hours of training
             ended = []
             for name in first:
                 status = self.status(name, {}) if name in pending else first[name]
