@@ -20,7 +20,7 @@ def test_profile_and_lexicons_are_read_as_they_were_written(tmp_path: Path) -> N
     profile = learn_profile(sources, targets, ("de", "en"))
     (tmp_path / "profile.npz").write_bytes(pack_profile(profile))
     read = load_profile(tmp_path / "profile.npz")
-    assert (read.character_ratio, read.ends_differ) == (profile.character_ratio, profile.ends_differ)
+    assert (read.character_ratio, read.cut_at_end) == (profile.character_ratio, profile.cut_at_end)
     for one, other in zip(read.models, profile.models, strict=True):
         assert (one.names, one.scripts) == (other.names, other.scripts)
         assert np.array_equal(one.weights, other.weights)
