@@ -26,8 +26,8 @@ def test_profile_and_lexicons_are_read_as_they_were_written(tmp_path: Path) -> N
         assert np.array_equal(one.weights, other.weights)
     lexicons = learn_lexicons(coded(sources), coded(targets))
     (tmp_path / "lexicon.npz").write_bytes(pack_lexicons(lexicons))
-    for one, other in zip(load_lexicons(tmp_path / "lexicon.npz"), lexicons, strict=True):
-        assert all(np.array_equal(vars(one)[name], vars(other)[name]) for name in vars(other))
+    for loaded, written in zip(load_lexicons(tmp_path / "lexicon.npz"), lexicons, strict=True):
+        assert all(np.array_equal(vars(loaded)[name], vars(written)[name]) for name in vars(written))
 
 
 def test_a_worker_without_the_file_says_where_it_must_be(tmp_path: Path) -> None:
