@@ -1,8 +1,8 @@
 """Measure `manyheads data clean` on a corpus with planted noise: what it finds, what it loses, how fast it is.
 
     python benchmarks/clean.py --data DIR [--corpus tatoeba-de-en] [--foreign multi30k] [--parts rates kills]
-                               [--pairs N] [--half 1] [--kills 50] [--steps 2500] [--width N] [--out DIR]
-                               [--tiny] [--json]
+                               [--languages de en] [--pairs N] [--half 1] [--kills 50] [--steps 2500] [--width N]
+                               [--out DIR] [--tiny] [--json]
 
 DIR holds folders of corpora, each with train.{language}.gz. Of the pairs, 20 % get the target of another pair, and
 5 % each are copies, have a side in French or Czech, have a side that is cut, or are misread UTF-8. Parts:
@@ -201,7 +201,8 @@ def corpus(arguments: Any, folder: Path) -> tuple[Path, Pairs, list[str]]:
     pairs = list(zip(*sides, strict=True))
     if arguments.half:
         pairs = pairs[arguments.half - 1 :: 2]
-    foreign = [line for language in ("fr", "cs") for line in read(arguments.data / arguments.foreign, language)]
+    third = sorted({"fr", "cs"} - {*arguments.languages})
+    foreign = [line for language in third for line in read(arguments.data / arguments.foreign, language)]
     return source, pairs[: arguments.pairs], foreign
 
 
@@ -210,6 +211,7 @@ def main() -> None:
     parser = machine.parser(__doc__)
     parser.add_argument("--data", type=Path, help="folder of the corpora")
     parser.add_argument("--corpus", default="tatoeba-de-en")
+    parser.add_argument("--languages", nargs=2, help="source and target; default: from the name of the corpus")
     parser.add_argument("--foreign", default="multi30k", help="corpus with train.fr.gz and train.cs.gz")
     parser.add_argument("--parts", nargs="+", default=["rates"], choices=["rates", "kills", "trainings"])
     parser.add_argument("--pairs", type=int, default=100_000)
@@ -221,7 +223,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2_500, help="updates of each training")
     parser.add_argument("--out", type=Path, help="folder to keep the trainings in; default: a temporary one")
     arguments = machine.parse(parser, tiny={"parts": ["rates", "kills"], "kills": 1}, required=["data"])
-    arguments.languages = arguments.corpus.removesuffix("-20k").split("-")[-2:]
+    arguments.languages = arguments.languages or arguments.corpus.removesuffix("-20k").split("-")[-2:]
     arguments.settings = [
         f"training.steps={arguments.steps}", "training.max_minutes=none", f"training.seed={arguments.seed}",
     ]  # fmt: skip

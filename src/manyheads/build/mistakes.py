@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from manyheads.build.schema import KINDS, Mixed, MixStep, PlanFile, Step, TrainStep
+from manyheads.build.schema import KINDS, Mixed, MixStep, Step, TrainStep
 from manyheads.config.load import prepare
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import shorten, to_toml
@@ -20,11 +20,11 @@ NAME = re.compile(r"\w[\w.-]*")
 RECORDS = "records"  # folder beside those of the products
 
 
-def parse_step(name: str, table: Any, plan: PlanFile) -> tuple[Step | None, list[str]]:
-    """Return a step of a plan, and its mistakes."""
+def parse_step(name: str, table: Any, texts: Mapping[str, Any]) -> tuple[Step | None, list[str]]:
+    """Return a step, and its mistakes."""
     where = f"steps.{name}"
     why = ""
-    if name in plan.text:
+    if name in texts:
         why = "is also the name of a text"
     elif name.casefold() == RECORDS:
         why = "is the folder of the records: choose another name"
@@ -33,9 +33,7 @@ def parse_step(name: str, table: Any, plan: PlanFile) -> tuple[Step | None, list
     if why:
         return None, [f"{where}: {name} {why}."]
     if not isinstance(table, dict) or "kind" not in table:
-        near = closest(name, [other for other in plan.steps if other != name])
-        guess = f" Or did you mean steps.{near[0]}?" if near else ""
-        return None, [f"{where}.kind is missing; there are {', '.join(KINDS)}.{guess}"]
+        return None, [f"{where}.kind is missing; there are {', '.join(KINDS)}."]
     kind = table["kind"]
     if kind not in KINDS:
         guess = suggestion(closest(str(kind), KINDS))

@@ -123,7 +123,7 @@ def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
         raise ConfigError(mistakes, origin=str(path))
     steps: dict[str, Step] = {}
     for name, table in tables.steps.items():
-        step, wrong = parse_step(name, table, tables)
+        step, wrong = parse_step(name, table, tables.text)
         mistakes += wrong
         if step is not None:
             steps[name] = step

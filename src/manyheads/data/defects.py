@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-__all__ = ["LEAST_WORDS", "badly_decoded", "damage", "letters_of", "repeats"]
+__all__ = ["LEAST_WORDS", "badly_decoded", "damage", "letters_of", "repeats", "unreadable"]
 
 LEAST_WORDS = 4  # of a copy that counts: shorter ones are names, numbers, exclamations
 NOT_LETTERS = re.compile(r"[\W_]+")
@@ -16,12 +16,39 @@ REPEATED_LETTERS = re.compile(r"(\S{1,6}?)\1{7,}")  # in scripts without blanks:
 # question: a question mark inside a word, which may also be a missing blank. entities: the writing of web pages.
 Damage = Literal["misread", "lost", "question", "entities"]
 
-# What the bytes 0x80 to 0xFF become when they are read as Windows-1252 or Latin-1; two of them at the least.
-LATIN = re.compile("[\x80-\xffŒœŠšŸŽžƒˆ˜–—‘’‚“”„†‡•…‰‹›€™]{2,}")
-# What misread UTF-8 turns out to be: Latin letters with marks, Greek, Cyrillic, punctuation, kana, Hangul, Han.
-SENSIBLE = re.compile("[\xa0-\u017f\u0370-\u04ff\u2010-\u206f\u20ac\u3000-\u30ff\u3130-\u318f\u4e00-\u9fff가-힣]+")
+# A run of characters that may be the bytes of one or more letters, read one by one.
+RUN = re.compile(r"[^\x00-\x7f]{2,}")
+# What misread UTF-8 turns out to be: Latin letters with marks, punctuation; kana, Hangul, Han; Greek, Cyrillic.
+WESTERN, ASIAN, OTHER = (
+    "\x80-\u017f\u2010-\u206f\u20ac",
+    "\u3000-\u30ff\u3130-\u318f\u4e00-\u9fff가-힣",
+    "\u0370-\u04ff",
+)
+SENSIBLE = re.compile(f"[{WESTERN}{ASIAN}{OTHER}]+")
+RARER = re.compile(
+    f"[{WESTERN}]+|[{WESTERN}{ASIAN}]{{2,}}"
+)  # encodings in which correct text may look like the rest
+CODECS = {
+    **dict.fromkeys(("cp1252", "latin-1"), SENSIBLE),
+    **dict.fromkeys(("cp1250", "mac_roman", "cp437", "cp850"), RARER),
+    "cp1251": re.compile(f"{RARER.pattern}|[{OTHER}]{{2,}}"),
+}
+# What no language writes: control characters; in a word of small Latin letters signs, capitals with a mark, letters
+# of other scripts (apart from beta, which stands for the sharp s), half-width kana.
+STRANGE = re.compile(
+    r"[\x80-\x84\x86-\x9f]"
+    r"|[a-zß-ÿ](?:[\u2500-\u259f¸‰ˆ÷¬¤¶‹√∂∏∑ƒ≈ⁿÀ-ÖØ-Þ]|[\u0370-\u03b1\u03b3-\u052f]{1,3})[a-zß-ÿ]"
+    r"|[a-zß-ÿ]{2}[\u0370-\u03b1\u03b3-\u052f]|[\u0370-\u03b1\u03b3-\u052f][a-zß-ÿ]{2}"
+    r"|[a-z][\uff61-\uff9f]|[\uff61-\uff9f][a-z]"
+)
+ASIAN_LETTER = re.compile(f"[{ASIAN}]")
+IN_WORD = re.compile(f"[a-zß-ÿ][{ASIAN}]{{1,2}}[a-zß-ÿ]")
 HANGUL = re.compile("[가-힣]{3,}")  # a run of three syllables is no coincidence
-LOST_LETTER = re.compile(r"[^\W\d_]\?[a-zß-ÿ]")
+LOST_LETTER = re.compile(r"[^\W\d_]\?{1,3}[a-zß-ÿ]")
+ESCAPED_LETTER = re.compile(
+    r"&(?:#\d{3,5}|#x[0-9a-fA-F]{2,5}|[A-Za-z]{1,2}(?:uml|acute|grave|circ|cedil|tilde|ring|slash|lig));"
+    r"|\\u[0-9a-fA-F]{4}"
+)
 ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|nbsp|#\d{2,5}|#x[0-9a-fA-F]{2,5});")
 MOST_LOST = 0.5  # question marks among what is not blank, from where on a line is lost
 
@@ -43,7 +70,20 @@ def badly_decoded(text: str) -> bool:
     """Return whether letters of a text are lost or misread."""
     if "?" in text and mostly_question_marks(text):
         return True
-    return not text.isascii() and ("\ufffd" in text or any(map(misread, LATIN.findall(text))))
+    if text.isascii():
+        return False
+    runs = RUN.findall(text)
+    if "\ufffd" in text or STRANGE.search(text) or any(map(misread, runs)):
+        return True
+    # Chinese or Japanese may stand between Latin words, but is not a small part of them.
+    return bool(IN_WORD.search(text)) and 4 * len(ASIAN_LETTER.findall(text)) < len(text)
+
+
+def unreadable(text: str) -> bool:
+    """Return whether letters of a text are lost, misread, or written as numbers or names."""
+    if badly_decoded(text) or ("?" in text and "://" not in text and LOST_LETTER.search(text)):
+        return True
+    return ("&" in text or "\\u" in text) and bool(ESCAPED_LETTER.search(text))
 
 
 def mostly_question_marks(text: str) -> bool:
@@ -53,13 +93,13 @@ def mostly_question_marks(text: str) -> bool:
 
 
 def misread(run: str) -> bool:
-    """Return whether a run of Latin characters is other text whose bytes were decoded wrongly."""
-    for codec in ("cp1252", "latin-1"):
+    """Return whether a run of characters is other text whose bytes were decoded wrongly."""
+    for codec, sensible in CODECS.items():
         try:
             raw = run.encode(codec)
         except UnicodeEncodeError:
             continue
-        for encoding, expected in (("utf-8", SENSIBLE), ("cp949", HANGUL)):
+        for encoding, expected in (("utf-8", sensible), ("cp949", HANGUL)):
             try:
                 if expected.fullmatch(raw.decode(encoding)):
                     return True

@@ -59,3 +59,9 @@ def test_own_lines_with_words_of_another_language_are_no_examples_of_it() -> Non
     lines = coded([*own, quoted, foreign])
     labels = np.array([*["en"] * len(own), "de", "fr"], dtype=object)
     assert drop_own_like(labels, "en", lines)[-2:].tolist() == ["", "fr"]
+
+
+def test_few_rare_ngrams_do_not_make_a_line_foreign(models: tuple[LanguageModel, LanguageModel]) -> None:
+    """Words from other languages, as in headlines and menus, that the corpus itself does not have."""
+    lines = ["I prefer quality to quantity.", "Two men drink champagne.", "This is the Porsche of a Chancellor."]
+    assert (models[1].score(coded(lines))[0] < THRESHOLD).all()

@@ -20,14 +20,14 @@ def test_profile_and_lexicons_are_read_as_they_were_written(tmp_path: Path) -> N
     profile = learn_profile(sources, targets, ("de", "en"))
     (tmp_path / "profile.npz").write_bytes(pack_profile(profile))
     read = load_profile(tmp_path / "profile.npz")
-    assert (read.character_ratio, read.ends_differ) == (profile.character_ratio, profile.ends_differ)
+    assert (read.character_ratio, read.cut_at_end) == (profile.character_ratio, profile.cut_at_end)
     for one, other in zip(read.models, profile.models, strict=True):
         assert (one.names, one.scripts) == (other.names, other.scripts)
         assert np.array_equal(one.weights, other.weights)
     lexicons = learn_lexicons(coded(sources), coded(targets))
     (tmp_path / "lexicon.npz").write_bytes(pack_lexicons(lexicons))
-    for one, other in zip(load_lexicons(tmp_path / "lexicon.npz"), lexicons, strict=True):
-        assert all(np.array_equal(vars(one)[name], vars(other)[name]) for name in vars(other))
+    for loaded, written in zip(load_lexicons(tmp_path / "lexicon.npz"), lexicons, strict=True):
+        assert all(np.array_equal(vars(loaded)[name], vars(written)[name]) for name in vars(written))
 
 
 def test_a_worker_without_the_file_says_where_it_must_be(tmp_path: Path) -> None:

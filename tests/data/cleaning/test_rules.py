@@ -74,6 +74,27 @@ def test_marks_at_the_end_say_nothing_where_the_corpus_does_not_use_them_alike(p
     careless = learn_profile([pair[0] for pair in headlines], [pair[1] for pair in headlines], ("de", "en"))
     assert reason_of(careless, "Ein Hund läuft.", "A dog runs") == "kept"
     assert reason_of(profile, "Ein Hund läuft.", "A dog runs") == "cut"
+    assert reason_of(careless, "Ein Hund läuft heute über die Wiese.", "A dog") == "cut"
+
+
+def test_where_marks_are_used_carelessly_an_open_side_is_cut_only_if_it_is_too_short() -> None:
+    rng = random.Random(3)
+    pairs, cut = clean_pairs(1_200), []
+    for index in range(0, len(pairs), 5):  # a mark is missing on the one side or the other, and nothing is cut
+        source, target = pairs[index]
+        pairs[index] = (source.rstrip(".!?"), target) if rng.random() < 0.5 else (source, target.rstrip(".!?"))
+    for index in range(1, len(pairs), 20):
+        source, target = pairs[index]
+        words = target.split()
+        if len(words) > 5:
+            pairs[index] = (source, " ".join(words[: len(words) // 3]))
+            cut.append(index)
+    sources, targets = map(list, zip(*pairs, strict=True))
+    profile = learn_profile(sources, targets, ("de", "en"))
+    reasons, *_ = apply_rules(sources, targets, profile, 1e9, 1e9, set())
+    removed = reasons == REASONS.index("cut")
+    assert removed[cut].mean() > 0.9
+    assert np.delete(removed, cut).mean() < 0.02
 
 
 def test_hardly_a_clean_pair_is_removed(profile: Profile) -> None:

@@ -25,7 +25,7 @@ class CleanConfig(Section):
         "placeholders, boilerplate, duplicate, lexical",
     )
     max_ratio: Annotated[float, Field(gt=1)] = Field(
-        2.2,
+        1.8,
         description="largest ratio of the length of a side to what the other side suggests, in characters and in "
         "words; the usual ratio of the two languages is learned from the text",
     )

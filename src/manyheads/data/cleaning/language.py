@@ -30,6 +30,7 @@ LEAST_EXAMPLES = 8  # lines of a third language, and at least the share below of
 LEAST_SHARE = 0.0005
 CERTAIN = 5.0  # nats from where on a line is learned from a second time
 SMOOTHING = 2_000  # n-grams of all languages together that are added to the counts of each
+MOST_WEIGHT = 4.0  # nats of one n-gram; few rare ones do not make a line foreign
 UNSEEN = 0.01  # occurrences of each n-gram that are added to those of all languages
 ROUNDS = 2
 FOREIGN_LETTERS = 8  # in a foreign script, and more than half of all, from where on a line is foreign
@@ -158,6 +159,7 @@ def fitted(
     own_weights = log_weights(own_counts, background)
     rows = [log_weights(counts[name], background) - own_weights for name in names]
     weights = np.stack(rows) if rows else np.zeros((0, BUCKETS))
+    weights = np.clip(weights, -MOST_WEIGHT, MOST_WEIGHT)
     return LanguageModel(tuple(names), np.rint(weights * UNIT / len(ORDERS)).astype(np.int16), scripts)
 
 

@@ -32,7 +32,7 @@ def pack(arrays: Arrays) -> bytes:
 
 def pack_profile(profile: Profile) -> bytes:
     """Return a profile as the bytes of a file."""
-    facts = [profile.character_ratio, profile.word_ratio, profile.ends_differ, profile.starts_differ]
+    facts = [profile.character_ratio, profile.word_ratio, profile.cut_at_end, profile.cut_at_start]
     arrays: Arrays = {"facts": np.array(facts)}
     for side, model in enumerate(profile.models):
         arrays[f"names{side}"] = np.array(model.names, dtype="U16")

@@ -6,7 +6,7 @@ Shapes: N pairs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from manyheads.data.cleaning.codes import CodedLines, coded
 from manyheads.data.cleaning.language import LanguageModel, learn_languages
-from manyheads.data.defects import LEAST_WORDS, badly_decoded, letters_of, repeats
+from manyheads.data.defects import LEAST_WORDS, letters_of, repeats, unreadable
 from manyheads.data.letters import code_points
 from manyheads.data.literals import placeholders_of
 
@@ -25,8 +25,9 @@ REASONS = (  # in the order in which they are tried; a pair is removed for the f
     "boilerplate", "duplicate", "lexical", "models",
 )  # fmt: skip
 CHARACTERS, WORDS = 15, 4  # added to both lengths, so that a short phrase may be much shorter than its translation
-CONSISTENT = 0.12  # share of pairs of which one side alone ends with a mark, up to which a missing mark is a cut
-SHORTENED = 1.4  # ratio of lengths above which it is one in any corpus
+WITHOUT_CUT = 0.005  # share of pairs that a missing mark, or a small first letter, may remove though nothing is cut
+CARELESS = 0.12  # share of pairs with an open side, above which only much too short sides are cut
+SHORTENED = 1.4  # times that these are too short
 SHORT_COPY = 2.0  # nats for the other language, above which a copy of few words is no name
 
 END = re.compile(r"""[.!?…。！？؟।:;]["'»«”“’)\]』」〉》]*\s*$""")
@@ -42,15 +43,15 @@ class Profile:
 
     Attributes:
         character_ratio, word_ratio: median length of the target, relative to the source.
-        ends_differ: share of pairs of which one side alone ends with a mark.
-        starts_differ: share of pairs of which one side alone starts with a lower-case letter.
+        cut_at_end: shortness of a side without a mark at its end, the other having one, above which it is cut.
+        cut_at_start: that of a side which starts with a lower-case letter, the other with a capital.
         models: recognise lines in another language than that of their side.
     """
 
     character_ratio: float
     word_ratio: float
-    ends_differ: float
-    starts_differ: float
+    cut_at_end: float
+    cut_at_start: float
     models: tuple[LanguageModel, LanguageModel]
 
 
@@ -63,27 +64,63 @@ def learn_profile(sources: Sequence[str], targets: Sequence[str], codes: tuple[s
     words = np.array(
         [[len(source.split()), len(target.split())] for source, target in pairs] or [[1, 1]], np.float64
     )
-    ends = sum(cut_at_end(*pair) for pair in pairs) / max(1, len(pairs))
-    starts = sum(cut_at_start(*pair) for pair in pairs) / max(1, len(pairs))
+    ratio = float(np.median(characters[:, 1] / characters[:, 0]))
     return Profile(
-        character_ratio=float(np.median(characters[:, 1] / characters[:, 0])),
+        character_ratio=ratio,
         word_ratio=float(np.median(words[:, 1] / words[:, 0])),
-        ends_differ=ends,
-        starts_differ=starts,
+        cut_at_end=least_shortness(pairs, ratio, open_at_end),
+        cut_at_start=least_shortness(pairs, ratio, open_at_start),
         models=learn_languages(sides, codes),
     )
 
 
-def cut_at_end(source: str, target: str) -> bool:
-    """Return whether one side ends with a mark, and the other in a word."""
+def least_shortness(
+    pairs: Sequence[tuple[str, str]], ratio: float, open_side: Callable[[str, str], int | None]
+) -> float:
+    """Return the shortness of an open side above which it is cut.
+
+    Where a corpus is careless with marks and capitals, an open side is as often too long as too short; one that is
+    cut is too short. So as many pairs without a cut have a shortness above a value as have one below its inverse.
+    """
+    sides = [(open_side(*pair), pair) for pair in pairs]
+    inverse = sorted(1 / shortness(*pair, side, ratio) for side, pair in sides if side is not None)
+    if len(inverse) > CARELESS * len(pairs):
+        return SHORTENED
+    most = int(WITHOUT_CUT * len(pairs))
+    return min(SHORTENED, inverse[-most - 1]) if len(inverse) > most else 0.0
+
+
+def shortness(source: str, target: str, side: int, ratio: float) -> float:
+    """Return how many times a side (0 or 1) is shorter than the other suggests, in characters."""
+    factor = (len(target) + CHARACTERS) / (len(source) * ratio + CHARACTERS)
+    return 1 / factor if side else factor
+
+
+def open_at_end(source: str, target: str) -> int | None:
+    """Return the side (0 or 1) that ends in a word, the other ending with a mark; None if there is none."""
     ended = bool(END.search(source)), bool(END.search(target))
-    return ended[0] != ended[1] and bool(OPEN.search(target if ended[0] else source))
+    if ended[0] == ended[1] or not OPEN.search(target if ended[0] else source):
+        return None
+    return int(ended[0])
 
 
-def cut_at_start(source: str, target: str) -> bool:
-    """Return whether one side starts with a lower-case letter, and the other with a capital."""
+def open_at_start(source: str, target: str) -> int | None:
+    """Return the side (0 or 1) that starts with a small letter, the other with a capital; None if there is none."""
     first, other = source.lstrip(" \"'»«„“”‘-–([")[:1], target.lstrip(" \"'»«„“”‘-–([")[:1]
-    return (first.islower() and other.isupper()) or (first.isupper() and other.islower())
+    if first.islower() and other.isupper():
+        return 0
+    return 1 if first.isupper() and other.islower() else None
+
+
+def is_cut(source: str, target: str, profile: Profile) -> bool:
+    """Return whether one side is cut at its start or its end."""
+    for side, least in (
+        (open_at_end(source, target), profile.cut_at_end),
+        (open_at_start(source, target), profile.cut_at_start),
+    ):
+        if side is not None and shortness(source, target, side, profile.character_ratio) > least:
+            return True
+    return False
 
 
 def word_counts(sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.int64]:
@@ -136,7 +173,7 @@ def apply_rules(
     repeating = have_repeated_letters(sources) | have_repeated_letters(targets)
     scored = zip(sources, targets, factors.tolist(), odds.tolist(), repeating.tolist(), strict=True)
     for index, (source, target, factor, odd, repeated) in enumerate(scored):
-        for reason in faults(source, target, profile, factor > max_ratio, factor, odd, min_odds, repeated):
+        for reason in faults(source, target, profile, factor > max_ratio, odd, min_odds, repeated):
             if reason not in off:
                 reasons[index] = REASONS.index(reason)
                 break
@@ -148,7 +185,6 @@ def faults(
     target: str,
     profile: Profile,
     unlike: bool,
-    factor: float,
     odds: float,
     min_odds: float,
     repeated_letters: bool,
@@ -157,7 +193,7 @@ def faults(
     if not source.strip() or not target.strip():
         yield "empty"
         return
-    if badly_decoded(source) or badly_decoded(target):
+    if unreadable(source) or unreadable(target):
         yield "encoding"
     if is_copy(source, target, odds):
         yield "copy"
@@ -165,8 +201,7 @@ def faults(
         yield "language"
     if unlike:
         yield "length"
-    ends = cut_at_end(source, target) and (profile.ends_differ < CONSISTENT or factor > SHORTENED)
-    if ends or (cut_at_start(source, target) and profile.starts_differ < CONSISTENT):
+    if is_cut(source, target, profile):
         yield "cut"
     if repetitions_differ(source, target, repeated_letters):
         yield "repetition"
