@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from manyheads.build.schema import KINDS, Mixed, MixStep, Step, TrainStep
+from manyheads.build.schema import KINDS, Mixed, MixStep, PlanFile, Step, TrainStep
 from manyheads.config.load import prepare
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import shorten, to_toml
