@@ -373,6 +373,32 @@ def test_firefox_translates_and_shows_every_view_without_a_network(runs: dict[st
         assert firefox.log == []
 
 
+def test_a_translation_that_takes_long_says_so_until_it_is_there(
+    runs: dict[str, Path], browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.html"
+    path.write_text(html_document(runs["translation"], pack_run(runs["translation"], "int8")), encoding="utf-8")
+    reader = Reader(browser, path.as_uri())
+    try:
+        reader.open("translate", q=TEXTS[0])
+        output, busy = reader.page.locator(".output"), reader.page.get_by_text("Translating", exact=True)
+        first = output.inner_text()
+        assert busy.count() == 0
+        reader.page.evaluate("""() => {
+          const now = computed;
+          computed = (...all) => new Promise((go) => { window.go = go; }).then(() => now(...all));
+        }""")
+        reader.page.locator("#source").fill(LONG)
+        busy.wait_for()
+        assert (output.inner_text(), output.get_attribute("aria-busy")) == (first, "true")
+        reader.page.evaluate("go()")
+        busy.wait_for(state="detached")
+        assert (output.inner_text() != first, output.get_attribute("aria-busy")) == (True, "false")
+        assert reader.faults == []
+    finally:
+        reader.close()
+
+
 def damaged(document: str, name: str) -> str:
     """A page in which the first letter of an element is another, or its last tensors are missing."""
     start = document.index(f'"manyheads-{name}"')
