@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FOLDER = Path(__file__).parent
+BUSY = 120_000  # milliseconds to wait for a page beside other programs
 
 
 def script(name: str) -> str:
@@ -48,6 +49,7 @@ class Chromium:
         if self.page is not None:
             self.page.context.close()
         context = self.browser.new_context()
+        context.set_default_timeout(BUSY)
         context.add_init_script(script("ready.js"))
         self.page = context.new_page()
         self.page.goto(address)

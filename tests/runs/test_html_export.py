@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Error, Page
 from tests.interop.html.text.browser import node
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import SENTENCES, make_config, write_corpus
-from tests.serving.browser import Reader, open_browser, serve_files
+from tests.serving.browser import SCREENS, Reader, open_browser, serve_files
+from tests.serving.firefox import open_firefox
 from tests.serving.process import train_classifier
 
 from manyheads.errors import RunError, UsageError
@@ -333,6 +335,70 @@ def test_every_view_of_an_exported_page_is_accessible_and_reached_by_keyboard(
         reader.close()
 
 
+# Open a view by its address, and wait until it is there.
+VIEW = """((view, state) => {
+  location.hash = `#/${view}?${state}`;
+  const all = [`#tab-${view}[aria-selected=true]`, "#panel[aria-busy=false]"];
+  return new Promise((done) => {
+    const wait = () => {
+      if (all.every((one) => document.querySelector(one))) done(document.querySelector("#panel").innerText);
+      else setTimeout(wait, 20);
+    };
+    setTimeout(wait, 20);
+  });
+})"""
+
+
+def test_firefox_translates_and_shows_every_view_without_a_network(runs: dict[str, Path], tmp_path: Path) -> None:
+    loaded = Translator.load(runs["translation"], device="cpu")
+    (expected,) = loaded.translate([LONG], beam_size=3, options=TranslateOptions(alignment=True))
+    inspected = inspect_loaded(loaded, TEXTS[0], InspectOptions(run="de-en")).packed_dict()
+    path = tmp_path / "model.html"
+    path.write_text(html_document(runs["translation"], pack_run(runs["translation"], "fp32")), encoding="utf-8")
+    with open_firefox() as firefox:
+        firefox.goto(f"{path.as_uri()}?lang=en")
+        found = firefox.evaluate(f"window.manyheads.translate({json.dumps(LONG)}, {{ beam: 3 }})")
+        assert_near(found, expected.to_json())
+        found = firefox.evaluate(f"computed('api/inspect', {json.dumps({'q': TEXTS[0]})})")
+        assert_near(found["attention"], inspected["attention"])
+        views = firefox.evaluate("[...document.querySelectorAll('[role=tab]')].map((e) => e.id.slice(4))")
+        assert {"translate", "attention", "steps", "beam", "card"} <= {*views}
+        for view in views:
+            assert firefox.evaluate(f"{VIEW}({json.dumps(view)}, {json.dumps(urlencode({'q': TEXTS[0]}))})")
+            assert firefox.evaluate("document.querySelectorAll('.notice.wrong').length") == 0
+            wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert firefox.evaluate(wider) == 0
+            firefox.screenshot(SCREENS / f"firefox-{view}.png")
+        assert not [address for address in firefox.requests if address[:5] not in ("file:", "blob:", "data:")]
+        assert firefox.log == []
+
+
+def test_a_translation_that_takes_long_says_so_until_it_is_there(
+    runs: dict[str, Path], browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.html"
+    path.write_text(html_document(runs["translation"], pack_run(runs["translation"], "int8")), encoding="utf-8")
+    reader = Reader(browser, path.as_uri())
+    try:
+        reader.open("translate", q=TEXTS[0])
+        output, busy = reader.page.locator(".output"), reader.page.get_by_text("Translating", exact=True)
+        first = output.inner_text()
+        assert busy.count() == 0
+        reader.page.evaluate("""() => {
+          const now = computed;
+          computed = (...all) => new Promise((go) => { window.go = go; }).then(() => now(...all));
+        }""")
+        reader.page.locator("#source").fill(LONG)
+        busy.wait_for()
+        assert (output.inner_text(), output.get_attribute("aria-busy")) == (first, "true")
+        reader.page.evaluate("go()")
+        busy.wait_for(state="detached")
+        assert (output.inner_text() != first, output.get_attribute("aria-busy")) == (True, "false")
+        assert reader.faults == []
+    finally:
+        reader.close()
+
+
 def damaged(document: str, name: str) -> str:
     """A page in which the first letter of an element is another, or its last tensors are missing."""
     start = document.index(f'"manyheads-{name}"')
@@ -530,6 +596,31 @@ def test_a_module_runs_in_a_page(browser: Browser, modules: Path, runs: dict[str
         script = "text => import('/manyheads.js').then((module) => module.translate(text))"
         assert page.evaluate(script, TEXTS[0])["translation"] == expected.translation
         page.close()
+
+
+# Built-in functions that came after Chrome 97, Firefox 104, Safari 16.4 and Node.js 18.
+NEWER = """
+  for (const [owner, names] of [
+    [Array, "fromAsync"], [Object, "groupBy"], [Map, "groupBy"], [Promise, "withResolvers try"], [RegExp, "escape"],
+    [String.prototype, "isWellFormed toWellFormed"], [Uint8Array, "fromBase64 fromHex"], [AbortSignal, "any"],
+    [ArrayBuffer.prototype, "transfer transferToFixedLength"],
+    [Array.prototype, "toSorted toReversed toSpliced with"],
+    [Object.getPrototypeOf(Uint8Array.prototype), "toSorted toReversed with"],
+    [Set.prototype, "union intersection difference isSubsetOf"],
+    [Object.getPrototypeOf(Object.getPrototypeOf([].values())), "map filter take drop flatMap reduce toArray some"],
+  ]) for (const name of names.split(" ")) delete owner[name];
+"""
+
+
+def test_a_module_needs_no_functions_that_the_oldest_supported_browsers_lack(modules: Path) -> None:
+    calls = {
+        "translation": f"translate({json.dumps(LONG)}, {{ beam: 3 }})",
+        "classification": 'classify("a fine film")',
+        "language-modeling": 'generate("der", { maxTokens: 8, seed: 3 })',
+    }
+    for task, call in calls.items():
+        found = [run_module(modules / task, f"{older} return manyheads.{call};") for older in ("", NEWER)]
+        assert found[0] == found[1]
 
 
 def test_the_types_of_a_module_name_what_it_exports(modules: Path) -> None:

@@ -61,17 +61,25 @@ def test_a_card_names_no_licence_until_its_author_does(trained: RunDirectory) ->
 
 @pytest.mark.parametrize(
     ("train_text", "shown"),
-    [("train", "train"), ("/home/me/secret/corpus/train", "corpus/train"), (["a", "/x/y/b"], "a and y/b")],
+    [
+        ("train", "corpus/train"),
+        ("/home/me/secret/other/train", "other/train"),
+        (["de", "/x/y/en"], "corpus/de and y/en"),
+    ],
 )
-def test_a_card_names_no_folders_of_its_author(trained: RunDirectory, train_text: object, shown: str) -> None:
+def test_a_card_names_the_folder_of_its_text_and_no_other_of_its_author(
+    trained: RunDirectory, train_text: object, shown: str
+) -> None:
     config = trained.config()
-    data = config.data.__class__(**{**vars(config.data), "train": train_text})
+    data = config.data.__class__(**{**vars(config.data), "root": "/home/me/corpus", "train": train_text})
     changed = config.__class__(**{**vars(config), "data": data})
     assert facts_of(changed, trained.tokenizers(config), ())["data"] == shown
 
 
 def test_a_card_names_all_texts_of_a_training(trained: RunDirectory) -> None:
     config = trained.config()
-    data = config.data.__class__(**{**vars(config.data), "train": "train", "more": [["/x/back/a", "/x/back/b"]]})
+    data = config.data.__class__(
+        **{**vars(config.data), "root": "corpus", "train": "train", "more": [["/x/back/a", "/x/b"]]}
+    )
     changed = config.__class__(**{**vars(config), "data": data})
-    assert facts_of(changed, trained.tokenizers(config), ())["data"] == "train; back/a and back/b"
+    assert facts_of(changed, trained.tokenizers(config), ())["data"] == "corpus/train; back/a and x/b"

@@ -141,13 +141,14 @@ def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -
         "classes": f"; labels: {first_labels}" if labels else "",
         "title": f"{'Language model' if config.task == 'language-modeling' else 'Encoder'} for {config.task}",
         "pipeline": PIPELINES.get(config.task, ""),
-        "data": data.dataset or "; ".join(" and ".join(map(shown_path, files)) for files in corpora),
+        "data": data.dataset
+        or "; ".join(" and ".join(shown_path(data.root, name) for name in files) for files in corpora),
     }
 
 
-def shown_path(path: str) -> str:
-    """Return the path of a text without the folders of this machine."""
-    return "/".join(Path(path).parts[-2:]) if Path(path).is_absolute() else path
+def shown_path(root: str, name: str) -> str:
+    """Return the name of a text with the folder that it is in, without the other folders of this machine."""
+    return "/".join(Path(root, name).parts[-2:])
 
 
 def filled(template: str, facts: dict[str, object], origin: str, library: str, usage: str) -> str:

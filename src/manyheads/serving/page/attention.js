@@ -89,7 +89,7 @@ function buildAttention(panel, found) {
       const amount = n(entropy[layer * count + head], 2);
       const name = `${layer}.${head}`;
       const off = headsOff().includes(`${kind}.${name}`) ? `, ${t("change.off")}` : "";
-      buttons.push(h("button", { type: "button", class: `thumbnail${off && " off"}`, "data-head": name, "aria-label": `${named(layer, head)}${off}, ${t("column.entropy")} ${amount}`, onclick: () => look(name) }, span("", t("attention.head_n", { head }), off), labels(layer ? [] : columns.names, "above"), canvas, span("", amount)));
+      buttons.push(h("button", { type: "button", class: `thumbnail${off && " off"}`, "data-head": name, onclick: () => look(name) }, span("hidden", `${t("attention.layer_n", { layer })}, `), span("", t("attention.head_n", { head }), off), labels(layer ? [] : columns.names, "above"), canvas, span("hidden", `, ${t("column.entropy")} `), span("", amount)));
       return buttons.at(-1);
     })));
     return figure({

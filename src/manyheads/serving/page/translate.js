@@ -55,6 +55,7 @@ async function buildTranslate(panel) {
     const own = (latest += 1);
     below.replaceChildren();
     showEffect();
+    const slow = setTimeout(() => { if (own === latest) { speed.textContent = t("translate.busy"); aria(output, "busy", "true"); } }, WAIT);
     let shown = "";
     try {
       const found = state.q.trim() ? await translated(state.q, changesNow()) : { translation: "", sentences: [] };
@@ -63,8 +64,14 @@ async function buildTranslate(panel) {
       shown = para("translation", text);
       speed.textContent = text && t("translate.facts", { seconds: n(found.seconds, 2), speed: whole(found.tokens / found.seconds) });
       if (found.sentences.length) below.append(sentencesOf(found.sentences, below), insideOf(found.sentences[state.sentence] || found.sentences[0]));
-    } catch (error) { shown = para("wrong", error.message); }
-    if (own === latest) output.replaceChildren(shown);
+    } catch (error) {
+      shown = para("wrong", error.message);
+      if (own === latest) speed.textContent = "";
+    }
+    clearTimeout(slow);
+    if (own !== latest) return;
+    aria(output, "busy", "false");
+    output.replaceChildren(shown);
   }
 }
 
@@ -95,8 +102,8 @@ function insideOf({ hypotheses }) {
 function tokenFigure(tokens, chosen, current, table) {
   const buttons = tokens.map(({ piece, probability, forced }, i) => h("button", {
     type: "button", class: `token${probability < DOUBTFUL ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": i === current || "false",
-    "aria-label": `${spell(piece)} ${n(probability, 2)}${forced ? ` ${t("words.given")}` : ""}`, onclick: () => chosen(i),
-  }, span("token-text", spell(piece)), span("token-bar", h("span", { style: { width: `${100 * probability}%` } })), span("token-number", n(probability, 2))));
+    onclick: () => chosen(i),
+  }, span("token-text", spell(piece)), span("token-bar", h("span", { style: { width: `${100 * probability}%` } })), " ", span("token-number", n(probability, 2)), forced && span("hidden", ` ${t("words.given")}`)));
   return figure({ key: "words.tokens", table, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": t("words.tokens") }, buttons), buttons, current) });
 }
 

@@ -131,7 +131,7 @@ def symbols(config: Config) -> Iterator[Symbol]:
     feed_forward = "FFN(x) = f(x W_1 + b_1) W_2 + b_2, f = " + model.activation
     rows: list[tuple[str, str, str, str, Callable[..., Any], str]] = [
         ("Q, K, V", "queries, keys, values of a head", "Q = x W_Q, K = m W_K, V = m W_V", "3.2.2",
-         MultiHeadAttention, f"{heads} heads of width {head_width}"),
+         MultiHeadAttention, f"H = {heads}, E = {head_width}"),
         ("A", "attention weights", "A = softmax(Q K^T / sqrt(E))", "3.2.1", attention_weights, f"E = {head_width}"),
         ("Attention", "sum of the values, weighted by A", attention_equation, "3.2.1", attend, ""),
         ("padding mask", "keys at padding are masked", "A = 0 where the key is <pad>", "3.2.1", padding_mask, ""),

@@ -2,6 +2,7 @@
 
 import { SPECIALS, Tokenizer, UNK } from "./base.js";
 import { mergeSymbols } from "./merges.js";
+import { wellFormed } from "./unicode.js";
 import { bytePiece, decodeStrictUtf8, decodeUtf8, utf8Bytes } from "./utf8.js";
 
 /* White space of Unicode: without U+001C to U+001F, which Python adds, and U+FEFF, which JavaScript adds. */
@@ -53,7 +54,7 @@ export class WordPieceTokenizer extends PretrainedTokenizer {
 
   /** The words and marks of a text. */
   words(text) {
-    return this.normalizeText(text.toWellFormed()).match(BERT_WORDS) ?? [];
+    return this.normalizeText(wellFormed(text)).match(BERT_WORDS) ?? [];
   }
 
   /** The text as BERT's normaliser writes it. */
@@ -127,7 +128,7 @@ export class ByteLevelTokenizer extends PretrainedTokenizer {
   }
 
   encode(text) {
-    const sound = text.toWellFormed();
+    const sound = wellFormed(text);
     const whole = this.addBlank && sound && !sound.startsWith(" ") ? ` ${sound}` : sound;
     const rank = (left, right) => this.ranks.get(`${left} ${right}`);
     return (whole.match(BYTE_LEVEL_WORDS) ?? []).flatMap((word) => {

@@ -1,12 +1,12 @@
 /* Normalises text before it is tokenised: as manyheads/text/normalize.py. */
 
-import { splitBlanks, strip } from "./unicode.js";
+import { splitBlanks, strip, wellFormed } from "./unicode.js";
 
 /* Control characters that are no white space, and the byte order mark. */
 const NOT_TEXT = /[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufeff]/g;
 
 /** The text composed (NFC), without control characters; lone surrogates become U+FFFD. */
-const oneForm = (text) => text.toWellFormed().replace(NOT_TEXT, "").normalize("NFC");
+const oneForm = (text) => wellFormed(text).replace(NOT_TEXT, "").normalize("NFC");
 
 /** The text in one form, without white space around it. */
 export const clean = (text) => strip(oneForm(text));

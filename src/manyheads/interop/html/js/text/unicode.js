@@ -35,6 +35,9 @@ export const isCombining = (character) =>
   character === "\u0345" ||
   (!/[\u0f73\u0f75\u0f81]/.test(character) && !`\u0345${character}`.normalize("NFD").startsWith("\u0345"));
 
+/** The text with U+FFFD in place of lone surrogates: String.prototype.toWellFormed, which browsers before 2023 lack. */
+export const wellFormed = (text) => text.replace(/\p{Cs}/gu, "\ufffd");
+
 /** The words of a text: what stands between white space. */
 export const splitBlanks = (text) => text.split(BLANK_RUN).filter(Boolean);
 
