@@ -21,6 +21,7 @@ from manyheads.data import download
 from manyheads.data.catalogue import CORPORA, Corpus, RemoteFile
 from manyheads.data.corpus import read_pairs
 from manyheads.data.download import fetch, fetch_corpus
+from manyheads.data.sources import read_sources
 from manyheads.data.tatoeba import split_sentences, unpack_sentences
 from manyheads.errors import DataError, UsageError
 
@@ -97,7 +98,7 @@ def test_a_file_comes_from_the_first_mirror_with_the_right_content(host: str, tm
     folder = fetch_corpus(corpus("http://127.0.0.1:9/refused", *mirrors), tmp_path, listener=said.append)
     assert folder == tmp_path / "set"
     assert (folder / "a.txt").read_bytes() == GOOD
-    assert files(folder) == ["a.txt"]
+    assert files(folder) == ["a.sources.json", "a.txt"]
     assert Mirror.asked == ["/gone", "/hangs-up", "/garbage", "/cut", "/wrong", "/a.txt"]
     assert any("/gone: HTTP 404" in line for line in said)
     assert any(sha256(WRONG) in line and sha256(GOOD) in line and "/wrong" in line for line in said)
@@ -259,6 +260,13 @@ def test_an_archive_becomes_splits_that_can_be_read(tmp_path: Path) -> None:
     assert sorted(chain.from_iterable(found)) == sorted(rows)
     assert all(len(part) > 50 for part in found)
     assert (tmp_path / "_about.txt").read_text() == "terms"
+
+
+def test_the_terms_of_a_corpus_are_noted_for_the_card_of_a_model(host: str, tmp_path: Path) -> None:
+    file = RemoteFile("train.de", hashlib.sha256(GOOD).hexdigest())
+    corpus = Corpus("one", "a corpus", "CC BY 4.0", (f"{host}/good",), (file,))
+    (source,) = read_sources([fetch_corpus(corpus, tmp_path, listener=lambda line: None) / "train.de"])
+    assert source.line() == "one (manyheads data fetch one): licence: CC BY 4.0"
 
 
 def test_only_the_known_members_are_written_whatever_the_archive_holds(tmp_path: Path) -> None:

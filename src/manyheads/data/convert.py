@@ -101,7 +101,7 @@ class ConvertResult:
             "source": self.languages[0],
             "target": self.languages[1],
             "note": str(self.note),
-            "pairs": sum(source.pairs for source in self.sources),
+            "pairs": sum(source.pairs or 0 for source in self.sources),
             "sources": [vars(source) for source in self.sources],
         }
 
@@ -112,7 +112,7 @@ class ConvertResult:
             empty = f"; {source.empty:,} left out: no text on a side" if source.empty else ""
             lines.append(f"{source.file}: {source.format}, {source.pairs:,} pairs{empty}")
             lines.append(f"  licence: {source.licence or 'not stated'}; origin: {source.origin or 'not stated'}")
-        total = sum(source.pairs for source in self.sources)
+        total = sum(source.pairs or 0 for source in self.sources)
         return [*lines, f"{self.files[0]} and {self.files[1]}: {total:,} pairs", f"{self.note}: their sources"]
 
 

@@ -7,13 +7,14 @@ import http.client
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from manyheads.data.catalogue import CORPORA, Corpus, RemoteFile
+from manyheads.data.sources import ENDING, TextSource, sources_path, write_sources
 from manyheads.data.tatoeba import unpack_sentences
 from manyheads.errors import DataError, UsageError
 
@@ -65,7 +66,17 @@ def fetch_corpus(corpus: Corpus, root: Path, *, listener: Say) -> Path:
             fetch_file(file, corpus.mirrors, folder, listener)
         if corpus.sentences:
             listener(f"{corpus.name}: {unpack_sentences(folder, **corpus.sentences)}")
+        note_terms(corpus, folder)
     return folder
+
+
+def note_terms(corpus: Corpus, folder: Path) -> None:
+    """Note name and terms of a corpus beside its training text, for model cards."""
+    texts = [path for path in folder.glob("train.*") if not path.name.endswith(ENDING)]
+    source = TextSource(f"manyheads data fetch {corpus.name}", "text", {}, None, 0, corpus.terms, corpus.name)
+    for path in set(map(sources_path, texts or [folder / file.name for file in corpus.files])):
+        with suppress(OSError):  # a folder that is complete may be read-only
+            write_sources(path, [source])
 
 
 @contextmanager

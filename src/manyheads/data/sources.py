@@ -1,6 +1,7 @@
 """Where a text comes from: NAME.sources.json beside its files, with licence, origin and SHA-256 of each input.
 
-`data convert` writes it; `data split`, `data clean` and the steps of a plan copy it; model cards name what it says.
+`data convert` and `data fetch` write it; `data split`, `data clean` and the steps of a plan copy it; model cards
+name what it says.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class TextSource:
         file: name of the file, or "hf:" and the name of a data set.
         format: its format, such as "TMX".
         sha256: SHA-256 of each file of the input, by name; empty for a data set.
-        pairs: number of pairs taken.
+        pairs: number of pairs taken, if it was counted.
         empty: number of pairs left out, because a side had no text.
         licence: licence, as far as it is known.
         origin: name or address of the corpus, as far as it is known.
@@ -37,7 +38,7 @@ class TextSource:
     file: str
     format: str
     sha256: dict[str, str]
-    pairs: int
+    pairs: int | None
     empty: int
     licence: str | None
     origin: str | None
@@ -45,7 +46,8 @@ class TextSource:
     def line(self) -> str:
         """Return one line of text for a model card."""
         origin = f"{self.origin} ({self.file})" if self.origin else self.file
-        return " ".join(f"{origin}: {self.pairs:,} pairs; licence: {self.licence or 'not stated'}".split())
+        pairs = "" if self.pairs is None else f"{self.pairs:,} pairs; "
+        return " ".join(f"{origin}: {pairs}licence: {self.licence or 'not stated'}".split())
 
 
 def sources_path(text: Path) -> Path:
