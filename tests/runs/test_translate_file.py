@@ -184,9 +184,9 @@ def test_the_same_command_goes_on_where_it_was_interrupted(trained, text, tmp_pa
     assert started == [18, 24, 30, 36]
 
 
-@pytest.mark.parametrize("change", ["input", "options", "run"])
+@pytest.mark.parametrize("change", ["input", "options", "run", "version", "shards"])
 @pytest.mark.usefixtures("small_shards")
-def test_another_input_run_or_option_begins_anew(trained, text, tmp_path, monkeypatch, change) -> None:
+def test_another_input_run_option_or_version_begins_anew(trained, text, tmp_path, monkeypatch, change) -> None:
     copied = tmp_path / "run"
     shutil.copytree(trained, copied)
     with monkeypatch.context() as patch:
@@ -198,6 +198,10 @@ def test_another_input_run_or_option_begins_anew(trained, text, tmp_path, monkey
         other = make_translator(end_bias=0.2, letters=KNOWN, data={"max_length": 35})
         shutil.rmtree(copied)
         saved(other, copied)
+    elif change == "version":
+        monkeypatch.setattr("manyheads.__version__", "0.0")
+    elif change == "shards":
+        monkeypatch.setattr(module, "SHARD_LINES", 9)
     options = ["--length-penalty", "0.2"] if change == "options" else []
     expected = from_file(copied, text, tmp_path / "expected", *options)
     started = translated_numbers(monkeypatch)
