@@ -72,8 +72,8 @@ def clean(
     done = finished_report(out, work, files, key)
     if done is not None:
         return done
-    runs = [str(Path(run).absolute()) for run in (config.clean.forward, config.clean.backward) if run]
-    score = partial(dual_scores, *runs) if len(runs) == 2 else None
+    forward, backward = (run and str(Path(run).absolute()) for run in (config.clean.forward, config.clean.backward))
+    score = partial(dual_scores, forward, backward) if forward and backward else None
     job = CleanJob(partial(read_train, config), languages, config.clean, work, key, score)
     made = not out.exists()
     try:
