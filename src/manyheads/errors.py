@@ -5,6 +5,7 @@ ManyheadsError            1   base class, never raised itself
 ├── UsageError            2   a command line, a function argument
 │   └── ConfigError       2   a configuration: every mistake found, one a line
 ├── DataError             3   text that cannot be used: file, line, cure
+│   └── WriteError        3   a file that could not be written; what was finished before is kept
 ├── RunError              3   a run directory that is missing, foreign, damaged or in use
 │   └── SaveError         3   a checkpoint that could not be written; the last one is intact
 ├── TrainingError         1   training cannot go on (a loss that is not finite, memory)
@@ -31,6 +32,7 @@ __all__ = [
     "SaveError",
     "TrainingError",
     "UsageError",
+    "WriteError",
     "require",
 ]
 
@@ -64,6 +66,10 @@ class DataError(ManyheadsError):
     """Text that cannot be used; the message names the file, the line and the cure."""
 
     exit_code = 3
+
+
+class WriteError(DataError):
+    """A file that could not be written; what was finished before is kept."""
 
 
 class RunError(ManyheadsError):

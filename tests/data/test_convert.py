@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from manyheads.data.formats.text import TextRequest
 from manyheads.data.shards import ShardRun
 from manyheads.data.sources import TextSource, read_sources
 from manyheads.data.split import SplitOptions, split_corpus
-from manyheads.errors import DataError, UsageError
+from manyheads.errors import DataError, UsageError, WriteError
 from manyheads.runs.model_card import source_lines
 
 TMX = (
@@ -91,6 +92,29 @@ def test_worker_processes_write_the_same_bytes_and_an_interrupted_conversion_goe
         monkeypatch.setattr(ShardRun, "submit", submitted)
         result = convert_files(["x.tsv", "opus.zip"], Path("out"), ConvertOptions("x"), executor=executor)
     assert len(begun) == 1, "the shards of the first input were kept"
+    assert [path.read_bytes() for path in result.files] == [path.read_bytes() for path in alone.files]
+    assert sorted(path.name for path in Path("out").iterdir()) == ["x.de.gz", "x.en.gz", "x.sources.json"]
+
+
+def test_a_full_disk_keeps_the_finished_shards_in_this_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"zwei {number}\ttwo {number}\n" for number in range(10_000))
+    Path("x.tsv").write_text(f"de\ten\n{text}", encoding="utf-8")
+    alone = convert_files(["x.tsv"], Path("alone"), ConvertOptions("x"))
+    synced: list[int] = []
+
+    def full(file: int) -> None:
+        synced.append(file)
+        if len(synced) == 4:  # the key, two shards, and the third
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(WriteError, match=r"No space left on device\. What is finished is kept"):
+            convert_files(["x.tsv"], Path("out"), ConvertOptions("x"))
+    assert [path.name for path in Path("out").iterdir()] == [".x.shards"]
+    monkeypatch.setattr(os, "fsync", synced.append)
+    result = convert_files(["x.tsv"], Path("out"), ConvertOptions("x"))
+    assert len(synced) == 5, "the first two shards were kept"
     assert [path.read_bytes() for path in result.files] == [path.read_bytes() for path in alone.files]
     assert sorted(path.name for path in Path("out").iterdir()) == ["x.de.gz", "x.en.gz", "x.sources.json"]
 

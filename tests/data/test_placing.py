@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from manyheads.errors import DataError
 
 def test_files_appear_at_the_end_and_the_draft_goes(tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
-    with placing_files(out) as draft:
+    with placing_files(out, "text") as draft:
         (draft / "one").write_text("1", encoding="utf-8")
         (draft / "two").write_text("2", encoding="utf-8")
         assert not (out / "one").exists()
@@ -21,7 +24,7 @@ def test_files_appear_at_the_end_and_the_draft_goes(tmp_path: Path) -> None:
 
 
 def write_half(out: Path) -> None:
-    with placing_files(out) as draft:
+    with placing_files(out, "text") as draft:
         (draft / "one").write_text("1", encoding="utf-8")
         raise ZeroDivisionError
 
@@ -39,9 +42,57 @@ def test_after_an_error_a_new_folder_goes_and_an_old_one_stays_as_it_was(tmp_pat
 def test_a_disk_that_is_full_is_an_error_with_a_cure(tmp_path: Path) -> None:
     with (
         pytest.raises(DataError, match=r"out cannot be written: No space left.*-o DIR"),
-        placing_files(tmp_path / "out"),
+        placing_files(tmp_path / "out", "text"),
     ):
         raise OSError(28, "No space left on device")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from manyheads.data.placing import placing_files
+
+with placing_files(Path(sys.argv[1]), "text") as draft:
+    (draft / "half").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process by a signal")
+def test_the_draft_of_a_killed_process_is_removed_by_the_next_call(tmp_path: Path) -> None:
+    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False).returncode == -signal.SIGKILL
+    assert [path.name for path in tmp_path.glob("*/half")] == ["half"]
+    with placing_files(tmp_path, "text") as draft:
+        (draft / "one").write_text("1", encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
+
+
+def test_a_kill_between_two_moves_leaves_no_text_without_its_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: list[str] = []
+    rename = Path.rename
+
+    def noted(path: Path, target: Path) -> Path:
+        moved.append(path.name)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", noted)
+    with placing_files(tmp_path, "text") as draft:
+        for name in ("text.uk.gz", "text.de.gz", "text.sources.json"):
+            (draft / name).touch()
+    assert moved == ["text.sources.json", "text.de.gz", "text.uk.gz"]
+
+
+def test_two_processes_do_not_write_the_same_draft(tmp_path: Path) -> None:
+    with placing_files(tmp_path, "text") as draft, placing_files(tmp_path, "other"):
+        (draft / "one").write_text("1", encoding="utf-8")
+        with (
+            pytest.raises(DataError, match=r"\.text\.draft is being written by another process"),
+            placing_files(tmp_path, "text"),
+        ):
+            raise AssertionError
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz", ".zst"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -281,7 +282,13 @@ def test_a_shard_that_always_ends_its_worker_of_a_cluster_is_named(cluster: Clus
         list(map_shards(end_worker_always, range(6), results, key="a", executor=executor))
 
 
-def test_a_scheduler_that_is_gone_is_named(cluster: Cluster, results: Path, tmp_path: Path) -> None:
+def test_a_scheduler_that_is_gone_is_named_in_one_error(
+    cluster: Cluster, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    monkeypatch.setattr(handler, "emit", logged.append)
+    monkeypatch.setattr(logging.getLogger("distributed.client"), "handlers", [handler])
     work = partial(wait_for_file, folder=tmp_path)
     with open_executor(cluster.address) as executor:
         run = map_shards(work, range(20), results, key="a", executor=executor)
@@ -290,3 +297,4 @@ def test_a_scheduler_that_is_gone_is_named(cluster: Cluster, results: Path, tmp_
         with pytest.raises(DataError, match="lost at shard"):
             next(run)
     assert (results / "00000003.shard").exists()
+    assert not logged

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.clusters import Cluster
 
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
@@ -51,6 +52,21 @@ def test_the_names_of_the_files_are_those_of_the_split() -> None:
     assert names_of(config) == ("corpus.de.gz", "corpus.en.gz")
     config = Config.model_validate({"data": {"source": "de", "target": "en", "train": ["a/b.de", "a/b.en"]}})
     assert names_of(config) == ("train.de.gz", "train.en.gz")
+
+
+def test_a_cluster_whose_workers_run_in_another_folder_gives_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = load_config(resolve_recipe("demo-de-en"), ["data.limit=200"])
+    clean(config, Path("here"))
+    Path("dask").mkdir()
+    with Cluster(tmp_path / "dask", 1) as cluster:
+        clean(config, Path("there"), scheduler=cluster.address)
+    names = sorted(path.name for path in Path("here").iterdir())
+    assert names == sorted(path.name for path in Path("there").iterdir())
+    for name in set(names) - {"report.json", "report.html"}:  # which name their folder
+        assert Path("here", name).read_bytes() == Path("there", name).read_bytes()
 
 
 def test_other_tasks_are_refused(tmp_path: Path) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,15 +20,26 @@ from tests.tasks.test_asked import saved
 from tests.tasks.test_parts import KNOWN
 from tests.tasks.test_translation import make_translator
 
+from manyheads import __version__
 from manyheads.cli import translate
 from manyheads.cli.main import run
 from manyheads.data.lines import read_lines
+from manyheads.errors import RunError
 from manyheads.runs import translate_file as module
-from manyheads.runs.translate_file import COLUMNS, output_lines, shards_folder
+from manyheads.runs.translate_file import (
+    COLUMNS,
+    Shard,
+    TranslationJob,
+    output_lines,
+    shards_folder,
+    translate_shard,
+    warnings_of,
+)
 from manyheads.tasks.translation import Candidate, Translation
 
 LINES = ["Abc. Def.", "", "   ", "ghi\u2028k", "abcdefgh, " * 9, "한글", "a\tb", "ihg"]
 BEAM = ["--beam", "2", "--device", "cpu"]
+Worker = Callable[[TranslationJob, str, Shard], bytes]
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +184,9 @@ def test_the_same_command_goes_on_where_it_was_interrupted(trained, text, tmp_pa
     assert started == [18, 24, 30, 36]
 
 
-@pytest.mark.parametrize("change", ["input", "options", "run"])
+@pytest.mark.parametrize("change", ["input", "options", "run", "version", "shards"])
 @pytest.mark.usefixtures("small_shards")
-def test_another_input_run_or_option_begins_anew(trained, text, tmp_path, monkeypatch, change) -> None:
+def test_another_input_run_option_or_version_begins_anew(trained, text, tmp_path, monkeypatch, change) -> None:
     copied = tmp_path / "run"
     shutil.copytree(trained, copied)
     with monkeypatch.context() as patch:
@@ -183,6 +198,10 @@ def test_another_input_run_or_option_begins_anew(trained, text, tmp_path, monkey
         other = make_translator(end_bias=0.2, letters=KNOWN, data={"max_length": 35})
         shutil.rmtree(copied)
         saved(other, copied)
+    elif change == "version":
+        monkeypatch.setattr("manyheads.__version__", "0.0")
+    elif change == "shards":
+        monkeypatch.setattr(module, "SHARD_LINES", 9)
     options = ["--length-penalty", "0.2"] if change == "options" else []
     expected = from_file(copied, text, tmp_path / "expected", *options)
     started = translated_numbers(monkeypatch)
@@ -238,6 +257,47 @@ def test_a_worker_with_another_model_is_refused(trained, text, tmp_path, monkeyp
     monkeypatch.setattr(module, "open_executor", with_another)
     from_file(copied, text, tmp_path / "out", "--workers", "1", code=3)
     assert f"has another model at {copied}" in capsys.readouterr().err
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
+    """Return `translate_shard_in_worker`, which leaves the threads of the tests as they are."""
+    monkeypatch.setattr(module, "limit_threads", lambda count: None)
+    return module.translate_shard_in_worker
+
+
+def job_of(run: Path) -> TranslationJob:
+    return TranslationJob(run, device="cpu", beam_size=2).for_workers()
+
+
+def test_a_worker_with_another_version_is_refused(trained, worker) -> None:
+    with pytest.raises(RunError, match=rf"has manyheads {re.escape(__version__)}, and this machine 0\.0\. Install"):
+        worker(job_of(trained), "0.0", Shard(0, LINES, {}))
+
+
+def test_another_model_is_refused_at_every_shard(trained, worker) -> None:
+    job = replace(job_of(trained), digest="0")
+    for start in (0, len(LINES)):
+        with pytest.raises(RunError, match="has another model"):
+            worker(job, __version__, Shard(start, LINES, {}))
+
+
+def test_a_worker_takes_the_model_of_each_job(trained, worker, tmp_path) -> None:
+    other = saved(make_translator(end_bias=3.0, letters=KNOWN, data={"max_length": 35}), tmp_path / "other")
+    first, second, third = (
+        worker(job_of(run), __version__, Shard(0, LINES, {})) for run in (trained, other, trained)
+    )
+    assert first == third != second
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_warnings_have_the_numbers_of_the_lines_in_the_file(trained) -> None:
+    job, expected = job_of(trained), {}
+    for number, translation in enumerate(job.translate(job.open(), LINES), start=101):
+        for warning in warnings_of(translation):
+            expected.setdefault(warning, []).append(number)
+    assert expected
+    assert json.loads(translate_shard(job, Shard(100, LINES, {})).partition(b"\n")[0]) == expected
 
 
 @pytest.fixture

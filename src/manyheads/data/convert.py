@@ -36,7 +36,7 @@ from manyheads.data.placing import placing_files
 from manyheads.data.shards import map_shards, remove_shards
 from manyheads.data.sources import TextSource, sources_path, write_sources
 from manyheads.data.store import chunked
-from manyheads.errors import DataError, UsageError
+from manyheads.errors import DataError, UsageError, WriteError
 
 __all__ = ["FORMATS", "ConvertOptions", "ConvertResult", "convert_files"]
 
@@ -144,7 +144,7 @@ def convert_files(
         raise DataError(f"{out} is a file. Name a folder: -o DIR.")
     request = options.request
     sources: list[TextSource] = []
-    with placing_files(out) as draft, ExitStack() as stack:
+    with placing_files(out, options.name) as draft, ExitStack() as stack:
         files: list[Path] = []
         sides: list[IO[bytes]] = []
         results = stack.enter_context(shard_folder(out / f".{options.name}.shards", executor))
@@ -242,11 +242,14 @@ def output_files(out: Path, name: str, languages: tuple[str, str]) -> list[Path]
 
 @contextmanager
 def shard_folder(folder: Path, executor: Executor | None) -> Iterator[Path]:
-    """Yield the folder of the results of shards; after an error they are kept if an executor computed them."""
+    """Yield the folder of the results of shards.
+
+    They are kept after an error if an executor computed them, and always where the disk is full.
+    """
     try:
         yield folder
-    except BaseException:
-        if executor is None:
+    except BaseException as error:
+        if executor is None and not isinstance(error, OSError | WriteError):
             remove_all_shards(folder)
         raise
     remove_all_shards(folder)

@@ -142,7 +142,8 @@ def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
     distributed = require("distributed", extra="cluster", purpose="--scheduler")
     if not ADDRESS.fullmatch(scheduler):
         raise UsageError(f"{scheduler} is not the address of a Dask scheduler, such as tcp://HOST:8786.")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it reports is raised here, in words
+    for name in ("distributed", "distributed.client"):  # what they report is raised here, in words
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = distributed.Client(scheduler, set_as_default=False, timeout=CONNECT)
     except (OSError, ValueError) as error:  # a timeout is an OSError

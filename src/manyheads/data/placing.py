@@ -5,41 +5,76 @@ from __future__ import annotations
 import gzip
 import lzma
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import portalocker
+
 from manyheads.errors import DataError, require
 
-__all__ = ["open_packed", "placing_files"]
+__all__ = ["LOCK", "locked_folder", "open_packed", "placing_files"]
+
+LOCK = "lock"  # file of a folder that one process writes
 
 
 @contextmanager
-def placing_files(out: Path) -> Iterator[Path]:
-    """Yield a draft folder whose files are moved to `out` at the end; after an error neither is left.
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Make a folder, and hold it for this process.
 
     Raises:
-        DataError: the files could not be written.
+        DataError: another process holds it.
+        OSError: it cannot be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("a") as lock:
+        try:
+            portalocker.lock(lock, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        except portalocker.AlreadyLocked as error:
+            raise DataError(f"{folder} is being written by another process. Wait for it.") from error
+        yield
+
+
+@contextmanager
+def placing_files(out: Path, name: str) -> Iterator[Path]:
+    """Yield a draft folder whose files are moved to `out` at the end; after an error neither is left.
+
+    A draft that a killed process has left is removed by the next call with its name. Notes (.json) are moved first,
+    then texts by name: a kill between two moves may leave one side of a text, and never both without their note.
+
+    Args:
+        out: folder of the files; made if it does not exist.
+        name: name of the draft.
+
+    Raises:
+        DataError: the files could not be written, or another process writes files of this name.
     """
     made = not out.exists()
-    draft = None
+    draft = out / f".{name}.draft"
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".split-", dir=out))
-        yield draft
-        for path in sorted(draft.iterdir()):
-            path.rename(out / path.name)
+        with locked_folder(draft):
+            try:
+                for path in files_of(draft):
+                    path.unlink()
+                yield draft
+                for path in files_of(draft):
+                    path.rename(out / path.name)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
         raise DataError(
             f"{out} cannot be written: {error.strerror or error}. Free some space, or name another: -o DIR."
         ) from error
     finally:
-        if draft is not None:
-            shutil.rmtree(draft, ignore_errors=True)
         if made and out.is_dir() and not any(out.iterdir()):
             out.rmdir()
+
+
+def files_of(draft: Path) -> list[Path]:
+    """Return the files of a draft, notes first."""
+    files = (path for path in draft.iterdir() if path.name != LOCK)
+    return sorted(files, key=lambda path: (path.suffix != ".json", path.name))
 
 
 def open_packed(path: Path) -> IO[bytes]:

@@ -10,20 +10,19 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import portalocker
-
 from manyheads.data.executors import InlineExecutor, ShardExecutor
-from manyheads.errors import DataError
+from manyheads.data.placing import LOCK, locked_folder
+from manyheads.errors import DataError, WriteError
 
 __all__ = ["map_shards", "remove_shards", "write_file", "writing"]
 
 TRIES = 4  # how often a shard is computed whose worker process was killed
 WINDOW = 1024  # numbers of shards between the first without a result and the last with one
-KEY, LOCK, SUFFIX = "key", "lock", ".shard"  # files of a folder of results
+KEY, SUFFIX = "key", ".shard"  # files of a folder of results
 
 Advance = Callable[[int], object]
 
@@ -186,14 +185,9 @@ class ShardRun:
 @contextmanager
 def opened_folder(folder: Path, key: str) -> Iterator[None]:
     """Make a folder of results, lock it, and remove the results of another key."""
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / LOCK).open("a")
-    with lock:
-        try:
-            portalocker.lock(lock, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-        except portalocker.AlreadyLocked as error:
-            raise DataError(f"{folder} is being written by another process. Wait for it.") from error
+    with ExitStack() as stack:
+        with writing(folder):
+            stack.enter_context(locked_folder(folder))
         if not has_key(folder, key):
             remove_results(folder)
             write_file(folder / KEY, key.encode())
@@ -228,7 +222,7 @@ def write_file(path: Path, content: bytes) -> None:
     """Write a file atomically: temporary name, sync, rename.
 
     Raises:
-        DataError: the file cannot be written; nothing of it is left.
+        WriteError: the file cannot be written; nothing of it is left.
     """
     draft = path.with_name(path.name + ".draft")
     with writing(path):
@@ -244,11 +238,11 @@ def write_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn the errors of a full disk or a folder without permission into a `DataError` that names the path."""
+    """Turn the errors of a full disk or a folder without permission into a `WriteError` that names the path."""
     try:
         yield
     except OSError as error:
-        raise DataError(
+        raise WriteError(
             f"{path} cannot be written: {error.strerror or error}. What is finished is kept: give the same command "
             "again when there is space."
         ) from error

@@ -232,7 +232,7 @@ def refuse_existing(out: Path, languages: tuple[str, str]) -> None:
 def write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Advance) -> None:
     """Write each pair to the files of its split, and the sources of the text; either all files or none."""
     languages = config.source, config.target
-    with placing_files(out) as draft, ExitStack() as stack:
+    with placing_files(out, "split") as draft, ExitStack() as stack:
         files = {
             split: [stack.enter_context(open_packed(draft / f"{SPLITS[split]}.{one}{packed}")) for one in languages]
             for split in sorted(set(where) & {TRAIN, VALID, TEST})

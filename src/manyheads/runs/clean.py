@@ -68,13 +68,13 @@ def clean(
         if base_code(code) not in FREQUENT and base_code(code) not in SCRIPTS_OF:
             listener.message(f'no words of the language "{code}" are known: other languages are found less often')
     files = names_of(config)
-    key = text_key(config)
-    done = finished_report(out, out / WORK, files, key)
+    key, work = text_key(config), (out / WORK).absolute()  # workers of a cluster run in other folders
+    done = finished_report(out, work, files, key)
     if done is not None:
         return done
-    forward, backward = config.clean.forward, config.clean.backward
+    forward, backward = (run and str(Path(run).absolute()) for run in (config.clean.forward, config.clean.backward))
     score = partial(dual_scores, forward, backward) if forward and backward else None
-    job = CleanJob(partial(read_train, config), languages, config.clean, out / WORK, key, score)
+    job = CleanJob(partial(read_train, config), languages, config.clean, work, key, score)
     made = not out.exists()
     try:
         with open_executor(scheduler, workers) as executor:
@@ -88,7 +88,7 @@ def clean(
                 )
             copy_sources(text_files(config), out / files[0])
             with listener.phase("writing", report.read, "pairs"):
-                write_cleaned(out, out / WORK, job.read(), judgement, report)
+                write_cleaned(out, work, job.read(), judgement, report)
     except BaseException:
         if made and out.is_dir() and not any(out.iterdir()):
             out.rmdir()
