@@ -25,7 +25,7 @@ function buildBeam(panel, { beam }) {
     return h("button", {
       type: "button", tabindex: -1, class: `node ${one.state}${look(one)}`, style: { left: `${left}px`, top: `${top}px` }, "aria-label": `${spell(one.piece)} ${n(one.total, 2)}, ${reason(one)}`,
       onfocus: told, onpointerenter: told,
-    }, h("span", { dir: "auto" }, spell(one.piece)), h("small", {}, n(one.total, 2)));
+    }, h("span", { dir: "auto" }, spell(one.piece)), " ", h("small", {}, n(one.total, 2)));
   });
   const size = { width: columns.length * (NODE + NODE_GAP) - NODE_GAP, height: max(...columns.map((one) => one.length)) * NODE_ROW };
   const scroll = h("div", { class: "tree-scroll", onkeydown: walk }, h("div", { class: "tree", role: "group", "aria-label": t("beam.tree"), style: { width: `${size.width}px`, height: `${size.height}px` } },
