@@ -1,4 +1,4 @@
-"""The walls of the house: imports point down, and only some rooms open files."""
+"""Packages import only from layers below their own, and only some of them open files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "manyheads"
 
-# From the roof to the ground. A room imports only from floors below its own, never from a neighbour.
-FLOORS = [
+# Layers from the highest to the lowest. A package imports from lower layers alone, not from its own one.
+LAYERS = [
     {"cli"},
     {"serving"},
     {"build"},
@@ -25,20 +25,20 @@ FLOORS = [
     {"config.schema"},
     {"errors"},
 ]
-FLOOR = {room: len(FLOORS) - height for height, rooms in enumerate(FLOORS) for room in rooms}
+LAYER_OF = {package: len(LAYERS) - depth for depth, packages in enumerate(LAYERS) for package in packages}
 MAY_OPEN_FILES = {"build", "runs", "cli", "serving", "checkpoint", "interop", "data", "config.load"}
 LEGACY = "interop.weights"
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 
 
-def room_of(module: str) -> str:
-    """The room of a module below manyheads: 'model.attention' -> 'model', 'config.load' -> 'config.load'."""
+def package_of(module: str) -> str:
+    """Return the package of a module: "model.attention" -> "model", "config.load.toml" -> "config.load"."""
     head, _, tail = module.partition(".")
     return f"config.{tail.partition('.')[0]}" if head == "config" and tail else head
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the package by its dotted name below manyheads."""
+    """Return the file of every module by its dotted name below manyheads."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -51,12 +51,12 @@ MODULES = modules()
 
 @functools.cache
 def tree_of(name: str) -> ast.Module:
-    """A module, parsed when the first test needs it: not while each process collects the tests."""
+    """Return a parsed module; cached, so that collecting the tests parses nothing."""
     return ast.parse(MODULES[name].read_text(encoding="utf-8"), str(MODULES[name]))
 
 
 def imports(tree: ast.Module) -> list[tuple[int, str]]:
-    """(line, module below manyheads) of every import of our own package."""
+    """Return line and module below manyheads of every import of our own modules."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -70,48 +70,49 @@ def imports(tree: ast.Module) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if room_of(name) in FLOOR])
-def test_imports_point_down(name: str) -> None:
-    room = room_of(name)
+@pytest.mark.parametrize("name", [name for name in MODULES if package_of(name) in LAYER_OF])
+def test_packages_import_from_lower_layers_alone(name: str) -> None:
+    package = package_of(name)
     for line, imported in imports(tree_of(name)):
-        other = room_of(imported)
-        if other == room or other not in FLOOR:
+        other = package_of(imported)
+        if other == package or other not in LAYER_OF:
             continue
-        assert FLOOR[other] < FLOOR[room], f"manyheads.{name}, line {line}: {room} may not import {other}"
+        lower = LAYER_OF[other] < LAYER_OF[package]
+        assert lower, f"manyheads.{name}, line {line}: {package} may not import {other}"
 
 
-def test_every_module_stands_in_a_known_room() -> None:
-    rooms = {room_of(name) for name in MODULES if name not in ("", "__main__", "config")}
-    assert rooms <= set(FLOOR), f"no floor for {sorted(rooms - set(FLOOR))}"
+def test_every_package_has_a_layer() -> None:
+    packages = {package_of(name) for name in MODULES if name not in ("", "__main__", "config")}
+    assert packages <= set(LAYER_OF), f"no layer for {sorted(packages - set(LAYER_OF))}"
 
 
 def opens_no_file(name: str) -> bool:
-    """Whether a module is in a room that may not open files."""
-    return room_of(name) in FLOOR.keys() - MAY_OPEN_FILES and not name.startswith("decoding.native")
+    """Return whether a module is in a package that may not open files."""
+    return package_of(name) in LAYER_OF.keys() - MAY_OPEN_FILES and not name.startswith("decoding.native")
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if opens_no_file(name)])
-def test_only_some_rooms_open_files(name: str) -> None:
+def test_only_some_packages_open_files(name: str) -> None:
     for node in ast.walk(tree_of(name)):
         if isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             assert called not in OPENERS, f"manyheads.{name}, line {node.lineno}: {called}() opens a file"
 
 
-def test_the_search_knows_two_methods_of_a_model() -> None:
-    """A third method of `Stepper` needs a number that pays for it."""
+def test_search_calls_two_methods_of_a_model() -> None:
+    """A model needs these two methods of `Stepper` to be searched, and search imports no other package of ours."""
     tree = tree_of("search.interface")
     stepper = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Stepper")
     assert [node.name for node in stepper.body if isinstance(node, ast.FunctionDef)] == ["step", "select"]
     for name in MODULES:
-        if room_of(name) == "search":
-            assert all(room_of(other) == "search" for _, other in imports(tree_of(name))), name
+        if package_of(name) == "search":
+            assert all(package_of(other) == "search" for _, other in imports(tree_of(name))), name
 
 
-def test_no_pickle_anywhere_but_in_one_place_on_request() -> None:
+def test_no_pickle_is_read_or_written_but_for_legacy_weights() -> None:
     """Models and state are safetensors and JSON; nothing that can run code is read or written.
 
-    One call reads the pickle of a legacy model that somebody vouches for, by torch's restricted reader.
+    One call reads the pickle of a legacy model after --trust-pickle, by the restricted reader of torch.
     """
     calls = [node for node in ast.walk(tree_of(LEGACY)) if isinstance(node, ast.Call)]
     loads = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "load"]
@@ -129,11 +130,11 @@ def test_no_pickle_anywhere_but_in_one_place_on_request() -> None:
                 assert allowed or node.attr not in ("load", "save"), f"manyheads.{name}: torch.{node.attr}"
 
 
-def test_the_schema_stands_on_nothing() -> None:
-    """Whoever reads a configuration waits for neither torch nor the rest of the package."""
-    for name in (name for name in MODULES if room_of(name) == "config.schema"):
+def test_the_schema_imports_neither_torch_nor_other_packages() -> None:
+    """Reading a configuration must stay fast."""
+    for name in (name for name in MODULES if package_of(name) == "config.schema"):
         tree = tree_of(name)
-        assert not [other for _, other in imports(tree) if room_of(other) not in ("config.schema", "errors")]
+        assert not [other for _, other in imports(tree) if package_of(other) not in ("config.schema", "errors")]
         roots = {
             alias.name.partition(".")[0]
             for node in ast.walk(tree)

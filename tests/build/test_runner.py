@@ -161,6 +161,13 @@ def test_workers_that_cannot_be_had_are_refused_before_the_first_step(tmp_path: 
     assert not list((tmp_path / "out").glob("records/*.json"))
 
 
+def test_an_export_that_cannot_be_is_refused_before_the_first_step(tmp_path: Path) -> None:
+    export = '[steps.graphs]\nkind = "export"\nmodel = "backward"\nto = "onnx"\nquantization = "int8"\n'
+    with pytest.raises(UsageError, match=r"steps\.graphs: --quantization int8 goes with --to ctranslate2"):
+        builder_of(plan_of(tmp_path, more=export)).build()
+    assert not list((tmp_path / "out").glob("records/*.json"))
+
+
 def test_what_an_interrupted_step_has_left_is_no_part_of_one_with_other_settings(copy: Path) -> None:
     left = copy / "out" / ".work" / "back"
     left.mkdir(parents=True)

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import portalocker
-
 from manyheads.build.mistakes import RECORDS
 from manyheads.build.record import CURE, Hashes, Record
-from manyheads.build.schema import ConvertStep
+from manyheads.build.schema import ConvertStep, ExportStep
 from manyheads.build.steps import BuildContext, input_files, product_files, run_step, settings_of
 from manyheads.checkpoint import saving
 from manyheads.config.load.mistakes import closest, suggestion
 from manyheads.data.executors import open_executor
+from manyheads.data.placing import locked_file
 from manyheads.errors import DataError, RunError, UsageError
+from manyheads.runs.export import check_format
 from manyheads.runs.listeners import ForwardingListener
 from manyheads.training.log import Advance, Listener
 
@@ -186,7 +186,7 @@ class Builder:
 
         Raises:
             RunError: another process builds in the same folder.
-            UsageError: the scheduler does not answer.
+            UsageError: the scheduler does not answer, or the format of an export has not its quantization.
             ManyheadsError: a step has failed; what was finished before is kept.
         """
         with self.locked():
@@ -195,6 +195,7 @@ class Builder:
             if pending:
                 with open_executor(self.context.scheduler, self.context.workers):
                     pass  # a wrong address is refused now, and not after hours of training
+                self.check_exports(pending)
             ended = []
             for name in first:
                 status = self.status(name, {}) if name in pending else first[name]
@@ -203,6 +204,16 @@ class Builder:
                     self.run(status, f"step {pending.index(name) + 1} of {len(pending)}, {name}", first[name])
             self.remove_work()
             return ended
+
+    def check_exports(self, names: Iterable[str]) -> None:
+        """Raise `UsageError` if the format of an export is not for its model or not in its quantization."""
+        for name in names:
+            step = self.plan.steps[name]
+            if isinstance(step, ExportStep) and step.model in self.plan.configs:
+                try:
+                    check_format(self.plan.configs[step.model].task, step.to, step.quantization, step.model)
+                except UsageError as error:
+                    raise UsageError(f"{self.plan.path}: steps.{name}: {error}") from error
 
     def run(self, status: StepStatus, title: str, first: StepStatus) -> None:
         """Run a step, and record its product."""
@@ -239,16 +250,10 @@ class Builder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Lock the folder of the products against other processes."""
-        with saving("the products of the plan", self.plan.out, CURE):
-            self.plan.out.mkdir(parents=True, exist_ok=True)
-            file = (self.plan.out / ".lock").open("a")
-        with file:
-            try:
-                portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-            except portalocker.AlreadyLocked as error:
-                raise RunError(
-                    f"{self.plan.out} is being built by another process. Wait for it, or choose another --output."
-                ) from error
+        in_use = f"{self.plan.out} is being built by another process. Wait for it, or choose another --output."
+        with ExitStack() as stack:
+            with saving("the products of the plan", self.plan.out, CURE):
+                stack.enter_context(locked_file(self.plan.out / ".lock", RunError(in_use)))
             yield
 
 

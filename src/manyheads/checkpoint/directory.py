@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import portalocker
 
 from manyheads.checkpoint.checkpoints import WEIGHTS, Checkpoints
 from manyheads.checkpoint.files import (
@@ -27,6 +25,7 @@ from manyheads.checkpoint.files import (
 )
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config, Task
+from manyheads.data.placing import locked_file
 from manyheads.errors import ConfigError, RunError
 from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
 
@@ -106,20 +105,12 @@ class RunDirectory:
             RunError: another process holds the lock.
             SaveError: the directory cannot be written.
         """
-        with saving("the run directory", self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            file = (self.path / LOCK).open("a")
-        with file:
-            try:
-                portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-            except portalocker.AlreadyLocked as error:
-                raise RunError(
-                    f"{self.path} is being trained by another process. Wait for it, or choose another --output."
-                ) from error
-            try:
-                yield
-            finally:
-                self.tidy()
+        in_use = f"{self.path} is being trained by another process. Wait for it, or choose another --output."
+        with ExitStack() as stack:
+            with saving("the run directory", self.path):
+                stack.enter_context(locked_file(self.path / LOCK, RunError(in_use)))
+            stack.callback(self.tidy)
+            yield
 
     def tidy(self) -> None:
         """Remove the directory if it holds no run."""

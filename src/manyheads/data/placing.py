@@ -12,27 +12,37 @@ from typing import IO, Any
 
 import portalocker
 
-from manyheads.errors import DataError, require
+from manyheads.errors import DataError, ManyheadsError, require
 
-__all__ = ["LOCK", "locked_folder", "open_packed", "placing_files"]
+__all__ = ["LOCK", "locked_file", "locked_folder", "open_packed", "placing_files"]
 
 LOCK = "lock"  # file of a folder that one process writes
 
 
 @contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Make a folder, and hold it for this process.
+def locked_file(path: Path, in_use: ManyheadsError) -> Iterator[None]:
+    """Lock a file in a folder, which are made if they are missing; the lock ends with the block or the process.
+
+    Args:
+        path: the file.
+        in_use: error to raise if another process holds the lock.
 
     Raises:
-        DataError: another process holds it.
-        OSError: it cannot be made.
+        OSError: folder or file cannot be made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK).open("a") as lock:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as lock:
         try:
             portalocker.lock(lock, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
         except portalocker.AlreadyLocked as error:
-            raise DataError(f"{folder} is being written by another process. Wait for it.") from error
+            raise in_use from error
+        yield
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Make a folder and lock it; raises `DataError` if another process holds it, `OSError` if it cannot be made."""
+    with locked_file(folder / LOCK, DataError(f"{folder} is being written by another process. Wait for it.")):
         yield
 
 

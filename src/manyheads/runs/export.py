@@ -13,7 +13,7 @@ from manyheads.errors import RunError, UsageError
 from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.interop.argos import check_argos, package_name, write_argos
 from manyheads.interop.bundle import LoadedModel, atomic_directory, load_run
-from manyheads.interop.ctranslate2.convert import check_ctranslate2, write_ctranslate2
+from manyheads.interop.ctranslate2.convert import QUANTIZATIONS, check_ctranslate2, write_ctranslate2
 from manyheads.interop.hub import is_hub_name, push_folder
 from manyheads.interop.huggingface.check import check_pretrained, compare_back
 from manyheads.interop.huggingface.reader import read_pretrained
@@ -111,12 +111,9 @@ def export(
         ParityError: the export gives other results than the run, or quantization costs too much.
         MissingExtraError: the format needs a package that is not installed.
     """
-    if to not in FORMATS:
-        raise UsageError(f"--to {to} is none of {', '.join(FORMATS)}.")
-    numbers = quantization or ("int8" if to in ("argos", *FOR_BROWSERS) else "float32")
     directory = RunDirectory.existing(run)
     task, cost = directory.config().task, None
-    check_format(run, task, to, numbers)
+    numbers = check_format(task, to, quantization, str(run))
     listener.message(f"{run}: comparing and writing")
     parity: Parity | None
     if to in FOR_BROWSERS:
@@ -141,14 +138,21 @@ def export(
     return Export(out, to, numbers, size, parity, cost)
 
 
-def check_format(run: Path, task: Task, to: str, numbers: str) -> None:
-    """Raise `UsageError` if a format is not for runs of this task, or not in this number format."""
+def check_format(task: Task, to: str, quantization: str | None, run: str) -> str:
+    """Return the number format of the matrices of an export.
+
+    Raises:
+        UsageError: there is no such format, or it is not for runs of this task, or has not this number format.
+    """
+    if to not in FORMATS:
+        raise UsageError(f"--to {to} is none of {', '.join(FORMATS)}.")
+    numbers = quantization or ("int8" if to in ("argos", *FOR_BROWSERS) else "float32")
     if to in FOR_BROWSERS:
         if task == "masked-lm":
             raise UsageError(f'--to {to} is not for runs of task = "{task}", such as {run}. Use --to huggingface.')
         if numbers not in ("float32", "int8"):
             raise UsageError(f"--quantization {numbers} does not go with --to {to}. Use float32 or int8.")
-        return
+        return numbers
     if task == "translation" and to not in WRITERS:
         able = ", ".join([*WRITERS, *FOR_BROWSERS])
         raise UsageError(f"--to {to} is for classifiers, and {run} is a translator. Use {able}.")
@@ -158,8 +162,11 @@ def check_format(run: Path, task: Task, to: str, numbers: str) -> None:
             f'{run} is of task = "{task}", which can be exported by --to {able} in float32, or by --to html or '
             "javascript."
         )
+    if numbers not in QUANTIZATIONS:
+        raise UsageError(f"--quantization {numbers} is none of {', '.join(QUANTIZATIONS)}.")
     if numbers != "float32" and to not in QUANTIZED:
         raise UsageError(f"--quantization {numbers} goes with --to ctranslate2, argos, html and javascript alone.")
+    return numbers
 
 
 # --- translators ---
