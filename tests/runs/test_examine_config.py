@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.doctor.checks.test_text import make_splits, write
+from tests.doctor.checks.test_text import make_splits, write_splits
 from tests.runs.labelled import labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
 from torch import Tensor, nn
@@ -40,7 +40,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Config:
     """Text of the built-in grammar in files, and a small model for it."""
-    return configured(write(tmp_path_factory.mktemp("corpus"), make_splits()))
+    return configured(write_splits(tmp_path_factory.mktemp("corpus"), make_splits()))
 
 
 def configured(config: Config, **changes: dict[str, Any]) -> Config:
