@@ -61,13 +61,13 @@ def letter_ngrams(words: list[str], others: list[str]) -> float:
     for n in range(1, 5):
         hits = total = 0
         for word, other in zip(words, others, strict=False):
-            mine, theirs = ([text[i : i + n] for i in range(len(text) - n + 1)] for text in (word, other))
-            hits += sum(min(mine.count(part), theirs.count(part)) for part in set(mine))
-            total += len(mine)
+            ngrams, other_ngrams = ([text[i : i + n] for i in range(len(text) - n + 1)] for text in (word, other))
+            hits += sum(min(ngrams.count(part), other_ngrams.count(part)) for part in set(ngrams))
+            total += len(ngrams)
         logs.append(math.log(hits / total) / 4)
     common = min(len(words), len(others))
-    mine, theirs = (sum(map(len, side[:common])) for side in (words, others))
-    return 100 * math.exp(sum(logs) + min(0.0, 1 - theirs / mine))
+    length, other_length = (sum(map(len, side[:common])) for side in (words, others))
+    return 100 * math.exp(sum(logs) + min(0.0, 1 - other_length / length))
 
 
 class Project(Trainer):

@@ -125,7 +125,7 @@ def x_translator(**options: Any) -> Peer:
         dec_depth=1, dec_heads=2, dec_max_seq_len=200, **options,
     )  # fmt: skip
 
-    class Whole(nn.Module):
+    class EncoderDecoderNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.inner = model
@@ -134,7 +134,7 @@ def x_translator(**options: Any) -> Peer:
             memory = self.inner.encoder(source, mask=source != PAD, return_embeddings=True)
             return self.inner.decoder.net(target, context=memory, context_mask=source != PAD)
 
-    return translator(Whole())
+    return translator(EncoderDecoderNet())
 
 
 def x_decoder(**options: Any) -> Peer:

@@ -45,17 +45,17 @@ def make(folder: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt):
         train(config_of(corpus), run, listener=Interrupting(step=STOP))
     shutil.rmtree(run / "cache")
-    whole = folder / "whole"
-    train(config_of(corpus), whole, listener=CollectingListener())
+    uninterrupted = folder / "whole"
+    train(config_of(corpus), uninterrupted, listener=CollectingListener())
     found = Translator.load(run).translate(SOURCES)
     expected = {
         "sources": SOURCES,
         "translations": [one.translation for one in found],
         "scores": [one.score for one in found],
-        "losses": {record["step"]: record["loss"] for record in metrics(whole) if record["kind"] == "step"},
+        "losses": {record["step"]: record["loss"] for record in metrics(uninterrupted) if record["kind"] == "step"},
     }
     (folder / "expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1), encoding="utf-8")
-    shutil.rmtree(whole)
+    shutil.rmtree(uninterrupted)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Languages are told apart by script or by frequent words, and only where they can be."""
+"""Languages are distinguished by script or by frequent words, and only where this is possible."""
 
 from __future__ import annotations
 
