@@ -147,7 +147,7 @@ class Transformer(nn.Module):
         )
         self.decoder_attention.ahead = True
         self.encoder_feed_forward, self.decoder_feed_forward = feed_forward(), feed_forward()
-        self.around = nn.ModuleList(Sublayer(self.defects) for _ in range(5))
+        self.sublayers = nn.ModuleList(Sublayer(self.defects) for _ in range(5))
         self.output = nn.Linear(D, VOCABULARY)
         start_large(self.output, self.defects)
 
@@ -163,18 +163,18 @@ class Transformer(nn.Module):
         target_mask = target_mask & look_ahead_mask(length, variant_of(self.defects, "sees-the-future"))
 
         x = self.source_embedding(read_source(source, self.defects))
-        x = self.around[0](x, self.encoder_attention(x, x, x, source_mask))
-        memory = self.around[1](x, self.encoder_feed_forward(x))
+        x = self.sublayers[0](x, self.encoder_attention(x, x, x, source_mask))
+        memory = self.sublayers[1](x, self.encoder_feed_forward(x))
         memory = changed_memory(memory, self.defects)
 
         y = self.target_embedding(target)
-        y = self.around[2](y, self.decoder_attention(y, y, y, target_mask))
+        y = self.sublayers[2](y, self.decoder_attention(y, y, y, target_mask))
         if 18 in self.defects:
             mask = (source != PAD)[:, :, None].expand(-1, -1, D).float()
-            y = self.around[3](y, self.cross_attention(y, memory, mask))
+            y = self.sublayers[3](y, self.cross_attention(y, memory, mask))
         else:
-            y = self.around[3](y, self.cross_attention(y, memory, memory, cross_mask))
-        y = self.around[4](y, self.decoder_feed_forward(y))
+            y = self.sublayers[3](y, self.cross_attention(y, memory, memory, cross_mask))
+        y = self.sublayers[4](y, self.decoder_feed_forward(y))
         return scores(y, self.output, self.target_embedding.tokens.weight, self.defects)
 
     @property

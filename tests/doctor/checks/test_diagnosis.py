@@ -179,7 +179,7 @@ class ConstantOutput(torch.nn.Module):
 def test_a_constant_memory_is_not_taken_for_a_mask(dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     model = Transformer()
-    model.around[1] = ConstantOutput()
+    model.sublayers[1] = ConstantOutput()
     report = examine(model.to(dtype), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
     assert serious(report) == ["source-not-read"]
     model = Transformer("mask-as-value").to(dtype)
