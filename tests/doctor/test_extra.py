@@ -122,7 +122,7 @@ def test_a_batch_axis_that_is_read_as_time_is_named() -> None:
     assert report.names == ["rows-mixed"], report
 
 
-def test_nan_is_named() -> None:
+def test_scores_that_are_nan_are_named() -> None:
     class Empty(Written):
         def masked(self, scores: Tensor, hidden: Tensor) -> Tensor:
             return scores.masked_fill(torch.ones_like(hidden), -math.inf)
