@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 from tests.doctor import defective, sound, trial
-from tests.doctor.whole import Project
+from tests.doctor.full_project import Project
 
 from benchmarks import machine
 from manyheads.doctor.catalogue import CATALOGUE

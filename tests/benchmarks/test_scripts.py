@@ -1,11 +1,11 @@
-"""Every script of benchmarks/ runs on a tiny size, and prints a document that says what was measured on what.
+"""Every script of benchmarks/ runs on a tiny size, and prints a document of the measurement and the machine.
 
 A new script needs `--tiny`, `--isa` and `--json` (`benchmarks/machine.py` has them), data that `benchmarks/tiny.py`
 makes, a row in `SCRIPTS` below and one in docs/benchmarks.md. With `--tiny --json` it prints nothing but JSON: one
 document, or a line for each part of it, with `machine.about()` and a unit. No figure is compared: a tiny size
 measures nothing.
 
-Contenders here are one of each kind. All of them, JoeyNMT and Eole too: `make benchmarks-check`.
+These tests run one contender of each kind. `make benchmarks-check` runs all of them, JoeyNMT and Eole too.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tests.serving.browser import open_browser
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks"
 SHARED = {"machine", "tiny"}  # modules of the scripts
-PATIENCE = 1_200  # seconds; a script takes some, and many times as long on a busy machine
+TIMEOUT = 1_200  # seconds; a script takes some, and many times as long on a busy machine
 
-# Of each script: where a figure stands in its document, "*" being all entries of a list or an object; more options.
+# For each script: the path of a figure in its document, with "*" for all entries of a list or an object; options.
 SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "augment": ("rows/*/*/updates", []),
     "build": ("rows/kills/*/kills", []),
@@ -53,12 +53,12 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "techniques": ("rows/*/*/perplexity", []),
     "train_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "marian:fp32"]),
 }
-FOUND = sorted({path.stem for path in FOLDER.glob("*.py")} - SHARED)
+NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - SHARED)
 QUICK = {"layers"}  # takes three seconds of a processor; the others up to a minute
 
 
 def figures(document: Any, path: str) -> list[Any]:
-    """Return what stands at a path of a document."""
+    """Return the values at a path of a document."""
     found = [document]
     for name in path.split("/"):
         if name == "*":
@@ -68,13 +68,13 @@ def figures(document: Any, path: str) -> list[Any]:
     return found
 
 
-def refuse(constant: str) -> NoReturn:
-    """Fail on what `json.dumps` writes and JSON does not have, such as NaN."""
+def refuse_constant(constant: str) -> NoReturn:
+    """Fail on a constant that `json.dumps` writes and JSON does not have, such as NaN."""
     raise AssertionError(f"{constant} is no JSON")
 
 
 def run_script(name: str, options: list[str], out: Path) -> None:
-    """Run a script in this process, as `python benchmarks/NAME.py`; what it prints goes into files."""
+    """Run a script in this process like `python benchmarks/NAME.py`, with its output written to files."""
     os.setsid()  # so that it can be ended together with the processes that it starts
     for number, stream in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(out / stream, os.O_WRONLY | os.O_CREAT), number)
@@ -87,27 +87,27 @@ def run_script(name: str, options: list[str], out: Path) -> None:
 def document_of(name: str, folder: Path) -> dict[str, Any]:
     """Run a script with `--tiny --json`; return its document.
 
-    It is forked from a process that has imported what most scripts need, which saves seconds for each.
+    The script is forked from a process that has imported the modules that most scripts need, to save seconds.
     """
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload([__name__, "manyheads.runs", "transformers.models.marian.modeling_marian"])
     process = processes.Process(target=run_script, args=(name, ["--tiny", "--json", *SCRIPTS[name][1]], folder))
     process.start()
-    process.join(PATIENCE)
+    process.join(TIMEOUT)
     if process.exitcode is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.join()
     assert process.exitcode == 0, (folder / "stderr").read_text(encoding="utf-8")
     document: dict[str, Any] = {}
     for line in (folder / "stdout").read_text(encoding="utf-8").splitlines():
-        document |= json.loads(line, parse_constant=refuse)
+        document |= json.loads(line, parse_constant=refuse_constant)
     return document
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FOUND]
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 )
-def test_script_runs_and_says_what_it_measured_on_what(name: str, tmp_path: Path) -> None:
+def test_a_script_runs_and_reports_its_figures_and_the_machine(name: str, tmp_path: Path) -> None:
     if name == "html_page":
         with open_browser():  # skips the test if there is no Chromium
             pass
@@ -125,7 +125,7 @@ def test_script_runs_and_says_what_it_measured_on_what(name: str, tmp_path: Path
 
 
 def test_every_script_has_a_row_and_every_row_a_script() -> None:
-    assert set(SCRIPTS) == set(FOUND)
+    assert set(SCRIPTS) == set(NAMES)
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ def test_isa_limits_torch_and_the_other_libraries(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_gpu_check_without_such_a_device_says_so_in_one_line() -> None:
+def test_the_gpu_check_fails_in_one_line_without_its_device() -> None:
     command = [sys.executable, str(FOLDER / "gpu_check.py"), "--tiny", "--device", "cuda:99"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FOLDER), str(ROOT / "src")])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -158,9 +158,9 @@ def test_the_gpu_check_without_such_a_device_says_so_in_one_line() -> None:
     assert re.fullmatch(r"error: torch finds no device cuda:99 here; .*\n", done.stderr)
 
 
-def test_the_book_names_every_script_and_none_that_is_not_there() -> None:
+def test_the_documentation_names_every_script_and_no_missing_script() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "recipes").glob("*.toml")]
     named = {name for page in pages for name in re.findall(r"benchmarks/(\w+)\.py", page.read_text("utf-8"))}
     table = set(re.findall(r"benchmarks/(\w+)\.py", (ROOT / "docs" / "benchmarks.md").read_text("utf-8")))
-    assert named <= set(FOUND)
-    assert table == set(FOUND)
+    assert named <= set(NAMES)
+    assert table == set(NAMES)

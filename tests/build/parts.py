@@ -1,4 +1,4 @@
-"""A plan on twelve pairs, whose trainings take a fraction of a second, for the tests of builds."""
+"""A plan on twelve pairs, each of whose trainings takes a fraction of a second, for the tests of builds."""
 
 from __future__ import annotations
 
@@ -66,5 +66,5 @@ def builder_of(plan: Plan, listener: Listener = NO_LISTENER) -> Builder:
 
 
 def reasons(builder: Builder) -> dict[str, str]:
-    """Return why each step must run."""
+    """Return the reason why each step must run, or its state."""
     return {name: status.text for name, status in builder.statuses().items()}

@@ -10,7 +10,7 @@ from manyheads.build.estimate import estimate_seconds, with_shape
 from manyheads.config.schema import Config
 
 
-def test_a_training_is_measured_and_a_step_that_never_ran_is_unknown(tmp_path: Path) -> None:
+def test_the_time_of_a_training_is_measured_and_that_of_a_step_that_never_ran_is_unknown(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     statuses = builder_of(plan).statuses()
     few = estimate_seconds(plan, statuses["backward"])
@@ -23,11 +23,11 @@ def test_a_training_is_measured_and_a_step_that_never_ran_is_unknown(tmp_path: P
     assert estimate_seconds(limited, statuses["backward"]) == 180
 
 
-def test_a_model_that_starts_with_some_layers_is_measured_with_these() -> None:
+def test_a_model_initialized_with_some_layers_of_another_has_the_shape_of_these_layers() -> None:
     data = {"source": "de", "target": "en", "train": "train", "valid": "valid"}
     shape = {"d_model": 64, "num_encoder_layers": 5, "num_decoder_layers": 4}
     start = Config(data=data, model=shape, tokenizer={"vocab_size": 500})
-    some = Config(data=data, model={"init_from": "teacher", "init_decoder_layers": 1})
-    found = with_shape(some, start)
+    fine_tuned = Config(data=data, model={"init_from": "teacher", "init_decoder_layers": 1})
+    found = with_shape(fine_tuned, start)
     assert (found.model.d_model, found.tokenizer.vocab_size) == (64, 500)
     assert (found.model.num_encoder_layers, found.model.num_decoder_layers) == (5, 1)

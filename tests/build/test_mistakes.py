@@ -1,4 +1,4 @@
-"""Every mistake of a plan is named with its place and the nearest name."""
+"""Every mistake in a plan is named with its key and the nearest name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TRAIN = 'kind="train",text="mixed",valid="parallel"'
         ("steps", r"--set steps is not of the form"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_named_with_its_place_and_the_nearest_name(
+def test_a_mistake_in_a_plan_is_named_with_its_key_and_the_nearest_name(
     override: str, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError, match=message) as caught:

@@ -1,4 +1,4 @@
-"""A plan is read with every mistake named, and its steps come after those that they depend on."""
+"""A plan is read with every mistake named, and its steps are sorted after their dependencies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRAIN = 'kind="train",text="mixed",valid="parallel"'
 
 
 @pytest.mark.parametrize("name", sorted(plan_paths()))
-def test_every_plan_of_the_recipes_is_right(name: str, tmp_path: Path) -> None:
+def test_every_plan_of_the_recipes_is_valid(name: str, tmp_path: Path) -> None:
     plan = load_plan(resolve_plan(name), tmp_path)
     assert {vars(step)["kind"] for step in plan.steps.values()} <= set(KINDS)
     student = plan.configs["student"]
@@ -25,7 +25,7 @@ def test_every_plan_of_the_recipes_is_right(name: str, tmp_path: Path) -> None:
     assert (student.model.num_encoder_layers, student.model.num_decoder_layers) in ((6, 1), (6, 2))
 
 
-def test_steps_come_after_those_that_they_depend_on_whatever_their_order_in_the_file(tmp_path: Path) -> None:
+def test_steps_are_sorted_after_their_dependencies(tmp_path: Path) -> None:
     path = write_plan(tmp_path)
     head, *tables = path.read_text(encoding="utf-8").split("\n[steps.")
     path.write_text(head + "".join(f"\n[steps.{table}\n" for table in reversed(tables)), encoding="utf-8")

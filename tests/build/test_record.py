@@ -1,4 +1,4 @@
-"""A record tells what a product was made from, and a hash is computed once for each state of a file."""
+"""A record states the inputs of a product, and a hash is computed once for each state of a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert {"manyheads", "python", "torch", "platform"} == set(record.versions)
 
 
-def test_the_key_depends_on_kind_settings_and_inputs_alone() -> None:
+def test_the_key_of_a_record_depends_on_kind_settings_and_inputs_only() -> None:
     record = Record("mix", {"tag": 1}, {"a": "1"})
     assert record.key == record.begun(None).key
     others = [
@@ -42,7 +42,7 @@ def test_a_hash_follows_the_content_of_a_file(tmp_path: Path) -> None:
     assert again.of_file(path) != first
 
 
-def test_the_hash_of_a_model_depends_on_its_search_and_not_on_where_its_text_lies(tmp_path: Path) -> None:
+def test_the_hash_of_a_model_depends_on_its_search_and_not_on_the_folder_of_its_text(tmp_path: Path) -> None:
     builder = builder_of(plan_of(tmp_path))
     builder.build(["backward"])
     run = tmp_path / "out" / "backward"
@@ -59,7 +59,7 @@ def test_the_hash_of_a_model_depends_on_its_search_and_not_on_where_its_text_lie
     assert found["search"] != found[""]
 
 
-def test_the_hash_of_a_model_does_not_depend_on_settings_that_it_does_not_name(tmp_path: Path) -> None:
+def test_the_hash_of_a_model_does_not_depend_on_settings_missing_from_its_config(tmp_path: Path) -> None:
     builder = builder_of(plan_of(tmp_path))
     builder.build(["backward"])
     run = tmp_path / "out" / "backward"

@@ -14,12 +14,12 @@ from manyheads.build.record import Record
 from manyheads.build.runner import Builder
 from manyheads.errors import DataError, RunError, SaveError, UsageError
 
-FRESH = "up to date"
+UP_TO_DATE = "up to date"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the plan, built."""
+    """Return a folder in which the plan was built."""
     folder = tmp_path_factory.mktemp("built")
     builder_of(plan_of(folder)).build()
     return folder
@@ -27,33 +27,33 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(built: Path, tmp_path: Path) -> Path:
-    """A copy of that folder that may be changed."""
+    """Return a copy of the built folder that a test may change."""
     return Path(shutil.copytree(built, tmp_path / "copy"))
 
 
-def started(builder: Builder) -> list[str]:
+def build_and_list(builder: Builder) -> list[str]:
     """Build, and return the names of the steps that ran."""
     before = {name: Record.read(builder.record_path(name)) for name in builder.plan.steps}
     builder.build()
     return [name for name in builder.plan.steps if Record.read(builder.record_path(name)) != before[name]]
 
 
-def test_every_step_is_made_once(copy: Path) -> None:
+def test_a_built_plan_runs_no_step_again(copy: Path) -> None:
     builder = builder_of(plan_of(copy))
-    assert set(reasons(builder).values()) == {FRESH}
-    assert started(builder) == []
+    assert set(reasons(builder).values()) == {UP_TO_DATE}
+    assert build_and_list(builder) == []
     assert not (copy / "out" / ".work").exists()
 
 
-def test_a_changed_setting_is_named_and_only_what_follows_is_made_again(copy: Path) -> None:
+def test_a_changed_setting_is_named_and_only_dependent_steps_run_again(copy: Path) -> None:
     builder = builder_of(plan_of(copy, "steps.back.lines=5"))
     expected = {
-        "backward": FRESH,
+        "backward": UP_TO_DATE,
         "back": "settings changed: lines: 7 then, 5 now",
         "mixed": "input back will be made first",
     }
     assert reasons(builder) == expected
-    assert started(builder) == ["back", "mixed"]
+    assert build_and_list(builder) == ["back", "mixed"]
     assert len((copy / "out" / "mixed" / "text.de").read_text("utf-8").splitlines()) == 10
 
 
@@ -66,42 +66,42 @@ def test_a_changed_input_is_named(copy: Path) -> None:
 def test_a_file_that_was_only_touched_is_no_change(copy: Path) -> None:
     plan = plan_of(copy)
     (copy / "train.en").touch()
-    assert set(reasons(builder_of(plan)).values()) == {FRESH}
+    assert set(reasons(builder_of(plan)).values()) == {UP_TO_DATE}
 
 
-def test_what_follows_is_kept_where_a_step_gives_the_same_product_again(copy: Path) -> None:
+def test_dependent_steps_do_not_run_again_if_a_step_gives_the_same_product(copy: Path) -> None:
     builder = builder_of(plan_of(copy))
     shutil.rmtree(copy / "out" / "back")
     assert reasons(builder)["back"].startswith("product missing: ")
-    assert started(builder) == ["back"]  # mixed needs nothing: its input has the same content
+    assert build_and_list(builder) == ["back"]  # mixed needs nothing: its input has the same content
 
 
 def test_a_changed_product_is_made_again(copy: Path) -> None:
     builder = builder_of(plan_of(copy))
     (copy / "out" / "back" / "text.de").write_text("x\n", encoding="utf-8")
     assert reasons(builder)["back"].startswith("product changed: ")
-    assert started(builder) == ["back"]
+    assert build_and_list(builder) == ["back"]
 
 
-def test_only_runs_one_step_and_names_what_it_needs(copy: Path, tmp_path: Path) -> None:
+def test_a_chosen_step_runs_alone_and_its_missing_input_is_named(copy: Path, tmp_path: Path) -> None:
     builder = builder_of(plan_of(copy, "steps.back.lines=5"))
     assert list(builder.statuses(["mixed"])) == ["mixed"]
     builder.build(["mixed"])
-    assert reasons(builder)["back"] != FRESH
+    assert reasons(builder)["back"] != UP_TO_DATE
     with pytest.raises(UsageError, match=r"has no step mixd; did you mean mixed\?"):
         builder.build(["mixd"])
     with pytest.raises(DataError, match="step mixed reads the product of step back, which is not made"):
         builder_of(plan_of(tmp_path / "new")).build(["mixed"])
 
 
-def test_an_input_that_vanished_is_named(copy: Path) -> None:
+def test_a_deleted_input_is_named(copy: Path) -> None:
     plan = plan_of(copy)
     (copy / "train.de").unlink()
     with pytest.raises(DataError, match=r"step backward: its input parallel is missing: .*train\.de"):
         builder_of(plan).build()
 
 
-def test_a_file_that_a_later_step_reads_is_missed_before_the_first_step_runs(tmp_path: Path) -> None:
+def test_a_missing_input_of_a_later_step_is_named_before_the_first_step_runs(tmp_path: Path) -> None:
     builder = builder_of(plan_of(tmp_path, 'text.english.en="gone.en"'))
     with pytest.raises(DataError, match=r"step back: its input english is missing: .*gone\.en"):
         builder.statuses()
@@ -111,7 +111,7 @@ def test_a_file_that_a_later_step_reads_is_missed_before_the_first_step_runs(tmp
 
 
 @pytest.mark.parametrize("state", ["begun", "made"])
-def test_a_step_that_was_interrupted_goes_on(state: str, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_step_resumes(state: str, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = builder_of(plan_of(copy, "steps.back.lines=5"))
     text = (copy / "out" / "back" / "text.de").read_bytes()
     write = Record.write
@@ -127,22 +127,22 @@ def test_a_step_that_was_interrupted_goes_on(state: str, copy: Path, monkeypatch
             builder.build()
     assert (
         copy / "out" / "back" / "text.de"
-    ).read_bytes() == text  # the product before is there until the new one is
+    ).read_bytes() == text  # the old product stays until the new one is complete
     assert reasons(builder)["back"] == "interrupted: goes on"
     builder.build()
     record = Record.read(builder.record_path("back"))
     assert record is not None
     assert len(record.starts) == 2
-    assert set(reasons(builder).values()) == {FRESH}
+    assert set(reasons(builder).values()) == {UP_TO_DATE}
 
 
-def test_a_full_disk_is_one_clear_line_and_leaves_nothing_under_a_final_name(
+def test_a_full_disk_raises_one_clear_error_and_leaves_no_file_under_a_final_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*arguments: object) -> None:
+    def raise_disk_full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(runner, "run_step", full)
+    monkeypatch.setattr(runner, "run_step", raise_disk_full)
     with pytest.raises(SaveError, match=r"step backward could not be written to .*No space left on device"):
         builder_of(plan_of(tmp_path)).build()
     assert not (tmp_path / "out" / "backward").exists()
@@ -154,24 +154,24 @@ def test_two_builds_in_one_folder_are_refused(copy: Path) -> None:
         builder_of(plan_of(copy)).build()
 
 
-def test_workers_that_cannot_be_had_are_refused_before_the_first_step(tmp_path: Path) -> None:
+def test_workers_beside_a_scheduler_are_refused_before_the_first_step(tmp_path: Path) -> None:
     context = replace(builder_of(plan_of(tmp_path)).context, scheduler="tcp://HOST:8786", workers=2)
     with pytest.raises(UsageError, match="exclude each other"):
         Builder(context).build()
     assert not list((tmp_path / "out").glob("records/*.json"))
 
 
-def test_an_export_that_cannot_be_is_refused_before_the_first_step(tmp_path: Path) -> None:
+def test_an_impossible_export_is_refused_before_the_first_step(tmp_path: Path) -> None:
     export = '[steps.graphs]\nkind = "export"\nmodel = "backward"\nto = "onnx"\nquantization = "int8"\n'
     with pytest.raises(UsageError, match=r"steps\.graphs: --quantization int8 goes with --to ctranslate2"):
         builder_of(plan_of(tmp_path, more=export)).build()
     assert not list((tmp_path / "out").glob("records/*.json"))
 
 
-def test_what_an_interrupted_step_has_left_is_no_part_of_one_with_other_settings(copy: Path) -> None:
-    left = copy / "out" / ".work" / "back"
-    left.mkdir(parents=True)
-    (left / "text.de").write_text("of other settings\n", encoding="utf-8")
+def test_files_of_an_interrupted_step_are_not_reused_with_other_settings(copy: Path) -> None:
+    leftover = copy / "out" / ".work" / "back"
+    leftover.mkdir(parents=True)
+    (leftover / "text.de").write_text("of other settings\n", encoding="utf-8")
     builder = builder_of(plan_of(copy, "steps.back.lines=5"))
     builder.build()
     assert len((copy / "out" / "back" / "text.de").read_text("utf-8").splitlines()) == 5
@@ -185,4 +185,4 @@ def test_a_kill_after_the_renaming_loses_nothing(copy: Path) -> None:
     text = (copy / "out" / "back" / "text.en").read_bytes()
     builder.build()
     assert (copy / "out" / "back" / "text.en").read_bytes() == text
-    assert set(reasons(builder).values()) == {FRESH}
+    assert set(reasons(builder).values()) == {UP_TO_DATE}

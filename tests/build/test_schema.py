@@ -5,7 +5,7 @@ from __future__ import annotations
 from manyheads.build.schema import KINDS
 
 
-def test_every_kind_is_described_and_says_what_it_makes() -> None:
+def test_every_kind_of_step_is_described_and_states_its_product() -> None:
     for name, kind in KINDS.items():
         assert kind.product in ("text", "model", "files")
         properties = kind.model_json_schema()["properties"]

@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.doctor.checks.test_text import make_splits
-from tests.doctor.checks.test_text import write as write_splits
+from tests.doctor.checks.test_text import make_splits, write_splits
 
 from manyheads.cli.main import run
 from manyheads.config.load import to_toml

@@ -15,7 +15,7 @@ from manyheads.cli.completion import complete_subjects
 from manyheads.cli.main import run
 
 PROGRAM = """
-from tests.doctor.planted import BOS, EOS, PAD, Course, Transformer
+from tests.doctor.planted import BOS, EOS, PAD, Trainer, Transformer
 from beside import DEFECT
 
 def build_model():
@@ -26,8 +26,8 @@ def sound():
 
 def taught():
     model = Transformer()
-    course = Course(model)
-    return {"model": model, "train_step": course.step}
+    trainer = Trainer(model)
+    return {"model": model, "train_step": trainer.step}
 
 def fails():
     raise ValueError("no weights here")

@@ -1,4 +1,4 @@
-"""Further models into which defects can be planted, each in another style of code than those of `planted`.
+"""Further models into which defects can be planted, in styles of code other than those of `planted`.
 
 `Annotated` has encode, decode and a generator, masks as arguments, and heads that are modules; `Small` is a
 decoder with its loss inside; `Marian` is a model of transformers that is patched. `HOSTS` holds all of them, with
@@ -16,17 +16,17 @@ from tests.doctor import peers
 from tests.doctor.planted import (
     PAD,
     VOCABULARY,
-    Course,
     Defects,
     TorchTransformer,
+    Trainer,
     Transformer,
     as_defects,
     changed_memory,
+    look_ahead_mask,
     read_source,
     scores,
-    see_ahead,
     start_large,
-    within,
+    variant_of,
 )
 from torch import Tensor, nn
 from torch.nn import functional
@@ -42,20 +42,22 @@ class Head(nn.Module):
         width = WIDTH // HEADS
         self.query, self.key, self.value = (nn.Linear(WIDTH, width) for _ in range(3))
         self.defects, self.ahead = defects, ahead
-        self.scale = {None: width**-0.5, "missing": 1.0, "inverted": width**0.5}[within(defects, "unusual-scale")]
+        self.scale = {None: width**-0.5, "missing": 1.0, "inverted": width**0.5}[
+            variant_of(defects, "unusual-scale")
+        ]
         if 7 in defects:
             self.scale = WIDTH**-0.5
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        found = torch.matmul(self.query(query), self.key(key).transpose(-2, -1)) * self.scale
-        way = within(self.defects, "sees-the-future") if self.ahead else None
+        energy = torch.matmul(self.query(query), self.key(key).transpose(-2, -1)) * self.scale
+        way = variant_of(self.defects, "sees-the-future") if self.ahead else None
         if mask is not None and way == "bool-added":
-            found = found + mask
+            energy = energy + mask
         elif mask is not None and way == "multiplied":
-            found = found * mask
+            energy = energy * mask
         elif mask is not None and way != "late":
-            found = found.masked_fill(mask == 0, -1e-12 if 17 in self.defects else -1e9)
-        weights = functional.softmax(found, dim=1 if "softmax-axis" in self.defects else 2)
+            energy = energy.masked_fill(mask == 0, -1e-12 if 17 in self.defects else -1e9)
+        weights = functional.softmax(energy, dim=1 if "softmax-axis" in self.defects else 2)
         if mask is not None and way == "late":
             weights = weights * mask
         return torch.matmul(weights, self.value(value))
@@ -134,7 +136,7 @@ class Positions(nn.Module):
 
 
 class Annotated(nn.Module):
-    """encode, decode and a generator; masks are arguments of forward."""
+    """Encoder-decoder with encode, decode and a generator; masks are arguments of forward."""
 
     def __init__(self, *defects: int | str) -> None:
         super().__init__()
@@ -154,7 +156,7 @@ class Annotated(nn.Module):
         return self.decode(self.encode(source, source_mask), source_mask, target, target_mask)
 
     def encode(self, source: Tensor, mask: Tensor) -> Tensor:
-        if within(self.defects, "no-source-padding-mask") == "encoder":
+        if variant_of(self.defects, "no-source-padding-mask") == "encoder":
             mask = torch.ones_like(mask)
         x = self.source_positions(self.source_embedding(read_source(source, self.defects)) * math.sqrt(WIDTH))
         for layer in self.encoder:
@@ -162,7 +164,7 @@ class Annotated(nn.Module):
         return changed_memory(self.norms[0](x), self.defects)
 
     def decode(self, memory: Tensor, seen: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-        if within(self.defects, "no-source-padding-mask") == "cross":
+        if variant_of(self.defects, "no-source-padding-mask") == "cross":
             seen = torch.ones_like(seen)
         x = self.target_positions(self.target_embedding(target) * math.sqrt(WIDTH))
         for layer in self.decoder:
@@ -170,15 +172,15 @@ class Annotated(nn.Module):
         return scores(self.norms[1](x), self.generator, self.target_embedding.weight, self.defects)
 
     def masks(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Masks of the source (B, 1, S) and of the target (B, T, T), True where a key is seen."""
+        """Return masks of the source (B, 1, S) and of the target (B, T, T), True where a key is seen."""
         real = (source != PAD)[:, None, :]
-        allowed = see_ahead(target.size(1), within(self.defects, "sees-the-future"))
+        allowed = look_ahead_mask(target.size(1), variant_of(self.defects, "sees-the-future"))
         if 3 in self.defects:
             return real, (target != PAD)[:, :, None] & allowed
         return torch.ones_like(real) if 9 in self.defects else real, (target != PAD)[:, None, :] & allowed
 
 
-class AnnotatedCourse(Course):
+class AnnotatedTrainer(Trainer):
     """Training of `Annotated`."""
 
     def logits(self, source: Tensor, inputs: Tensor) -> Tensor:
@@ -201,20 +203,20 @@ class Block(nn.Module):
         q, k, v = (
             part.view(b, t, HEADS, WIDTH // HEADS).transpose(1, 2) for part in self.qkv(x).split(WIDTH, dim=2)
         )
-        way = within(self.defects, "sees-the-future")
+        way = variant_of(self.defects, "sees-the-future")
         wide = 7 in self.defects
         scale = {None: 1 / math.sqrt(WIDTH if wide else k.size(-1)), "missing": 1.0, "inverted": k.size(-1) ** 0.5}
-        found = (q @ k.transpose(-2, -1)) * scale[within(self.defects, "unusual-scale")]
+        energy = (q @ k.transpose(-2, -1)) * scale[variant_of(self.defects, "unusual-scale")]
         mask = self.mask[:, :, :t, :t]
         if way in ("inverted", "axis", "wide", "absent"):
-            mask = see_ahead(t, way).float()[None, None]
+            mask = look_ahead_mask(t, way).float()[None, None]
         if way == "bool-added":
-            found = found + mask
+            energy = energy + mask
         elif way == "multiplied":
-            found = found * mask
+            energy = energy * mask
         elif way != "late":
-            found = found.masked_fill(mask == 0, -1e-12 if 17 in self.defects else float("-inf"))
-        weights = functional.softmax(found, dim=-2 if "softmax-axis" in self.defects else -1)
+            energy = energy.masked_fill(mask == 0, -1e-12 if 17 in self.defects else float("-inf"))
+        weights = functional.softmax(energy, dim=-2 if "softmax-axis" in self.defects else -1)
         weights = weights * mask if way == "late" else weights
         if "depends-on-the-batch" in self.defects:
             return self.out((weights @ v).transpose(0, 2).reshape(b, t, WIDTH))
@@ -268,7 +270,7 @@ class Small(nn.Module):
         return logits, functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
 
 
-class SmallCourse(Course):
+class SmallTrainer(Trainer):
     """Training of `Small`: one row holds the target between its marks."""
 
     def collate(self, sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor]:
@@ -291,7 +293,7 @@ class Marian(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         real, everything = (source != PAD).long(), torch.ones_like(source)
-        lacking = "both" if 9 in self.defects else within(self.defects, "no-source-padding-mask")
+        lacking = "both" if 9 in self.defects else variant_of(self.defects, "no-source-padding-mask")
         memory = self.inner.model.encoder(
             input_ids=read_source(source, self.defects),
             attention_mask=everything if lacking in ("both", "encoder") else real,
@@ -306,9 +308,9 @@ class Marian(nn.Module):
 
 @torch.no_grad()
 def patched(model: Any, defects: Defects) -> Any:
-    """Change a Marian model so that it has the defects of its inside."""
+    """Plant the defects inside a Marian model, and return it."""
     wide = 7 in defects
-    way = within(defects, "unusual-scale")
+    way = variant_of(defects, "unusual-scale")
     for module in model.modules():
         if hasattr(module, "scaling"):
             width = module.head_dim
@@ -322,22 +324,22 @@ def patched(model: Any, defects: Defects) -> Any:
             rates = 10_000 ** (-2 * torch.arange(0, table.size(1), 2) / table.size(1))
             angles = torch.arange(len(table))[:, None] * rates
             table.copy_(torch.cat([angles.sin(), angles.cos()], 1))
-    if within(defects, "sees-the-future") is not None:
+    if variant_of(defects, "sees-the-future") is not None:
         for layer in model.model.decoder.layers:
-            layer.self_attn.forward = without_mask(layer.self_attn, within(defects, "sees-the-future") or "")
+            layer.self_attn.forward = without_mask(layer.self_attn, variant_of(defects, "sees-the-future") or "")
     if "first-loss-too-high" in defects:
         model.lm_head.weight = nn.Parameter(torch.randn_like(model.lm_head.weight) * 5)
     return model
 
 
 def without_mask(attention: Any, way: str) -> Callable[..., Any]:
-    """The forward of a self-attention with another look-ahead mask."""
+    """Return the forward of a self-attention with another look-ahead mask."""
     forward = attention.forward
 
     def changed(hidden_states: Tensor, **options: Any) -> Any:
         length = hidden_states.size(1)
         hidden = torch.zeros(length, length, dtype=hidden_states.dtype)
-        hidden = hidden.masked_fill(~see_ahead(length, way), torch.finfo(hidden_states.dtype).min)
+        hidden = hidden.masked_fill(~look_ahead_mask(length, way), torch.finfo(hidden_states.dtype).min)
         attention.is_causal = False
         return forward(hidden_states=hidden_states, **{**options, "attention_mask": hidden[None, None]})
 
@@ -364,21 +366,21 @@ TRAINING = (
     "evaluates-in-training-mode", "not-learned",
 )  # fmt: skip
 
-# Two causal layers without positions tell positions apart, so that is no defect of a decoder. The divisor of scores
-# is that of torch in nn.Transformer.
-OF_DECODERS = tuple(name for name in COMMON if name != "no-positions")
-OF_TORCH = tuple(name for name in COMMON if not name.startswith(("unusual-scale", "scaled-by")))
+# Two causal layers distinguish positions without embeddings of them: no defect of a decoder. The divisor of scores
+# in nn.Transformer is set by torch.
+DECODER_DEFECTS = tuple(name for name in COMMON if name != "no-positions")
+TORCH_DEFECTS = tuple(name for name in COMMON if not name.startswith(("unusual-scale", "scaled-by")))
 
-# By host: the model, its course, and the defects of the model that it can have.
-HOSTS: Mapping[str, tuple[Callable[..., nn.Module], type[Course], tuple[str, ...]]] = {
-    "einsum": (Transformer, Course, (*COMMON, *WITH_SOURCE, *OWN_ATTENTION, "wrong-sinusoids", "weak-embeddings",
+# By host: the model, its trainer, and the defects that can be planted in the model.
+HOSTS: Mapping[str, tuple[Callable[..., nn.Module], type[Trainer], tuple[str, ...]]] = {
+    "einsum": (Transformer, Trainer, (*COMMON, *WITH_SOURCE, *OWN_ATTENTION, "wrong-sinusoids", "weak-embeddings",
         "padding-mask-on-queries", "shared-projections", "mask-as-value", "pad-row-overwritten",
         "padding-row-trained")),
-    "annotated": (Annotated, AnnotatedCourse, (*COMMON, *WITH_SOURCE, *OWN_ATTENTION, "wrong-sinusoids",
+    "annotated": (Annotated, AnnotatedTrainer, (*COMMON, *WITH_SOURCE, *OWN_ATTENTION, "wrong-sinusoids",
         "padding-mask-on-queries")),
-    "nn.Transformer": (TorchTransformer, Course, (*OF_TORCH, *WITH_SOURCE, "sees-the-future/bool-added",
+    "nn.Transformer": (TorchTransformer, Trainer, (*TORCH_DEFECTS, *WITH_SOURCE, "sees-the-future/bool-added",
         "rows-mixed", "wrong-sinusoids", "weak-embeddings", "padding-mask-on-queries", "mask-fill",
         "position-limit", "pad-row-overwritten", "padding-row-trained")),
-    "decoder": (Small, SmallCourse, (*OF_DECODERS, *OWN_ATTENTION, "depends-on-the-batch")),
-    "marian": (Marian, Course, (*COMMON, *WITH_SOURCE, "wrong-sinusoids")),
+    "decoder": (Small, SmallTrainer, (*DECODER_DEFECTS, *OWN_ATTENTION, "depends-on-the-batch")),
+    "marian": (Marian, Trainer, (*COMMON, *WITH_SOURCE, "wrong-sinusoids")),
 }  # fmt: skip

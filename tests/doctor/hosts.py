@@ -1,4 +1,4 @@
-"""Transformers whose attention is written in different ways, into which one defect of its inside can be planted."""
+"""Transformers whose attention is written in different ways, into which defects can be planted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ E = D // H
 
 @dataclass(frozen=True)
 class Plan:
-    """The defects, one name each, empty where all is sound.
+    """Planted defects: one name for each part, empty where the part is sound.
 
     look_ahead, padding: absent, inverted, wide, late, multiplied, added; queries (padding only).
     scale: missing, twice, width. axis: queries, heads. positions: see `sinusoids`. tied: up, down, t5.
@@ -35,8 +35,8 @@ class Plan:
         return {"": E**-0.5, "missing": 1.0, "twice": 1 / E, "width": D**-0.5}[self.scale]
 
 
-def spoiled(hide: Tensor, defect: str) -> Tensor:
-    """A mask (B or 1, T, S), True = hide, with a defect of the mask itself."""
+def with_defect(hide: Tensor, defect: str) -> Tensor:
+    """Return a mask (B or 1, T, S), True = hide, with a defect of the mask itself."""
     if defect == "absent":
         return torch.zeros_like(hide)
     if defect == "inverted":
@@ -71,7 +71,7 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, memory: Tensor, hide: Tensor | None, defect: str) -> Tensor:
         if hide is not None and defect == "queries" and hide.size(1) != hide.size(2):
             defect = "absent"
-        hide = None if hide is None else spoiled(hide, defect)
+        hide = None if hide is None else with_defect(hide, defect)
         return self.o(self.attend(x, memory, hide, defect))
 
     def attend(self, x: Tensor, memory: Tensor, hide: Tensor | None, defect: str) -> Tensor:
@@ -79,7 +79,7 @@ class Attention(nn.Module):
 
 
 class Einsum(Attention):
-    """As in many tutorials: einsum of lists, masked_fill with a large number."""
+    """Attention of many tutorials: einsum of lists, masked_fill with a large number."""
 
     def attend(self, x: Tensor, memory: Tensor, hide: Tensor | None, defect: str) -> Tensor:
         q, k, v = (f(t).reshape(*t.shape[:2], H, E) for f, t in ((self.q, x), (self.k, memory), (self.v, memory)))
@@ -217,7 +217,7 @@ class Folded(Attention):
 
 
 def attention_by_hand(q: Tensor, k: Tensor, v: Tensor, hide: Tensor | None, defect: str, plan: Plan) -> Tensor:
-    """A free function: keys times queries, assignments in place, a softmax written out."""
+    """Compute attention as keys times queries, with in-place assignments and a softmax written out."""
     scores = torch.matmul(k, q.mT).mT
     if plan.scale == "twice":
         scores.mul_(E**-0.5)
@@ -265,7 +265,7 @@ class Layer(nn.Module):
 
 
 def sinusoids(length: int, kind: str) -> Tensor:
-    """(length, D): tables of the paper in three orders, and wrong ones."""
+    """Return a table (length, D) of the paper's sinusoids in one of three orders, or a wrong one."""
     time, pairs = torch.arange(length)[:, None].double(), torch.arange(0, D, 2).double()
     exponents = {
         "exponent": 2 * pairs / D,

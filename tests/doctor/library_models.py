@@ -104,7 +104,7 @@ def small_config(config_class: type, scale: int) -> Any:
 
 
 def as_used(config: Any, kind: str) -> Any:
-    """Return a configuration with what the library's documentation asks for in this use."""
+    """Return a configuration with the fields that the library's documentation requires for this use."""
     if kind == "ForCausalLM" and hasattr(config, "is_decoder"):
         config.is_decoder = True
     if kind == "ForSequenceClassification" and getattr(config, "pad_token_id", 0) is None:
@@ -190,7 +190,7 @@ def small_list(name: str, value: list[Any] | tuple[Any, ...], scale: int, layers
     return list(value)
 
 
-# Fields that no rule of names knows, by model type.
+# Small values of fields that no rule matches, by model type.
 SPECIAL: dict[str, dict[str, Any]] = {
     "bailing_hybrid": {"num_hidden_layers": 2, "layer_types": ["linear_attention", "full_attention"]},
     "bamba": {"mamba_n_heads": 4, "mamba_d_head": 8, "attn_layer_indices": [1]},

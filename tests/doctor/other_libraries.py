@@ -1,4 +1,4 @@
-"""Sound models of other libraries, of torch itself and of tutorials: `PEERS` makes each with how it is examined."""
+"""Sound models of other libraries, of torch and of tutorials; `PEERS` builds each with its options of `examine`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Peer = tuple[nn.Module, dict[str, Any]]
 
 
 def ids(length: int) -> Tensor:
-    """Ids of two rows."""
+    """Return two rows of ids."""
     return torch.randint(3, VOCABULARY, (2, length))
 
 
@@ -44,16 +44,16 @@ def encoder(model: nn.Module, **options: Any) -> Peer:
     return model, {"call": call_one, **MARKS, "kind": "encoder", **options}
 
 
-class ClassOfTransformer(nn.Transformer):
+class TransformerSubclass(nn.Transformer):
     """Subclass of nn.Transformer with embeddings and an output layer of its own."""
 
     def __init__(self) -> None:
         super().__init__(16, 2, 1, 1, 29, batch_first=True)
-        self.embedding, self.places = nn.Embedding(VOCABULARY, 16), nn.Embedding(200, 16)
+        self.embedding, self.positions = nn.Embedding(VOCABULARY, 16), nn.Embedding(200, 16)
         self.output = nn.Linear(16, VOCABULARY)
 
     def embedded(self, rows: Tensor) -> Tensor:
-        return self.embedding(rows) + self.places(torch.arange(rows.size(1)))
+        return self.embedding(rows) + self.positions(torch.arange(rows.size(1)))
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         later = torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1)
@@ -69,11 +69,11 @@ class TimeFirst(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.embedding, self.places = nn.Embedding(VOCABULARY, 16), nn.Embedding(200, 16)
+        self.embedding, self.positions = nn.Embedding(VOCABULARY, 16), nn.Embedding(200, 16)
         self.transformer, self.output = nn.Transformer(16, 2, 1, 1, 29), nn.Linear(16, VOCABULARY)
 
     def embedded(self, rows: Tensor) -> Tensor:
-        return self.embedding(rows) + self.places(torch.arange(len(rows)))[:, None]
+        return self.embedding(rows) + self.positions(torch.arange(len(rows)))[:, None]
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         later = nn.Transformer.generate_square_subsequent_mask(len(target), dtype=self.output.weight.dtype)
@@ -84,18 +84,18 @@ class TimeFirst(nn.Module):
         return self.output(hidden)
 
 
-class Reader(nn.Module):
+class PooledEncoder(nn.Module):
     """nn.TransformerEncoder with a pooled classifier."""
 
     def __init__(self, norm_first: bool, pool: str) -> None:
         super().__init__()
-        self.embedding, self.places = nn.Embedding(VOCABULARY, 16, padding_idx=PAD), nn.Embedding(200, 16)
+        self.embedding, self.positions = nn.Embedding(VOCABULARY, 16, padding_idx=PAD), nn.Embedding(200, 16)
         layer = nn.TransformerEncoderLayer(16, 2, 29, batch_first=True, norm_first=norm_first)
         self.encoder, self.output = nn.TransformerEncoder(layer, 2), nn.Linear(16, 5)
         self.pool = pool
 
     def forward(self, rows: Tensor) -> Tensor:
-        x = self.embedding(rows) + self.places(torch.arange(rows.size(1)))
+        x = self.embedding(rows) + self.positions(torch.arange(rows.size(1)))
         x = self.encoder(x, src_key_padding_mask=rows == PAD)
         if self.pool == "mean":
             real = (rows != PAD)[..., None]
@@ -110,11 +110,11 @@ class ImageBlocks(nn.Module):
         super().__init__()
         from timm.models.vision_transformer import Block
 
-        self.embedding, self.places = nn.Embedding(VOCABULARY, 16), nn.Parameter(torch.randn(1, 200, 16) * 0.02)
+        self.embedding, self.positions = nn.Embedding(VOCABULARY, 16), nn.Parameter(torch.randn(1, 200, 16) * 0.02)
         self.blocks, self.head = nn.Sequential(*(Block(16, 2, qkv_bias=True) for _ in range(2))), nn.Linear(16, 5)
 
     def forward(self, rows: Tensor) -> Tensor:
-        return self.head(self.blocks(self.embedding(rows) + self.places[:, : rows.size(1)]).mean(1))
+        return self.head(self.blocks(self.embedding(rows) + self.positions[:, : rows.size(1)]).mean(1))
 
 
 def x_translator(**options: Any) -> Peer:
@@ -125,7 +125,7 @@ def x_translator(**options: Any) -> Peer:
         dec_depth=1, dec_heads=2, dec_max_seq_len=200, **options,
     )  # fmt: skip
 
-    class Whole(nn.Module):
+    class EncoderDecoderNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.inner = model
@@ -134,7 +134,7 @@ def x_translator(**options: Any) -> Peer:
             memory = self.inner.encoder(source, mask=source != PAD, return_embeddings=True)
             return self.inner.decoder.net(target, context=memory, context_mask=source != PAD)
 
-    return translator(Whole())
+    return translator(EncoderDecoderNet())
 
 
 def x_decoder(**options: Any) -> Peer:
@@ -211,10 +211,10 @@ PEERS: Mapping[str, Callable[[], Peer]] = {
         for first in (True, False) for bias in (True, False)
     },
     "nn.Transformer time first": lambda: translator(TimeFirst(), time_first=True),
-    "nn.Transformer subclass": lambda: translator(ClassOfTransformer()),
+    "nn.Transformer subclass": lambda: translator(TransformerSubclass()),
     **{
         f"nn.TransformerEncoder {pool} {'pre' if first else 'post'}-norm":
-        lambda first=first, pool=pool: encoder(Reader(first, pool))
+        lambda first=first, pool=pool: encoder(PooledEncoder(first, pool))
         for first in (True, False) for pool in ("first", "mean", "all")
     },
     **{f"host {name}": lambda name=name: host(name) for name in HOSTS},

@@ -1,4 +1,4 @@
-"""Models of Hugging Face with random weights, tiny."""
+"""Tiny models of Hugging Face with random weights."""
 
 from __future__ import annotations
 
@@ -38,37 +38,50 @@ NAMES = (
 
 
 def make(name: str) -> Any:
-    """One of the models; its configuration is the library's, but for its size."""
-    theirs = pytest.importorskip("transformers")
+    """Return a model by name, with the library's default configuration in a small size."""
+    transformers = pytest.importorskip("transformers")
     if name.startswith("marian"):
-        config = theirs.MarianConfig(**SHARED, decoder_start_token_id=PAD, scale_embedding=name.endswith("scaled"))
-        return theirs.MarianMTModel(config)
-    if name == "bart":
-        return theirs.BartForConditionalGeneration(theirs.BartConfig(**SHARED, decoder_start_token_id=EOS))
-    how = {"attn_implementation": "eager"} if name.endswith("eager") else {}
-    if name.startswith("t5"):
-        config = theirs.T5Config(
-            vocab_size=23, d_model=16, d_kv=8, d_ff=29, num_layers=1, num_heads=2,
-            decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, **how,
-        )  # fmt: skip
-        return theirs.T5ForConditionalGeneration(config)
-    if name == "roberta":  # its positions begin behind the id of padding
-        return theirs.RobertaForMaskedLM(theirs.RobertaConfig(**BERT | {"pad_token_id": 1, "bos_token_id": 0}))
-    if name == "bert2bert":  # its configuration holds two
-        reader, writer = (
-            theirs.BertConfig(**BERT),
-            theirs.BertConfig(**BERT, is_decoder=True, add_cross_attention=True),
+        config = transformers.MarianConfig(
+            **SHARED, decoder_start_token_id=PAD, scale_embedding=name.endswith("scaled")
         )
-        both = theirs.EncoderDecoderConfig.from_encoder_decoder_configs(reader, writer)
-        return theirs.EncoderDecoderModel(config=both)
+        return transformers.MarianMTModel(config)
+    if name == "bart":
+        return transformers.BartForConditionalGeneration(
+            transformers.BartConfig(**SHARED, decoder_start_token_id=EOS)
+        )
+    attention = {"attn_implementation": "eager"} if name.endswith("eager") else {}
+    if name.startswith("t5"):
+        config = transformers.T5Config(
+            vocab_size=23, d_model=16, d_kv=8, d_ff=29, num_layers=1, num_heads=2,
+            decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, **attention,
+        )  # fmt: skip
+        return transformers.T5ForConditionalGeneration(config)
+    if name == "roberta":  # its positions begin after the padding id
+        return transformers.RobertaForMaskedLM(
+            transformers.RobertaConfig(**BERT | {"pad_token_id": 1, "bos_token_id": 0})
+        )
+    if name == "bert2bert":  # its configuration holds those of encoder and decoder
+        reader, writer = (
+            transformers.BertConfig(**BERT),
+            transformers.BertConfig(**BERT, is_decoder=True, add_cross_attention=True),
+        )
+        both = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(reader, writer)
+        return transformers.EncoderDecoderModel(config=both)
     if name.startswith("bert"):
         kinds = {
-            "bert": theirs.BertModel,
-            "bert-masked-lm": theirs.BertForMaskedLM,
-            "bert-classifier": theirs.BertForSequenceClassification,
+            "bert": transformers.BertModel,
+            "bert-masked-lm": transformers.BertForMaskedLM,
+            "bert-classifier": transformers.BertForSequenceClassification,
         }
-        return kinds[name](theirs.BertConfig(**BERT))
-    config = theirs.GPT2Config(
-        vocab_size=23, n_embd=16, n_layer=1, n_head=2, n_positions=64, bos_token_id=BOS, eos_token_id=EOS, **how
+        return kinds[name](transformers.BertConfig(**BERT))
+    config = transformers.GPT2Config(
+        vocab_size=23,
+        n_embd=16,
+        n_layer=1,
+        n_head=2,
+        n_positions=64,
+        bos_token_id=BOS,
+        eos_token_id=EOS,
+        **attention,
     )
-    return theirs.GPT2LMHeadModel(config)
+    return transformers.GPT2LMHeadModel(config)

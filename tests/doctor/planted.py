@@ -1,7 +1,7 @@
-"""A Transformer as tutorials write it, none of ours, into which defects can be planted.
+"""A Transformer in the style of tutorials, independent of manyheads, into which defects can be planted.
 
-A defect is the number of an exhibit of the museum, or the name of a finding; behind a stroke stands which of the
-ways it is planted in: "sees-the-future/inverted".
+A defect is the number of an exhibit of the museum or the name of a finding, with the variant after a slash where
+there are several: "sees-the-future/inverted".
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ VOCABULARY = 23
 MANY = 40_009  # for defect 4: Xavier draws the rows of a large matrix small
 D, H = 16, 2
 E = D // H
-INSIDE = (3, 4, 7, 8, 9, 10, 16, 17, 18)  # defects of the model itself
+MODEL_DEFECTS = (3, 4, 7, 8, 9, 10, 16, 17, 18)  # defects of the model itself
 Defects = frozenset[int | str]
 
 
 def as_defects(defects: Iterable[int | str]) -> Defects:
-    """Defects with numbers in the place of the names of exhibits."""
+    """Return defects with the names of exhibits replaced by their numbers."""
     numbers = {name: known.exhibit for name, known in CATALOGUE["model"].items() if known.exhibit is not None}
     aliases = {"pad-row-overwritten", "unseeded-split", "silent-cut", "last-batch-loss", "errors-swallowed",
                "teacher-forced-score", "unusual-scale", "starts-otherwise"}  # fmt: skip
     return frozenset(defect if defect in aliases else numbers.get(str(defect), defect) for defect in defects)
 
 
-def within(defects: Defects, name: str) -> str | None:
-    """The way in which a defect is planted: "" if there is only one; None where it is not planted."""
+def variant_of(defects: Defects, name: str) -> str | None:
+    """Return the variant in which a defect is planted: "" if it has only one, None if it is not planted."""
     ways = [str(defect).partition("/") for defect in defects]
     return next((way for found, _, way in ways if found == name), None)
 
 
-def see_ahead(length: int, way: str | None) -> Tensor:
-    """Which keys (T, T) a query may see, True where it may, with a look-ahead mask of some kind."""
+def look_ahead_mask(length: int, way: str | None) -> Tensor:
+    """Return the keys (T, T) that a query may see, True where it may, in a variant of the look-ahead mask."""
     allowed = torch.ones(length, length, dtype=torch.bool)
     if way == "absent":
         return allowed
@@ -66,7 +66,7 @@ class Attention(nn.Module):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
         q, k, v = self.heads(self.queries, query), self.heads(self.keys, key), self.heads(self.values, value)
         energy = torch.einsum("bqhe,bkhe->bhqk", q, k) / self.divisor()
-        way = within(self.defects, "sees-the-future") if self.ahead else None
+        way = variant_of(self.defects, "sees-the-future") if self.ahead else None
         if mask is None or way in ("late", "bool-added", "multiplied"):
             pass
         else:
@@ -82,8 +82,8 @@ class Attention(nn.Module):
         return self.out(mixed.reshape(*query.shape[:2], D))
 
     def divisor(self) -> float:
-        """The number that scores are divided by."""
-        way = within(self.defects, "unusual-scale")
+        """Return the number that scores are divided by."""
+        way = variant_of(self.defects, "unusual-scale")
         usual = math.sqrt(D if 7 in self.defects else E)
         return {"missing": 1.0, "inverted": 1 / usual}.get(way or "", usual)
 
@@ -110,7 +110,7 @@ class Embedding(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(size, D, padding_idx=None if "padding-row-trained" in defects else PAD)
         self.defects, self.first = defects, 0  # number of the first position
-        self.places = nn.Embedding(50, D) if 16 in defects else None
+        self.positions = nn.Embedding(50, D) if 16 in defects else None
         self.scale = math.sqrt(D)
         if 4 in defects:
             nn.init.xavier_uniform_(self.tokens.weight)
@@ -121,19 +121,19 @@ class Embedding(nn.Module):
                 nn.init.zeros_(self.tokens.weight[PAD])
 
     def forward(self, ids: Tensor) -> Tensor:
-        places = torch.arange(self.first, self.first + ids.size(1), device=ids.device)
+        positions = torch.arange(self.first, self.first + ids.size(1), device=ids.device)
         if "no-positions" in self.defects:
             return self.tokens(ids) * self.scale
-        if self.places is not None:
-            return self.tokens(ids) * self.scale + self.places(places)
+        if self.positions is not None:
+            return self.tokens(ids) * self.scale + self.positions(positions)
         twice = 2 if "wrong-sinusoids" in self.defects else 1
-        angles = places[:, None] / 10_000 ** (twice * torch.arange(0, D, 2) / D)
+        angles = positions[:, None] / 10_000 ** (twice * torch.arange(0, D, 2) / D)
         table = torch.cat([angles.sin(), angles.cos()], -1)
         return self.tokens(ids) * self.scale + table.to(self.tokens.weight.dtype)
 
 
 class Transformer(nn.Module):
-    """One layer each."""
+    """Encoder and decoder of one layer each."""
 
     def __init__(self, *defects: int | str) -> None:
         super().__init__()
@@ -147,12 +147,12 @@ class Transformer(nn.Module):
         )
         self.decoder_attention.ahead = True
         self.encoder_feed_forward, self.decoder_feed_forward = feed_forward(), feed_forward()
-        self.around = nn.ModuleList(Sublayer(self.defects) for _ in range(5))
+        self.sublayers = nn.ModuleList(Sublayer(self.defects) for _ in range(5))
         self.output = nn.Linear(D, VOCABULARY)
         start_large(self.output, self.defects)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        way = within(self.defects, "no-source-padding-mask")
+        way = variant_of(self.defects, "no-source-padding-mask")
         real_source = (source != PAD)[:, None, None, :]
         unmasked = 9 in self.defects or way == "encoder" or "padding-row-trained" in self.defects
         source_mask = None if unmasked else real_source
@@ -160,21 +160,21 @@ class Transformer(nn.Module):
         real = target != PAD
         target_mask = real[:, None, :, None] if 3 in self.defects else real[:, None, None, :]
         length = target.size(1)
-        target_mask = target_mask & see_ahead(length, within(self.defects, "sees-the-future"))
+        target_mask = target_mask & look_ahead_mask(length, variant_of(self.defects, "sees-the-future"))
 
         x = self.source_embedding(read_source(source, self.defects))
-        x = self.around[0](x, self.encoder_attention(x, x, x, source_mask))
-        memory = self.around[1](x, self.encoder_feed_forward(x))
+        x = self.sublayers[0](x, self.encoder_attention(x, x, x, source_mask))
+        memory = self.sublayers[1](x, self.encoder_feed_forward(x))
         memory = changed_memory(memory, self.defects)
 
         y = self.target_embedding(target)
-        y = self.around[2](y, self.decoder_attention(y, y, y, target_mask))
+        y = self.sublayers[2](y, self.decoder_attention(y, y, y, target_mask))
         if 18 in self.defects:
             mask = (source != PAD)[:, :, None].expand(-1, -1, D).float()
-            y = self.around[3](y, self.cross_attention(y, memory, mask))
+            y = self.sublayers[3](y, self.cross_attention(y, memory, mask))
         else:
-            y = self.around[3](y, self.cross_attention(y, memory, memory, cross_mask))
-        y = self.around[4](y, self.decoder_feed_forward(y))
+            y = self.sublayers[3](y, self.cross_attention(y, memory, memory, cross_mask))
+        y = self.sublayers[4](y, self.decoder_feed_forward(y))
         return scores(y, self.output, self.target_embedding.tokens.weight, self.defects)
 
     @property
@@ -183,13 +183,13 @@ class Transformer(nn.Module):
 
 
 def start_large(output: nn.Linear, defects: Defects) -> None:
-    """Give an output layer large weights at its start."""
+    """Initialize an output layer with large weights."""
     if "first-loss-too-high" in defects:
         nn.init.normal_(output.weight, std=5.0)
 
 
 def changed_memory(memory: Tensor, defects: Defects) -> Tensor:
-    """What is read of the source, by the decoder or the encoder."""
+    """Return the memory (B, S, D) with its planted defects."""
     if "parameters-without-gradient" in defects:
         memory = memory.detach()
     if "depends-on-the-batch" in defects:
@@ -198,12 +198,12 @@ def changed_memory(memory: Tensor, defects: Defects) -> Tensor:
 
 
 def read_source(source: Tensor, defects: Defects) -> Tensor:
-    """The ids that an encoder reads."""
+    """Return the source ids with their planted defects."""
     return source.clamp(max=3) if "source-not-read" in defects else source
 
 
 def scores(hidden: Tensor, output: nn.Linear, embedding: Tensor, defects: Defects) -> Tensor:
-    """Scores of the next tokens from the last layer's output (B, T, D)."""
+    """Return the scores of the next tokens from the last layer's output (B, T, D)."""
     if "random-in-evaluation" in defects:
         hidden = functional.dropout(hidden, 0.1)
     if "tied-logits-scaled" in defects:
@@ -213,7 +213,7 @@ def scores(hidden: Tensor, output: nn.Linear, embedding: Tensor, defects: Defect
 
 
 class TorchTransformer(nn.Module):
-    """nn.Transformer between somebody's embeddings and output layer."""
+    """nn.Transformer between embeddings and an output layer of its own."""
 
     def __init__(
         self, *defects: int | str, norm_first: bool = False, bias: bool = True, batch_first: bool = True
@@ -235,9 +235,9 @@ class TorchTransformer(nn.Module):
             return self.output(hidden)
         unmasked = {9, "padding-row-trained"} & self.defects
         length, padded = target.size(1), None if unmasked else source == PAD
-        way = within(self.defects, "sees-the-future")
-        lacking = within(self.defects, "no-source-padding-mask")
-        later = ~see_ahead(length, way)
+        way = variant_of(self.defects, "sees-the-future")
+        lacking = variant_of(self.defects, "no-source-padding-mask")
+        later = ~look_ahead_mask(length, way)
         if way == "bool-added":
             later = (~later).float()
         if 17 in self.defects:
@@ -259,13 +259,13 @@ class TorchTransformer(nn.Module):
 
 
 def padded(rows: list[list[int]]) -> Tensor:
-    """Rows of ids, padded at the end."""
+    """Return rows of ids as a tensor, padded at the end."""
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
 
 
-class Course:
-    """Somebody's batches, training step, decode function and score around a model."""
+class Trainer:
+    """Batches, training step, greedy decoding and score of a model, with planted defects."""
 
     def __init__(self, model: nn.Module, *defects: int | str, rate: float = 1e-2) -> None:
         self.model, self.defects = model, as_defects(defects)
@@ -280,8 +280,8 @@ class Course:
         end = [] if "end-never-trained" in self.defects else [EOS]
         return padded([[*row, EOS] for row in sources]), padded([[*start, *row, *end] for row in targets])
 
-    def teacher(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """What the decoder is fed, and the labels."""
+    def inputs_and_labels(self, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the decoder inputs and the labels."""
         if 5 in self.defects:
             return target, target
         if "wrong-labels" in self.defects:
@@ -292,7 +292,7 @@ class Course:
         return target[:, :-1], target[:, 1:]
 
     def loss(self, source: Tensor, target: Tensor) -> Tensor:
-        inputs, labels = self.teacher(target)
+        inputs, labels = self.inputs_and_labels(target)
         if "ignored-label" in self.defects:
             labels = labels.masked_fill(labels == UNKNOWN, PAD)
         logits, labels = self.logits(source, inputs).flatten(0, 1), labels.flatten()

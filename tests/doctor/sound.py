@@ -1,4 +1,4 @@
-"""Sound models of the doctor's trial: what it finds in them, in three precisions and with two kinds of weights."""
+"""The sound part of the doctor's trial: findings in sound models, in three precisions and two kinds of weights."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def variant_row(made: Made | Row, variant: str) -> Row:
     if isinstance(made, dict):
         return made
     torch.manual_seed(1)
-    model, call, look = made
+    model, call, run_examine = made
     precision, weights = variant.split(" ")
     if weights == "other":
         weights, change = other_weights(model)
@@ -51,10 +51,10 @@ def variant_row(made: Made | Row, variant: str) -> Row:
     row: Row = {"weights": weights, "precision": precision}
     try:
         call(model)
-    except Exception as error:  # any exception of somebody's model
+    except Exception as error:  # any exception of the model
         return {**row, "not called": f"{type(error).__name__}: {error}".partition("\n")[0][:200]}
     start = time.perf_counter()
-    return {**row, **looked(lambda: look(model)), "seconds": time.perf_counter() - start}
+    return {**row, **examination_row(lambda: run_examine(model)), "seconds": time.perf_counter() - start}
 
 
 Made = tuple[nn.Module, Callable[[Any], Any], Callable[[Any], Any]]
@@ -76,8 +76,8 @@ def library_model(name: str) -> Made | Row:
         except Exception as error:  # any exception of the library's model
             first = first or f"{type(error).__name__}: {error}".partition("\n")[0]
         else:
-            look = partial(examine, kind="encoder") if name.split(" ")[0] in ENCODERS else examine
-            return model, call_huggingface, look
+            run_examine = partial(examine, kind="encoder") if name.split(" ")[0] in ENCODERS else examine
+            return model, call_huggingface, run_examine
     return {"left out": first}
 
 
@@ -105,11 +105,11 @@ def call_huggingface(model: Any) -> Any:
     return model.eval()(**inputs)
 
 
-def looked(look: Callable[[], Any]) -> Row:
+def examination_row(run_examine: Callable[[], Any]) -> Row:
     """Return the findings of an examination, or the exception that it ended with."""
     try:
-        report = look()
-    except Exception as error:  # what the trial is for
+        report = run_examine()
+    except Exception as error:  # a crash of the doctor is a result of the trial
         return {"crash": f"{type(error).__name__}: {error}"[:600]}
     found = [[finding.name, finding.severity, finding.evidence] for finding in report.findings]
     return {
@@ -121,7 +121,7 @@ def looked(look: Callable[[], Any]) -> Row:
 
 
 def other_weights(model: Any) -> tuple[str, Callable[[nn.Module], None]]:
-    """Return another kind of weights: an output layer of zeros; where it is tied or unknown, all weights larger."""
+    """Return another kind of weights: an output layer of zeros, or larger weights where it is tied or unknown."""
     get = getattr(model, "get_output_embeddings", None)
     head = get() if get is not None else None
     weights = [parameter for _, parameter in model.named_parameters(remove_duplicate=False)]

@@ -38,7 +38,7 @@ def test_an_attention_is_recorded_with_its_sizes_scale_and_mask(style: str) -> N
 
 
 def odd_calls(x: torch.Tensor) -> torch.Tensor:
-    """Calls that a tracer of attentions may stumble over; a result of x's shape."""
+    """Return a tensor of x's shape from calls that are hard to trace."""
     y = torch.einsum("btd->btd", x) + torch.einsum("btd->bt", [x]).unsqueeze(-1)
     y = torch.einsum("btd,de,e->btd", y, torch.eye(WIDTH), torch.ones(WIDTH))
     out = torch.empty(BATCH, QUERIES, QUERIES)
@@ -53,7 +53,7 @@ def odd_calls(x: torch.Tensor) -> torch.Tensor:
 
 
 class Subclass(torch.Tensor):
-    """A subclass of tensors without a behaviour of its own."""
+    """A subclass of tensors that changes no operation."""
 
 
 def scripted(x: torch.Tensor) -> torch.Tensor:
@@ -73,7 +73,7 @@ def test_tracing_changes_no_result_and_raises_no_error(leaves: bool) -> None:
 @pytest.mark.parametrize(
     "order", ["heads first", "keys times queries", "folded", "einsum with dots", "rotated", "added"]
 )
-def test_products_in_other_orders_leave_the_same_record(order: str) -> None:
+def test_attentions_written_in_other_orders_leave_the_same_record(order: str) -> None:
     torch.manual_seed(0)
     query, key, value = (torch.randn(BATCH, HEADS, length, WIDTH) for length in (QUERIES, KEYS, KEYS))
     rows = torch.zeros(BATCH, 1, dtype=torch.int64)
@@ -120,21 +120,21 @@ def test_the_axis_of_the_softmax_is_recorded(axis: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["streams_only", "leaves"])
-def test_a_part_of_a_trace_is_that_of_the_whole_and_ends_before_the_attentions(part: str) -> None:
+def test_a_partial_trace_equals_that_part_of_a_full_trace_and_records_no_attention(part: str) -> None:
     torch.manual_seed(0)
     ids, embedding = torch.randint(9, (BATCH, QUERIES)), torch.nn.Embedding(9, WIDTH)
     project = torch.nn.Linear(WIDTH, WIDTH)
 
-    def run(**how: bool) -> AttentionTracer:
-        with AttentionTracer({"source": ids}, **how) as tracer:
+    def run(**options: bool) -> AttentionTracer:
+        with AttentionTracer({"source": ids}, **options) as tracer:
             x = project(embedding(ids) + 1)
             ((x @ x.mT).softmax(-1) @ x).sum()
         return tracer
 
-    whole, traced = run(), run(**{part: True})
-    assert len(whole.attentions) == 1
+    full, traced = run(), run(**{part: True})
+    assert len(full.attentions) == 1
     assert not traced.attentions
     if part == "streams_only":
-        assert torch.equal(traced.streams["source"], whole.streams["source"])
+        assert torch.equal(traced.streams["source"], full.streams["source"])
     else:
         assert traced.leaf("source") is not None

@@ -1,11 +1,11 @@
-"""A model is called in the form that was found, and its scores come back batch first."""
+"""A model is called in the form that was found, and its scores are returned with the batch first."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from tests.doctor.called import EncodeDecode
+from tests.doctor.call_styles import EncodeDecode
 from torch import Tensor, nn
 
 from manyheads.doctor.calling import CallForm, callee_of, caller
@@ -14,7 +14,7 @@ SIDES = ("source", "target")
 SOURCE, TARGET = torch.tensor([[3, 4, 0], [5, 6, 7]]), torch.tensor([[1, 5], [1, 6]])
 
 
-def given(function: Any, form: CallForm = CallForm()) -> Tensor:  # noqa: B008
+def call_model(function: Any, form: CallForm = CallForm()) -> Tensor:  # noqa: B008
     return caller(callee_of(function, SIDES), SIDES, form, 0, None)(SOURCE, TARGET)
 
 
@@ -28,18 +28,18 @@ def test_masks_and_lengths_without_a_default_are_made() -> None:
         assert src_mask.shape == (2, 1, 1, 3)
         return scores(*tgt.shape)
 
-    assert given(model).shape == (2, 2, 7)
+    assert call_model(model).shape == (2, 2, 7)
 
 
-def test_the_time_is_first_for_the_model_alone() -> None:
+def test_only_the_model_receives_ids_with_time_first() -> None:
     def model(src: Tensor, tgt: Tensor) -> Tensor:
         assert src.shape == (3, 2)
         return tgt[..., None].float().expand(-1, -1, 7)
 
-    assert torch.equal(given(model, CallForm(time_first=True))[..., 0], TARGET.float())
+    assert torch.equal(call_model(model, CallForm(time_first=True))[..., 0], TARGET.float())
 
 
-def test_a_batch_makes_its_entries_when_they_are_asked_for() -> None:
+def test_a_mapping_batch_makes_its_entries_on_access() -> None:
     def model(batch: Any) -> Tensor:
         assert torch.equal(batch["src"], SOURCE)
         assert torch.equal(batch.tgt_ids, TARGET)
@@ -49,10 +49,10 @@ def test_a_batch_makes_its_entries_when_they_are_asked_for() -> None:
         assert not hasattr(batch, "table")
         return scores(*batch["target"].shape)
 
-    assert given(model, CallForm(container="mapping")).shape == (2, 2, 7)
+    assert call_model(model, CallForm(container="mapping")).shape == (2, 2, 7)
 
 
-def test_encode_and_decode_may_share_names() -> None:
+def test_encode_and_decode_may_share_argument_names() -> None:
     class Pair(nn.Module):
         def encode(self, x: Tensor) -> Tensor:
             assert torch.equal(x, SOURCE)
@@ -62,6 +62,6 @@ def test_encode_and_decode_may_share_names() -> None:
             assert torch.equal(x, TARGET)
             return memory.sum(1, keepdim=True).expand(-1, x.size(1), 7)
 
-    assert given(Pair()).shape == (2, 2, 7)
+    assert call_model(Pair()).shape == (2, 2, 7)
     names = [parameter.name for parameter, _ in callee_of(EncodeDecode(), SIDES).arguments or ()]
     assert names == ["src", "src_mask", "tgt", "tgt_mask"]

@@ -40,8 +40,8 @@ def test_a_finding_of_a_model_names_a_check_that_reports_list() -> None:
     assert {known.check for known in MODEL} <= set(CHECKS_IN_KOREAN)
 
 
-def test_every_finding_is_told_in_korean_too() -> None:
-    """Each text has Hangul in it, but a cure that is one line to type."""
+def test_every_finding_has_a_korean_text() -> None:
+    """Every Korean text holds Hangul, except a cure that is a command line."""
     for known in ALL:
         english, korean = known.texts["en"], known.texts["ko"]
         for name, text in vars(korean).items():

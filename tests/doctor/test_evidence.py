@@ -40,7 +40,7 @@ class Model(nn.Module):
         return ids
 
 
-def test_the_place_of_a_model_is_that_of_its_forward_and_of_a_function_its_first_line() -> None:
+def test_the_place_of_a_model_is_the_line_of_its_forward_or_of_its_function() -> None:
     lines = Path(__file__).read_text("utf-8").splitlines()
     for model in (Model(), functools.partial(Model.forward, Model()), Model().forward):
         place = place_of(model)

@@ -1,4 +1,4 @@
-"""Every defect planted in a model that is not ours is named, alone and in pairs; sound models give no alarm."""
+"""Every defect planted in a user's model is named, alone and in pairs; sound models give no alarm."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from tests.doctor import peers
-from tests.doctor.planted import BOS, EOS, INSIDE, PAD, TorchTransformer, Transformer
+from tests.doctor.planted import BOS, EOS, MODEL_DEFECTS, PAD, TorchTransformer, Transformer
 from tests.doctor.sweep import covering
 
 from manyheads.doctor import Report, examine
@@ -21,22 +21,22 @@ def examined(model: torch.nn.Module, vocab_size: int | tuple[int, int] = 23) -> 
 
 
 def numbers(report: Report) -> set[int | None]:
-    """The museum's numbers of what was found."""
+    """Return the museum numbers of the findings."""
     return {CATALOGUE["model"][name].exhibit for name in report.names}
 
 
 def pairs(defects: Iterable[int]) -> list[Any]:
-    """All pairs, those slow whose defects occur in other pairs."""
+    """Return all pairs; a pair whose defects occur in other pairs is marked slow."""
     cases = covering(combinations(defects, 2))
     return [pytest.param(case.values, marks=case.marks) for case in cases]
 
 
 @pytest.mark.parametrize(
     "defects",
-    [(), *combinations(INSIDE, 1), *pairs(INSIDE)],
+    [(), *combinations(MODEL_DEFECTS, 1), *pairs(MODEL_DEFECTS)],
     ids=lambda defects: "+".join(map(str, defects)) or "none",
 )
-def test_what_is_planted_is_found_and_nothing_else(defects: tuple[int, ...]) -> None:
+def test_the_planted_defects_are_found_and_no_others(defects: tuple[int, ...]) -> None:
     torch.manual_seed(3)
     model = Transformer(*defects)
     report = examined(model, model.sizes)
@@ -56,7 +56,7 @@ def test_models_of_hugging_face_give_no_alarm(name: str) -> None:
 @pytest.mark.filterwarnings(
     "ignore:enable_nested_tensor:UserWarning", "ignore:The PyTorch API of nested:UserWarning"
 )
-def test_the_transformer_of_torch_used_rightly_gives_no_alarm(norm_first: bool, bias: bool) -> None:
+def test_nn_transformer_used_correctly_gives_no_alarm(norm_first: bool, bias: bool) -> None:
     torch.manual_seed(3)
     report = examined(TorchTransformer(norm_first=norm_first, bias=bias))
     assert not report.findings, report
@@ -64,7 +64,7 @@ def test_the_transformer_of_torch_used_rightly_gives_no_alarm(norm_first: bool, 
 
 @pytest.mark.parametrize("defects", [*combinations((3, 4, 9, 16, 17), 1), *pairs((3, 4, 9, 16, 17))])
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
-def test_what_is_planted_around_the_transformer_of_torch_is_found(defects: tuple[int, ...]) -> None:
+def test_defects_planted_around_nn_transformer_are_found(defects: tuple[int, ...]) -> None:
     torch.manual_seed(3)
     model = TorchTransformer(*defects)
     report = examined(model, model.sizes)

@@ -1,4 +1,4 @@
-"""Defects that are not of the museum, and models that are called in other ways."""
+"""Defects that the museum does not show, and models that are called in other ways."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ E = D // H
 
 
 class Written(nn.Module):
-    """One causal self-attention with matrix products; each argument is a way to get it wrong, or another style."""
+    """One causal self-attention with matrix products; `style` names a defect or another way to write it."""
 
     def __init__(self, style: str) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Written(nn.Module):
             scores = q @ k.transpose(-1, -2)
         scores = self.masked(scores, hidden)
         weights = scores.softmax(-1)
-        if style == "averaged":  # over the whole length: what comes later is in it
+        if style == "averaged":  # over the whole length, so later positions leak into it
             v = v - v.mean(2, keepdim=True)
         x = x + (weights @ v).transpose(1, 2).flatten(2)
         if style == "batch norm":
@@ -66,7 +66,7 @@ class Written(nn.Module):
         return scores.masked_fill(hidden, fill)
 
 
-def written(style: str) -> Report:
+def examine_style(style: str) -> Report:
     torch.manual_seed(2)
     return examine(Written(style), **MARKS, kind="decoder")
 
@@ -74,9 +74,9 @@ def written(style: str) -> Report:
 @pytest.mark.parametrize("style", ["plain", "three axes", "where", "assigned"])
 def test_other_styles_of_writing_attention_give_no_alarm(style: str) -> None:
     if style == "assigned":  # -inf at a padded first key would leave a row empty
-        assert written(style).ok
+        assert examine_style(style).ok
     else:
-        assert not written(style).findings
+        assert not examine_style(style).findings
 
 
 @pytest.mark.parametrize(
@@ -92,22 +92,22 @@ def test_other_styles_of_writing_attention_give_no_alarm(style: str) -> None:
         ("added", "mask-fill", "note"),
     ],
 )
-def test_further_defects_have_names(style: str, name: str, severity: str) -> None:
-    found = {finding.name: finding.severity for finding in written(style).findings}
+def test_further_defects_are_named(style: str, name: str, severity: str) -> None:
+    found = {finding.name: finding.severity for finding in examine_style(style).findings}
     assert found.get(name) == severity, found
     assert set(found) <= {name, "sees-the-future"}, found
 
 
 def test_a_model_that_does_not_read_its_source_is_named() -> None:
-    class Deaf(Transformer):
+    class IgnoresSource(Transformer):
         def forward(self, source: Tensor, target: Tensor) -> Tensor:
             return super().forward(source.where(source == PAD, 5), target)
 
     torch.manual_seed(2)
-    assert examine(Deaf(), **MARKS).names == ["source-not-read"]
+    assert examine(IgnoresSource(), **MARKS).names == ["source-not-read"]
 
 
-def test_the_batch_taken_for_the_time_is_named() -> None:
+def test_a_batch_axis_that_is_read_as_time_is_named() -> None:
     class TimeFirst(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -122,7 +122,7 @@ def test_the_batch_taken_for_the_time_is_named() -> None:
     assert report.names == ["rows-mixed"], report
 
 
-def test_nan_is_named() -> None:
+def test_scores_that_are_nan_are_named() -> None:
     class Empty(Written):
         def masked(self, scores: Tensor, hidden: Tensor) -> Tensor:
             return scores.masked_fill(torch.ones_like(hidden), -math.inf)
@@ -131,15 +131,15 @@ def test_nan_is_named() -> None:
     assert "not-a-number" in examine(Empty("plain"), **MARKS, kind="decoder").names
 
 
-def test_padding_before_the_text_is_asked_about_on_request() -> None:
+def test_left_padding_is_checked_on_request() -> None:
     torch.manual_seed(2)
     model = Transformer()
     assert not examine(model, **MARKS).findings
     assert examine(model, **MARKS, left_padding=True).names == ["depends-on-left-padding"]
 
 
-class Parts:
-    """Not a module: encode, then decode."""
+class EncodeDecode:
+    """Object with encode and decode that is no nn.Module."""
 
     def __init__(self, model: Transformer) -> None:
         self.model = model
@@ -164,7 +164,7 @@ def test_a_model_may_be_called_in_many_ways(how: str, defect: int | None) -> Non
 
     ways: dict[str, tuple[Any, dict[str, Any]]] = {
         "function": (lambda source, target: model(source, target), {}),
-        "parts": (Parts(model), {}),
+        "parts": (EncodeDecode(model), {}),
         "masks": (with_masks, {"masks": lambda source, target: (source != PAD, target != PAD)}),
         "tuple": (lambda source, target: (model(source, target), None), {}),
         "time first": (lambda source, target: model(source.t(), target.t()).transpose(0, 1), {"time_first": True}),
@@ -186,14 +186,14 @@ def test_a_model_may_be_called_in_many_ways(how: str, defect: int | None) -> Non
         (lambda s, t: torch.zeros(*t.t().shape, 23), {}, "time_first=True"),
     ],
 )
-def test_what_cannot_be_examined_is_said_with_the_argument_that_helps(
+def test_a_model_that_cannot_be_examined_is_refused_with_the_argument_that_helps(
     model: Any, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         examine(model, **MARKS | options)
 
 
-def test_a_stated_limit_of_length_is_no_defect_and_an_unstated_one_is_found_exactly() -> None:
+def test_a_stated_length_limit_is_no_defect_and_an_unstated_limit_is_found_exactly() -> None:
     torch.manual_seed(2)
     model = Transformer(16)
     assert "sources of 50 tokens go through, of 51 raise IndexError" in examine(model, **MARKS).findings[0].evidence
@@ -201,29 +201,29 @@ def test_a_stated_limit_of_length_is_no_defect_and_an_unstated_one_is_found_exac
     assert not examine(model, **MARKS).findings
 
 
-def test_an_error_that_says_the_limit_is_no_defect() -> None:
-    class Saying(Transformer):
+def test_an_error_that_states_the_length_limit_is_no_defect() -> None:
+    class StatesLimit(Transformer):
         def forward(self, source: Tensor, target: Tensor) -> Tensor:
             if max(source.size(1), target.size(1)) > 50:
                 raise ValueError("at most 50 tokens")
             return super().forward(source, target)
 
     torch.manual_seed(2)
-    assert not examine(Saying(16), **MARKS).findings
+    assert not examine(StatesLimit(16), **MARKS).findings
 
 
-class Handmade(nn.Module):
-    """A decoder that no listener can read: one-hot tokens times a matrix, and a softmax written out."""
+class Untraceable(nn.Module):
+    """A decoder that the tracer cannot read: one-hot tokens times a matrix, and a softmax written out."""
 
     def __init__(self, style: str) -> None:
         super().__init__()
-        self.rows, self.places = nn.Parameter(torch.randn(23, D)), nn.Parameter(torch.randn(64, D))
+        self.rows, self.positions = nn.Parameter(torch.randn(23, D)), nn.Parameter(torch.randn(64, D))
         self.output = nn.Linear(D, 23)
         self.style = style
 
     def forward(self, target: Tensor) -> Tensor:
         length = target.size(1)
-        x = functional.one_hot(target, 23).to(self.rows.dtype) @ self.rows + self.places[:length]
+        x = functional.one_hot(target, 23).to(self.rows.dtype) @ self.rows + self.positions[:length]
         seen = torch.ones(length, length).tril()[None]
         if self.style == "no look-ahead mask":
             seen = torch.ones_like(seen)
@@ -237,40 +237,40 @@ class Handmade(nn.Module):
     ("style", "names"),
     [("sound", []), ("no look-ahead mask", ["sees-the-future"]), ("mask on queries", ["padding-mask-on-queries"])],
 )
-def test_what_leaves_no_trace_inside_is_judged_by_its_outputs(style: str, names: list[str]) -> None:
+def test_a_model_that_cannot_be_traced_is_judged_by_its_outputs(style: str, names: list[str]) -> None:
     torch.manual_seed(2)
-    # 1e-9 of a later token is far below what counts as a change
-    assert examine(Handmade(style), **MARKS, kind="decoder").names == names
+    # a share of 1e-9 of a later token is far below the threshold of a change
+    assert examine(Untraceable(style), **MARKS, kind="decoder").names == names
 
 
-class Straight(Transformer):
-    """Adds something to the scores that is zero, but has a gradient."""
+class GradientLeak(Transformer):
+    """Adds a term to the scores that is zero but has a gradient from hidden tokens."""
 
     def __init__(self, what: str) -> None:
         super().__init__()
         self.what = what
-        self.heard: dict[str, Tensor] = {}
+        self.embedded: dict[str, Tensor] = {}
         for side, part in (("source", self.source_embedding), ("target", self.target_embedding)):
-            part.tokens.register_forward_hook(lambda _, __, output, side=side: self.heard.update({side: output}))
+            part.tokens.register_forward_hook(lambda _, __, output, side=side: self.embedded.update({side: output}))
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         scores = super().forward(source, target)
         if self.what == "future":
-            leak = self.heard["target"].sum((1, 2))
+            leak = self.embedded["target"].sum((1, 2))
         else:
-            leak = (self.heard["source"] * (source == PAD)[:, :, None]).sum((1, 2))
+            leak = (self.embedded["source"] * (source == PAD)[:, :, None]).sum((1, 2))
         return scores + (leak - leak.detach())[:, None, None]
 
 
 @pytest.mark.parametrize(("what", "name"), [("future", "sees-the-future"), ("padding", "depends-on-the-batch")])
-def test_what_values_do_not_show_gradients_do(what: str, name: str) -> None:
+def test_leaks_that_only_gradients_show_are_named(what: str, name: str) -> None:
     torch.manual_seed(2)
-    report = examine(Straight(what), **MARKS)
+    report = examine(GradientLeak(what), **MARKS)
     assert report.names == [name], report
     assert "gradient" in report.findings[0].evidence
 
 
-def test_a_mask_that_one_head_lacks_is_a_mask_that_is_lacking() -> None:
+def test_a_mask_that_one_head_lacks_is_named() -> None:
     class OneHead(Written):
         def masked(self, scores: Tensor, hidden: Tensor) -> Tensor:
             hidden = hidden.clone()
@@ -283,11 +283,9 @@ def test_a_mask_that_one_head_lacks_is_a_mask_that_is_lacking() -> None:
     assert "self-attention 1 of 1 with a mask that some heads lack" in report.findings[0].evidence
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("output_first", [False, True])
 @pytest.mark.parametrize("defect", [False, True])
-def test_dropout_on_the_residual_is_found_whichever_side_of_the_sum_it_stands_on(
-    defect: bool, turned: bool
-) -> None:
+def test_dropout_on_the_residual_is_found_for_both_orders_of_the_sum(defect: bool, output_first: bool) -> None:
     class Encoder(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -296,11 +294,11 @@ def test_dropout_on_the_residual_is_found_whichever_side_of_the_sum_it_stands_on
 
         def add(self, x: Tensor, output: Tensor) -> Tensor:
             output = output if defect else self.drop(output)
-            summed = self.norm(output + x if turned else x + output)
+            summed = self.norm(output + x if output_first else x + output)
             return self.drop(summed) if defect else summed
 
         def forward(self, source: Tensor) -> Tensor:
-            x = self.drop(self.embedding(source))  # that of the embeddings is as it should be
+            x = self.drop(self.embedding(source))  # dropout of the embeddings is correct
             x = self.add(x, self.attention(x, x, x, key_padding_mask=source == PAD)[0])
             return self.add(x, self.linear(x))
 

@@ -1,4 +1,4 @@
-"""SARIF, JUnit XML and Markdown hold what the report holds, and follow their standards."""
+"""SARIF, JUnit XML and Markdown hold all content of the report, and follow their standards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def report() -> Report:
     return make_report(findings, checks, skipped, ["eos = 2"])
 
 
-def test_sarif_has_a_rule_and_a_result_for_each_finding_and_its_line_where_known(report: Report) -> None:
+def test_sarif_has_a_rule_and_a_result_with_known_line_for_each_finding(report: Report) -> None:
     run = json.loads(to_sarif(report))["runs"][0]
     rules = run["tool"]["driver"]["rules"]
     assert [rules[one["ruleIndex"]]["id"] for one in run["results"]] == [one["ruleId"] for one in run["results"]]
@@ -44,7 +44,7 @@ def test_sarif_has_a_rule_and_a_result_for_each_finding_and_its_line_where_known
 
 
 def test_sarif_follows_its_schema(report: Report) -> None:
-    """The required properties of SARIF 2.1.0, section 3, and its values of `level`."""
+    """Check the required properties of SARIF 2.1.0, section 3, and its values of `level`."""
     document = json.loads(to_sarif(report))
     assert document["version"] == "2.1.0"
     for run in document["runs"]:
@@ -57,7 +57,7 @@ def test_sarif_follows_its_schema(report: Report) -> None:
             assert result["level"] in ("none", "note", "warning", "error")
 
 
-def test_junit_fails_the_check_that_found_something_and_passes_the_others(report: Report) -> None:
+def test_junit_fails_the_checks_with_findings_and_passes_the_others(report: Report) -> None:
     suite = ElementTree.fromstring(to_junit(report))
     cases = {case.get("name"): case for case in suite}
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "2", "1")
@@ -75,7 +75,7 @@ def test_junit_fails_the_check_that_found_something_and_passes_the_others(report
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_markdown_says_all_that_the_lines_say(report: Report, language: Language) -> None:
+def test_markdown_holds_all_content_of_the_text_report(report: Report, language: Language) -> None:
     text = to_markdown(report, language)
     for finding in report.findings:
         translated = finding.translate(language)
@@ -86,7 +86,7 @@ def test_markdown_says_all_that_the_lines_say(report: Report, language: Language
     assert "eos = 2" in text
 
 
-def test_a_report_without_findings_is_well_in_every_format() -> None:
+def test_a_report_without_findings_passes_in_every_format() -> None:
     report = make_report([], ["scores are numbers"])
     assert json.loads(to_sarif(report))["runs"][0]["results"] == []
     assert ElementTree.fromstring(to_junit(report)).get("failures") == "0"

@@ -1,4 +1,4 @@
-"""Sizes and marks are guessed where the code states them, and not where it contradicts itself."""
+"""Vocabulary sizes and marks are guessed where code states them, and not where statements contradict."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_sizes_are_those_of_the_embeddings_that_are_looked_up() -> None:
     assert safe_size(Sized()) == 31
 
 
-def test_marks_stand_in_configurations_and_constants_too() -> None:
+def test_marks_are_guessed_from_configurations_and_constants_too() -> None:
     assert PAD == 0
     marks = guess_marks(None, Sized(config=SimpleNamespace(pad_token_id=7), args={"eos_idx": 2}), 31)
     assert marks == {"pad": (7, "pad_token_id"), "eos": (2, "eos_idx"), "bos": (BOS, "BOS")}
-    assert guess_marks(test_marks_stand_in_configurations_and_constants_too, None, 31) == {
+    assert guess_marks(test_marks_are_guessed_from_configurations_and_constants_too, None, 31) == {
         "pad": (PAD, "PAD"), "bos": (BOS, "BOS"), "eos": (EOS, "EOS")
     }  # fmt: skip
 
@@ -53,7 +53,7 @@ def is_real(ids: Tensor) -> Tensor:
 
 
 class Pooled(Sized):
-    """Names the constant of its file, in a function that it calls."""
+    """Model that uses the constant PAD in a function that it calls."""
 
     def forward(self, src: Tensor, trg: Tensor) -> Tensor:
         return self.output(self.target(trg) + (self.source(src) * is_real(src)).sum(1, keepdim=True))
@@ -63,15 +63,15 @@ def test_a_constant_is_the_padding_of_a_model_only_where_the_model_uses_it() -> 
     torch.manual_seed(0)
     report = examine(Sized(), longest=40)
     assert not {"no-source-padding-mask", "depends-on-the-batch"} & set(report.names)
-    said = "pad was not guessed from PAD, which the model does not use: if texts are padded, give pad=0"
-    assert said in report.remarks
+    remark = "pad was not guessed from PAD, which the model does not use: if texts are padded, give pad=0"
+    assert remark in report.remarks
     assert guess_marks(None, Pooled(), 31)["pad"] == (PAD, "PAD")
     padded = Sized()
     padded.source = nn.Embedding(31, 16, padding_idx=PAD)
     assert guess_marks(None, padded, 31)["pad"] == (PAD, "padding_idx")
 
 
-def test_with_a_size_no_mark_is_guessed() -> None:
+def test_no_mark_is_guessed_when_the_vocabulary_size_is_given() -> None:
     torch.manual_seed(0)
     report = examine(Transformer(9), vocab_size=23, longest=40)
     assert not report.remarks

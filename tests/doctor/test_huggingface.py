@@ -15,29 +15,31 @@ from manyheads.errors import UsageError
 
 
 def test_a_masked_language_model_that_generates_is_an_encoder_unless_it_is_a_decoder() -> None:
-    theirs: Any = pytest.importorskip("transformers")
+    transformers: Any = pytest.importorskip("transformers")
     kinds = [
-        stated_kind(model := theirs.BertLMHeadModel(theirs.BertConfig(**peers.BERT, is_decoder=decoder)), {})
+        stated_kind(
+            model := transformers.BertLMHeadModel(transformers.BertConfig(**peers.BERT, is_decoder=decoder)), {}
+        )
         for decoder in (False, True)
     ]
     assert kinds == ["encoder", "decoder"]
     assert isinstance(model, nn.Module)
 
 
-def test_a_padding_that_is_not_stated_is_remarked() -> None:
+def test_an_unstated_padding_id_is_remarked() -> None:
     torch.manual_seed(0)
     report = examine(peers.make("gpt2"))
     assert report.remarks[0] == "pad = 22: the configuration states none, and an attention mask hides it"
 
 
-def test_sizes_that_are_not_stated_are_those_of_the_embeddings() -> None:
+def test_unstated_vocabulary_sizes_are_those_of_the_embeddings() -> None:
     model = peers.make("marian")
     config = {name: value for name, value in (huggingface_config(model) or {}).items() if "vocab" not in name}
     assert from_huggingface(model, config, None, None).sizes == (23, 23)
 
 
 @pytest.mark.parametrize("name", ["bart", "mt5"])
-def test_a_classifier_of_two_parts_reads_one_text_that_ends_with_its_mark(name: str) -> None:
+def test_an_encoder_decoder_classifier_reads_one_text_that_ends_with_eos(name: str) -> None:
     torch.manual_seed(0)
     model = library_models.make(f"ForSequenceClassification {name}")
     rows: list[Tensor] = []
@@ -49,15 +51,15 @@ def test_a_classifier_of_two_parts_reads_one_text_that_ends_with_its_mark(name: 
 
 
 def test_a_model_without_token_ids_is_refused() -> None:
-    theirs: Any = pytest.importorskip("transformers")
-    config = theirs.ViTConfig(
+    transformers: Any = pytest.importorskip("transformers")
+    config = transformers.ViTConfig(
         hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=29, image_size=8, patch_size=4
     )
     with pytest.raises(UsageError, match=r"ViTModel takes .* and no input_ids"):
-        examine(theirs.ViTModel(config))
+        examine(transformers.ViTModel(config))
 
 
-def test_the_longest_text_is_stated_under_many_names() -> None:
+def test_the_maximum_length_is_read_under_many_names() -> None:
     sizes = {"max_relative_positions": 32, "max_2d_position_embeddings": 16, "num_positions": 8}
     assert limit_of(nn.Identity(), [{"max_source_positions": 1500}, {"max_target_positions": 448, **sizes}]) == 448
     assert limit_of(nn.Identity(), [{"max_decoder_position_embeddings": 64, "n_positions": None}]) == 64

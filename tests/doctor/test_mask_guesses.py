@@ -1,4 +1,4 @@
-"""Masks of every style hide what they should, in their encoding and layout."""
+"""Masks of every style hide the right keys, in their encoding and layout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_mask_of_the_target_hides_later_positions_and_padding() -> None:
     assert torch.equal(causal, torch.ones(5, 5, dtype=torch.bool).triu(1))
 
 
-def test_encodings_say_the_same() -> None:
+def test_all_encodings_hide_the_same_keys() -> None:
     made = {
         encoding: MaskStyle(source=(encoding, "flat")).make("src_mask", "source mask", PAIR, REAL)
         for encoding in ("keep", "hide", "keep as number", "hide as number", "added")
@@ -34,7 +34,7 @@ def test_encodings_say_the_same() -> None:
     assert torch.equal(made["added"], torch.zeros(2, 3).masked_fill(~REAL["source"], -torch.inf))
 
 
-def test_beside_a_mask_of_padding_the_other_one_hides_no_padding() -> None:
+def test_a_mask_beside_a_padding_mask_hides_no_padding() -> None:
     masks = {**PAIR, "src_padding_mask": "source mask", "tgt_padding_mask": "target mask"}
     style = next(mask_styles(masks))  # type: ignore[arg-type]
     assert style.source == ("hide", "flat")

@@ -1,4 +1,4 @@
-"""Scores are found in whatever a model returns."""
+"""Scores are found in every form of output that a model returns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.doctor.called import Output
+from tests.doctor.call_styles import Output
 
 from manyheads.doctor.model_output import tensor_of
 from manyheads.errors import UsageError
@@ -30,7 +30,7 @@ def test_scores_are_neither_losses_nor_ids(output: Any) -> None:
     assert tensor_of(output) is LOGITS
 
 
-def test_of_several_tensors_that_of_the_width_counts_and_without_one_the_first() -> None:
+def test_of_several_tensors_the_first_of_the_vocabulary_width_is_taken_or_else_the_first() -> None:
     assert tensor_of((HIDDEN, LOGITS), 5) is LOGITS
     assert tensor_of((HIDDEN, LOGITS)) is tensor_of((HIDDEN, LOGITS), 11) is HIDDEN
 
@@ -39,6 +39,6 @@ def test_of_several_tensors_that_of_the_width_counts_and_without_one_the_first()
     ("output", "text"),
     [(None, "NoneType"), ((LOSS,), r"tuple \(float32 \(\)\)"), (IDS, r"Tensor \(int64 \(2, 3\)\)")],
 )
-def test_without_scores_the_message_says_what_was_returned(output: Any, text: str) -> None:
+def test_an_output_without_scores_is_refused_with_its_type(output: Any, text: str) -> None:
     with pytest.raises(UsageError, match=f"returned {text}, in which no scores were found"):
         tensor_of(output)

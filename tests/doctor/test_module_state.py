@@ -1,4 +1,4 @@
-"""What a model keeps between calls is put back, and weights that hold other numbers get their own again."""
+"""State that a model keeps between calls is restored, and so are weights that were replaced for a while."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Cache:
         self.keys: list[torch.Tensor] = []
 
 
-class Keeping(nn.Linear):
+class StatefulLinear(nn.Linear):
     def __init__(self) -> None:
         super().__init__(3, 5)
         self.register_buffer("seen", torch.arange(7.0))
         self.cache, self.plain, self.table = Cache(), torch.ones(2), {"calls": [0]}
 
 
-def test_attributes_buffers_and_what_they_hold_are_put_back() -> None:
-    module = Keeping()
+def test_attributes_buffers_and_their_contents_are_restored() -> None:
+    module = StatefulLinear()
     state = ModuleState(module)
     module.seen.mul_(2)
     module.plain += 1
@@ -39,7 +39,7 @@ def test_attributes_buffers_and_what_they_hold_are_put_back() -> None:
     assert not hasattr(module, "added")
 
 
-def test_weights_that_share_memory_share_the_other_numbers_and_gradients_return() -> None:
+def test_weights_that_share_memory_share_their_copy_and_gradients_are_restored() -> None:
     module = nn.ModuleList([nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)]).bfloat16()
     module[1].weight.data = module[0].weight.data
     own, gradient = module[0].weight.data, torch.ones(3, 3, dtype=torch.bfloat16)
@@ -64,11 +64,11 @@ def test_zero_matrices_and_gates_are_filled_and_biases_are_not() -> None:
     assert not module.head.weight.any()
 
 
-def test_a_frozen_embedding_of_zeros_keeps_them() -> None:
-    model = nn.ModuleDict({"tokens": nn.Embedding(5, 3), "places": nn.Embedding(7, 3), "head": nn.Linear(3, 5)})
+def test_a_frozen_embedding_of_zeros_is_not_filled() -> None:
+    model = nn.ModuleDict({"tokens": nn.Embedding(5, 3), "positions": nn.Embedding(7, 3), "head": nn.Linear(3, 5)})
     for weight in model.parameters():
         nn.init.zeros_(weight)
-    model["places"].requires_grad_(False)
+    model["positions"].requires_grad_(False)
     with filled_zero_weights(model) as filled:
         assert filled == ["tokens.weight", "head.weight", "head.bias"]
-        assert not model["places"].weight.any()
+        assert not model["positions"].weight.any()

@@ -1,4 +1,4 @@
-"""The fixture for pytest, in a process of its own as others have it."""
+"""The pytest fixture of the doctor, run in a separate process as users run it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_split(doctor):
 """
 
 
-def test_a_test_of_three_lines_passes_for_a_sound_model_and_tells_what_is_wrong_with_another(
+def test_a_doctor_test_passes_for_a_sound_model_and_names_the_defect_of_another(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "test_mine.py").write_text(SUITE, encoding="utf-8")

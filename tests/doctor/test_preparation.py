@@ -1,4 +1,4 @@
-"""Models are examined in any precision, from any start and in any state, and are left as they were."""
+"""Models are examined in any precision, initialization and state, and are left unchanged."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from tests.doctor import peers, strange
-from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, Course, TorchTransformer, Transformer
+from tests.doctor import peers, unusual_models
+from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, TorchTransformer, Trainer, Transformer
 from tests.doctor.sweep import covering
 from torch import Tensor, nn
 
@@ -20,7 +20,7 @@ MARKS: dict[str, Any] = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos"
 
 
 def contents(model: nn.Module) -> dict[str, tuple[torch.dtype, int, bytes]]:
-    """Every weight and buffer: its type, its identity, and its bits."""
+    """Return dtype, identity and bits of every weight and buffer."""
     return {
         name: (each.dtype, id(each), each.detach().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
         for name, each in [*model.named_parameters(), *model.named_buffers()]
@@ -28,7 +28,7 @@ def contents(model: nn.Module) -> dict[str, tuple[torch.dtype, int, bytes]]:
 
 
 def examined(model: nn.Module, **options: Any) -> Report:
-    """Examine a decoder, or what the options say; the model is left as it was, to the bit."""
+    """Examine a model, a decoder by default, and check that it is left bit-identical."""
     before, state = contents(model), {name: value for name, value in vars(model).items() if name[0] != "_"}
     report = examine(model, **{"vocab_size": VOCABULARY, "kind": "decoder", "longest": 64} | options)
     assert contents(model) == before
@@ -59,7 +59,7 @@ def test_half_precision_gives_no_alarm_and_is_stated(name: str, dtype: torch.dty
     ),
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_defects_have_their_names_in_every_precision(
+def test_defects_are_named_in_every_precision(
     make: type[nn.Module], defects: tuple[int, ...], names: list[str], dtype: torch.dtype
 ) -> None:
     torch.manual_seed(3)
@@ -68,16 +68,18 @@ def test_defects_have_their_names_in_every_precision(
 
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("causal", [True, False])
-def test_a_model_that_runs_in_its_own_precision_alone_is_examined_in_it(causal: bool, dtype: torch.dtype) -> None:
+def test_a_model_that_runs_in_one_precision_only_is_examined_in_that_precision(
+    causal: bool, dtype: torch.dtype
+) -> None:
     torch.manual_seed(3)
-    report = examined(strange.OwnPrecision(dtype, causal=causal))
+    report = examined(unusual_models.FixedPrecision(dtype, causal=causal))
     assert report.names == ([] if causal else ["sees-the-future"])
     assert any("does not run in float32" in remark for remark in report.remarks)
     assert ("scores depend on the order of the tokens", "the model computes in half precision") in report.skipped
 
 
 def test_autocast_inside_a_model_widens_the_tolerances() -> None:
-    class Autocast(strange.NanoGPT):
+    class Autocast(unusual_models.NanoGPT):
         def forward(self, ids: Tensor) -> Tensor:
             with torch.autocast("cpu", torch.bfloat16):
                 return super().forward(ids)
@@ -88,7 +90,7 @@ def test_autocast_inside_a_model_widens_the_tolerances() -> None:
 
 
 def test_scores_that_overflow_in_half_precision_are_named() -> None:
-    class Large(strange.NanoGPT):
+    class Large(unusual_models.NanoGPT):
         def forward(self, ids: Tensor) -> Tensor:
             scores = super().forward(ids)
             return scores + 1e6 * scores - 1e6 * scores.mean()
@@ -113,7 +115,7 @@ def test_scores_that_overflow_in_half_precision_are_named() -> None:
 )
 def test_zero_weights_hide_no_defect(zero: tuple[str, ...], causal: bool, dtype: torch.dtype) -> None:
     torch.manual_seed(3)
-    report = examined(strange.NanoGPT(*zero, causal=causal).to(dtype))
+    report = examined(unusual_models.NanoGPT(*zero, causal=causal).to(dtype))
     assert report.names == ([] if causal else ["sees-the-future"]), report
     assert any("all zero were given small random numbers" in remark for remark in report.remarks)
 
@@ -121,15 +123,15 @@ def test_zero_weights_hide_no_defect(zero: tuple[str, ...], causal: bool, dtype:
 def test_gates_frozen_weights_and_heads_of_encoder_decoders_may_be_zero() -> None:
     for causal in (True, False):
         torch.manual_seed(3)
-        assert examined(strange.ReZero(causal=causal)).names == ([] if causal else ["sees-the-future"])
+        assert examined(unusual_models.ReZero(causal=causal)).names == ([] if causal else ["sees-the-future"])
     for defects, names in (((), []), ((9,), ["no-source-padding-mask"])):
         model = Transformer(*defects)
         nn.init.zeros_(model.output.weight).requires_grad_(False)
         assert examined(model, **MARKS | {"kind": None}).names == names
 
 
-def test_zero_weights_return_after_an_error_too() -> None:
-    class Failing(strange.NanoGPT):
+def test_zero_weights_are_restored_after_an_error_too() -> None:
+    class Failing(unusual_models.NanoGPT):
         def forward(self, ids: Tensor) -> Tensor:
             if ids.size(1) == 9:
                 raise KeyboardInterrupt
@@ -150,9 +152,9 @@ def test_biases_of_zero_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("where", ["list", "dict", "buffer", "attribute"])
-def test_what_a_model_keeps_between_calls_is_stated_and_put_back(where: str) -> None:
+def test_state_that_a_model_keeps_between_calls_is_stated_and_restored(where: str) -> None:
     torch.manual_seed(3)
-    model = strange.Remembering(where)
+    model = unusual_models.Stateful(where)
     report = examined(model)
     assert not report.findings, report
     assert any("keeps something between calls" in remark for remark in report.remarks)
@@ -162,14 +164,14 @@ def test_what_a_model_keeps_between_calls_is_stated_and_put_back(where: str) -> 
 @pytest.mark.parametrize(
     ("make", "remark"),
     [
-        (strange.Fixed, r"target ids \(3, 16\)"),
-        (strange.Squeezing, "a batch of one row raises IndexError"),
-        (strange.OneRow, r"target ids \(1, 5\)"),
+        (unusual_models.FixedLength, r"target ids \(3, 16\)"),
+        (unusual_models.SqueezesBatch, "a batch of one row raises IndexError"),
+        (unusual_models.OneRow, r"target ids \(1, 5\)"),
     ],
 )
 @pytest.mark.parametrize("causal", [True, False])
 def test_models_that_refuse_the_usual_sizes_are_examined_with_others(
-    make: type[strange.NanoGPT], remark: str, causal: bool
+    make: type[unusual_models.NanoGPT], remark: str, causal: bool
 ) -> None:
     torch.manual_seed(3)
     report = examined(make(causal=causal))
@@ -178,9 +180,9 @@ def test_models_that_refuse_the_usual_sizes_are_examined_with_others(
 
 
 @pytest.mark.parametrize(("defects", "names"), [((), []), ((9,), ["no-source-padding-mask"])])
-def test_a_short_limit_shortens_what_is_asked(defects: tuple[int, ...], names: list[str]) -> None:
+def test_a_short_length_limit_shortens_the_texts_of_the_checks(defects: tuple[int, ...], names: list[str]) -> None:
     torch.manual_seed(3)
-    report = examined(strange.Short(*defects), **MARKS | {"kind": None})
+    report = examined(unusual_models.ShortLimit(*defects), **MARKS | {"kind": None})
     assert report.names == [*names, "position-limit"], report
     assert "results do not depend on source padding" in report.asked
     assert "scores depend on the order of the tokens" in report.asked
@@ -191,7 +193,7 @@ def test_a_training_step_in_half_precision_is_examined(dtype: torch.dtype) -> No
     torch.manual_seed(3)
     for defects, names in (((), []), ((5,), ["target-not-shifted"])):
         model = Transformer().to(dtype)
-        course = Course(model, *defects)
-        report = examined(model, **MARKS | {"kind": None}, train_step=course.step, collate=course.collate)
+        trainer = Trainer(model, *defects)
+        report = examined(model, **MARKS | {"kind": None}, train_step=trainer.step, collate=trainer.collate)
         assert report.names == names, report
         assert "labels are the next tokens, from the first to the end mark" in report.asked

@@ -66,7 +66,7 @@ def test_cutting_without_an_end_symbol_and_with_a_warning_is_no_defect() -> None
     assert not examine_collate(collate, **MARKS).findings
 
 
-def test_our_own_batches_are_sound() -> None:
+def test_batches_of_manyheads_are_sound() -> None:
     def collate(sources: Rows, targets: Rows) -> Batch:
         return make_batch(sources, targets, pad=PAD, bos=BOS, eos=EOS)
 
@@ -96,19 +96,19 @@ TEXTS = [("abba cab", "baza fax"), ("dead beef", "fey gaff"), ("face", "hazy dya
 
 
 def test_a_text_encoded_by_the_other_tokenizer_is_named() -> None:
-    def target_too(source: str, target: str) -> tuple[list[int], list[int]]:
+    def source_tokenizer_for_both(source: str, target: str) -> tuple[list[int], list[int]]:
         return SOURCE.encode(source), SOURCE.encode(target)
 
     def swapped(source: str, target: str) -> tuple[list[int], list[int]]:
         return TARGET.encode(source), SOURCE.encode(target)
 
-    report = examine_encoding(target_too, TEXTS, source=SOURCE, target=TARGET)
+    report = examine_encoding(source_tokenizer_for_both, TEXTS, source=SOURCE, target=TARGET)
     assert report.names == ["wrong-tokenizer"]
     assert "0 of 3 target texts" in report.findings[0].evidence
     assert examine_encoding(swapped, TEXTS, source=SOURCE, target=TARGET).names == ["wrong-tokenizer"]
 
 
-def test_the_right_tokenizers_give_no_alarm_and_a_lossy_one_is_told_apart() -> None:
+def test_the_right_tokenizers_give_no_alarm_and_a_lossy_tokenizer_fails_the_round_trip() -> None:
     def encode(source: str, target: str) -> tuple[list[int], list[int]]:
         return SOURCE.encode(source), [BOS + 90, *TARGET.encode(target), EOS + 90]
 
@@ -169,7 +169,7 @@ def test_sacrebleu_itself_is_bleu_as_percent_and_as_share() -> None:
     assert not examine_bleu(lambda *texts: sacre(*texts) / 100).findings
 
 
-def test_what_is_not_bleu_is_told() -> None:
+def test_scores_that_are_not_bleu_are_named() -> None:
     def sentences(hypotheses: list[str], references: list[str]) -> float:
         scores = [sentence_bleu(one, [two]).score for one, two in zip(hypotheses, references, strict=True)]
         return sum(scores) / len(scores)
@@ -226,7 +226,7 @@ def test_a_split_that_changes_is_named() -> None:
 # Schedules
 
 
-class Counting:
+class WarmUp:
     """Warm-up over twelve steps."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
@@ -237,7 +237,7 @@ class Counting:
         self.optimizer.param_groups[0]["lr"] = min(self.steps, 12) * 1e-3
 
 
-class Forgetting(Counting):
+class WarmUpWithEmptyState(WarmUp):
     def state_dict(self) -> dict[str, Any]:
         return {}
 
@@ -245,7 +245,7 @@ class Forgetting(Counting):
         pass
 
 
-class Remembering(Counting):
+class WarmUpWithState(WarmUp):
     def state_dict(self) -> dict[str, Any]:
         return {"steps": self.steps}
 
@@ -257,9 +257,11 @@ def adam() -> torch.optim.Optimizer:
     return torch.optim.Adam([torch.nn.Parameter(torch.zeros(2))], 1e-3)
 
 
-@pytest.mark.parametrize(("schedule", "found"), [(Counting, True), (Forgetting, True), (Remembering, False)])
-def test_a_schedule_without_state_is_named(schedule: type[Counting], found: bool) -> None:
-    def make() -> tuple[torch.optim.Optimizer, Counting]:
+@pytest.mark.parametrize(
+    ("schedule", "found"), [(WarmUp, True), (WarmUpWithEmptyState, True), (WarmUpWithState, False)]
+)
+def test_a_schedule_without_state_is_named(schedule: type[WarmUp], found: bool) -> None:
+    def make() -> tuple[torch.optim.Optimizer, WarmUp]:
         optimizer = adam()
         return optimizer, schedule(optimizer)
 
@@ -282,8 +284,8 @@ def test_schedules_of_torch_give_no_alarm() -> None:
 @pytest.mark.parametrize(
     ("limit", "names"), [(5000, []), (64, ["end-kept-on-cut-targets", "silent-cut"])], ids=["whole", "cut"]
 )
-def test_of_a_batch_of_hugging_face_the_labels_are_read_not_the_mask(limit: int, names: list[str]) -> None:
-    """Labels are padded with -100 there, and the mask is of whole numbers too."""
+def test_labels_of_a_hugging_face_batch_are_read_instead_of_its_mask(limit: int, names: list[str]) -> None:
+    """Labels of Hugging Face are padded with -100, and its mask holds integers too."""
 
     def collate(sources: Rows, targets: Rows) -> dict[str, Tensor]:
         ids, labels = batch(sources, targets, limit=limit).values()

@@ -16,7 +16,7 @@ from manyheads.doctor.texts import LANGUAGES
 from manyheads.training.log import Advance, SilentListener
 
 
-def test_the_gravest_come_first_and_each_defect_once() -> None:
+def test_findings_are_sorted_by_severity_and_each_defect_is_listed_once() -> None:
     findings = [
         model_finding("mask-fill", "a", "note"),
         model_finding("position-limit", "b"),
@@ -34,7 +34,7 @@ def test_the_gravest_come_first_and_each_defect_once() -> None:
     )
 
 
-def test_notes_alone_are_well() -> None:
+def test_a_report_of_notes_alone_is_ok() -> None:
     assert Report().ok
     report = make_report([model_finding("pad-row-overwritten", "e")], ["x"])
     assert report.ok
@@ -43,7 +43,7 @@ def test_notes_alone_are_well() -> None:
     assert (worse.exit_code, list(worse.asked)) == (1, ["x", "z"])
 
 
-def test_the_document_holds_what_the_lines_say() -> None:
+def test_the_json_document_holds_the_text_of_the_report() -> None:
     report = make_report([model_finding("rows-mixed", "seen so")], ["x"])
     document = json.loads(json.dumps(report.to_json()))
     assert document["findings"][0]["evidence"] == "seen so"
@@ -52,7 +52,7 @@ def test_the_document_holds_what_the_lines_say() -> None:
         assert value is None or value in str(report)
 
 
-def test_a_report_names_the_checks_that_were_made_and_those_that_were_not_with_the_reason() -> None:
+def test_a_report_lists_the_checks_made_and_the_skipped_checks_with_the_reason() -> None:
     checks = [
         Check("the source is read", lambda subject: []),
         Check("the vocabulary is used", lambda subject: [], lambda subject: False, NO_TRAIN),
@@ -77,7 +77,7 @@ def test_a_report_names_the_checks_that_were_made_and_those_that_were_not_with_t
     ]
 
 
-def test_a_check_that_was_made_somewhere_is_not_called_skipped() -> None:
+def test_a_check_made_in_one_of_two_merged_reports_is_not_skipped() -> None:
     assert (make_report([], [], [("a", "no text")]) + make_report([], ["a"])).skipped == ()
 
 
@@ -89,19 +89,19 @@ def test_a_check_that_was_made_somewhere_is_not_called_skipped() -> None:
         ("note", "1 note: nothing has to be corrected"),
     ],
 )
-def test_the_last_line_says_whether_to_worry(severity: Severity, advice: str) -> None:
+def test_the_last_line_gives_advice_for_the_severity(severity: Severity, advice: str) -> None:
     assert str(make_report([model_finding("mask-fill", "a", severity)], ["x"])).endswith(f"1 check, {advice}")
 
 
 def test_the_running_check_is_shown() -> None:
     shown: list[str] = []
 
-    class Shower(SilentListener):
+    class PhaseRecorder(SilentListener):
         def phase(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
             shown.append(name)
             return super().phase(name, total, unit)
 
-    make_checks([Check("the source is read", lambda subject: [])], None, Shower())
+    make_checks([Check("the source is read", lambda subject: [])], None, PhaseRecorder())
     assert shown == ["checking: the source is read"]
 
 
@@ -121,7 +121,7 @@ def test_a_report_in_korean_keeps_its_names_and_its_evidence() -> None:
     assert (report + Report()).lines("ko") == lines
 
 
-def test_the_document_in_korean_has_the_same_keys() -> None:
+def test_the_json_document_in_korean_has_the_same_keys() -> None:
     report = make_report([model_finding("rows-mixed", "seen so")], ["x"])
     english, korean = (report.to_json(language)["findings"][0] for language in LANGUAGES)
     assert list(english) == list(korean)
@@ -130,5 +130,5 @@ def test_the_document_in_korean_has_the_same_keys() -> None:
 
 
 @pytest.mark.parametrize("name", manyheads.doctor.__all__)
-def test_every_public_name_is_there(name: str) -> None:
+def test_every_public_name_is_callable(name: str) -> None:
     assert callable(vars(manyheads.doctor)["__getattr__"](name))

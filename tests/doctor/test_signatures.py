@@ -1,4 +1,4 @@
-"""Names of arguments tell their roles."""
+"""The roles of arguments are inferred from their names."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ BOTH = ("source", "target")
         ("targets", "label"), ("idx", "unknown"),
     ],
 )  # fmt: skip
-def test_the_role_of_an_argument_is_told_by_its_name(name: str, role: str) -> None:
+def test_the_role_of_an_argument_is_inferred_from_its_name(name: str, role: str) -> None:
     assert role_of(name, BOTH) == role
 
 
-def test_masks_of_a_model_of_one_text_are_those_of_its_side() -> None:
+def test_masks_of_a_model_with_one_input_belong_to_its_side() -> None:
     assert role_of("src_mask", ("target",)) == "target mask"
     assert role_of("mask", ("source",)) == "source mask"
 
@@ -38,7 +38,7 @@ def roles(text: str, sides: tuple[str, ...] = BOTH) -> list[str]:
     return [role for _, role in assign_roles([Parameter(name) for name in text.split()], sides)]
 
 
-def test_ids_are_taken_in_order_unless_their_names_tell_another() -> None:
+def test_ids_are_assigned_in_order_unless_their_names_state_another() -> None:
     assert roles("a a_mask b b_mask") == ["source", "source mask", "target", "source mask"]
     assert roles("trg src") == ["target", "source"]
     assert roles("src targets") == ["source", "target"]

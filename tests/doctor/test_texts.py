@@ -35,7 +35,7 @@ def test_texts_that_agree_are_accepted() -> None:
 
 
 def test_every_check_and_every_reason_has_a_korean_name() -> None:
-    """The sentences of the tables, and those that stand in the code as texts."""
+    """Check the sentences of the tables and the sentences written in the code."""
     tables = [NEW_TRAINING, *TRAINED.values(), OUTPUT_CHECKS]
     named = {text for table in tables for check in table for text in (check.sentence,) if text}
     named |= {check.reason for table in (NEW_TRAINING, *TRAINED.values()) for check in table if check.reason}

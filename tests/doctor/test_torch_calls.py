@@ -1,4 +1,4 @@
-"""What is read from calls of torch functions, against what torch itself makes of them."""
+"""Readings of calls of torch functions agree with the results of torch."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_factor_is_a_number_that_a_tensor_is_multiplied_with(
     assert scalar_factor(name, args) == factor
 
 
-def test_a_learned_factor_is_no_number() -> None:
+def test_a_learned_factor_is_nan() -> None:
     factor = scalar_factor("mul", [torch.ones(2), nn.Parameter(torch.ones(1))])
     assert factor is not None
     assert math.isnan(factor)
@@ -120,7 +120,7 @@ def test_a_mask_is_read_in_every_way_it_is_applied(name: str, inputs: list[Any],
         ("relu", [SCORES]),
     ],
 )
-def test_what_hides_nothing_is_no_mask(name: str, inputs: list[Any]) -> None:
+def test_a_tensor_that_hides_nothing_is_no_mask(name: str, inputs: list[Any]) -> None:
     assert mask_and_fill(name, inputs, SCORES)[1] is None
 
 
@@ -147,9 +147,9 @@ def test_an_arrangement_is_applied_to_the_index() -> None:
     ):
         result = func(*args, **kwargs)
         results = result if isinstance(result, tuple) else [result]
-        for part, places in zip(results, arranged(func, args, kwargs, index), strict=True):
-            assert places is not None
-            assert torch.equal(part, values[places])
+        for part, indices in zip(results, arranged(func, args, kwargs, index), strict=True):
+            assert indices is not None
+            assert torch.equal(part, values[indices])
 
 
 def test_values_are_read_from_lists_and_tensors_of_one_element() -> None:

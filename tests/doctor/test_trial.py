@@ -15,11 +15,11 @@ from tests.doctor.trial import Limits, run_cases
 
 from manyheads.doctor.catalogue import CATALOGUE
 
-TRUE = Path(__file__).parent / "true_findings.toml"
+TRUE_FINDINGS = Path(__file__).parent / "true_findings.toml"
 
 
 def case(name: str) -> list[dict[str, Any]]:
-    """A case that ends as its name says."""
+    """Run a case that ends in the way of its name."""
     if name == "dies":
         os._exit(1)
     if name == "hangs":
@@ -30,7 +30,7 @@ def case(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_a_case_that_ends_early_has_a_row_and_a_stopped_run_goes_on(tmp_path: Path) -> None:
+def test_a_case_that_ends_early_has_a_row_and_a_stopped_run_resumes(tmp_path: Path) -> None:
     store = tmp_path / "rows.jsonl"
     limits = Limits(seconds=60.0, jobs=2)
     first = list(run_cases(["works", "dies", "raises"], case, limits, store))
@@ -64,10 +64,10 @@ def test_models_that_read_more_than_text_are_left_out() -> None:
         library_models.make("ForConditionalGeneration qwen2_audio")
 
 
-def test_every_defect_is_planted_in_three_hosts_unless_it_is_one_of_a_layout() -> None:
+def test_every_defect_is_planted_in_three_hosts_unless_it_needs_one_layout() -> None:
     hosts = [*HOSTS]
-    count = {defect: sum(defect in defective.possible(host) for host in hosts) for host in hosts
-             for defect in defective.possible(host)}  # fmt: skip
+    count = {defect: sum(defect in defective.possible_defects(host) for host in hosts) for host in hosts
+             for defect in defective.possible_defects(host)}  # fmt: skip
     rare = {defect for defect, number in count.items() if number < 3}
     assert rare == RARE
 
@@ -80,7 +80,7 @@ RARE = {
 
 
 def test_findings_of_the_trial_are_in_the_catalogue() -> None:
-    table = tomllib.loads(TRUE.read_text(encoding="utf-8"))["finding"]
+    table = tomllib.loads(TRUE_FINDINGS.read_text(encoding="utf-8"))["finding"]
     assert {entry["name"] for entry in table} <= {*CATALOGUE["model"], "refused"}
     assert all(entry["why"].strip() for entry in table)
     assert {*TRAINING} & {*HOSTS["einsum"][2]} == set()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from tests.doctor.planted import Course, Transformer
+from tests.doctor.planted import Trainer, Transformer
 from torch import Tensor, nn
 
 from manyheads.doctor import examine, examine_schedule
@@ -15,21 +15,21 @@ from manyheads.doctor.user_errors import describe_error, hide_own_frames, is_fro
 from manyheads.errors import UsageError
 
 
-def caught(function: Callable[[], object]) -> Exception:
+def exception_of(function: Callable[[], object]) -> Exception:
     with pytest.raises(Exception) as caught:  # noqa: PT011
         function()
     return caught.value
 
 
 def test_an_error_is_described_by_type_message_and_line() -> None:
-    error = caught(lambda: {}["mask"])
+    error = exception_of(lambda: {}["mask"])
     assert describe_error(error).startswith("KeyError: 'mask' (test_user_errors.py, line ")
-    assert describe_error(caught(lambda: nn.Linear(2, 3)(None))).endswith(")")
+    assert describe_error(exception_of(lambda: nn.Linear(2, 3)(None))).endswith(")")
     assert describe_error(ValueError("three.")) == "ValueError: three"
 
 
 def test_a_usage_error_shows_one_frame_of_the_doctor() -> None:
-    error = caught(lambda: examine("model", vocab_size=23))
+    error = exception_of(lambda: examine("model", vocab_size=23))
     assert isinstance(error, UsageError)
     frames = traceback.extract_tb(error.__traceback__)
     assert [frame.name for frame in frames if "manyheads/doctor" in frame.filename] == ["wrapped"]
@@ -41,9 +41,9 @@ def test_an_error_of_a_users_function_keeps_the_users_frames() -> None:
 
     @hide_own_frames
     def examined() -> object:
-        return step(*Course(Transformer()).collate([[3, 4]], [[5, 6]]))
+        return step(*Trainer(Transformer()).collate([[3, 4]], [[5, 6]]))
 
-    error = caught(examined)
+    error = exception_of(examined)
     assert traceback.extract_tb(error.__traceback__)[-1].name == "step"
     assert is_from_user(error)
 
@@ -55,7 +55,7 @@ def test_the_doctors_frames_around_a_users_error_are_hidden() -> None:
 
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], 0.1)
     function = hide_own_frames(examine_schedule)
-    frames = traceback.extract_tb(caught(lambda: function(lambda: (optimizer, Schedule()))).__traceback__)
+    frames = traceback.extract_tb(exception_of(lambda: function(lambda: (optimizer, Schedule()))).__traceback__)
     assert [frame.name for frame in frames if "manyheads/doctor" in frame.filename] == ["wrapped"]
     assert frames[-1].name == "step"
 
@@ -63,4 +63,4 @@ def test_the_doctors_frames_around_a_users_error_are_hidden() -> None:
 def test_an_error_of_the_doctor_is_not_the_users() -> None:
     from manyheads.doctor.signatures import role_of
 
-    assert not is_from_user(caught(lambda: role_of(None, ("source",))))  # type: ignore[arg-type]
+    assert not is_from_user(exception_of(lambda: role_of(None, ("source",))))  # type: ignore[arg-type]

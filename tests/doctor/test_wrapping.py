@@ -1,4 +1,4 @@
-"""Models as people write them: found out how they are called, or told what to do about it."""
+"""Models in common styles are called correctly, or refused with advice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.doctor.planted import BOS, EOS, PAD, Course, Transformer
+from tests.doctor.planted import BOS, EOS, PAD, Trainer, Transformer
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -36,21 +36,21 @@ class Flat(nn.Module):
 
 
 class Interleaved(Transformer):
-    """Masks between the ids."""
+    """Model whose signature alternates ids and masks."""
 
     def forward(self, source: Tensor, source_mask: Tensor, target: Tensor, target_mask: Tensor) -> Tensor:
         return super().forward(source, target)
 
 
 class WithTable(Transformer):
-    """An argument whose meaning nobody can guess."""
+    """Model with an argument whose role cannot be inferred."""
 
     def forward(self, source: Tensor, target: Tensor, table: Tensor) -> Tensor:
         return super().forward(source, target)
 
 
-class Apart(nn.Module):
-    """The output layer stands beside the model, which returns hidden states; called by a training step alone."""
+class SeparateOutput(nn.Module):
+    """Model that returns hidden states; only a training step calls its output layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Apart(nn.Module):
 
 
 class Classifier(nn.Module):
-    """Ids (B, S) -> scores of classes (B, C), from the mean of what is not padding."""
+    """Ids (B, S) -> scores of classes (B, C), from the mean of the embeddings that are not padding."""
 
     def __init__(self, *, masked: bool) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Classifier(nn.Module):
 
 
 class LastPositionOnly(Transformer):
-    """Scores all positions in training alone, and its target is its only input."""
+    """Decoder that scores all positions only if targets are given, as in training."""
 
     def forward(self, target: Tensor, targets: Tensor | None = None) -> Tensor:
         scores = super().forward(torch.full_like(target, 5), target)
@@ -82,7 +82,7 @@ class LastPositionOnly(Transformer):
 
 
 class ValidLengths(nn.Module):
-    """A decoder whose scores are hidden by lengths: the mask is (B * H * T, S) and filled in by assignment."""
+    """A decoder that masks scores by lengths: the mask is (B * H * T, S) and applied by assignment."""
 
     def __init__(self, fill: float) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class ValidLengths(nn.Module):
 
 
 @pytest.mark.parametrize("defects", [(), (3,), (9,)])
-def test_flat_logits_are_taken_apart(defects: tuple[int, ...]) -> None:
+def test_flat_logits_are_unflattened(defects: tuple[int, ...]) -> None:
     names = {3: "padding-mask-on-queries", 9: "no-source-padding-mask"}
     assert examined(Flat(*defects)).names == [names[number] for number in defects]
 
@@ -124,14 +124,14 @@ def test_a_function_is_put_into_eval_through_the_modules_it_names() -> None:
 
 def test_the_modules_of_functions_methods_and_objects_are_found() -> None:
     model, other = nn.Linear(2, 3), nn.Linear(3, 5)
-    course = Course(nn.Sequential(model))
+    trainer = Trainer(nn.Sequential(model))
     assert (
         find_modules(model)
         is find_modules(lambda x: model(x))
         is find_modules(functools.partial(model.forward))
         is model
     )
-    assert find_modules(lambda x: course.model(x)) is find_modules(course.step) is course.model
+    assert find_modules(lambda x: trainer.model(x)) is find_modules(trainer.step) is trainer.model
     inner = lambda x: other(model(x))  # noqa: E731
     both = find_modules(lambda x: inner(x))
     assert isinstance(both, nn.ModuleList)
@@ -139,7 +139,7 @@ def test_the_modules_of_functions_methods_and_objects_are_found() -> None:
     assert find_modules(lambda x: functional.relu(x)) is None
 
 
-def test_of_a_function_without_a_module_the_evidence_says_that_eval_was_not_called() -> None:
+def test_the_evidence_for_a_function_without_a_module_says_that_eval_was_not_called() -> None:
     forward = Transformer().forward
     hidden = {"forward": forward}
     (finding,) = examined(lambda source, target: hidden["forward"](source, target)).findings
@@ -149,7 +149,7 @@ def test_of_a_function_without_a_module_the_evidence_says_that_eval_was_not_call
 
 @pytest.mark.parametrize(("masked", "names"), [(True, []), (False, ["no-source-padding-mask"])])
 def test_classifiers_are_examined(masked: bool, names: list[str]) -> None:
-    """The mean of the embeddings has no order, which may be meant: a note."""
+    """A mean of embeddings ignores the order of tokens, which may be intended: a note."""
     report = examined(Classifier(masked=masked), kind="encoder")
     assert report.names == [*names, "no-positions"]
     assert report.ok == masked
@@ -163,9 +163,9 @@ def test_a_mask_of_lengths_is_understood() -> None:
 @pytest.mark.parametrize(
     ("shifted", "names"), [(True, []), (False, ["target-not-shifted"])], ids=["shifted", "not shifted"]
 )
-def test_labels_are_read_where_the_output_layer_is_called_apart(shifted: bool, names: list[str]) -> None:
+def test_labels_are_read_where_the_output_layer_is_called_separately(shifted: bool, names: list[str]) -> None:
     torch.manual_seed(3)
-    model = Apart()
+    model = SeparateOutput()
     optimizer = torch.optim.Adam(model.parameters(), 1e-2)
 
     def step(source: Tensor, target: Tensor) -> float:
@@ -186,7 +186,7 @@ def test_labels_are_read_where_the_output_layer_is_called_apart(shifted: bool, n
 
 
 @pytest.mark.parametrize(
-    ("model", "options", "told"),
+    ("model", "options", "message"),
     [
         (WithTable, {}, "takes 3 arguments.*what table should hold.*masks=.*lambda source, target: model"),
         (Transformer, {"vocab_size": (SIZE, 99)}, "IndexError.*98 on the target side.*vocab_size"),
@@ -197,10 +197,10 @@ def test_labels_are_read_where_the_output_layer_is_called_apart(shifted: bool, n
         (lambda: "model", {}, "str can neither be called.*lambda source, target"),
     ],
 )
-def test_what_cannot_be_called_is_told_with_what_to_do(
-    model: Callable[[], Any], options: dict[str, Any], told: str
+def test_a_model_that_cannot_be_called_is_refused_with_advice(
+    model: Callable[[], Any], options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         examined(model(), **options)
 
 

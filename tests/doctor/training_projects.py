@@ -1,6 +1,6 @@
-"""Training code as public projects write it, with defects to plant: a translator, a language model, a classifier.
+"""Training code in styles of public projects, with planted defects: translators, a language model, a classifier.
 
-Each project makes the arguments of `examine`. A defect has the name of its finding; the empty name plants none.
+Each project returns its arguments of `examine`. A defect has the name of its finding; the empty name plants none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def positions(length: int) -> Tensor:
 
 
 class Seq2Seq(nn.Module):
-    """nn.Transformer between embeddings and a generator that is called apart or by forward."""
+    """nn.Transformer between embeddings and a generator that is called separately or by forward."""
 
     def __init__(self, defect: str, *, tied: bool = False) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Tutorial:
 
     def collate(self, sources: Rows, targets: Rows) -> tuple[Tensor, Tensor]:
         marked = [[BOS, *row, EOS] for row in targets]
-        if self.defect == "ignored-label":  # so that padding is nothing that the loss counts
+        if self.defect == "ignored-label":  # pad with the ignored label, so that the loss does not count padding
             longest = max(map(len, marked))
             return pad_rows(sources), torch.tensor([[*row, *[5] * (longest - len(row))] for row in marked])
         return pad_rows(sources), pad_rows(marked)
@@ -94,7 +94,7 @@ class Tutorial:
     def train_step(self, source: Tensor, target: Tensor) -> float:
         self.model.train()
         inputs, labels = target[:, :-1], target[:, 1:]
-        if self.defect == "end-fed-to-decoder":  # the whole target, and labels that go round
+        if self.defect == "end-fed-to-decoder":  # the whole target, and labels that wrap around
             inputs, labels = target, target.roll(-1, 1)
         padded = torch.zeros_like(source, dtype=torch.bool) if self.defect == "padding-row-trained" else None
         output = self.model(source, inputs, padded)
@@ -142,7 +142,7 @@ class LabelSmoothing(nn.Module):
 
 
 class Annotated:
-    """A generator apart, a criterion with label smoothing, and a loss that is divided by the number of tokens."""
+    """A separate generator, a criterion with label smoothing, and a loss divided by the number of tokens."""
 
     def __init__(self, defect: str) -> None:
         self.defect = defect

@@ -1,7 +1,7 @@
 """Run the cases of the doctor's trial, each in a process of its own with limits of time and memory.
 
-A case is a name; a function makes rows of plain values of it. Rows are appended to a file as lines of JSON, so that
-a run that was stopped continues where it stopped.
+A case is a name, from which a function makes rows of plain values. Rows are appended to a file as lines of JSON, so
+that a stopped run resumes after its last row.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def fresh_rows(names: Sequence[str], run: Callable[[str], list[Row]], limits: Li
 
 
 def received(receiver: Connection) -> list[Row]:
-    """Return the rows that a process sent, or why it sent none."""
+    """Return the rows that a process sent, or a row with the reason why it sent none."""
     try:
         return receiver.recv()
     except EOFError:
@@ -85,7 +85,7 @@ def received(receiver: Connection) -> list[Row]:
 
 
 def send_rows(run: Callable[[str], list[Row]], name: str, memory: int, sender: Connection) -> None:
-    """Run a case in this process."""
+    """Run a case in this process, and send its rows or its error."""
     import torch
 
     torch.set_num_threads(1)
@@ -93,5 +93,5 @@ def send_rows(run: Callable[[str], list[Row]], name: str, memory: int, sender: C
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     try:
         sender.send(run(name))
-    except Exception as error:  # any exception of somebody's model
+    except Exception as error:  # any exception of the model
         sender.send([{"failure": f"{type(error).__name__}: {error}"[:400]}])

@@ -1,4 +1,4 @@
-"""Outputs that fail a made-up input are counted, and good ones are not."""
+"""Outputs that fail on a challenging input are counted, and good outputs are not."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def test_a_repetition_is_found(output: str, source: str) -> None:
         ("", "Hund"),
     ],
 )
-def test_a_sound_output_or_a_repetition_of_the_source_is_none(output: str, source: str) -> None:
+def test_a_sound_output_or_a_repetition_of_the_source_is_not_repeated(output: str, source: str) -> None:
     assert not is_repeated(output, source)
 
 
-def test_of_a_single_word_any_word_that_comes_twice_is_a_repetition() -> None:
+def test_any_word_that_occurs_twice_in_the_output_of_a_single_word_is_a_repetition() -> None:
     assert is_repeated("house is the house.", "Haus", single=True)
     assert not is_repeated("house is the house.", "Haus ist das Haus.")
 
@@ -58,14 +58,14 @@ def test_single_words_are_counted_if_repeated_or_longer_than_three_words() -> No
     assert found["source copied"].good, "names are copied: for information"
 
 
-def test_a_text_is_kept_if_it_is_in_the_output_as_it_stands_and_in_order() -> None:
+def test_texts_are_kept_if_the_output_holds_them_unchanged_and_in_order() -> None:
     cases = [Case("<b>Haus</b>", ("<b>", "</b>")), Case("um 17:45", ("17:45",))]
     assert figures("tags", cases, ["<b>house</b>", "at 17:45"])["kept"].value == 1
     assert figures("tags", cases, ["</b>house<b>", "at 17:44"])["kept"].value == 0
     assert figures("tags", cases, ["house", "at 17:45"])["kept"].value == 0.5
 
 
-def test_capitals_are_compared_with_the_usual_form_whatever_the_case() -> None:
+def test_capitals_are_compared_with_the_usual_form_regardless_of_case() -> None:
     cases = [
         Case("EIN HAUS", reference="a house", usual="Ein Haus"),
         Case("EIN HUND", reference="a dog", usual="Ein Hund"),
@@ -79,12 +79,12 @@ def test_capitals_are_compared_with_the_usual_form_whatever_the_case() -> None:
     assert worse.examples[0] == ("EIN HUND", "XYZ"), "the most different first"
 
 
-def test_words_made_up_from_nothing_are_counted() -> None:
+def test_words_made_up_for_an_empty_looking_line_are_counted() -> None:
     found = figures("empty-looking lines", [Case("."), Case(" ")], ["Yes.", ""])
     assert found["words made up"].value == 0.5
 
 
-def test_a_figure_is_judged_by_its_limit_and_bad_ones_are_shown_with_examples() -> None:
+def test_a_figure_is_judged_by_its_limit_and_bad_figures_are_shown_with_examples() -> None:
     bad = Figure("kept", 0.5, Limit(0.98, least=True), (("x" * 100, ""),))
     good = Figure("repeated", 0.01, Limit(0.03), (("a", "b b"),))
     assert (bad.good, good.good, Figure("copied", 1.0).good) == (False, True, True)
@@ -98,6 +98,6 @@ def test_a_figure_is_judged_by_its_limit_and_bad_ones_are_shown_with_examples() 
 @pytest.mark.parametrize(
     ("output", "kept"), [("<b>x</b>", True), ("</b>x<b>", False), ("<b>x", False), ("a b a", True), ("a b", False)]
 )
-def test_texts_must_be_kept_in_their_order_and_as_often(output: str, kept: bool) -> None:
+def test_texts_must_be_kept_in_their_order_and_number(output: str, kept: bool) -> None:
     texts = ("<b>", "</b>") if "b>" in output else ("a", "a")
     assert is_kept(Case("x", texts), output) is kept

@@ -1,4 +1,4 @@
-"""Scores of a classifier, against their definitions counted text by text."""
+"""Scores of a classifier agree with their definitions, counted text by text."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from manyheads.evaluation.classes import ClassScores, accuracy, calibration_erro
 LABELS = ("a", "b", "c", "d")
 
 
-def drawn(seed: int, count: int = 97) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of four classes, of which the last is never right and never predicted."""
-    dice = np.random.default_rng(seed)
-    probabilities = dice.dirichlet([1.0, 1.0, 0.5, 0.01], count)
+def random_predictions(seed: int, count: int = 97) -> tuple[np.ndarray, np.ndarray]:
+    """Return probabilities of four classes and labels; the last class is neither a label nor predicted."""
+    rng = np.random.default_rng(seed)
+    probabilities = rng.dirichlet([1.0, 1.0, 0.5, 0.01], count)
     probabilities[:, 3] = 0
     probabilities /= probabilities.sum(1, keepdims=True)
-    return probabilities, dice.integers(3, size=count)
+    return probabilities, rng.integers(3, size=count)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_every_score_is_what_counting_gives(seed: int) -> None:
-    probabilities, right = drawn(seed)
-    said = [int(np.argmax(row)) for row in probabilities]
+def test_every_score_agrees_with_counting(seed: int) -> None:
+    probabilities, right = random_predictions(seed)
+    predicted = [int(np.argmax(row)) for row in probabilities]
     found = ClassScores.of(probabilities, right, LABELS)
-    assert found.accuracy == pytest.approx(np.mean([a == b for a, b in zip(said, right, strict=True)]))
+    assert found.accuracy == pytest.approx(np.mean([a == b for a, b in zip(predicted, right, strict=True)]))
     f1 = []
     for number, one in enumerate(found.classes):
-        hits = sum(a == b == number for a, b in zip(said, right, strict=True))
-        given, true = said.count(number), right.tolist().count(number)
+        hits = sum(a == b == number for a, b in zip(predicted, right, strict=True))
+        given, true = predicted.count(number), right.tolist().count(number)
         precision, recall = (hits / given if given else 0), (hits / true if true else 0)
         assert (one.label, one.support) == (LABELS[number], true)
         assert one.precision == pytest.approx(precision)
@@ -40,60 +40,60 @@ def test_every_score_is_what_counting_gives(seed: int) -> None:
         if given or true:
             f1.append(expected)
         for other in range(4):
-            pairs = zip(said, right, strict=True)
+            pairs = zip(predicted, right, strict=True)
             assert found.confusion[number][other] == sum(a == other and b == number for a, b in pairs)
     assert len(f1) == 3, "a class that never occurs does not count"
     assert found.macro_f1 == pytest.approx(np.mean(f1))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_calibration_error_is_what_counting_in_bins_gives(seed: int) -> None:
-    probabilities, right = drawn(seed)
-    total, inside = 0.0, 0
+def test_the_calibration_error_agrees_with_counting_in_bins(seed: int) -> None:
+    probabilities, right = random_predictions(seed)
+    total, binned = 0.0, 0
     for number in range(15):
         lower, upper = number / 15, (number + 1) / 15
-        rows = [place for place, row in enumerate(probabilities) if lower < row.max() <= upper]
-        inside += len(rows)
+        rows = [row_index for row_index, row in enumerate(probabilities) if lower < row.max() <= upper]
+        binned += len(rows)
         if rows:
-            share = np.mean([probabilities[place].argmax() == right[place] for place in rows])
-            confidence = np.mean([probabilities[place].max() for place in rows])
+            share = np.mean([probabilities[row_index].argmax() == right[row_index] for row_index in rows])
+            confidence = np.mean([probabilities[row_index].max() for row_index in rows])
             total += len(rows) / len(right) * abs(share - confidence)
-    assert inside == len(right)
+    assert binned == len(right)
     assert calibration_error(probabilities, right) == pytest.approx(total)
 
 
-def test_one_who_is_always_right_and_sure_has_no_calibration_error_and_one_always_wrong_has_all() -> None:
+def test_the_calibration_error_is_0_if_always_right_and_sure_and_1_if_always_wrong() -> None:
     sure = np.eye(2)[[0, 1, 1]]
     assert calibration_error(sure, np.array([0, 1, 1])) == 0
     assert calibration_error(sure, np.array([1, 0, 0])) == 1
 
 
-def test_nothing_cannot_be_scored() -> None:
+def test_a_classifier_without_examples_cannot_be_scored() -> None:
     with pytest.raises(DataError, match="0 examples"):
         ClassScores.of(np.zeros((0, 2)), np.zeros(0, np.int64), ("a", "b"))
 
 
 @pytest.mark.parametrize(("metric", "formula"), [("accuracy", accuracy), ("macro_f1", macro_f1)])
-def test_a_bootstrap_of_labels_is_that_of_scoring_every_sample_anew(metric, formula) -> None:
-    dice = np.random.default_rng(4)
-    right = dice.integers(4, size=31)
-    ours, theirs = (np.where(dice.random(31) < share, right, dice.integers(5, size=31)) for share in (0.6, 0.4))
-    found = paired_bootstrap_of_labels(ours, theirs, right, 5, metric=metric, samples=80, seed=7)
+def test_a_bootstrap_of_labels_agrees_with_scoring_every_sample(metric, formula) -> None:
+    rng = np.random.default_rng(4)
+    right = rng.integers(4, size=31)
+    ours, baseline = (np.where(rng.random(31) < share, right, rng.integers(5, size=31)) for share in (0.6, 0.4))
+    found = paired_bootstrap_of_labels(ours, baseline, right, 5, metric=metric, samples=80, seed=7)
 
     def scored(given: np.ndarray, rows: np.ndarray) -> float:
         return 100 * formula(confusion_matrix(right[rows], given[rows], 5))
 
     gains = sorted(
-        scored(ours, rows) - scored(theirs, rows) for rows in np.random.default_rng(7).choice(31, size=(80, 31))
+        scored(ours, rows) - scored(baseline, rows) for rows in np.random.default_rng(7).choice(31, size=(80, 31))
     )
     everything = np.arange(31)
-    assert (found.score, found.baseline) == pytest.approx((scored(ours, everything), scored(theirs, everything)))
+    assert (found.score, found.baseline) == pytest.approx((scored(ours, everything), scored(baseline, everything)))
     assert found.interval == pytest.approx((gains[2], gains[-3]))
     assert found.wins == sum(gain > 1e-9 for gain in gains) / 80
     assert found.signature == f"metric:{metric}|bs:80|seed:7"
 
 
-def test_classifiers_that_agree_do_not_differ() -> None:
+def test_classifiers_with_equal_predictions_do_not_differ() -> None:
     labels = np.array([0, 1, 1, 0])
     found = paired_bootstrap_of_labels(labels, labels, labels, 2)
     assert (found.score, found.difference, found.p_value) == (100, 0, 1)

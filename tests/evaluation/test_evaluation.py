@@ -1,4 +1,4 @@
-"""Scores against sacreBLEU itself, the bootstrap against sacreBLEU's and a slow one."""
+"""Scores agree with sacreBLEU, and the bootstrap with that of sacreBLEU and with a slow rewrite."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ WORDS = TEXT.split()
 
 
 def lines(count: int, seed: int = 1) -> list[str]:
-    """Plain text: cased words with punctuation attached."""
-    dice = random.Random(seed)
-    return [" ".join(dice.choices(WORDS, k=dice.randint(3, 17))) + "." for _ in range(count)]
+    """Return lines of plain text: cased words with punctuation attached."""
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(3, 17))) + "." for _ in range(count)]
 
 
-def damaged(text: list[str], share: float, seed: int = 2) -> list[str]:
-    """The same with that share of the words dropped, doubled or replaced."""
-    dice = random.Random(seed)
+def with_errors(text: list[str], share: float, seed: int = 2) -> list[str]:
+    """Return the lines with a share of their words dropped, doubled or replaced."""
+    rng = random.Random(seed)
     changed = []
     for line in text:
         words = [
-            dice.choice(["", word + " " + word, dice.choice(WORDS)]) if dice.random() < share else word
+            rng.choice(["", word + " " + word, rng.choice(WORDS)]) if rng.random() < share else word
             for word in line.split()
         ]
         changed.append(" ".join(word for word in words if word))
@@ -46,11 +46,11 @@ def damaged(text: list[str], share: float, seed: int = 2) -> list[str]:
 
 
 REFERENCES = lines(131)
-OUTPUTS = damaged(REFERENCES, 0.3)
+OUTPUTS = with_errors(REFERENCES, 0.3)
 PLAIN = score(OUTPUTS, REFERENCES)
 
 
-def test_the_figures_are_those_of_the_command_line_of_sacrebleu(tmp_path: Path) -> None:
+def test_the_scores_are_those_of_the_sacrebleu_command(tmp_path: Path) -> None:
     (tmp_path / "outputs").write_text("\n".join(OUTPUTS) + "\n", encoding="utf-8")
     (tmp_path / "references").write_text("\n".join(REFERENCES) + "\n", encoding="utf-8")
     command = [sys.executable, "-m", "sacrebleu", "references", "-i", "outputs", "-m", "bleu", "chrf", "ter"]
@@ -68,7 +68,7 @@ def test_the_figures_are_those_of_the_command_line_of_sacrebleu(tmp_path: Path) 
     assert PLAIN.warnings == ()
 
 
-def test_a_perfect_output_scores_full_marks() -> None:
+def test_a_perfect_output_has_the_best_scores() -> None:
     best = score(REFERENCES, REFERENCES)
     assert (best.bleu, best.chrf, best.ter) == pytest.approx((100, 100, 0))
 
@@ -88,12 +88,14 @@ def lower_tokens_of_moses(text: list[str], language: str) -> list[str]:
     ("protocol", "tokens_of"),
     [("spacy-lowercase", lower_tokens_of_spacy), ("moses-lowercase", lower_tokens_of_moses)],
 )
-def test_a_lowercase_protocol_scores_lower_cased_tokens_and_says_so(protocol, tokens_of, language) -> None:
+def test_a_lowercase_protocol_scores_lower_cased_tokens_and_is_named_in_the_signature(
+    protocol, tokens_of, language
+) -> None:
     result = score(OUTPUTS, REFERENCES, protocol=protocol, language=f"{language}-XX")
-    cut, wanted = tokens_of(OUTPUTS, language), [tokens_of(REFERENCES, language)]
-    assert result.bleu == pytest.approx(BLEU(tokenize="none", force=True).corpus_score(cut, wanted).score)
-    assert result.chrf == pytest.approx(CHRF().corpus_score(cut, wanted).score)
-    assert result.ter == pytest.approx(TER().corpus_score(cut, wanted).score)
+    tokenised, wanted = tokens_of(OUTPUTS, language), [tokens_of(REFERENCES, language)]
+    assert result.bleu == pytest.approx(BLEU(tokenize="none", force=True).corpus_score(tokenised, wanted).score)
+    assert result.chrf == pytest.approx(CHRF().corpus_score(tokenised, wanted).score)
+    assert result.ter == pytest.approx(TER().corpus_score(tokenised, wanted).score)
     assert result.bleu != pytest.approx(PLAIN.bleu, abs=0.01)
     for name, signature in result.signature.items():
         assert f"|protocol:{protocol}|" in signature
@@ -111,7 +113,7 @@ def test_a_lowercase_protocol_ignores_case_on_both_sides() -> None:
             assert (result.bleu, result.chrf, result.ter) == pytest.approx((100, 100, 0))
 
 
-def test_a_language_that_a_protocol_does_not_know_is_told() -> None:
+def test_a_language_that_a_protocol_does_not_know_is_an_error_or_a_warning() -> None:
     with pytest.raises(UsageError, match=r'cannot tokenise language "qq".*sacrebleu'):
         score(["a"], ["a"], protocol="spacy-lowercase", language="qq")
     (warning,) = score(["a"], ["a"], protocol="moses-lowercase", language="qq").warnings
@@ -119,13 +121,13 @@ def test_a_language_that_a_protocol_does_not_know_is_told() -> None:
 
 
 @pytest.mark.parametrize(("protocol", "module"), [("spacy-lowercase", "spacy"), ("moses-lowercase", "sacremoses")])
-def test_a_protocol_without_its_package_gives_the_pip_line(protocol, module, monkeypatch) -> None:
+def test_a_protocol_without_its_package_names_the_pip_command(protocol, module, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"pip install .manyheads\[words\]"):
         score(["a"], ["a"], protocol=protocol)
 
 
-def test_chinese_is_cut_into_characters() -> None:
+def test_chinese_is_tokenised_into_characters() -> None:
     result = score(["我们喜欢狗和猫。"], ["我们喜欢猫和狗。"], language="zh-Hans")
     assert "|tok:zh|" in result.signature["bleu"]
     assert result.bleu == pytest.approx(
@@ -151,20 +153,24 @@ def test_a_language_whose_tokeniser_is_missing_gets_another_and_a_warning(
     assert paired_bootstrap(["a"], ["b"], ["a"], language=language, samples=1).warnings[0] == warning
 
 
-def apart(text: list[str]) -> list[str]:
+def with_separate_punctuation(text: list[str]) -> list[str]:
     return [line.replace(",", " ,").removesuffix(".") + " ." for line in text]
 
 
-def test_tokenised_text_is_warned_of_on_its_side() -> None:
-    (warning,) = score(apart(OUTPUTS), REFERENCES).warnings
+def test_tokenised_outputs_and_tokenised_references_are_warned_of() -> None:
+    (warning,) = score(with_separate_punctuation(OUTPUTS), REFERENCES).warnings
     assert warning.startswith("the outputs look tokenised: 131 of 131 lines")
-    (warning,) = score(OUTPUTS, apart(REFERENCES)).warnings
+    (warning,) = score(OUTPUTS, with_separate_punctuation(REFERENCES)).warnings
     assert warning.startswith("the references look tokenised")
     (warning,) = score(["A well @-@ known Dog"], ["A Dog"]).warnings
     assert "@-@" in warning
-    few = [*apart(OUTPUTS[:13]), *OUTPUTS[13:]]
+    few = [*with_separate_punctuation(OUTPUTS[:13]), *OUTPUTS[13:]]
     assert score(few, REFERENCES).warnings == ()
-    assert paired_bootstrap(OUTPUTS, apart(OUTPUTS), REFERENCES, samples=1).warnings[0].startswith("the baseline")
+    assert (
+        paired_bootstrap(OUTPUTS, with_separate_punctuation(OUTPUTS), REFERENCES, samples=1)
+        .warnings[0]
+        .startswith("the baseline")
+    )
 
 
 def test_lower_case_text_is_warned_of_and_text_without_case_is_not() -> None:
@@ -196,7 +202,7 @@ def test_a_bootstrap_of_lines_that_do_not_pair_up_is_refused_with_both_counts() 
         paired_bootstrap(["a"] * 5, ["a"] * 7, ["a"] * 5)
 
 
-def test_a_choice_that_does_not_exist_is_named() -> None:
+def test_an_unknown_protocol_or_metric_is_named() -> None:
     with pytest.raises(UsageError, match=r'"bleurt".*moses-lowercase'):
         score(["a"], ["a"], protocol="bleurt")
     with pytest.raises(UsageError, match='"ter"'):
@@ -209,7 +215,7 @@ def test_a_choice_that_does_not_exist_is_named() -> None:
 @pytest.mark.parametrize("share", [0.26, 0.3, 0.36, 0.5])
 def test_the_bootstrap_agrees_with_that_of_sacrebleu(metric, share, monkeypatch) -> None:
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
-    baseline = damaged(REFERENCES, share, seed=3)
+    baseline = with_errors(REFERENCES, share, seed=3)
     signatures, table = PairedTest(
         [("baseline", baseline), ("system", OUTPUTS)],
         {"metric": metric()},
@@ -225,9 +231,9 @@ def test_the_bootstrap_agrees_with_that_of_sacrebleu(metric, share, monkeypatch)
     assert ours.signature == str(signatures[name])
 
 
-def test_the_cases_of_that_comparison_range_from_chance_to_certainty() -> None:
+def test_the_cases_of_the_comparison_with_sacrebleu_range_from_chance_to_certainty() -> None:
     values = [
-        paired_bootstrap(OUTPUTS, damaged(REFERENCES, share, seed=3), REFERENCES, samples=300).p_value
+        paired_bootstrap(OUTPUTS, with_errors(REFERENCES, share, seed=3), REFERENCES, samples=300).p_value
         for share in (0.26, 0.3, 0.36, 0.5)
     ]
     assert min(values) < 0.01
@@ -235,8 +241,8 @@ def test_the_cases_of_that_comparison_range_from_chance_to_certainty() -> None:
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf"])
-def test_interval_and_wins_are_those_of_scoring_every_sample_anew(metric) -> None:
-    outputs, baseline, references = OUTPUTS[:13], damaged(REFERENCES, 0.32, seed=3)[:13], REFERENCES[:13]
+def test_interval_and_wins_agree_with_scoring_every_sample(metric) -> None:
+    outputs, baseline, references = OUTPUTS[:13], with_errors(REFERENCES, 0.32, seed=3)[:13], REFERENCES[:13]
     result = paired_bootstrap(outputs, baseline, references, metric=metric, samples=80, seed=7)
     rows = np.random.default_rng(7).choice(13, size=(80, 13), replace=True)
     gains = []
@@ -252,15 +258,15 @@ def test_interval_and_wins_are_those_of_scoring_every_sample_anew(metric) -> Non
 
 
 def test_the_bootstrap_does_not_depend_on_how_many_samples_fit_into_memory(monkeypatch) -> None:
-    baseline = damaged(REFERENCES, 0.32, seed=3)
-    whole = paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100)
+    baseline = with_errors(REFERENCES, 0.32, seed=3)
+    expected = paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100)
     monkeypatch.setattr(significance, "CELLS", 131 * 7)
-    assert paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100) == whole
-    assert paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100, seed=2) != whole
+    assert paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100) == expected
+    assert paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100, seed=2) != expected
 
 
-def test_systems_changed_over_differ_by_as_much_the_other_way() -> None:
-    baseline = damaged(REFERENCES, 0.4, seed=3)
+def test_exchanged_systems_have_the_opposite_difference() -> None:
+    baseline = with_errors(REFERENCES, 0.4, seed=3)
     one = paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=200)
     other = paired_bootstrap(baseline, OUTPUTS, REFERENCES, samples=200)
     assert one.difference == -other.difference
@@ -269,31 +275,31 @@ def test_systems_changed_over_differ_by_as_much_the_other_way() -> None:
 
 
 def test_a_system_is_not_better_than_itself() -> None:
-    """SacreBLEU gives p = 1 / (samples + 1) here, which reads as significant."""
+    """SacreBLEU gives p = 1 / (samples + 1) for equal outputs, which reads as significant."""
     result = paired_bootstrap(OUTPUTS, OUTPUTS, REFERENCES, samples=200)
     assert (result.difference, result.interval, result.wins, result.p_value) == (0, (0, 0), 0, 1)
 
 
-def test_the_interval_of_bleu_is_that_of_drawn_lines() -> None:
-    """13 lines, drawn 80 times and scored by sacreBLEU itself."""
+def test_the_interval_of_bleu_agrees_with_resampled_lines() -> None:
+    """Resample 13 lines 80 times, and score each sample with sacreBLEU."""
     outputs, references = OUTPUTS[:13], REFERENCES[:13]
     rows = np.random.default_rng(7).choice(13, size=(80, 13), replace=True)
-    drawn = sorted(
+    resampled = sorted(
         BLEU().corpus_score([outputs[line] for line in row], [[references[line] for line in row]]).score
         for row in rows
     )
     found = significance.bleu_interval(outputs, references, samples=80, seed=7)
-    assert found == pytest.approx((drawn[2], drawn[-3]))
+    assert found == pytest.approx((resampled[2], resampled[-3]))
     low, high = significance.bleu_interval(OUTPUTS, REFERENCES)
     assert low < PLAIN.bleu < high
 
 
-def test_a_protocol_cuts_the_lines_before_the_interval_is_taken() -> None:
+def test_a_protocol_tokenises_the_lines_before_the_interval_is_computed() -> None:
     plain = significance.bleu_interval(OUTPUTS, REFERENCES, samples=40)
-    cut = significance.bleu_interval(OUTPUTS, REFERENCES, protocol="moses-lowercase", samples=40)
+    tokenised = significance.bleu_interval(OUTPUTS, REFERENCES, protocol="moses-lowercase", samples=40)
     middle = score(OUTPUTS, REFERENCES, protocol="moses-lowercase").bleu
-    assert cut != plain
-    assert cut[0] < middle < cut[1]
+    assert tokenised != plain
+    assert tokenised[0] < middle < tokenised[1]
 
 
 @settings(deadline=None, max_examples=80)
@@ -304,8 +310,8 @@ def test_a_protocol_cuts_the_lines_before_the_interval_is_taken() -> None:
         max_size=5,
     )
 )
-def test_the_score_of_a_bootstrap_is_the_score_also_of_short_and_empty_lines(pairs) -> None:
-    """Where no 4-gram, no unigram or no word at all matches."""
+def test_the_score_of_a_bootstrap_is_the_corpus_score_for_short_and_empty_lines_too(pairs) -> None:
+    """Compare both in lines where no 4-gram, no unigram or no word at all matches."""
     outputs, references = [output for output, _ in pairs], [reference for _, reference in pairs]
     expected = score(outputs, references)
     for metric in ("bleu", "chrf"):
@@ -326,7 +332,7 @@ def test_perplexity_is_the_exponential_of_the_mean_over_tokens() -> None:
         perplexity(0.0, 0)
 
 
-def test_the_module_is_light_until_it_scores() -> None:
+def test_importing_the_module_imports_no_metric_library_and_no_torch() -> None:
     program = (
         "import sys, manyheads.evaluation\n"
         "print([name for name in ('sacrebleu', 'spacy', 'sacremoses', 'torch') if name in sys.modules])"

@@ -1,4 +1,4 @@
-"""Outputs with a defect are found, and sound ones are not."""
+"""Outputs with a defect are found, and sound outputs are not."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SOUND = Output(1, "ein großer Hund rennt heute", "a big dog runs today", "a lar
 )
 def test_each_defect_is_found_and_no_other(changes: dict[str, str], name: str) -> None:
     broken = replace(SOUND, line=3, **changes)
-    assert [each for each, shows in DEFECTS.items() if shows(broken)] == [name]
+    assert [each for each, has_defect in DEFECTS.items() if has_defect(broken)] == [name]
     assert list(find_defects([SOUND, replace(SOUND, line=2), broken])) == [OutputDefect(name, 1, 3)]
 
 
-def test_lengths_are_odd_from_twice_and_twenty_characters_on() -> None:
+def test_a_length_is_odd_above_twice_the_reference_plus_twenty_characters() -> None:
     for text, other, odd in (("a" * 60, "b" * 20, False), ("a" * 61, "b" * 20, True)):
         longer = Output(1, "s", other, text, True)
         shorter = Output(1, "s", text, other, True)
@@ -40,11 +40,11 @@ def test_lengths_are_odd_from_twice_and_twenty_characters_on() -> None:
         assert not DEFECTS["far-too-short"](longer)
 
 
-def test_nothing_is_wrong_with_the_output_of_an_empty_line() -> None:
+def test_the_output_of_an_empty_line_has_no_defect() -> None:
     assert list(find_defects([Output(1, "", "a long reference that is not in the text", "", True)])) == []
 
 
-def test_a_name_that_stays_itself_is_no_copy() -> None:
+def test_a_source_that_equals_its_reference_is_no_copy() -> None:
     assert not Output(1, "Anna Karenina", "Anna Karenina", "Anna Karenina", True).copied
     assert not Output(1, "a b c d", "a b c d", "a b c d", True).copied
 

@@ -95,7 +95,7 @@ def test_outputs_with_a_defect_are_counted_with_their_share_and_first_line() -> 
     assert one.endswith("So few are no reason to worry")
 
 
-def test_sound_outputs_are_said_to_be_sound() -> None:
+def test_sound_outputs_are_reported_as_sound() -> None:
     assert list(judge_outputs(outputs(10, 0))) == [
         "no output is empty, unfinished, a repetition, a copy of its source, or of an odd length"
     ]
@@ -134,12 +134,12 @@ def test_a_classifier_is_compared_with_the_most_frequent_label() -> None:
     assert "is not clearly better" in chance
 
 
-def test_few_texts_prove_nothing() -> None:
+def test_few_texts_do_not_show_a_better_classifier() -> None:
     few, *_ = judge_classes(classes([0, 1], [0, 1]))
     assert "is not clearly better" in few
 
 
-def test_probabilities_that_are_off_are_named() -> None:
+def test_miscalibrated_probabilities_are_named() -> None:
     truth = [0] * 60 + [1] * 40
     assert not any("probabilities" in text for text in judge_classes(classes(truth, truth, 0.91)))
     assert any("off by 11%" in text for text in judge_classes(classes(truth, truth, 0.89)))
@@ -168,7 +168,7 @@ def test_a_difference_is_undecided_by_p_or_by_its_interval() -> None:
     assert replace(result(-1.0, 0.5), interval=(-1.5, -0.5)).significant
 
 
-def test_the_number_of_lines_that_would_decide_is_that_of_the_normal_distribution() -> None:
+def test_the_number_of_lines_needed_follows_the_normal_distribution() -> None:
     """A standard error of 1 at 500 lines is 1 / sqrt(k) at k x 500; 2.8 of them find four of five differences."""
     undecided = result(1.0, 1.96, 0.3)
     assert undecided.lines_needed == pytest.approx(500 * 2.8**2)
@@ -179,7 +179,7 @@ def test_the_number_of_lines_that_would_decide_is_that_of_the_normal_distributio
     )
 
 
-def test_a_tiny_difference_is_called_none() -> None:
+def test_a_tiny_difference_is_reported_as_equal() -> None:
     (text,) = judge_comparison("A", "B", [result(0.1, 1.96, 0.9)])
     assert text.endswith("more than 100 times as many would be needed: treat both as equal")
     (same,) = judge_comparison("A", "B", [result(0.0, 0.0, 1.0)])
@@ -187,12 +187,12 @@ def test_a_tiny_difference_is_called_none() -> None:
 
 
 def test_the_estimate_holds_for_simulated_systems() -> None:
-    """Four of five tests on as many lines as it names find the difference."""
+    """Four of five tests with the estimated number of lines find the difference."""
     rng, found = np.random.default_rng(1), 0
     needed = BootstrapResult("bleu", "", 0, 0, 0.1, (0.1 - 0.196, 0.1 + 0.196), 0, 1, 1, 1, (), 100).lines_needed
     for _ in range(2000):
-        drawn = rng.normal(0.1, 1.0, round(needed))
-        found += drawn.mean() > 1.96 * drawn.std() / math.sqrt(len(drawn))
+        differences = rng.normal(0.1, 1.0, round(needed))
+        found += differences.mean() > 1.96 * differences.std() / math.sqrt(len(differences))
     assert 0.77 < found / 2000 < 0.83
 
 
@@ -201,5 +201,5 @@ def test_counts_are_rounded_up_to_two_digits(count: float, shown: int) -> None:
     assert rounded(count) == shown
 
 
-def test_each_sentence_is_a_line() -> None:
+def test_each_verdict_is_a_line() -> None:
     assert verdict_lines(["a", "b"]) == ["verdict: a", "verdict: b"]

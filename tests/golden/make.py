@@ -1,4 +1,4 @@
-"""Makes a golden run of the present format: a corpus, a run stopped half-way, and what came of it.
+"""Make a golden run of the present format: a corpus, a run stopped half-way, and its expected results.
 
     python -m tests.golden.make tests/golden/format-1
 
@@ -26,7 +26,7 @@ STOP, STEPS = 93, 100  # the last checkpoint before the stop is that of step 90
 
 
 def config_of(corpus: Path) -> Config:
-    """With every kind of state a checkpoint can hold."""
+    """Return a configuration with every kind of state that a checkpoint can hold."""
     return make_config(
         corpus,
         tokenizer={"sampling": 0.2, "byte_fallback": True, "vocab_size": 310, "kind": "unigram"},
@@ -39,23 +39,23 @@ def config_of(corpus: Path) -> Config:
 
 
 def make(folder: Path) -> None:
-    """Train, stop, note what the rest of it is."""
+    """Train and stop a run, and save its translations and the losses of an uninterrupted run."""
     torch.set_num_threads(1)
     corpus, run = write_corpus(folder / "corpus"), folder / "run"
     with contextlib.suppress(KeyboardInterrupt):
         train(config_of(corpus), run, listener=Interrupting(step=STOP))
     shutil.rmtree(run / "cache")
-    whole = folder / "whole"
-    train(config_of(corpus), whole, listener=CollectingListener())
+    uninterrupted = folder / "whole"
+    train(config_of(corpus), uninterrupted, listener=CollectingListener())
     found = Translator.load(run).translate(SOURCES)
     expected = {
         "sources": SOURCES,
         "translations": [one.translation for one in found],
         "scores": [one.score for one in found],
-        "losses": {record["step"]: record["loss"] for record in metrics(whole) if record["kind"] == "step"},
+        "losses": {record["step"]: record["loss"] for record in metrics(uninterrupted) if record["kind"] == "step"},
     }
     (folder / "expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1), encoding="utf-8")
-    shutil.rmtree(whole)
+    shutil.rmtree(uninterrupted)
 
 
 def main() -> None:
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     if folder.exists():
-        parser.error(f"{folder} is there, and a golden run is never made again")
+        parser.error(f"{folder} exists already, and a golden run is never made again")
     folder.mkdir(parents=True)
     make(folder)
 

@@ -1,4 +1,4 @@
-"""Runs of every format there has been open for ever: they translate, and go on training."""
+"""Runs of every earlier format can be loaded: they translate, and resume training."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def test_there_are_golden_runs() -> None:
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
-def test_a_run_of_an_old_format_translates_as_it_did(golden: Path) -> None:
-    wanted = expected(golden)
-    found = Translator.load(golden / "run").translate(wanted["sources"])
-    assert [one.translation for one in found] == wanted["translations"]
-    assert [one.score for one in found] == pytest.approx(wanted["scores"], abs=1e-4)
+def test_a_run_of_an_old_format_gives_the_same_translations(golden: Path) -> None:
+    results = expected(golden)
+    found = Translator.load(golden / "run").translate(results["sources"])
+    assert [one.translation for one in found] == results["translations"]
+    assert [one.score for one in found] == pytest.approx(results["scores"], abs=1e-4)
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
-def test_a_run_of_an_old_format_goes_on_as_it_would_have(golden: Path, tmp_path: Path) -> None:
+def test_a_run_of_an_old_format_resumes_with_the_same_losses(golden: Path, tmp_path: Path) -> None:
     copied = Path(shutil.copytree(golden, tmp_path / "golden"))
     config = RunDirectory(copied / "run").config()
     config = config.model_copy(update={"data": config.data.model_copy(update={"root": str(copied / "corpus")})})
-    ear = CollectingListener()
-    train(config, copied / "run", listener=ear)
-    assert "resuming after step 90" in ear.messages
+    listener = CollectingListener()
+    train(config, copied / "run", listener=listener)
+    assert "resuming after step 90" in listener.messages
     found = {str(record["step"]): record["loss"] for record in metrics(copied / "run") if record["kind"] == "step"}
     assert found == pytest.approx(expected(golden)["losses"], abs=1e-3)
 

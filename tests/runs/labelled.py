@@ -1,4 +1,4 @@
-"""A corpus of tiny texts with labels, and a configuration that trains on it in a moment."""
+"""A corpus of tiny texts with labels, and a configuration that trains on it within seconds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ OTHER = ["film", "the", "a", "plot", "was", "actor", "really", "so"]
 
 
 def examples(count: int, seed: int = 1) -> list[tuple[str, str]]:
-    """(label, text): a text with a good word is 1, one with a bad word 0; no text twice."""
-    dice = random.Random(seed)
+    """Return (label, text) pairs: 1 for a text with a good word, 0 for one with a bad word; no text twice."""
+    rng = random.Random(seed)
     found: dict[str, str] = {}
     while len(found) < count:
         label = len(found) % 2
-        words = dice.choices(OTHER, k=dice.randint(2, 9))
-        words.insert(dice.randint(0, len(words)), dice.choice(GOOD if label else BAD))
+        words = rng.choices(OTHER, k=rng.randint(2, 9))
+        words.insert(rng.randint(0, len(words)), rng.choice(GOOD if label else BAD))
         found.setdefault(" ".join(words), str(label))
     return [(label, text) for text, label in found.items()]
 
@@ -32,7 +32,7 @@ def write_tsv(path: Path, rows: list[tuple[str, ...]]) -> Path:
 
 
 def write_labelled(folder: Path, train: int = 60) -> Path:
-    """train: 60 texts of two classes, valid: 14, test: 14."""
+    """Write a corpus of two classes with `train` training texts, 14 validation texts and 14 test texts."""
     rows: list[tuple[str, ...]] = [*examples(train + 28)]
     for split, part in (("train", rows[28:]), ("valid", rows[:14]), ("test", rows[14:28])):
         write_tsv(folder / f"{split}.tsv", part)
@@ -40,7 +40,7 @@ def write_labelled(folder: Path, train: int = 60) -> Path:
 
 
 def labelled_config(root: Path, **sections: dict[str, Any]) -> Config:
-    """D = 16, 1 layer, 12 steps, a checkpoint every 4."""
+    """Return a configuration of a classifier: D = 16, 1 layer, 12 steps, a checkpoint every 4."""
     values: dict[str, Any] = {
         "task": "classification",
         "data": {"root": str(root), "language": "en", "test": "test"},

@@ -1,4 +1,4 @@
-"""A little play, and a configuration that learns to write it in a moment."""
+"""A short play, and a configuration that trains a language model on it within seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write_play(folder: Path, text: str = PLAY) -> Path:
 
 
 def make_language_config(root: Path, **sections: dict[str, Any]) -> Config:
-    """D = 16, 1 layer, blocks of 16 characters, 12 steps, a checkpoint every 4."""
+    """Return a configuration: D = 16, 1 layer, blocks of 16 characters, 12 steps, a checkpoint every 4."""
     values: dict[str, Any] = {
         "task": "language-modeling",
         "data": {"root": str(root), "language": "en", "train": "play", "valid": 0.2, "max_length": 16},

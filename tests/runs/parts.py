@@ -1,4 +1,4 @@
-"""A parallel corpus of 48 tiny sentences, and a configuration that trains on it in a moment."""
+"""A parallel corpus of 48 tiny sentences, and a configuration that trains on it within seconds."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SENTENCES = [
 
 def write_split(folder: Path, name: str, pairs: list[tuple[str, str]]) -> None:
     folder.mkdir(exist_ok=True)
-    for place, language in enumerate(("de", "en")):
-        text = "".join(f"{pair[place]}\n" for pair in pairs)
+    for index, language in enumerate(("de", "en")):
+        text = "".join(f"{pair[index]}\n" for pair in pairs)
         (folder / f"{name}.{language}").write_text(text, encoding="utf-8")
 
 
 def write_corpus(folder: Path) -> Path:
-    """train: 36 pairs, valid: 6, test: 6; no pair twice."""
+    """Write 36 training, 6 validation and 6 test pairs; no pair occurs twice."""
     mixed = SENTENCES[::5] + SENTENCES[1::5] + SENTENCES[2::5] + SENTENCES[3::5] + SENTENCES[4::5]
     write_split(folder, "train", mixed[:36])
     write_split(folder, "valid", mixed[36:42])
@@ -38,7 +38,7 @@ def write_corpus(folder: Path) -> Path:
 
 
 def make_config(root: Path, **sections: dict[str, Any]) -> Config:
-    """D = 16, 1 + 1 layers, 12 steps, a checkpoint every 4."""
+    """Return a configuration: D = 16, 1 + 1 layers, 12 steps, a checkpoint every 4."""
     values: dict[str, dict[str, Any]] = {
         "data": {"root": str(root), "source": "de", "target": "en", "test": "test"},
         "tokenizer": {"kind": "bpe", "vocab_size": 70, "byte_fallback": False},
@@ -55,7 +55,7 @@ def make_config(root: Path, **sections: dict[str, Any]) -> Config:
 
 
 class Interrupting(CollectingListener):
-    """A listener that breaks off at the first log point or validation from a step on."""
+    """A listener that raises KeyboardInterrupt at the first log point or validation from a step on."""
 
     def __init__(self, *, step: int = 10**9, validation: int = 10**9) -> None:
         super().__init__()
@@ -77,12 +77,12 @@ def refuse_constant(name: str) -> None:
     raise AssertionError(f"{name} is no JSON")
 
 
-CLOCKED = {"seconds", "seconds_left", "source_tokens_per_second", "target_tokens_per_second"}
+TIMINGS = {"seconds", "seconds_left", "source_tokens_per_second", "target_tokens_per_second"}
 
 
 def metrics(run: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl, but for what depends on the clock."""
+    """Return the records of metrics.jsonl without the values that depend on the clock."""
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").split("\n")
     assert lines.pop() == ""
     records = [json.loads(line, parse_constant=refuse_constant) for line in lines]
-    return [{key: value for key, value in record.items() if key not in CLOCKED} for record in records]
+    return [{key: value for key, value in record.items() if key not in TIMINGS} for record in records]

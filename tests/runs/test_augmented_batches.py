@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.runs.parts import Interrupting, make_config, write_corpus
-from tests.runs.test_training_tasks import all_of, equal, texts, tokenizers_of, updates
+from tests.runs.test_training_tasks import all_batches, equal_batches, texts, tokenizers_of, updates
 from tests.training.parts import CollectingListener
 
 from manyheads.config.schema import Config
@@ -42,16 +42,18 @@ def config_of(corpus: Path, augment: dict[str, float] | None = None, **sections:
 def test_an_update_is_a_function_of_seed_epoch_and_position(corpus: Path, tmp_path: Path, sampling: float) -> None:
     config = config_of(corpus, tokenizer={"sampling": sampling})
     first, second = updates(config, tmp_path / "a"), updates(config, tmp_path / "b")
-    all_of(second, 7)
-    assert equal(all_of(first, 2), all_of(second, 2))
-    assert texts(first, all_of(first, 2)) != texts(first, all_of(first, 3)), "each epoch has changes of its own"
+    all_batches(second, 7)
+    assert equal_batches(all_batches(first, 2), all_batches(second, 2))
+    assert texts(first, all_batches(first, 2)) != texts(first, all_batches(first, 3)), (
+        "each epoch has changes of its own"
+    )
 
 
 def test_the_rows_of_an_epoch_are_the_same_for_any_batch(corpus: Path, tmp_path: Path) -> None:
     small = updates(config_of(corpus), tmp_path / "a")
     large = updates(config_of(corpus, training={"batch_tokens": 400}), tmp_path / "b")
     assert len(small.epoch(1)) > len(large.epoch(1))
-    assert texts(small, all_of(small, 1)) == texts(large, all_of(large, 1))
+    assert texts(small, all_batches(small, 1)) == texts(large, all_batches(large, 1))
 
 
 def test_two_processes_share_the_updates_of_one(corpus: Path, tmp_path: Path) -> None:
@@ -67,47 +69,47 @@ def test_two_processes_share_the_updates_of_one(corpus: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("moments", [[{"step": 3}], [{"step": 5}, {"validation": 8}]])
-def test_a_run_that_was_interrupted_ends_as_one_that_was_not(
+def test_an_interrupted_run_ends_like_an_uninterrupted_run(
     corpus: Path, tmp_path: Path, moments: list[dict[str, int]]
 ) -> None:
     config = config_of(corpus, training={"accumulation": 2, "log_every": 1})
-    whole, resumed = CollectingListener(), CollectingListener()
-    train(config, tmp_path / "whole", listener=whole)
+    uninterrupted, resumed = CollectingListener(), CollectingListener()
+    train(config, tmp_path / "whole", listener=uninterrupted)
     for moment in moments:
         with pytest.raises(KeyboardInterrupt):
             train(config, tmp_path / "parts", listener=Interrupting(**moment))
     train(config, tmp_path / "parts", listener=resumed)
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
     assert weights[0] == weights[1]
-    expected = {report.step: report.loss for report in whole.steps}
+    expected = {report.step: report.loss for report in uninterrupted.steps}
     assert all(expected[report.step] == report.loss for report in resumed.steps)
 
 
-def test_a_training_without_the_section_is_not_changed(corpus: Path, tmp_path: Path) -> None:
+def test_rates_of_0_make_the_batches_of_a_training_without_augmentation(corpus: Path, tmp_path: Path) -> None:
     """All rates of 0 make the same batches as no section at all."""
     plain = updates(make_config(corpus, tokenizer=BYTES), tmp_path / "a")
     off = updates(config_of(corpus, dict.fromkeys(STRONG, 0.0)), tmp_path / "b")
     assert type(plain.maker) is not type(off.maker)
     for epoch in (0, 5):
-        assert equal(all_of(plain, epoch), all_of(off, epoch))
+        assert equal_batches(all_batches(plain, epoch), all_batches(off, epoch))
     assert not (tmp_path / "a" / "cache" / "phrases").exists()
 
 
 def test_no_row_is_longer_than_the_limit_or_holds_an_unknown_symbol(corpus: Path, tmp_path: Path) -> None:
-    """Without byte fallback, pairs that would hold emoji stay as they are."""
+    """Without byte fallback, no emoji is added to pairs."""
     tokenizer = {"byte_fallback": False, "vocab_size": 70}
     config = make_config(corpus, tokenizer=tokenizer, data={"augment": STRONG | {"copies": 0.9}, "max_length": 17})
     found = updates(config, tmp_path)
     for epoch in range(3):
-        for batch in chain.from_iterable(all_of(found, epoch)):
+        for batch in chain.from_iterable(all_batches(found, epoch)):
             for side in (batch.source, batch.target_out):
                 assert not (side == UNK).any()
                 assert ((side != PAD) & (side != EOS)).sum(1).max() <= 17
 
 
-def test_with_byte_fallback_emoji_and_addresses_are_written(corpus: Path, tmp_path: Path) -> None:
+def test_emoji_and_addresses_are_added_with_byte_fallback(corpus: Path, tmp_path: Path) -> None:
     found = updates(config_of(corpus, {**dict.fromkeys(STRONG, 0.0), "copies": 0.9}), tmp_path)
-    rows = [row for epoch in range(20) for row in texts(found, all_of(found, epoch))]
+    rows = [row for epoch in range(20) for row in texts(found, all_batches(found, epoch))]
     assert any("http" in source and "http" in target for source, target in rows)
     assert any(max(source, default="") > "\U0001f300" and max(source) in target for source, target in rows)
 
@@ -116,7 +118,9 @@ def test_the_planned_lengths_are_near_those_of_the_batches(corpus: Path, tmp_pat
     found = updates(config_of(corpus), tmp_path)
     for epoch in range(3):
         planned = sum(int(side.sum()) for side in found.maker.epoch(epoch).lengths)
-        made = sum(batch.source_tokens + batch.target_tokens for batch in chain.from_iterable(all_of(found, epoch)))
+        made = sum(
+            batch.source_tokens + batch.target_tokens for batch in chain.from_iterable(all_batches(found, epoch))
+        )
         assert 0.7 < made / planned < 1.4
 
 
@@ -131,8 +135,8 @@ def test_phrases_are_mined_once_for_a_text(corpus: Path, tmp_path: Path, monkeyp
     assert tokenizers_of(first).joint
 
 
-def test_words_come_as_lines_of_their_own(corpus: Path, tmp_path: Path) -> None:
+def test_word_pairs_are_added_as_separate_lines(corpus: Path, tmp_path: Path) -> None:
     found = updates(config_of(corpus, {**dict.fromkeys(STRONG, 0.0), "words": 0.9}), tmp_path)
-    rows = set(chain.from_iterable(texts(found, all_of(found, epoch)) for epoch in range(5)))
+    rows = set(chain.from_iterable(texts(found, all_batches(found, epoch)) for epoch in range(5)))
     assert ("Hund", "dog") in rows
     assert np.mean([len(source.split()) for source, _ in rows]) < 3

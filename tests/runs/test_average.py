@@ -1,4 +1,4 @@
-"""The mean of the last checkpoints as a run of its own."""
+"""The mean of the last checkpoints is written as a separate run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from manyheads.tasks.translation import Translator
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with the checkpoints 4, 8 and 12; look, do not touch."""
+    """Return a run with the checkpoints 4, 8 and 12, which tests only read."""
     folder = tmp_path_factory.mktemp("average")
     config = make_config(write_corpus(folder / "corpus"), training={"keep_checkpoints": 3})
     train(config, folder / "run", listener=CollectingListener())
@@ -33,7 +33,9 @@ def run(trained: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("last", "steps"), [(None, [4, 8, 12]), (2, [8, 12]), (3, [4, 8, 12]), (1, [12])])
-def test_the_weights_are_the_mean_of_the_last_checkpoints(run: Path, last: int | None, steps: list[int]) -> None:
+def test_the_averaged_weights_are_the_mean_of_the_last_checkpoints(
+    run: Path, last: int | None, steps: list[int]
+) -> None:
     out = average(run, last=last)
     found = load_file(out / "model.safetensors")
     models = [RunDirectory(run).checkpoints.weights(step) for step in steps]
@@ -43,7 +45,7 @@ def test_the_weights_are_the_mean_of_the_last_checkpoints(run: Path, last: int |
         torch.testing.assert_close(tensor, expected.float(), rtol=1e-6, atol=1e-9)
 
 
-def test_the_mean_of_identical_checkpoints_is_the_same_weights(run: Path) -> None:
+def test_the_mean_of_identical_checkpoints_has_the_same_weights(run: Path) -> None:
     directory = RunDirectory(run)
     newest = directory.checkpoints.read(12)
     for step in (16, 20):
@@ -62,13 +64,13 @@ def test_the_new_directory_is_a_run_that_translates(run: Path) -> None:
     assert len(found.hypotheses) == 1
 
 
-def test_the_run_itself_is_left_as_it_was(run: Path) -> None:
+def test_averaging_leaves_the_run_unchanged(run: Path) -> None:
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     average(run)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
-def test_an_existing_place_is_not_written_into(run: Path, tmp_path: Path) -> None:
+def test_an_existing_output_is_not_overwritten(run: Path, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     for out in (tmp_path / "taken", run):
         with pytest.raises(RunError, match=r"exists\. Choose another --output") as caught:
@@ -77,7 +79,7 @@ def test_an_existing_place_is_not_written_into(run: Path, tmp_path: Path) -> Non
     assert list((tmp_path / "taken").iterdir()) == []
 
 
-def test_more_checkpoints_than_there_are_is_refused_with_both_numbers(run: Path, tmp_path: Path) -> None:
+def test_more_checkpoints_than_exist_are_refused_with_both_numbers(run: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"keeps 3 checkpoints, 4 are wanted"):
         average(run, last=4, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -100,11 +102,11 @@ def test_a_damaged_checkpoint_is_named_and_nothing_is_written(run: Path, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_a_path_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a directory"):
         average(tmp_path / "missing")
 
 
-def test_a_run_whose_environment_is_lost_can_be_averaged(run: Path) -> None:
+def test_a_run_without_its_environment_file_can_be_averaged(run: Path) -> None:
     (run / "environment.json").unlink()
     assert Translator.load(average(run)).translate(["der Hund"])

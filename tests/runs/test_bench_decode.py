@@ -22,29 +22,29 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_every_way_is_measured_in_every_round_and_the_headline_is_the_fastest_with_the_own_beam(trained) -> None:
-    ear = CollectingListener()
-    found = bench_decode(trained, sentences=5, rounds=3, device="cpu", listener=ear)
-    ways = [(beam, batch) for beam in (1, 2) for batch in (1, 64, 0)]
-    assert [(mode.beam_size, mode.batch) for mode in found.modes] == ways
+def test_every_mode_is_measured_in_every_round_and_the_fastest_with_the_run_beam_is_reported(trained) -> None:
+    listener = CollectingListener()
+    found = bench_decode(trained, sentences=5, rounds=3, device="cpu", listener=listener)
+    modes = [(beam, batch) for beam in (1, 2) for batch in (1, 64, 0)]
+    assert [(mode.beam_size, mode.batch) for mode in found.modes] == modes
     assert [mode.sentences for mode in found.modes] == [1, 5, 5] * 2, "one a call: every tenth"
     for mode in found.modes:
         assert 0 < mode.min <= mode.median <= mode.max
     fastest = max(found.modes[3:], key=lambda mode: mode.median)
     assert (found.median, found.min, found.max) == (fastest.median, fastest.min, fastest.max)
-    assert ear.phases == [("measuring", (3 + 1) * len(ways))]
-    rounds = [message for message in ear.messages if message.startswith("round")]
+    assert listener.phases == [("measuring", (3 + 1) * len(modes))]
+    rounds = [message for message in listener.messages if message.startswith("round")]
     assert [message.split(":")[0] for message in rounds] == [
-        f"round {turn} of 3, beam {beam}, batch {batch or 'all'}" for turn in (1, 2, 3) for beam, batch in ways
+        f"round {number} of 3, beam {beam}, batch {batch or 'all'}" for number in (1, 2, 3) for beam, batch in modes
     ]
-    told = sorted(
+    rates = sorted(
         float(message.split()[-2].replace(",", "")) for message in rounds if "beam 2, batch all" in message
     )
     last = found.modes[-1]
-    assert [last.min, last.median, last.max] == pytest.approx(told, abs=0.06)
+    assert [last.min, last.median, last.max] == pytest.approx(rates, abs=0.06)
 
 
-def test_tokens_are_those_of_the_outputs_end_marks_counted(trained) -> None:
+def test_tokens_of_the_outputs_are_counted_with_end_marks(trained) -> None:
     found = bench_decode(trained, beams=[1], batches=[0], rounds=1, device="cpu", listener=CollectingListener())
     translator = Translator.load(trained, device="cpu")
     corpus = trained.parent / "corpus" / "test.de"
@@ -58,11 +58,11 @@ def test_tokens_are_those_of_the_outputs_end_marks_counted(trained) -> None:
 
 
 @pytest.mark.parametrize(("rounds", "sentences"), [(0, 5), (5, 0), (-1, 1)])
-def test_nothing_cannot_be_measured(tmp_path: Path, rounds: int, sentences: int) -> None:
+def test_zero_rounds_or_sentences_are_refused(tmp_path: Path, rounds: int, sentences: int) -> None:
     with pytest.raises(UsageError, match=f"{rounds} rounds of {sentences} sentences measure nothing"):
         bench_decode(tmp_path, rounds=rounds, sentences=sentences, listener=CollectingListener())
 
 
-def test_a_number_format_that_is_none_is_named(trained) -> None:
+def test_an_unknown_precision_is_named(trained) -> None:
     with pytest.raises(UsageError, match='no precision "fp8"'):
         bench_decode(trained, precision="fp8", listener=CollectingListener())

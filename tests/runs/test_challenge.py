@@ -1,4 +1,4 @@
-"""`doctor RUN --challenge`: made-up inputs of any run, the same ones each time."""
+"""`doctor RUN --challenge` translates made-up inputs, which are the same at each call."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_two_calls_give_the_same_figures(run: Path, result: Challenge) -> None:
     assert challenge_run(run, words=7, lines=8).results == result.results
 
 
-def test_single_words_are_of_the_training_text_and_no_line_of_it(run: Path) -> None:
+def test_single_words_are_from_the_training_text_and_are_no_lines_of_it(run: Path) -> None:
     translator = Translator.load(run)
     groups = challenge_groups(translator.config, tokenizer_of(run), words=50, lines=4)
     words = [case.source for case in groups[0].cases]
@@ -68,7 +68,9 @@ def test_single_words_are_of_the_training_text_and_no_line_of_it(run: Path) -> N
     assert all(word in text.split() and letters_of(word) not in lines for word in words)
 
 
-def test_without_the_text_words_come_from_the_vocabulary_and_the_rest_says_so(run: Path, tmp_path: Path) -> None:
+def test_without_the_text_words_are_from_the_vocabulary_and_other_groups_are_not_measured(
+    run: Path, tmp_path: Path
+) -> None:
     copied = Path(shutil.copytree(run, tmp_path / "run"))
     found = challenge_run(copied, overrides=[f"data.root={tmp_path}"], words=5, lines=4)
     groups = {group.name: group for group, _ in found.results}
@@ -79,7 +81,7 @@ def test_without_the_text_words_come_from_the_vocabulary_and_the_rest_says_so(ru
     assert any("capitals: not measured" in line for line in found.lines())
 
 
-def test_settings_of_the_search_can_be_tried(run: Path, result: Challenge) -> None:
+def test_settings_of_the_search_can_be_overridden(run: Path, result: Challenge) -> None:
     short = challenge_run(
         run, overrides=["search.max_length_offset=1", "search.max_length_ratio=0.1"], words=7, lines=8
     )
@@ -87,7 +89,9 @@ def test_settings_of_the_search_can_be_tried(run: Path, result: Challenge) -> No
     assert figure.value < result.results[0][1][0].value
 
 
-def test_the_verb_prints_lines_or_one_document(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_challenge_command_prints_lines_or_one_json_document(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_program(["doctor", str(run), "--challenge"]) == 1
     assert "verdict: not good with single words" in capsys.readouterr().out
     assert run_program(["doctor", str(run), "--challenge", "--json"]) == 1
@@ -105,7 +109,7 @@ def test_the_verb_prints_lines_or_one_document(run: Path, capsys: pytest.Capture
         (["RUN", "--pad", "0"], "--pad"),
     ],
 )
-def test_what_it_cannot_examine_is_refused(
+def test_a_challenge_without_a_run_or_with_unsupported_options_is_refused(
     run: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     named = [str(run) if argument == "RUN" else argument for argument in arguments]
@@ -115,6 +119,6 @@ def test_what_it_cannot_examine_is_refused(
     assert message in error
 
 
-def test_a_word_that_is_a_line_by_itself_or_comes_once_is_no_input() -> None:
+def test_a_word_that_is_a_whole_line_or_occurs_once_is_no_input() -> None:
     lines = ["Der Hund läuft gern", "Ein Hund läuft", "Hund!", "Wir gehen"]
     assert text_words([Pair(line, "x", 1) for line in lines]) == ["läuft"]

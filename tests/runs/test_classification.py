@@ -1,4 +1,4 @@
-"""A classifier from files to scores: trained, gone on with, evaluated; and all that may be wrong with its text."""
+"""A classifier from files to scores: training, resuming, evaluation, and errors in its text."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with all that uses chance, never disturbed; look, do not touch."""
+    """Return an uninterrupted run with every feature that uses randomness; tests only read it."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    train(labelled_config(corpus, **HARD), out, listener=CollectingListener())
+    train(labelled_config(corpus, **WITH_RANDOMNESS), out, listener=CollectingListener())
     return out
 
 
-HARD: dict[str, dict[str, Any]] = {
+WITH_RANDOMNESS: dict[str, dict[str, Any]] = {
     "tokenizer": {"sampling": 0.2},
     "model": {"dropout": 0.2, "word_dropout": 0.1},
     "training": {"accumulation": 2, "class_weights": "balanced", "patience": 9},
 }
 
 
-def changed(corpus: Path, folder: Path, **rows: list[tuple[str, ...]]) -> Path:
-    """A copy of the corpus with other lines in some splits."""
+def with_other_rows(corpus: Path, folder: Path, **rows: list[tuple[str, ...]]) -> Path:
+    """Write a copy of the corpus with other rows in some splits, and return its folder."""
     for split in ("train", "valid", "test"):
         plain = (corpus / f"{split}.tsv").read_text(encoding="utf-8").splitlines()
         write_tsv(folder / f"{split}.tsv", rows.get(split, [tuple(line.split("\t")) for line in plain]))
@@ -75,10 +75,10 @@ def test_a_run_has_labels_a_card_and_scores_by_their_names(finished: Path) -> No
 
 
 @pytest.mark.parametrize("stop", [{"step": 6}, {"validation": 8}])
-def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
+def test_an_interrupted_training_ends_like_an_uninterrupted_training(
     corpus: Path, finished: Path, tmp_path: Path, stop: dict[str, int]
 ) -> None:
-    config, out = labelled_config(corpus, **HARD), tmp_path / "run"
+    config, out = labelled_config(corpus, **WITH_RANDOMNESS), tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         train(config, out, listener=Interrupting(**stop))
     train(config, out, listener=CollectingListener())
@@ -89,8 +89,8 @@ def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
     assert metrics(out) == metrics(finished)
 
 
-def test_few_examples_are_learnt_by_heart(corpus: Path, tmp_path: Path) -> None:
-    folder = changed(corpus, tmp_path / "text", train=[*examples(32)], valid=[*examples(32)])
+def test_few_examples_are_memorized(corpus: Path, tmp_path: Path) -> None:
+    folder = with_other_rows(corpus, tmp_path / "text", train=[*examples(32)], valid=[*examples(32)])
     training = {"steps": 60, "batch_sentences": 32, "label_smoothing": 0.0, "save_every": 60}
     config = labelled_config(folder, data={"drop_overlap": False, "test": None}, training=training)
     train(config, tmp_path / "run", listener=CollectingListener())
@@ -139,8 +139,8 @@ def test_two_classifiers_are_compared_on_the_texts_of_the_first(
     assert {"run", "other", "accuracy", "macro_f1", "verdict"} == set(found.to_json())
 
 
-def test_the_validation_in_training_is_that_of_evaluate(finished: Path) -> None:
-    """The best weights are published; of them both must say the same."""
+def test_validation_in_training_has_the_scores_of_evaluate(finished: Path) -> None:
+    """Both score the best weights, which are published."""
     best = max((r for r in metrics(finished) if r["kind"] == "validation"), key=lambda record: record["accuracy"])
     result = evaluate(finished, split="valid")
     assert isinstance(result, ClassEvaluation)
@@ -149,15 +149,15 @@ def test_the_validation_in_training_is_that_of_evaluate(finished: Path) -> None:
     assert result.loss == pytest.approx(best["loss"], rel=1e-5)
 
 
-def test_texts_without_anything_in_them_are_not_scored(finished: Path) -> None:
-    classifier, ear = Classifier.load(finished), CollectingListener()
-    result = evaluate_labels(classifier, ["a great film", "", "dull plot"], ["1", "?", "0"], ear)
+def test_empty_texts_are_not_scored(finished: Path) -> None:
+    classifier, listener = Classifier.load(finished), CollectingListener()
+    result = evaluate_labels(classifier, ["a great film", "", "dull plot"], ["1", "?", "0"], listener)
     assert (result.examples, len(result.outputs), result.outputs[1]) == (2, 3, "")
-    assert "1 of 3 lines without text: left out" in ear.messages
+    assert "1 of 3 lines without text: left out" in listener.messages
 
 
-def test_one_label_only_is_refused(corpus: Path, tmp_path: Path) -> None:
-    folder = changed(corpus, tmp_path, train=[("1", text) for _, text in examples(9)])
+def test_training_examples_of_one_label_are_refused(corpus: Path, tmp_path: Path) -> None:
+    folder = with_other_rows(corpus, tmp_path, train=[("1", text) for _, text in examples(9)])
     with pytest.raises(DataError, match='every training example has the label "1": there is nothing to tell apart'):
         train(labelled_config(folder), tmp_path / "run", listener=CollectingListener())
 
@@ -167,11 +167,11 @@ OTHERS: list[tuple[str, ...]] = [("1", "great"), ("so so", "a film"), ("2", "the
 
 
 def test_labels_that_training_has_not_seen_are_named(corpus: Path, finished: Path, tmp_path: Path) -> None:
-    folder = changed(corpus, tmp_path / "valid", valid=OTHERS)
+    folder = with_other_rows(corpus, tmp_path / "valid", valid=OTHERS)
     lines = UNSEEN.format(r" \(line 3\)", r" \(line 2\)")
     with pytest.raises(DataError, match=f"data.valid has {lines}"):
         train(labelled_config(folder), tmp_path / "run", listener=CollectingListener())
-    folder = changed(corpus, tmp_path / "test", test=OTHERS)
+    folder = with_other_rows(corpus, tmp_path / "test", test=OTHERS)
     with pytest.raises(DataError, match=f"data.test has {lines}"):  # not after hours of training
         train(labelled_config(folder), tmp_path / "run", listener=CollectingListener())
     assert not (tmp_path / "run" / "config.json").exists()
@@ -184,34 +184,40 @@ def test_labels_that_training_has_not_seen_are_named(corpus: Path, finished: Pat
         evaluate(finished, source=text, reference=labels)
 
 
-def test_columns_turned_round_and_a_validation_of_one_label_are_doubted(corpus: Path, tmp_path: Path) -> None:
+def test_swapped_columns_and_a_validation_set_of_one_label_are_reported(corpus: Path, tmp_path: Path) -> None:
     rows = [(text, label) for label, text in examples(40)]
-    ear = CollectingListener()
+    listener = CollectingListener()
     with pytest.raises(DataError, match=r"data\.valid has labels that training has not seen"):
-        train(labelled_config(changed(corpus, tmp_path / "turned", train=rows)), tmp_path / "run", listener=ear)
-    assert any("40 labels in 40 examples" in message and "other way round" in message for message in ear.messages)
+        train(
+            labelled_config(with_other_rows(corpus, tmp_path / "turned", train=rows)),
+            tmp_path / "run",
+            listener=listener,
+        )
+    assert any(
+        "40 labels in 40 examples" in message and "other way round" in message for message in listener.messages
+    )
     rows = sorted(examples(40))  # all of label 1 stand last
-    folder, ear = changed(corpus, tmp_path / "sorted", train=rows), CollectingListener()
+    folder, listener = with_other_rows(corpus, tmp_path / "sorted", train=rows), CollectingListener()
     short = {"steps": 1}
-    train(labelled_config(folder, data={"valid": 0.2}, training=short), tmp_path / "sorted-run", listener=ear)
-    (warning,) = [message for message in ear.messages if message.startswith("warning: all")]
+    train(labelled_config(folder, data={"valid": 0.2}, training=short), tmp_path / "sorted-run", listener=listener)
+    (warning,) = [message for message in listener.messages if message.startswith("warning: all")]
     assert 'all 8 examples of data.valid have the label "1"' in warning
     assert "Shuffle the lines of train" in warning
-    ear = CollectingListener()
-    train(labelled_config(corpus, training=short), tmp_path / "plain", listener=ear)
-    assert not [message for message in ear.messages if message.startswith("warning")]
+    listener = CollectingListener()
+    train(labelled_config(corpus, training=short), tmp_path / "plain", listener=listener)
+    assert not [message for message in listener.messages if message.startswith("warning")]
 
 
 def test_labels_with_blanks_two_texts_and_unbalanced_classes_are_trained(corpus: Path, tmp_path: Path) -> None:
     rows: list[tuple[str, ...]] = [("not  at all", text, "the end") for _, text in examples(45)]
     rows += [("for sure", "great", "plot"), ("for sure", "lovely actor", "film")]
-    folder = changed(corpus, tmp_path / "text", train=rows, valid=rows[-9:], test=rows[-4:])
+    folder = with_other_rows(corpus, tmp_path / "text", train=rows, valid=rows[-9:], test=rows[-4:])
     config = labelled_config(folder, data={"drop_overlap": False}, model={"token_types": 2, "pooling": "cls"})
-    ear = CollectingListener()
-    train(config, tmp_path / "run", listener=ear)
+    listener = CollectingListener()
+    train(config, tmp_path / "run", listener=listener)
     content = json.loads((tmp_path / "run/labels.json").read_text())
     assert content == {"labels": ["for sure", "not at all"], "texts": 2}
-    (warning,) = [message for message in ear.messages if message.startswith("warning: unbalanced classes")]
+    (warning,) = [message for message in listener.messages if message.startswith("warning: unbalanced classes")]
     assert '45 examples of "not at all", 2 of "for sure"' in warning
     classifier = Classifier.load(tmp_path / "run")
     (found,) = classifier.classify([("great", "plot")])
@@ -219,10 +225,10 @@ def test_labels_with_blanks_two_texts_and_unbalanced_classes_are_trained(corpus:
 
 
 def test_early_stopping_on_accuracy_waits_until_all_layers_learn(corpus: Path, tmp_path: Path) -> None:
-    """Embeddings, a layer and the head: all learn from update 7 on where one more does every 3 updates."""
-    still = {"steps": 30, "save_every": 1, "learning_rate": 1e-30, "weight_decay": 0.0, "optimizer": "adamw"}
+    """If embeddings, layer and head are unfrozen one by one every 3 updates, all of them learn from update 7 on."""
+    no_learning = {"steps": 30, "save_every": 1, "learning_rate": 1e-30, "weight_decay": 0.0, "optimizer": "adamw"}
     for settings, last in (({}, 3), ({"unfreeze_every": 3}, 8)):
-        config = labelled_config(corpus, training={**still, "patience": 2, "metric": "accuracy", **settings})
+        config = labelled_config(corpus, training={**no_learning, "patience": 2, "metric": "accuracy", **settings})
         done = train(config, tmp_path / str(last), listener=CollectingListener())
         assert (done.step, done.best_step, done.stopped_early) == (last, 1, True)
 
@@ -243,18 +249,18 @@ def test_scores_do_not_depend_on_batches_or_order(
 
 
 def test_texts_that_are_cut_are_counted(corpus: Path, tmp_path: Path) -> None:
-    ear = CollectingListener()
-    train(labelled_config(corpus, data={"max_length": 5}), tmp_path / "run", listener=ear)
-    (cut,) = [message for message in ear.messages if "longer than 5 tokens: cut there" in message]
+    listener = CollectingListener()
+    train(labelled_config(corpus, data={"max_length": 5}), tmp_path / "run", listener=listener)
+    (cut,) = [message for message in listener.messages if "longer than 5 tokens: cut there" in message]
     assert 0 < int(cut.split()[0]) <= 60
 
 
-def test_labels_that_are_numbers_are_sorted_as_such() -> None:
+def test_labels_that_are_numbers_are_sorted_as_numbers() -> None:
     for given, expected in (({"10", "9", "-1"}, ["-1", "9", "10"]), ({"10", "9", "x"}, ["10", "9", "x"])):
         assert sorted(given, key=in_order(given)) == expected
 
 
-def test_labels_of_another_run_are_noticed(corpus: Path, tmp_path: Path) -> None:
+def test_labels_of_another_run_are_refused(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(labelled_config(corpus, training={"steps": 1}), out, listener=CollectingListener())
     (out / "labels.json").write_text('{"labels": ["1", "0"], "texts": 1}')
@@ -262,12 +268,12 @@ def test_labels_of_another_run_are_noticed(corpus: Path, tmp_path: Path) -> None
         Classifier.load(out)
 
 
-def test_the_mean_of_checkpoints_classifies(finished: Path, tmp_path: Path) -> None:
+def test_an_averaged_classifier_classifies(finished: Path, tmp_path: Path) -> None:
     out = average(finished, out=tmp_path / "mean")
     assert Classifier.load(out).labels.names == ("0", "1")
 
 
-def test_a_run_of_another_task_is_refused_with_the_verb_that_fits(corpus: Path, finished: Path) -> None:
+def test_a_run_of_another_task_is_refused_with_the_matching_command(corpus: Path, finished: Path) -> None:
     with pytest.raises(
         RunError, match=r'trained for task = "classification", not for "translation"\. Use: manyheads classify'
     ):
@@ -278,14 +284,14 @@ def test_a_run_of_another_task_is_refused_with_the_verb_that_fits(corpus: Path, 
 
 def updates(corpus: Path, folder: Path, *worlds: World, **sections: dict[str, Any]) -> list[CorpusUpdates]:
     config, run = labelled_config(corpus, **sections), RunDirectory(folder)
-    kind = prepare_task(config, run, read_corpus(config, run), CollectingListener())
-    made = [kind.updates(world) for world in worlds or (ALONE,)]
+    task = prepare_task(config, run, read_corpus(config, run), CollectingListener())
+    made = [task.updates(world) for world in worlds or (ALONE,)]
     assert all(isinstance(one, CorpusUpdates) for one in made)
     return made  # type: ignore[return-value]
 
 
-def seen(found: Iterable[Any]) -> list[tuple[list[int], int]]:
-    """(ids, label) of every text of some batches, sorted."""
+def labelled_rows(found: Iterable[Any]) -> list[tuple[list[int], int]]:
+    """Return (ids, label) of every text of some batches, sorted."""
     return sorted(
         ([token for token in row if token != PAD], label)
         for part in found
@@ -295,30 +301,30 @@ def seen(found: Iterable[Any]) -> list[tuple[list[int], int]]:
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
-def test_an_epoch_holds_every_example_once_however_many_processes_make_it(
+def test_an_epoch_holds_every_example_once_for_any_number_of_processes(
     corpus: Path, tmp_path: Path, processes: int
 ) -> None:
-    """Each has as many parts of an update: those that share their weights wait for each other in every part."""
+    """Processes have equal numbers of micro-batches, because they synchronize in every micro-batch."""
     made = updates(corpus, tmp_path, *(World(rank, processes) for rank in range(processes)))
     assert isinstance(made[0].maker, LabelledBatches)
     tokenizer = made[0].maker.tokenizers.source
     found = []
-    for place, pairs in enumerate(made[0].epoch(3)):
-        parts = [one.batches(3, place, pairs) for one in made]
+    for position, pairs in enumerate(made[0].epoch(3)):
+        parts = [one.batches(3, position, pairs) for one in made]
         assert len({len(own) for own in parts}) == 1
         found += [part for own in parts for part in own]
     lines = [line.split("\t") for line in (corpus / "train.tsv").read_text().splitlines()]
     expected = sorted(([BOS, *ids, EOS], int(label)) for label, ids in zip(
         [label for label, _ in lines], tokenizer.encode([text for _, text in lines]), strict=True
     ))  # fmt: skip
-    assert seen(found) == expected
+    assert labelled_rows(found) == expected
     assert len(made[0].epoch(0)) == 5
 
 
-def test_a_token_budget_makes_updates_of_like_lengths(corpus: Path, tmp_path: Path) -> None:
+def test_a_token_budget_groups_texts_of_similar_lengths(corpus: Path, tmp_path: Path) -> None:
     training = {"batch_tokens": 120, "batch_sentences": None}
     (made,) = updates(corpus, tmp_path, training=training, data={"max_length": 9})
-    parts = [part for place, pairs in enumerate(made.epoch(0)) for part in made.batches(0, place, pairs)]
+    parts = [part for position, pairs in enumerate(made.epoch(0)) for part in made.batches(0, position, pairs)]
     tokens = [part.source_tokens for part in parts]
     assert len(parts) == math.ceil(sum(tokens) / 120)
     assert max(part.ids.size(1) for part in parts) == 11, "cut, with its marks"
@@ -326,15 +332,15 @@ def test_a_token_budget_makes_updates_of_like_lengths(corpus: Path, tmp_path: Pa
     assert np.mean(spreads) < 5, "like lengths together"
 
 
-def test_words_are_split_anew_in_each_epoch(corpus: Path, tmp_path: Path) -> None:
+def test_subwords_are_sampled_again_in_each_epoch(corpus: Path, tmp_path: Path) -> None:
     (made,) = updates(corpus, tmp_path, tokenizer={"sampling": 0.3})
     pairs = np.arange(20)
-    first, second, again = (seen(made.batches(epoch, 0, pairs)) for epoch in (0, 1, 0))
+    first, second, again = (labelled_rows(made.batches(epoch, 0, pairs)) for epoch in (0, 1, 0))
     assert first == again
     assert first != second
 
 
-def test_the_report_of_data_counts_texts_and_labels(corpus: Path) -> None:
+def test_the_report_of_the_data_counts_texts_and_labels(corpus: Path) -> None:
     found = examine_config_text(labelled_config(corpus), "labelled")
     train_split = found.to_json()["text"]["splits"]["train"]
     assert (train_split["read"], train_split["target"]["characters"]["largest"]) == (60, 1)

@@ -1,4 +1,4 @@
-"""The two runs that score pairs: teacher-forced cross-entropies, whatever a pair stands beside."""
+"""Two runs score pairs by their teacher-forced cross-entropies, independently of other pairs."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def test_cross_entropies_do_not_depend_on_other_pairs(run: Path) -> None:
 def test_two_equal_models_score_the_mean_and_the_difference(run: Path) -> None:
     translator = Translator.load(run, device="cpu")
     texts = ["Der Hund schläft."], ["The dog sleeps."]
-    there = cross_entropies(translator, *texts)
-    back = cross_entropies(translator, *texts[::-1])
-    expected = -(abs(there - back) + (there + back) / 2)
+    forward = cross_entropies(translator, *texts)
+    backward = cross_entropies(translator, *texts[::-1])
+    expected = -(abs(forward - backward) + (forward + backward) / 2)
     np.testing.assert_allclose(dual_scores(str(run), str(run), texts), expected, rtol=1e-6)
 
 
-def test_the_names_of_the_files_are_those_of_the_split() -> None:
+def test_the_output_files_are_named_after_the_split() -> None:
     config = Config.model_validate({"data": {"source": "de", "target": "en", "train": "corpus"}})
     assert names_of(config) == ("corpus.de.gz", "corpus.en.gz")
     config = Config.model_validate({"data": {"source": "de", "target": "en", "train": ["a/b.de", "a/b.en"]}})
@@ -75,7 +75,7 @@ def test_other_tasks_are_refused(tmp_path: Path) -> None:
         clean(config, tmp_path / "out")
 
 
-def test_other_settings_are_another_cleaning(tmp_path: Path) -> None:
+def test_a_cleaning_with_other_settings_is_not_overwritten(tmp_path: Path) -> None:
     config = load_config(resolve_recipe("demo-de-en"), ["data.limit=200"])
     first = clean(config, tmp_path / "out")
     assert clean(config, tmp_path / "out").to_json() == first.to_json()

@@ -1,4 +1,4 @@
-"""The page that the demo writes, and how many threads it starts."""
+"""The demo writes a page, and starts no more threads than are useful."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from manyheads.training.log import NO_LISTENER
 
 @pytest.fixture
 def small_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train a few steps of a tiny model."""
+    """Make the demo train a tiny model for a few steps."""
     small = [*SMALL, "data.limit=200", "tokenizer.vocab_size=700"]
     monkeypatch.setattr(demo_module, "load_config", lambda path, overrides: load_config(path, [*overrides, *small]))
 
@@ -35,7 +35,7 @@ def printed_by_demo(out: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("small_recipe")
-def test_it_writes_a_page_with_the_model_inside_and_a_finished_run_writes_it_again(tmp_path: Path) -> None:
+def test_the_demo_writes_a_page_with_the_model_and_writes_it_again_for_a_finished_run(tmp_path: Path) -> None:
     page = tmp_path / "run" / "page.html"
     lines = printed_by_demo(tmp_path / "run")
     assert lines[-1].endswith(f"open it in a browser: {page}")
@@ -50,7 +50,7 @@ def test_it_writes_a_page_with_the_model_inside_and_a_finished_run_writes_it_aga
 
 
 @pytest.mark.usefixtures("small_recipe")
-def test_a_full_disk_leaves_no_page_and_is_told_with_the_cure(
+def test_a_full_disk_leaves_no_page_and_raises_an_error_with_the_cure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(path: Path, content: bytes) -> None:
@@ -67,7 +67,7 @@ def test_a_full_disk_leaves_no_page_and_is_told_with_the_cure(
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Keep so many processes busy while open."""
+    """Keep a number of processes busy inside the context."""
     with ExitStack() as stack:
         for _ in range(count):
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
@@ -76,7 +76,7 @@ def busy_processes(count: int) -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_beside_busy_programs_it_starts_fewer_threads() -> None:
+def test_the_demo_starts_fewer_threads_beside_busy_programs() -> None:
     cores = os.cpu_count() or 1
     code = "from manyheads.runs.demo import useful_threads; print(flush=True); input(); print(useful_threads(8))"
     environment = os.environ | {"OMP_NUM_THREADS": "8"}
@@ -89,5 +89,5 @@ def test_beside_busy_programs_it_starts_fewer_threads() -> None:
     assert 1 <= int(printed) < 8
 
 
-def test_it_never_starts_more_than_allowed() -> None:
+def test_the_demo_never_starts_more_threads_than_allowed() -> None:
     assert useful_threads(1, seconds=0.01) == 1

@@ -1,4 +1,4 @@
-"""The speed of a machine, from a few updates on random tokens."""
+"""The speed of a machine is measured in a few updates on random tokens."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CONFIG = parse_config(
 )
 
 
-def test_batches_are_padded_as_those_of_training() -> None:
-    """Random tokens in pairs of these lengths, in the batches of the first epoch."""
+def test_random_batches_are_padded_like_those_of_training() -> None:
+    """Compare random pairs of given lengths with the batches of the first epoch."""
     rng = np.random.default_rng(7)
     lengths = rng.integers(1, 30, size=(5_000, 2))
     batches = random_batches(lengths, 1_000, 97, 7)
@@ -40,8 +40,8 @@ def test_a_text_of_one_pair_has_a_batch() -> None:
     assert [batch.target_tokens for batch in random_batches(np.array([[0, 40]]), 10, 97, 2)] == [41, 41]
 
 
-def test_passes_and_updates_are_timed_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a clock on which each reading is one second after the one before."""
+def test_passes_and_updates_are_timed_separately(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure with a clock that advances by one second at each reading."""
     ticks = iter(range(10_000))
     monkeypatch.setattr(estimate, "PATIENCE", 1e9)
     monkeypatch.setattr(estimate, "free_share", lambda: 0.5)
@@ -54,6 +54,6 @@ def test_passes_and_updates_are_timed_apart(monkeypatch: pytest.MonkeyPatch) -> 
     assert speed.parameters > 1_000
 
 
-def test_a_share_of_the_processors_is_between_none_and_all() -> None:
+def test_the_free_share_of_the_processors_is_between_0_and_1() -> None:
     assert 0 < estimate.free_share() <= 1
     assert not MachineSpeed(1.0, 1.0, 1, 1.0).disturbed

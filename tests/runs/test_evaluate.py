@@ -1,4 +1,4 @@
-"""Scoring a run, and two side by side."""
+"""Evaluation of a run, and comparison of two runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from manyheads.text.tokenizer import BOS, EOS
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that has learnt a little; look, do not touch."""
+    """Return a run that was trained for a few updates; tests only read it."""
     folder = tmp_path_factory.mktemp("evaluate")
     training = {"steps": 60, "save_every": 60, "batch_tokens": 150, "learning_rate": 0.02, "warmup_steps": 10}
     config = make_config(write_corpus(folder / "corpus"), training=training)
@@ -55,7 +55,7 @@ def test_json_holds_the_documented_keys(trained: Path) -> None:
     assert value["seconds"] > 0
 
 
-def test_the_verdict_is_in_the_document_and_in_the_lines(trained: Path) -> None:
+def test_the_verdict_is_in_the_json_document_and_in_the_lines(trained: Path) -> None:
     found = evaluate(trained, listener=CollectingListener())
     sentences = found.verdict()
     assert sentences[0].startswith("BLEU is ")
@@ -70,9 +70,9 @@ def test_the_verdict_is_in_the_document_and_in_the_lines(trained: Path) -> None:
 
 
 def test_the_progress_counts_every_line(trained: Path) -> None:
-    ear, other = CollectingListener(), CollectingListener()
-    evaluate(trained, listener=ear)
-    assert ear.phases == [("translating", 6), ("scoring the references", 6)]
+    listener, other = CollectingListener(), CollectingListener()
+    evaluate(trained, listener=listener)
+    assert listener.phases == [("translating", 6), ("scoring the references", 6)]
     compare(trained, trained, listener=other)
     assert other.phases == [("translating", 6)] * 2
 
@@ -95,7 +95,7 @@ def test_pairs_of_the_training_text_are_found_in_scored_files(trained: Path, tmp
 
 
 def test_pairs_that_training_has_dropped_are_not_searched_for(trained: Path, tmp_path: Path) -> None:
-    """The test set of the run itself; but without `drop_overlap` it is compared."""
+    """The test set of the run is compared with the training text only without `drop_overlap`."""
     assert evaluate(trained, listener=CollectingListener()).overlap is None
     assert evaluate(trained, split="train", listener=CollectingListener()).overlap is None
     copy = Path(shutil.copytree(trained, tmp_path / "run"))
@@ -107,7 +107,7 @@ def test_pairs_that_training_has_dropped_are_not_searched_for(trained: Path, tmp
     assert evaluate(copy, listener=CollectingListener()).overlap == (0, 36)
 
 
-def test_without_the_training_text_nothing_is_searched(trained: Path, tmp_path: Path) -> None:
+def test_pairs_are_not_searched_for_without_the_training_text(trained: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(corpus_of(trained), tmp_path / "moved"))
     for side in ("de", "en"):
         (moved / f"train.{side}").unlink()
@@ -119,7 +119,7 @@ def test_without_the_training_text_nothing_is_searched(trained: Path, tmp_path: 
     assert found.overlap is None
 
 
-def test_the_loss_is_that_of_each_pair_alone_added_up(trained: Path) -> None:
+def test_the_loss_is_the_sum_over_single_pairs(trained: Path) -> None:
     """Invariant L, by torch's own function, without padding and without label smoothing."""
     translator = Translator.load(trained)
     nats, tokens = 0.0, 0
@@ -135,7 +135,7 @@ def test_the_loss_is_that_of_each_pair_alone_added_up(trained: Path) -> None:
     assert found.loss == pytest.approx(nats / tokens, rel=1e-5)
 
 
-def test_outputs_come_in_the_order_of_the_lines_and_are_what_is_scored(trained: Path) -> None:
+def test_scored_outputs_are_in_the_order_of_the_lines(trained: Path) -> None:
     found = evaluate(trained, listener=CollectingListener())
     sources, references = lines(trained, "test.de"), lines(trained, "test.en")
     expected = [Translator.load(trained).translate([source])[0].translation for source in sources]
@@ -152,7 +152,7 @@ def test_any_split_of_the_run_can_be_scored(trained: Path, split: str, count: in
     assert len(found.outputs) == count
 
 
-def test_files_are_scored_as_the_split_they_are(trained: Path) -> None:
+def test_files_are_scored_like_the_split_that_they_hold(trained: Path) -> None:
     folder = corpus_of(trained)
     files = evaluate(
         trained, source=folder / "test.de", reference=folder / "test.en", listener=CollectingListener()
@@ -161,18 +161,18 @@ def test_files_are_scored_as_the_split_they_are(trained: Path) -> None:
     assert (files.outputs, files.loss, files.scores) == (split.outputs, split.loss, split.scores)
 
 
-def test_words_are_scored_with_the_white_space_they_were_trained_with(tmp_path: Path) -> None:
-    """What `evaluate` says of the validation set is what training said of the same weights."""
+def test_words_are_scored_with_the_white_space_of_training(tmp_path: Path) -> None:
+    """`evaluate` gives the loss that training gave for the same weights and validation set."""
     corpus = write_corpus(tmp_path / "corpus")
     for name in ("train", "valid"):
         path = corpus / f"{name}.en"
         path.write_text(path.read_text(encoding="utf-8").replace(" ", "  "), encoding="utf-8")
     tokenizer = {"kind": "words", "joint": False}
     config = make_config(corpus, tokenizer=tokenizer, model={"tied_embeddings": "none"})
-    heard = CollectingListener()
-    train(config, tmp_path / "run", listener=heard)
+    listener = CollectingListener()
+    train(config, tmp_path / "run", listener=listener)
     found = evaluate(tmp_path / "run", split="valid", listener=CollectingListener())
-    assert found.loss == pytest.approx(min(report.loss for report in heard.validations), rel=1e-5)
+    assert found.loss == pytest.approx(min(report.loss for report in listener.validations), rel=1e-5)
 
 
 def test_files_may_hold_empty_lines_and_miss_the_last_newline(trained: Path, tmp_path: Path) -> None:
@@ -209,19 +209,19 @@ def test_one_file_without_the_other_is_refused(trained: Path) -> None:
         evaluate(trained, reference=folder / "test.en", listener=CollectingListener())
 
 
-def test_a_run_without_a_test_set_says_what_to_give(trained: Path) -> None:
+def test_a_run_without_a_test_set_is_refused_with_advice(trained: Path) -> None:
     with pytest.raises(UsageError, match="names no test set"):
         evaluate(trained, overrides=["data.test=none"], listener=CollectingListener())
 
 
-def test_settings_can_be_replaced(trained: Path, tmp_path: Path) -> None:
+def test_settings_can_be_overridden(trained: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(corpus_of(trained), tmp_path / "moved"))
     (moved / "test.de").write_text("der Mann liest\n", encoding="utf-8")
     (moved / "test.en").write_text("the man reads\n", encoding="utf-8")
-    ear = CollectingListener()
-    found = evaluate(trained, overrides=[f"data.root={moved}", "search.beam_size=1"], listener=ear)
+    listener = CollectingListener()
+    found = evaluate(trained, overrides=[f"data.root={moved}", "search.beam_size=1"], listener=listener)
     assert len(found.outputs) == 1
-    assert "beam 1" in ear.messages[0]
+    assert "beam 1" in listener.messages[0]
     with pytest.raises(ConfigError, match=r"search\.beam_sise"):
         evaluate(trained, overrides=["search.beam_sise=1"], listener=CollectingListener())
 
@@ -238,8 +238,8 @@ def test_perfect_outputs_score_100(trained: Path, tmp_path: Path) -> None:
     assert found.scores.ter == 0
 
 
-def test_references_are_cleaned_as_the_text_of_training_is(trained: Path, tmp_path: Path) -> None:
-    """Bytes that no tokenizer gives back must not count as mistakes."""
+def test_references_are_cleaned_like_training_text(trained: Path, tmp_path: Path) -> None:
+    """Bytes that no tokenizer restores must not count as errors."""
     sources = lines(trained, "test.de")
     outputs = [one.translation for one in Translator.load(trained).translate(sources)]
     (tmp_path / "r").write_text(
@@ -252,7 +252,7 @@ def test_references_are_cleaned_as_the_text_of_training_is(trained: Path, tmp_pa
     assert found.scores.ter == 0
 
 
-def test_the_lines_for_people_hold_the_figures_with_their_signatures(trained: Path) -> None:
+def test_the_printed_lines_hold_the_figures_with_their_signatures(trained: Path) -> None:
     found = evaluate(trained, listener=CollectingListener())
     text = "\n".join(found.lines())
     for figure in (
@@ -291,21 +291,21 @@ def test_two_runs_are_compared_on_the_text_of_the_first(trained: Path, tmp_path:
     assert chrf.difference == pytest.approx(own.scores.chrf - other.scores.chrf)
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_a_path_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a directory"):
         evaluate(tmp_path / "missing", listener=CollectingListener())
 
 
-def test_the_device_is_that_of_the_model(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_loaded_on_the_given_device(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     devices: list[str] = []
     load = Translator.load.__func__  # type: ignore[attr-defined]
 
-    def watched(kind: type[Translator], run: Path, *, device: str = "auto") -> Translator:
+    def recording_load(kind: type[Translator], run: Path, *, device: str = "auto") -> Translator:
         devices.append(device)
         translator: Translator = load(kind, run, device="cpu")
         return translator
 
-    monkeypatch.setattr(Translator, "load", classmethod(watched))
+    monkeypatch.setattr(Translator, "load", classmethod(recording_load))
     evaluate(trained, device="cuda:1", listener=CollectingListener())
     compare(trained, trained, device="cuda:2", listener=CollectingListener())
     assert devices == ["cuda:1", "cuda:2", "cuda:2"]

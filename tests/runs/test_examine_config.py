@@ -1,4 +1,4 @@
-"""`doctor CONFIG` as a whole: a sound configuration is well, and what is broken is named, also in our code."""
+"""`doctor CONFIG` has no finding for a sound configuration, and names faults of settings and of manyheads' code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.doctor.checks.test_text import make_splits, write
+from tests.doctor.checks.test_text import make_splits, write_splits
 from tests.runs.labelled import labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
 from torch import Tensor, nn
@@ -39,12 +39,12 @@ SECTIONS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Config:
-    """Text of the built-in grammar in files, and a small model for it."""
-    return configured(write(tmp_path_factory.mktemp("corpus"), make_splits()))
+    """Return a configuration of a small model on files with text of the built-in grammar."""
+    return configured(write_splits(tmp_path_factory.mktemp("corpus"), make_splits()))
 
 
 def configured(config: Config, **changes: dict[str, Any]) -> Config:
-    """With the small sections, and changes to them."""
+    """Return the configuration with the small sections, and changes to them."""
     sections = {name: section | changes.get(name, {}) for name, section in SECTIONS.items()}
     return Config.model_validate({"data": config.data.model_dump() | changes.get("data", {}), **sections})
 
@@ -53,7 +53,7 @@ def names(found: Diagnosis) -> dict[str, str]:
     return {finding.name: finding.severity for finding in found.report.findings}
 
 
-def test_a_sound_configuration_is_well_and_what_it_comes_to_is_told(corpus: Config) -> None:
+def test_a_sound_configuration_has_no_finding_and_its_plan_is_described(corpus: Config) -> None:
     found = examine_config(corpus, "sound")
     assert names(found) == {}
     assert found.exit_code == 0
@@ -63,7 +63,7 @@ def test_a_sound_configuration_is_well_and_what_it_comes_to_is_told(corpus: Conf
 
 
 @pytest.mark.slow
-def test_the_time_holds_validation_and_what_it_will_give_is_told(corpus: Config) -> None:
+def test_the_time_includes_validation_and_the_expected_score_is_given(corpus: Config) -> None:
     limited = configured(corpus, training={"epochs": None, "steps": 10**6, "max_minutes": 1, "save_every": 10**6})
     points = {"updates": (1, 10**6), "scores": (2.0, 30.0), "processors": ("here", "there")}
     measured = MeasuredConfig(settings=limited.fingerprint, pairs=1_200, **points)
@@ -74,7 +74,7 @@ def test_the_time_holds_validation_and_what_it_will_give_is_told(corpus: Config)
     assert "expected" not in examine_config(other, "other").facts
 
 
-def test_what_a_batch_keeps_for_the_backward_pass_is_foreseen_from_a_few_of_its_rows(
+def test_memory_saved_for_the_backward_pass_is_estimated_from_a_few_rows(
     corpus: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = configured(corpus, model={"d_model": 64, "d_ff": 128}, training={"batch_tokens": 4_000})
@@ -83,13 +83,13 @@ def test_what_a_batch_keeps_for_the_backward_pass_is_foreseen_from_a_few_of_its_
     model, updates = task.model().train(), task.updates(ALONE)
     (part,) = updates.batches(0, updates.heaviest(), updates.epoch(0)[updates.heaviest()])
     assert part.num_positions > 4 * start.SMALL
-    foreseen = start.saved_for_backward(model, task.objective(model), part, torch.device("cpu"), "fp32")
+    estimated = start.saved_for_backward(model, task.objective(model), part, torch.device("cpu"), "fp32")
     monkeypatch.setattr(start, "SMALL", 10**9)
     assert start.saved_for_backward(
         model, task.objective(model), part, torch.device("cpu"), "fp32"
-    ) == pytest.approx(foreseen, rel=0.2)
+    ) == pytest.approx(estimated, rel=0.2)
     # at the least: the input of every matrix product of every layer, in float32
-    assert foreseen > 4 * part.num_positions * (64 * 4 + 128)
+    assert estimated > 4 * part.num_positions * (64 * 4 + 128)
 
 
 @pytest.mark.parametrize(
@@ -102,34 +102,34 @@ def test_what_a_batch_keeps_for_the_backward_pass_is_foreseen_from_a_few_of_its_
     ],
 )
 @pytest.mark.slow
-def test_a_setting_far_off_is_named(corpus: Config, changes: dict[str, Any], expected: dict[str, str]) -> None:
+def test_an_unusual_setting_is_named(corpus: Config, changes: dict[str, Any], expected: dict[str, str]) -> None:
     if changes.get("tokenizer", {}).get("kind") == "words":
         pytest.importorskip("spacy")
     found = names(examine_config(configured(corpus, **changes), "planted"))
     assert expected.items() <= found.items()
 
 
-def visible(ids: Tensor, pad: int) -> Tensor:
+def no_padding_mask(ids: Tensor, pad: int) -> Tensor:
     return torch.ones_like(ids, dtype=torch.bool)[:, None, None]
 
 
-def open_eyes(length: int, device: torch.device) -> Tensor:
+def no_causal_mask(length: int, device: torch.device) -> Tensor:
     return torch.ones(length, length, dtype=torch.bool, device=device)
 
 
 def test_a_padding_mask_that_hides_nothing_is_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.model.encoder_decoder.padding_mask", visible)
+    monkeypatch.setattr("manyheads.model.encoder_decoder.padding_mask", no_padding_mask)
     assert names(examine_config(corpus, "planted"))["no-source-padding-mask"] == "error"
 
 
 def test_a_look_ahead_mask_that_hides_nothing_is_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.model.encoder_decoder.causal_mask", open_eyes)
+    monkeypatch.setattr("manyheads.model.encoder_decoder.causal_mask", no_causal_mask)
     assert names(examine_config(corpus, "planted"))["sees-the-future"] == "error"
 
 
-def test_weights_that_are_drawn_too_wide_are_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = nn.init.normal_
-    monkeypatch.setattr(nn.init, "normal_", lambda weight, std=1.0: drawn(weight, std=20 * std))
+def test_weights_initialized_too_large_are_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    normal = nn.init.normal_
+    monkeypatch.setattr(nn.init, "normal_", lambda weight, std=1.0: normal(weight, std=20 * std))
     assert names(examine_config(corpus, "planted"))["wrong-at-the-start"] == "error"
 
 
@@ -143,7 +143,7 @@ def test_classifiers_and_language_models_are_examined_too(tmp_path: Path) -> Non
     assert not found.keys() - {"held-out-in-train", "very-many-epochs"}, found
 
 
-def to_file(config: Config, path: Path) -> Path:
+def write_config(config: Config, path: Path) -> Path:
     tree = config.model_dump(exclude_none=True)
     lines = [f"{name} = {to_toml(value)}\n" for name, value in tree.items() if not isinstance(value, dict)]
     for name, values in tree.items():
@@ -153,10 +153,10 @@ def to_file(config: Config, path: Path) -> Path:
     return path
 
 
-def test_the_verb_prints_one_document_and_ends_with_1_when_something_is_wrong(
+def test_the_doctor_command_prints_one_json_document_and_returns_1_for_an_error(
     corpus: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = to_file(corpus, tmp_path / "mine.toml")
+    path = write_config(corpus, tmp_path / "mine.toml")
     assert run(["doctor", str(path), "--set", "training.learning_rate=0.5", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["subject"] == str(path)
@@ -167,12 +167,12 @@ def test_the_verb_prints_one_document_and_ends_with_1_when_something_is_wrong(
     assert {"text", "model", "updates", "time", "memory"} <= document["facts"].keys()
 
 
-def test_a_wrong_command_line_and_missing_text_end_as_elsewhere(
+def test_a_wrong_command_line_and_missing_text_have_their_usual_exit_codes(
     corpus: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["doctor", "no-such-recipe"]) == 2
     assert run(["doctor", "--set", "data.root=x"]) == 2
     assert run(["doctor", str(tmp_path)]) == 3  # a folder that is no run
-    path = to_file(corpus, tmp_path / "mine.toml")
+    path = write_config(corpus, tmp_path / "mine.toml")
     assert run(["doctor", str(path), "--set", f"data.root={tmp_path}"]) == 3
     assert "error: " in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`doctor RUN`: a trained translator is well, and what is planted in its weights, its log or our code is named."""
+"""`doctor RUN` has no finding for a trained translator, and names faults of its weights, its log or our code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MODEL = {"d_model": 32, "d_ff": 64, "dropout": 0.0, "tied_embeddings": "none"}
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Path:
-    """A translator that knows 48 sentences, all of which are its validation set too."""
+    """Return a translator that memorized 48 sentences, which are also its validation set."""
     folder = tmp_path_factory.mktemp("trained")
     for name in ("train", "valid"):
         write_split(folder, name, SENTENCES)
@@ -52,7 +52,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Pat
 
 @pytest.fixture
 def copy(trained: Path, tmp_path: Path) -> Path:
-    """A copy of the run, to be spoilt."""
+    """Return a copy of the run that a test may change."""
     return Path(shutil.copytree(trained, tmp_path / "run"))
 
 
@@ -64,7 +64,7 @@ def serious(found: Diagnosis) -> set[str]:
     return {finding.name for finding in found.report.findings if finding.severity != "note"}
 
 
-def test_a_trained_run_is_well(trained: Path) -> None:
+def test_a_trained_run_has_no_serious_finding(trained: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in trained.rglob("*")}
     found = examine_run(trained)
     assert serious(found) == set(), found.lines()
@@ -82,19 +82,19 @@ def change_weights(run: Path, change: Callable[[dict[str, Tensor]], None]) -> Pa
     return run
 
 
-def deaf(tensors: dict[str, Tensor]) -> None:
-    """Nothing comes out of cross-attention."""
+def zero_cross_attention(tensors: dict[str, Tensor]) -> None:
+    """Set the output of cross-attention to zero."""
     for name in tensors:
         if "cross_attention.project_out" in name:
             tensors[name].zero_()
 
 
-def no_number(tensors: dict[str, Tensor]) -> None:
+def nan_weight(tensors: dict[str, Tensor]) -> None:
     tensors["encoder_norm.weight"][3] = torch.nan
 
 
-def no_start(tensors: dict[str, Tensor]) -> None:
-    """The begin mark is one that training never saw."""
+def random_start(tensors: dict[str, Tensor]) -> None:
+    """Give the start mark a random embedding that training never saw."""
     torch.manual_seed(1)
     tensors["target_embedding.tokens.weight"][BOS] = torch.randn(32)
 
@@ -107,8 +107,8 @@ def only_end(tensors: dict[str, Tensor]) -> None:
     tensors["output.bias"][EOS] = 50.0
 
 
-def even(tensors: dict[str, Tensor]) -> None:
-    """All queries and keys are nothing, so that all heads look everywhere alike."""
+def even_attention(tensors: dict[str, Tensor]) -> None:
+    """Set all queries and keys to zero, so that all heads attend evenly."""
     for name, tensor in tensors.items():
         if "project_in" in name:
             tensor[: 2 * len(tensor) // 3].zero_()
@@ -117,15 +117,15 @@ def even(tensors: dict[str, Tensor]) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (deaf, {"source-ignored", "same-output"}),
-        (no_number, {"weights-not-finite"}),
-        (no_start, {"first-token-not-learned"}),
+        (zero_cross_attention, {"source-ignored", "same-output"}),
+        (nan_weight, {"weights-not-finite"}),
+        (random_start, {"first-token-not-learned"}),
         (no_end, {"never-ends", "too-long"}),
         (only_end, {"nothing-said", "too-short", "same-output"}),
-        (even, {"idle-heads"}),
+        (even_attention, {"idle-heads"}),
     ],
 )
-def test_what_is_planted_in_the_weights_is_named(
+def test_a_fault_planted_in_the_weights_is_named(
     copy: Path, change: Callable[[dict[str, Tensor]], None], expected: set[str]
 ) -> None:
     found = examine_run(change_weights(copy, change))
@@ -136,14 +136,14 @@ def test_what_is_planted_in_the_weights_is_named(
 def test_a_target_that_was_not_shifted_in_training_is_named(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, training_seed: int
 ) -> None:
-    """The loss in the log is that of copying; with the shift the weights know nothing."""
+    """The logged loss is that of copying; with shifted targets the weights predict nothing."""
 
     def unshifted(*rows: Any, **marks: Any) -> Batch:
         made = make_batch(*rows, **marks)
         return replace(made, target_in=made.target_out)
 
-    for place in ("runs.batch_sources", "training.objective"):
-        monkeypatch.setattr(f"manyheads.{place}.make_batch", unshifted)
+    for name in ("runs.batch_sources", "training.objective"):
+        monkeypatch.setattr(f"manyheads.{name}.make_batch", unshifted)
     data = {"drop_overlap": False, "test": None}
     training = TRAINING | {"seed": training_seed}
     config = make_config(trained.parent, data=data, model=MODEL, training=training)
@@ -165,7 +165,7 @@ def test_a_cache_that_counts_positions_from_1_is_named(trained: Path, monkeypatc
     assert decoding.score > 0.1
 
 
-def test_padding_that_is_read_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_padding_that_is_attended_to_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "manyheads.model.encoder_decoder.padding_mask",
         lambda ids, pad: torch.ones_like(ids, dtype=torch.bool)[:, None, None],
@@ -179,30 +179,30 @@ def test_a_search_whose_outputs_depend_on_the_batch_is_named(
 ) -> None:
     right = TorchEngine.search
 
-    def mixed(self: TorchEngine, rows: Any, options: Any, *cancelled: Any) -> Any:
+    def swapping_search(self: TorchEngine, rows: Any, options: Any, *cancelled: Any) -> Any:
         found = right(self, rows, options, *cancelled)
         return [found[1], found[0], *found[2:]] if len(found) > 1 and options.batch_tokens > 1 else found
 
-    monkeypatch.setattr(TorchEngine, "search", mixed)
+    monkeypatch.setattr(TorchEngine, "search", swapping_search)
     assert "depends-on-the-batch" in serious(examine_run(trained))
 
 
 def test_a_beam_of_1_that_is_not_greedy_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from manyheads.search.greedy import greedy_search
 
-    def other(stepper: Any, parameters: SearchParameters) -> Any:
+    def short_greedy_search(stepper: Any, parameters: SearchParameters) -> Any:
         return greedy_search(stepper, replace(parameters, max_lengths=parameters.max_lengths * 0 + 2))
 
-    monkeypatch.setattr("manyheads.doctor.checks.decoding.greedy_search", other)
+    monkeypatch.setattr("manyheads.doctor.checks.decoding.greedy_search", short_greedy_search)
     assert "beam-one-differs" in serious(examine_run(trained))
 
 
-def test_the_log_is_judged(copy: Path) -> None:
-    """A line ends at its end alone: sample sentences may hold what else separates lines."""
+def test_faults_in_the_log_are_named(copy: Path) -> None:
+    """Only a newline ends a record: sample sentences may hold other line separators."""
     path = copy / "metrics.jsonl"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     last = [record for record in records if record["kind"] == "validation"][-1] | {"sample": ["a\u2028b", "c", "d"]}
-    worse = [{**last, "step": last["step"] + place, "loss": last["loss"] + 3} for place in (1, 2)]
+    worse = [{**last, "step": last["step"] + offset, "loss": last["loss"] + 3} for offset in (1, 2)]
     lines = [json.dumps(record, ensure_ascii=False) for record in [*records, *worse]]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     found = examine_run(copy)
@@ -211,7 +211,7 @@ def test_the_log_is_judged(copy: Path) -> None:
     assert names(examine_run(copy))["unfinished"] == "note"
 
 
-def test_without_its_text_a_run_is_examined_as_far_as_it_can_be(copy: Path) -> None:
+def test_a_run_without_its_text_is_examined_without_the_checks_of_text(copy: Path) -> None:
     found = examine_run(copy, overrides=[f"data.root={copy}"])
     assert found.facts["text"].startswith("not on this machine")
     assert serious(found) == set()
@@ -239,10 +239,10 @@ def test_a_classifier_and_a_language_model_are_examined(tmp_path: Path, training
         found.lines()
     )
 
-    def deaf_classifier(tensors: dict[str, Tensor]) -> None:
+    def zero_output(tensors: dict[str, Tensor]) -> None:
         tensors["output.weight"].zero_()
 
-    found = examine_run(change_weights(tmp_path / "classifier", deaf_classifier))
+    found = examine_run(change_weights(tmp_path / "classifier", zero_output))
     assert {"source-ignored", "no-better-than-guessing", "class-never-said"} <= serious(found)
 
     play = make_language_config(write_play(tmp_path / "play"), training=quick)
@@ -250,17 +250,17 @@ def test_a_classifier_and_a_language_model_are_examined(tmp_path: Path, training
     found = examine_run(tmp_path / "writer")
     assert not serious(found) & {"context-ignored", "cache-differs", "loss-depends-on-batching"}, found.lines()
 
-    def alone(tensors: dict[str, Tensor]) -> None:
+    def zero_attention(tensors: dict[str, Tensor]) -> None:
         for name in tensors:
             if "attention.project_out" in name:
                 tensors[name].zero_()
 
-    assert "context-ignored" in serious(examine_run(change_weights(tmp_path / "writer", alone)))
+    assert "context-ignored" in serious(examine_run(change_weights(tmp_path / "writer", zero_attention)))
 
 
-def test_the_verb_examines_a_run(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_doctor_command_examines_a_run(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert program(["doctor", str(copy)]) == 0
     assert "checks passed, " in capsys.readouterr().out
-    assert program(["doctor", str(change_weights(copy, no_number)), "--json"]) == 1
+    assert program(["doctor", str(change_weights(copy, nan_weight)), "--json"]) == 1
     findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
     assert findings["weights-not-finite"]["evidence"] == "1 tensors: encoder_norm.weight"

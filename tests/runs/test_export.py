@@ -1,4 +1,4 @@
-"""Exports and imports as a user asks for them: compared, whole or not there, and usable at once."""
+"""Exports and imports are compared, written completely or not at all, and usable at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TEXTS = ["der Hund läuft", "", "eine Frau liest heute", "das Pferd  springt ger
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A post-norm run with subwords, so that every format can hold it."""
+    """Return a post-norm run with subwords, which every format can hold."""
     folder = tmp_path_factory.mktemp("trained")
     config = make_config(write_corpus(folder / "corpus"), model={"norm": "post"}, training={"steps": 60})
     train(config, folder / "run", listener=CollectingListener())
@@ -91,7 +91,7 @@ def test_a_run_without_its_text_is_compared_on_random_pieces(trained: Path, tmp_
     assert "The run's validation text is not on this machine" in done.lines()[2]
 
 
-def test_a_card_is_given_its_scores_once_and_keeps_all_else() -> None:
+def test_a_card_gets_its_scores_once_and_keeps_its_other_lines() -> None:
     card = "license: mit\n\n- Data: x\n- Intended use and limits: mine\n"
     first = with_line(card, "- Scores on 7 sentences")
     assert first == "license: mit\n\n- Data: x\n- Scores on 7 sentences\n- Intended use and limits: mine\n"
@@ -101,7 +101,7 @@ def test_a_card_is_given_its_scores_once_and_keeps_all_else() -> None:
     assert with_line(own, "- Scores on 7 sentences") == own
 
 
-def test_what_goes_to_a_hub_tells_its_scores(
+def test_a_card_that_is_pushed_to_a_hub_holds_its_scores(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import shutil
@@ -121,7 +121,7 @@ def test_what_goes_to_a_hub_tells_its_scores(
     assert "- Intended use and limits: to be filled in by you" in sent[0]
 
 
-def test_what_is_there_is_not_overwritten(trained: Path, tmp_path: Path) -> None:
+def test_an_existing_output_is_not_overwritten(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").write_text("x")
     with pytest.raises(RunError, match="out exists"):
@@ -133,10 +133,10 @@ def test_an_export_that_fails_its_comparison_is_not_kept(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = import_module("manyheads.runs.export")  # the package has a function of that name
-    honest = module.reference
+    reference = module.reference
 
     def wrong(model: Any, samples: Any) -> Any:
-        right = honest(model, samples)
+        right = reference(model, samples)
         return replace(right, scores=[[score - 0.01 for score in row] for row in right.scores])
 
     monkeypatch.setattr(module, "reference", wrong)
@@ -149,27 +149,27 @@ def test_an_export_that_fails_its_comparison_is_not_kept(
 
 
 @pytest.mark.parametrize(
-    ("to", "numbers", "said"),
+    ("to", "numbers", "message"),
     [
         ("pytorch", None, "--to pytorch is none of ctranslate2"),
         ("huggingface", "int8", "goes with --to ctranslate2"),
     ],
 )
-def test_what_there_is_not_is_refused(
-    trained: Path, tmp_path: Path, to: str, numbers: str | None, said: str
+def test_an_unknown_format_or_an_unsupported_quantization_is_refused(
+    trained: Path, tmp_path: Path, to: str, numbers: str | None, message: str
 ) -> None:
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         export(trained, tmp_path / "out", to, quantization=numbers)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_exported_folder_and_the_run_itself_translate_by_ctranslate2(trained: Path, tmp_path: Path) -> None:
+def test_an_exported_folder_and_its_run_translate_with_ctranslate2(trained: Path, tmp_path: Path) -> None:
     right = Translator.load(trained)
     export(trained, tmp_path / "out", "ctranslate2")
-    for place in (tmp_path / "out", trained):
-        found = Translator.load(place, engine="ctranslate2")
+    for path in (tmp_path / "out", trained):
+        found = Translator.load(path, engine="ctranslate2")
         assert texts_of(found, beam_size=1) == texts_of(right, beam_size=1)
-        # padding and begin mark have no probability there, here the little that label smoothing gives them
+        # in CTranslate2, padding and start mark have no probability; here they have that of label smoothing
         (one, *_), (other, *_) = (t.translate(TEXTS, beam_size=3, n_best=2) for t in (found, right))
         assert one.hypotheses[0].tokens == other.hypotheses[0].tokens
         assert one.hypotheses[0].token_scores == pytest.approx(other.hypotheses[0].token_scores, abs=0.03)
@@ -199,13 +199,11 @@ def test_a_run_whose_weights_changed_is_converted_again(trained: Path, tmp_path:
     assert len(list((copy / "cache").glob("ctranslate2-*"))) == 2  # the last one may still be in use
 
 
-def test_where_nothing_can_be_written_a_run_is_converted_elsewhere(
-    trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_in_a_read_only_folder_is_converted_elsewhere(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from manyheads.errors import SaveError
     from manyheads.interop.ctranslate2 import convert
 
-    class Refusing:
+    class ReadOnlyDirectory:
         def __init__(self, out: Path) -> None:
             pass
 
@@ -215,14 +213,14 @@ def test_where_nothing_can_be_written_a_run_is_converted_elsewhere(
         def __exit__(self, *exception: object) -> None:
             pass
 
-    monkeypatch.setattr(convert, "atomic_directory", Refusing)
+    monkeypatch.setattr(convert, "atomic_directory", ReadOnlyDirectory)
     monkeypatch.setattr(convert, "CACHED", "other-")
     found = Translator.load(trained, engine="ctranslate2")
     assert texts_of(found, beam_size=1) == texts_of(Translator.load(trained), beam_size=1)
     assert not list((trained / "cache").glob("other-*"))
 
 
-def test_options_of_the_program_reach_the_engine(
+def test_options_of_the_command_reach_the_engine(
     trained: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     source = tmp_path / "text"
@@ -242,7 +240,9 @@ def test_options_of_the_program_reach_the_engine(
     assert "--engine ctranslate2 cannot do: sampling" in capsys.readouterr().err
 
 
-def test_the_verbs_report_what_they_did(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_export_and_import_commands_report_their_results(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = ["export", str(trained), "-o", str(tmp_path / "x.argosmodel"), "--to", "argos", "--json"]
     assert program(line) == 0
     document = json.loads(capsys.readouterr().out)
@@ -254,10 +254,10 @@ def test_the_verbs_report_what_they_did(trained: Path, tmp_path: Path, capsys: p
     assert document["parity"]["same_outputs"] == document["parity"]["sentences"]
 
 
-# --- import, and going on from it ---
+# --- import, and fine-tuning of imported models ---
 
 
-def test_an_import_translates_as_the_exported_run(trained: Path, tmp_path: Path) -> None:
+def test_an_import_translates_like_the_exported_run(trained: Path, tmp_path: Path) -> None:
     export(trained, tmp_path / "hf", "huggingface")
     done = import_model(str(tmp_path / "hf"), tmp_path / "run")
     assert done.parity is not None
@@ -267,18 +267,18 @@ def test_an_import_translates_as_the_exported_run(trained: Path, tmp_path: Path)
     assert "Imported from" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
 
 
-def test_what_is_no_model_of_transformers_is_refused(trained: Path, tmp_path: Path) -> None:
-    for where, said in (
+def test_a_path_without_a_model_of_transformers_is_refused(trained: Path, tmp_path: Path) -> None:
+    for where, message in (
         (trained, "is no model of transformers"),
         (tmp_path / "nothing", "is neither a folder nor"),
     ):
-        with pytest.raises(RunError, match=said):
+        with pytest.raises(RunError, match=message):
             import_model(str(where), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 def fine_tuning(corpus: Path, origin: Path, **training: Any) -> Config:
-    """Another shape than that of the origin, which has the say."""
+    """Return a configuration of another shape than the origin, whose shape overrides it."""
     return make_config(
         corpus,
         model={"d_model": 24, "num_heads": 3, "dropout": 0.0, "init_from": str(origin)},
@@ -287,7 +287,7 @@ def fine_tuning(corpus: Path, origin: Path, **training: Any) -> Config:
 
 
 @pytest.mark.parametrize("kind", ["folder", "imported", "run"])
-def test_training_goes_on_from_a_model_in_one_command(trained: Path, tmp_path: Path, kind: str) -> None:
+def test_a_model_is_fine_tuned_in_one_command(trained: Path, tmp_path: Path, kind: str) -> None:
     corpus = write_corpus(tmp_path / "corpus")
     if kind == "run":
         origin = trained
@@ -297,13 +297,13 @@ def test_training_goes_on_from_a_model_in_one_command(trained: Path, tmp_path: P
     if kind == "imported":
         import_model(str(origin), tmp_path / "ours")
         origin = tmp_path / "ours"
-    ear = CollectingListener()
-    train(fine_tuning(corpus, origin), tmp_path / "run", listener=ear)
-    assert any(message.startswith(f"as in {origin}: d_model = ") for message in ear.messages)
-    assert not any("training the tokenizer" in message for message in ear.messages)
+    listener = CollectingListener()
+    train(fine_tuning(corpus, origin), tmp_path / "run", listener=listener)
+    assert any(message.startswith(f"as in {origin}: d_model = ") for message in listener.messages)
+    assert not any("training the tokenizer" in message for message in listener.messages)
     if kind == "folder":
-        opened = read_marian(origin)
-        tokenizers, model = opened.tokenizers, opened.model
+        loaded = read_marian(origin)
+        tokenizers, model = loaded.tokenizers, loaded.model
     else:
         run = RunDirectory(origin)
         tokenizers = run.tokenizers(run.config())
@@ -318,7 +318,7 @@ def test_training_goes_on_from_a_model_in_one_command(trained: Path, tmp_path: P
         torch.testing.assert_close(after[name], before, rtol=0, atol=1e-6)
 
 
-def test_going_on_from_a_good_model_starts_with_its_loss_and_resumes_without_it(
+def test_fine_tuning_starts_with_the_loss_of_its_model_and_resumes_without_it(
     trained: Path, tmp_path: Path
 ) -> None:
     import shutil
@@ -337,17 +337,17 @@ def test_going_on_from_a_good_model_starts_with_its_loss_and_resumes_without_it(
     assert RunDirectory(tmp_path / "run").checkpoints.steps()[-1] == 6
 
 
-def test_a_model_to_go_on_from_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_a_missing_model_to_fine_tune_is_named(tmp_path: Path) -> None:
     config = fine_tuning(write_corpus(tmp_path / "corpus"), tmp_path / "nothing")
     with pytest.raises(RunError, match="nothing is not a directory"):
         train(config, tmp_path / "run", listener=CollectingListener())
 
 
 @pytest.mark.parametrize("joint", [True, False])
-def test_a_translator_with_another_vocabulary_keeps_the_vectors_of_what_is_spelt_alike(
+def test_a_translator_with_another_vocabulary_keeps_the_embeddings_of_equal_pieces(
     trained: Path, tmp_path: Path, joint: bool
 ) -> None:
-    corpus, ear = write_corpus(tmp_path / "corpus"), CollectingListener()
+    corpus, listener = write_corpus(tmp_path / "corpus"), CollectingListener()
     model = {"init_from": str(trained), "init_vocabulary": "replace", "dropout": 0.0}
     model |= {} if joint else {"tied_embeddings": "decoder"}
     config = make_config(
@@ -356,19 +356,19 @@ def test_a_translator_with_another_vocabulary_keeps_the_vectors_of_what_is_spelt
     )  # fmt: skip
     if not joint:  # one matrix for both cannot be two vocabularies
         with pytest.raises(ConfigError, match=r'tied_embeddings = "all" needs one vocabulary'):
-            train(config, tmp_path / "run", listener=ear)
+            train(config, tmp_path / "run", listener=listener)
         return
-    train(config, tmp_path / "run", listener=ear)
-    (told,) = [message for message in ear.messages if message.startswith("from ")]
-    assert "resized: source_embedding.tokens.weight (" in told
-    assert "output.bias (" in told
+    train(config, tmp_path / "run", listener=listener)
+    (report,) = [message for message in listener.messages if message.startswith("from ")]
+    assert "resized: source_embedding.tokens.weight (" in report
+    assert "output.bias (" in report
     new, old = RunDirectory(tmp_path / "run"), RunDirectory(trained)
-    pieces, theirs = (
+    pieces, old_pieces = (
         one.source.pieces(range(one.source.size)) for one in (run.tokenizers(run.config()) for run in (new, old))
     )
-    shared = [piece for piece in pieces if piece in theirs]
+    shared = [piece for piece in pieces if piece in old_pieces]
     assert len(shared) > 15
     for name in ("source_embedding.tokens.weight", "output.bias"):
         after, before = new.weights()[name], old.weights()[name]
         for piece in shared:
-            assert torch.equal(after[pieces.index(piece)], before[theirs.index(piece)]), (name, piece)
+            assert torch.equal(after[pieces.index(piece)], before[old_pieces.index(piece)]), (name, piece)

@@ -1,4 +1,4 @@
-"""A quantized export is judged by its BLEU, loss and outputs beside those of float32."""
+"""A quantized export is judged by its BLEU, loss and outputs in comparison with float32."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ COST = QuantizationCost(
 )
 
 
-def test_the_line_says_what_it_costs_where_and_on_what() -> None:
+def test_the_line_states_the_cost_the_device_and_the_text() -> None:
     assert COST.line() == (
         "int8 costs 0.20 BLEU on this processor (38.60 -> 38.40 on 500 validation sentences, 95 % interval "
         "-0.20 to 0.60; loss 1.832 -> 1.834 nats a token; 431 of 500 outputs are the same; SIGNATURE)"
@@ -98,26 +98,26 @@ def test_the_line_says_what_it_costs_where_and_on_what() -> None:
         ({"sentences": 99}, "int8 costs less than 0.01 nats a token, as usual: use it"),
     ],
 )
-def test_the_verdict_compares_the_cost_with_chance_and_with_what_is_usual(
+def test_the_verdict_compares_the_cost_with_chance_and_with_usual_costs(
     changes: dict[str, Any], words: str
 ) -> None:
     assert words in replace(COST, **changes).verdict()
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"bleu": None, "origin": "rows of random pieces"}, "The run's validation text is not on this machine"),
         ({"sentences": 99}, "BLEU needs at least 100 sentences"),
         ({"bleu": bootstrap(4.9, -4.0)}, "BLEU is 4.90 in float32, too little to lose any"),
     ],
 )
-def test_where_bleu_means_nothing_the_loss_decides(changes: dict[str, Any], said: str) -> None:
+def test_the_loss_decides_where_bleu_is_meaningless(changes: dict[str, Any], message: str) -> None:
     cost = replace(COST, **changes)
     assert cost.line().startswith(
         "int8 costs 0.002 nats a token on this processor (loss 1.832 -> 1.834 nats a token"
     )
-    assert said in cost.line()
+    assert message in cost.line()
     assert not cost.too_high
     assert replace(cost, loss=2.0).too_high
 
@@ -132,41 +132,41 @@ def test_where_bleu_means_nothing_the_loss_decides(changes: dict[str, Any], said
         (bootstrap(38.6, 0.3), 1.94, True),
     ],
 )
-def test_a_high_cost_that_is_no_chance_is_refused(bleu: BootstrapResult, loss: float, refused: bool) -> None:
+def test_a_significant_high_cost_is_refused(bleu: BootstrapResult, loss: float, refused: bool) -> None:
     assert replace(COST, bleu=bleu, loss=loss).too_high is refused
 
 
-def test_both_are_scored_on_the_validation_text(trained: Path, tmp_path: Path) -> None:
-    ear = CollectingListener()
-    cost = export(trained, tmp_path / "out", "ctranslate2", quantization="int8", listener=ear).cost
-    assert ear.phases[-1] == ("translating with both", 12)
+def test_run_and_export_are_scored_on_the_validation_text(trained: Path, tmp_path: Path) -> None:
+    listener = CollectingListener()
+    cost = export(trained, tmp_path / "out", "ctranslate2", quantization="int8", listener=listener).cost
+    assert listener.phases[-1] == ("translating with both", 12)
     assert cost is not None
     assert cost.bleu is not None
-    opened = load_run(trained)
-    pairs = available_pairs(opened.config, "valid", 500)
+    loaded = load_run(trained)
+    pairs = available_pairs(loaded.config, "valid", 500)
     assert (cost.sentences, cost.origin) == (len(pairs), "validation sentences") == (6, "validation sentences")
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    for place, right in ((trained, cost.bleu.baseline), (tmp_path / "out", cost.bleu.score)):
-        translated = Translator.load(place, engine="ctranslate2").translate(sources)
+    for path, right in ((trained, cost.bleu.baseline), (tmp_path / "out", cost.bleu.score)):
+        translated = Translator.load(path, engine="ctranslate2").translate(sources)
         outputs = [one.translation for one in translated]
         assert right == pytest.approx(score(outputs, references, language="en").bleu, abs=1e-6)
-    rows, targets = opened.tokenizers.source.encode(sources), opened.tokenizers.target.encode(references)
-    scores = token_scores(opened.model(pad_rows(rows, PAD, last=EOS), decoder_input(targets)), targets)
+    rows, targets = loaded.tokenizers.source.encode(sources), loaded.tokenizers.target.encode(references)
+    scores = token_scores(loaded.model(pad_rows(rows, PAD, last=EOS), decoder_input(targets)), targets)
     counted = [one for row in scores for one in row]
     assert cost.loss_float32 == pytest.approx(-sum(counted) / len(counted), abs=1e-4)
     assert cost.loss != cost.loss_float32
     assert not cost.too_high
 
 
-def test_what_costs_too_much_is_kept_by_force_alone(
+def test_an_export_that_costs_too_much_is_kept_only_by_force(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(export_cost, "HIGHEST_LOSS_COST", -1.0)
     line = ["export", str(trained), "-o", str(tmp_path / "out"), "--to", "ctranslate2", "--quantization", "int8"]
     assert program(line) == 1
-    said = capsys.readouterr().err
-    assert "error: int8 costs " in said
-    assert "was not kept. Use --quantization float32, or keep it with --force." in said
+    message = capsys.readouterr().err
+    assert "error: int8 costs " in message
+    assert "was not kept. Use --quantization float32, or keep it with --force." in message
     assert list(tmp_path.iterdir()) == []
     assert program([*line, "--force", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cost"]["line"].startswith("int8 costs ")
@@ -174,16 +174,16 @@ def test_what_costs_too_much_is_kept_by_force_alone(
     assert "Use --quantization int8, or keep" in replace(COST, quantization="int16").refusal()
 
 
-def test_a_wrong_conversion_is_refused_whatever_it_costs(
+def test_a_wrong_conversion_is_refused_even_by_force(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The float32 export must be that of the run: force is for quantization alone."""
+    """The float32 export must give the results of the run: --force accepts only the cost of quantization."""
     from manyheads.interop.ctranslate2 import convert
 
-    honest = convert.build_spec
+    build_spec = convert.build_spec
 
     def wrong(model: Any, tokenizers: Any) -> Any:
-        spec = honest(model, tokenizers)
+        spec = build_spec(model, tokenizers)
         spec.config.layer_norm_epsilon *= 1000
         return spec
 
@@ -197,10 +197,10 @@ def test_the_cost_is_measured_on_the_device(trained: Path, tmp_path: Path, monke
     devices: list[str] = []
     load = export_cost.load_ctranslate2
 
-    def watched(folder: Path, *, device: str) -> Any:
+    def recording_load(folder: Path, *, device: str) -> Any:
         devices.append(device)
         return load(folder, device="cpu")
 
-    monkeypatch.setattr(export_cost, "load_ctranslate2", watched)
+    monkeypatch.setattr(export_cost, "load_ctranslate2", recording_load)
     export(trained, tmp_path / "out", "ctranslate2", quantization="int8", device="cuda:1")
     assert devices == ["cuda:1", "cuda:1"]

@@ -1,4 +1,4 @@
-"""Fine-tuning goes as with transformers' own model and a loop by hand: same batches, same losses."""
+"""Fine-tuning has the losses of transformers' own model in a hand-written loop on the same batches."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def batches_of(run: Path) -> list[Any]:
-    """What a finished run was trained on, update by update."""
+    """Return the batches of a finished run, update by update."""
     directory = RunDirectory(run)
     config = directory.config()
     updates = prepare_task(config, directory, read_corpus(config, directory), CollectingListener()).updates(ALONE)
     plans = [updates.epoch(number) for number in range(STEPS)]
-    places = [(epoch, place) for epoch, plan in enumerate(plans) for place in range(len(plan))][:STEPS]
-    return [updates.batches(epoch, place, plans[epoch][place])[0] for epoch, place in places]
+    positions = [(epoch, position) for epoch, plan in enumerate(plans) for position in range(len(plan))][:STEPS]
+    return [updates.batches(epoch, position, plans[epoch][position])[0] for epoch, position in positions]
 
 
-def loop_by_hand(
+def hand_written_loop(
     model: Any, training: TrainingConfig, batches: list[Any], loss_of: Callable[[Any, Any], Tensor]
 ) -> list[tuple[float, float]]:
-    """The loop that people write, without dropout: the loss and the gradient norm of each update."""
+    """Train in a plain loop without dropout; return the loss and the gradient norm of each update."""
     model.train()
     for module in model.modules():
         if isinstance(module, nn.Dropout):
@@ -58,7 +58,7 @@ def loop_by_hand(
     vectors = [one for one in model.parameters() if one.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": training.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=training.learning_rate, betas=training.betas, eps=training.epsilon)
-    told = []
+    figures = []
     for step, batch in enumerate(batches, start=1):
         rising, falling = step / training.warmup_steps, (STEPS - step) / (STEPS - training.warmup_steps)
         for group in optimizer.param_groups:
@@ -67,38 +67,38 @@ def loop_by_hand(
         loss.backward()
         assert training.clip_norm is not None
         norm = nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm)
-        told.append((float(loss.detach()), float(norm)))
+        figures.append((float(loss.detach()), float(norm)))
         optimizer.step()
         optimizer.zero_grad()
-    return told
+    return figures
 
 
-def compare(config: Config, theirs: Any, out: Path, loss_of: Callable[[Any, Any], Tensor]) -> None:
-    """Train a run, then theirs on its batches."""
-    ear = CollectingListener()
-    train(config, out, listener=ear)
-    told = loop_by_hand(theirs, config.training, batches_of(out), loss_of)
-    losses, norms = zip(*told, strict=True)
-    assert [step.loss for step in ear.steps] == pytest.approx(losses, abs=5e-5)
-    assert [step.gradient_norm for step in ear.steps] == pytest.approx(norms, rel=2e-3)
+def assert_same_training(config: Config, original: Any, out: Path, loss_of: Callable[[Any, Any], Tensor]) -> None:
+    """Train a run, then the original model on its batches, and compare losses and gradient norms."""
+    listener = CollectingListener()
+    train(config, out, listener=listener)
+    figures = hand_written_loop(original, config.training, batches_of(out), loss_of)
+    losses, norms = zip(*figures, strict=True)
+    assert [step.loss for step in listener.steps] == pytest.approx(losses, abs=5e-5)
+    assert [step.gradient_norm for step in listener.steps] == pytest.approx(norms, rel=2e-3)
     assert max(losses) - min(losses) > 100 * 5e-5  # there is something to agree on
     assert config.training.clip_norm is not None
     assert max(norms) > config.training.clip_norm
 
 
-def numbers_of(folder: Path) -> Tensor:
-    """Their number of each id of ours."""
+def original_ids(folder: Path) -> Tensor:
+    """Return the original tokenizer's id of each id of ours."""
     return torch.tensor([-1 if one is None else one for one in read_pretrained(folder).tokenizer.theirs])
 
 
 @pytest.mark.parametrize("family", ENCODERS)
-def test_a_classifier_learns_as_with_a_loop_by_hand(
+def test_a_classifier_learns_like_a_hand_written_loop(
     family: str, text: Path, tmp_path: Path, training_seed: int
 ) -> None:
     """Padding, marks, loss, decay, schedule, clipping: a fault in any of them shows within a few updates."""
     folder = tmp_path / "theirs"
-    theirs, _ = write_folder(folder, family, "classification", seed=training_seed, num_labels=2)
-    numbers = numbers_of(folder)
+    original, _ = write_folder(folder, family, "classification", seed=training_seed, num_labels=2)
+    numbers = original_ids(folder)
 
     def loss_of(model: Any, batch: Any) -> Tensor:
         logits = model(input_ids=numbers[batch.ids], attention_mask=(batch.ids != PAD).long()).logits
@@ -106,13 +106,13 @@ def test_a_classifier_learns_as_with_a_loop_by_hand(
 
     training = {**PLAIN, "batch_sentences": 13, "seed": training_seed}
     config = labelled_config(text, model={"init_from": str(folder), "dropout": 0.0}, training=training)
-    compare(config, theirs, tmp_path / "run", loss_of)
+    assert_same_training(config, original, tmp_path / "run", loss_of)
 
 
-def test_a_language_model_learns_as_with_a_loop_by_hand(text: Path, tmp_path: Path, training_seed: int) -> None:
+def test_a_language_model_learns_like_a_hand_written_loop(text: Path, tmp_path: Path, training_seed: int) -> None:
     folder = tmp_path / "theirs"
-    theirs, _ = write_folder(folder, "gpt2", "language-modeling", seed=training_seed)
-    numbers = numbers_of(folder)
+    original, _ = write_folder(folder, "gpt2", "language-modeling", seed=training_seed)
+    numbers = original_ids(folder)
 
     def loss_of(model: Any, batch: Any) -> Tensor:
         logits = model(input_ids=numbers[batch.ids]).logits
@@ -120,4 +120,4 @@ def test_a_language_model_learns_as_with_a_loop_by_hand(text: Path, tmp_path: Pa
 
     training = {**PLAIN, "seed": training_seed}
     config = make_language_config(text, model={"init_from": str(folder), "dropout": 0.0}, training=training)
-    compare(config, theirs, tmp_path / "run", loss_of)
+    assert_same_training(config, original, tmp_path / "run", loss_of)

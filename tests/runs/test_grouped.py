@@ -1,4 +1,4 @@
-"""Many texts are translated in groups, and each as it would be alone."""
+"""Many texts are translated in groups, with the results of single texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     return Translator.load(folder / "run", device="cpu")
 
 
-def test_groups_translate_as_all_texts_at_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_translate_like_all_texts_at_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouped, "GROUP", 7)
     sources = ["", *(source for source, _ in SENTENCES), " "]
     counted: list[int] = []

@@ -44,12 +44,12 @@ from manyheads.tasks.translation import Translator
 
 TEXTS = [source for source, _ in SENTENCES][:8]
 LONG = " ".join(TEXTS) + ". Haus! (der Hund) 17:45"
-NEAR = 2e-3
+TOLERANCE = 2e-3
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Decoders of two layers: with one, an output is the same without the causal mask."""
+    """Return runs with decoders of two layers: with one, an output is the same without the causal mask."""
     folder, deep = tmp_path_factory.mktemp("html"), {"num_decoder_layers": 2}
     train(make_config(write_corpus(folder / "corpus"), model=deep), folder / "de-en")
     longer = {"steps": 150, "save_every": 150}  # until the text is no longer one letter
@@ -68,8 +68,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
-    """Return a function that opens the exported page of a run, which may ask for nothing."""
+def open_run(browser: Browser, tmp_path: Path) -> Iterator[Any]:
+    """Return a function that opens the exported page of a run, which may make no request."""
     faults: list[str] = []
     page = browser.new_page()
     page.on("console", lambda message: faults.append(message.text))
@@ -90,14 +90,14 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
 
 
 def answer(page: Page, path: str, **body: Any) -> Any:
-    """Return what the model in the page answers to a request."""
+    """Return the answer of the model in the page to a request."""
     return page.evaluate("([path, body]) => computed(path, body)", [path, body])
 
 
 def assert_near(found: Any, expected: Any, where: str = "") -> None:
     """Compare JSON values: numbers nearly, arrays by their numbers, all else exactly."""
     if isinstance(expected, dict) and "uint16" in expected:
-        assert array_from_json(found) == pytest.approx(array_from_json(expected), abs=NEAR), where
+        assert array_from_json(found) == pytest.approx(array_from_json(expected), abs=TOLERANCE), where
     elif isinstance(expected, dict):
         assert found.keys() == expected.keys(), where
         for name, value in expected.items():
@@ -107,13 +107,13 @@ def assert_near(found: Any, expected: Any, where: str = "") -> None:
         for number, value in enumerate(expected):
             assert_near(found[number], value, f"{where}[{number}]")
     elif isinstance(expected, float):
-        assert found == pytest.approx(expected, abs=NEAR, rel=NEAR), where
+        assert found == pytest.approx(expected, abs=TOLERANCE, rel=TOLERANCE), where
     else:
         assert found == expected, where
 
 
-def test_the_page_translates_as_python_does(runs: dict[str, Path], opened: Any) -> None:
-    page = opened(runs["translation"], "fp32")
+def test_the_page_translates_like_python(runs: dict[str, Path], open_run: Any) -> None:
+    page = open_run(runs["translation"], "fp32")
     translator = Translator.load(runs["translation"])
     for beam in (1, 3):
         for text in ["", " ", *TEXTS, LONG]:
@@ -122,8 +122,8 @@ def test_the_page_translates_as_python_does(runs: dict[str, Path], opened: Any) 
             assert_near(found, expected.to_json(), text)
 
 
-def test_an_int8_page_translates_nearly_as_well(runs: dict[str, Path], opened: Any) -> None:
-    page = opened(runs["translation"], "int8")
+def test_an_int8_page_translates_nearly_as_well(runs: dict[str, Path], open_run: Any) -> None:
+    page = open_run(runs["translation"], "int8")
     translator = Translator.load(runs["translation"])
     for text in TEXTS:
         (expected,) = translator.translate([text], beam_size=1)
@@ -149,7 +149,7 @@ KINDS = {
 
 
 def changes_of(task: str, switched: str) -> dict[str, Any] | None:
-    """Changes as a page asks for them; None for the model as it was trained."""
+    """Return changes in the form of a page's request; None for the unchanged model."""
     if switched == "mask":
         return {"mask": False}
     return {"heads": [f"{KINDS[task][-1]}.0.0"], "positions": False} if switched == "heads and positions" else None
@@ -164,11 +164,11 @@ SWITCHED = [
 
 
 @pytest.mark.parametrize(("task", "body", "options", "switched"), SWITCHED)
-def test_the_page_looks_inside_as_python_does(
-    runs: dict[str, Path], opened: Any, task: str, body: dict[str, Any], options: dict[str, Any], switched: str
+def test_the_page_inspects_like_python(
+    runs: dict[str, Path], open_run: Any, task: str, body: dict[str, Any], options: dict[str, Any], switched: str
 ) -> None:
-    """The inspection, and the steps of every head."""
-    page = opened(runs[task], "fp32")
+    """Compare the inspection and the steps of every head."""
+    page = open_run(runs[task], "fp32")
     loaded = load_for_inspection(runs[task], "cpu")
     changes = changes_of(task, switched)
     given = InspectOptions(run=runs[task].name, **options)
@@ -190,10 +190,10 @@ def test_the_page_looks_inside_as_python_does(
 
 
 @pytest.mark.parametrize("task", KINDS)
-def test_a_head_or_a_mask_that_the_model_does_not_have_is_refused_as_by_python(
-    runs: dict[str, Path], opened: Any, task: str
+def test_a_head_or_a_mask_that_the_model_does_not_have_is_refused_like_in_python(
+    runs: dict[str, Path], open_run: Any, task: str
 ) -> None:
-    page = opened(runs[task], "fp32")
+    page = open_run(runs[task], "fp32")
     loaded = load_for_inspection(runs[task], "cpu")
 
     def refusal(**body: Any) -> str:
@@ -212,10 +212,10 @@ def test_a_head_or_a_mask_that_the_model_does_not_have_is_refused_as_by_python(
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_the_page_translates_without_the_causal_mask_as_python_does(
-    runs: dict[str, Path], opened: Any, beam: int
+def test_the_page_translates_without_the_causal_mask_like_python(
+    runs: dict[str, Path], open_run: Any, beam: int
 ) -> None:
-    page = opened(runs["translation"], "fp32")
+    page = open_run(runs["translation"], "fp32")
     loaded = Translator.load(runs["translation"])
     with isolated_with_changes(loaded, Changes(mask=False)) as copied:
         assert isinstance(copied, Translator)
@@ -224,12 +224,12 @@ def test_the_page_translates_without_the_causal_mask_as_python_does(
         found = answer(page, "api/translate", q=text, beam=beam, changes={"mask": False})
         assert_near(found["sentences"], [right.to_json()], text)
     masked = loaded.translate(TEXTS, beam_size=beam, n_best=beam)
-    assert [right.score for right in expected] != pytest.approx([right.score for right in masked], abs=NEAR)
+    assert [right.score for right in expected] != pytest.approx([right.score for right in masked], abs=TOLERANCE)
 
 
-def test_the_page_writes_without_the_causal_mask_as_python_does(runs: dict[str, Path], opened: Any) -> None:
-    """Also beyond the window of 16 tokens, with the likeliest token at each step."""
-    page = opened(runs["language-modeling"], "fp32")
+def test_the_page_generates_without_the_causal_mask_like_python(runs: dict[str, Path], open_run: Any) -> None:
+    """Compare greedy text also beyond the window of 16 tokens."""
+    page = open_run(runs["language-modeling"], "fp32")
     loaded, sampling = Generator.load(runs["language-modeling"]), Sampling(top_k=1)
     prompts = ["", "ANNA:\nWho go", "CLEO", "ANNA:\nWho goes there, at this hour of night?"]
     options = GenerateOptions(sampling, max_tokens=40)
@@ -246,7 +246,7 @@ def test_the_page_writes_without_the_causal_mask_as_python_does(runs: dict[str, 
     assert written != [one.samples[0].text for one in loaded.generate(prompts, options)]
 
 
-def test_a_head_is_shown_step_by_step_and_turned_by_the_keyboard(
+def test_a_head_is_shown_step_by_step_under_keyboard_control(
     runs: dict[str, Path], browser: Browser, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.html"
@@ -298,7 +298,7 @@ FOCUSED = """() => {
 
 
 def controls_without_a_key(reader: Reader) -> list[str]:
-    """Press Tab until the focus has been everywhere; return the controls that it did not reach, or did not mark."""
+    """Press Tab through the page; return the controls that the focus did not reach or did not outline."""
     controls = reader.page.locator(CONTROLS)
     number = controls.evaluate_all(f"all => {{ window.missing = new Set(({SHOWN})(all)); return missing.size; }}")
     reader.page.evaluate("document.activeElement.blur()")
@@ -335,7 +335,7 @@ def test_every_view_of_an_exported_page_is_accessible_and_reached_by_keyboard(
         reader.close()
 
 
-# Open a view by its address, and wait until it is there.
+# Open a view by its address, and wait until it is shown.
 VIEW = """((view, state) => {
   location.hash = `#/${view}?${state}`;
   const all = [`#tab-${view}[aria-selected=true]`, "#panel[aria-busy=false]"];
@@ -373,7 +373,7 @@ def test_firefox_translates_and_shows_every_view_without_a_network(runs: dict[st
         assert firefox.log == []
 
 
-def test_a_translation_that_takes_long_says_so_until_it_is_there(
+def test_a_slow_translation_is_announced_until_it_is_shown(
     runs: dict[str, Path], browser: Browser, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.html"
@@ -400,7 +400,7 @@ def test_a_translation_that_takes_long_says_so_until_it_is_there(
 
 
 def damaged(document: str, name: str) -> str:
-    """A page in which the first letter of an element is another, or its last tensors are missing."""
+    """Return a page in which the first letter of an element is another, or the last tensors are missing."""
     start = document.index(f'"manyheads-{name}"')
     if name == "tensors":
         return document[:start] + document[start:].replace('"manyheads-tensors"', '"lost"', 1)
@@ -409,7 +409,7 @@ def damaged(document: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["worker", "model", "tensors"])
-def test_a_page_with_a_damaged_model_says_so(
+def test_a_page_with_a_damaged_model_shows_an_error(
     runs: dict[str, Path], browser: Browser, tmp_path: Path, name: str
 ) -> None:
     document = html_document(runs["translation"], pack_run(runs["translation"], "int8"), language="en")
@@ -421,11 +421,11 @@ def test_a_page_with_a_damaged_model_says_so(
     page.close()
 
 
-PARTS = ("function startWorker(", '"strings":', 'id="manyheads-worker"', 'id="manyheads-data"', "</style>")
+DAMAGED_PARTS = ("function startWorker(", '"strings":', 'id="manyheads-worker"', 'id="manyheads-data"', "</style>")
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_a_page_that_is_damaged_elsewhere_says_so(
+@pytest.mark.parametrize("part", DAMAGED_PARTS)
+def test_a_page_that_is_damaged_outside_its_model_shows_an_error(
     runs: dict[str, Path], browser: Browser, tmp_path: Path, part: str
 ) -> None:
     document = html_document(runs["translation"], pack_run(runs["translation"], "int8"))
@@ -440,7 +440,7 @@ def test_a_page_that_is_damaged_elsewhere_says_so(
 
 
 @pytest.mark.parametrize("after", [1_500, 30_000, 60_000])
-def test_a_page_that_was_cut_short_says_so(
+def test_a_truncated_page_shows_an_error(
     runs: dict[str, Path], browser: Browser, tmp_path: Path, after: int
 ) -> None:
     path = tmp_path / "cut.html"
@@ -451,7 +451,7 @@ def test_a_page_that_was_cut_short_says_so(
     page.close()
 
 
-# --- as `manyheads export` writes it ---
+# --- the files of `manyheads export` ---
 
 
 @pytest.mark.parametrize("task", ["translation", "classification", "language-modeling"])
@@ -472,7 +472,7 @@ def test_an_export_is_compared_with_the_run_in_node(
         export(runs[task], out, to)
 
 
-def test_without_node_an_export_says_that_it_was_not_compared(
+def test_an_export_without_node_reports_that_it_was_not_compared(
     runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check, "find_node", lambda: None)
@@ -484,7 +484,7 @@ def test_without_node_an_export_says_that_it_was_not_compared(
     assert done.to_json()["parity"] is None
 
 
-def test_what_a_browser_cannot_hold_is_refused(
+def test_float16_and_a_model_too_large_for_a_browser_are_refused(
     runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="float16 does not go with --to html"):
@@ -497,7 +497,7 @@ def test_what_a_browser_cannot_hold_is_refused(
 
 @pytest.fixture(scope="module")
 def modules(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a JavaScript module of each run, in float32."""
+    """Return a folder with a JavaScript module of each run, in float32."""
     folder = tmp_path_factory.mktemp("modules")
     for task, run in runs.items():
         export(run, folder / task, "javascript", quantization="float32")
@@ -505,7 +505,7 @@ def modules(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def run_module(folder: Path, script: str) -> Any:
-    """Return what an expression of a module gives in Node.js."""
+    """Return the result of a script that imports a module in Node.js."""
     text = f'import * as manyheads from "{(folder / "manyheads.js").as_uri()}";\n'
     text += f"console.log(JSON.stringify(await (async () => {{ {script} }})()));"
     command = [node(), "--input-type=module", "-e", text]
@@ -520,7 +520,9 @@ def test_a_module_computes_in_node_what_python_computes(runs: dict[str, Path], m
     assert_near(run_module(modules / "translation", script), expected.to_json())
     (classes,) = Classifier.load(runs["classification"]).classify(["a fine film"])
     found = run_module(modules / "classification", 'return manyheads.classify("a fine film");')
-    assert {one["label"]: one["probability"] for one in found} == pytest.approx(classes.probabilities, abs=NEAR)
+    assert {one["label"]: one["probability"] for one in found} == pytest.approx(
+        classes.probabilities, abs=TOLERANCE
+    )
     assert found[0]["label"] == classes.label
     assert run_module(modules / "classification", 'return manyheads.classify(" ");') == []
     generator = Generator.load(runs["language-modeling"])
@@ -535,7 +537,7 @@ def test_a_module_computes_in_node_what_python_computes(runs: dict[str, Path], m
     assert len(set(run_module(modules / "language-modeling", script))) == 1
 
 
-def test_a_module_reports_mistakes(modules: Path, tmp_path: Path) -> None:
+def test_a_module_reports_errors(modules: Path, tmp_path: Path) -> None:
     tried = """
       const failed = (work) => work().then(() => "no error", (error) => error.message);
       const model = await manyheads.load();
@@ -623,7 +625,7 @@ def test_a_module_needs_no_functions_that_the_oldest_supported_browsers_lack(mod
         assert found[0] == found[1]
 
 
-def test_the_types_of_a_module_name_what_it_exports(modules: Path) -> None:
+def test_the_types_of_a_module_name_its_exports(modules: Path) -> None:
     found = run_module(modules / "translation", "return Object.keys(manyheads);")
     types = (modules / "translation" / "manyheads.d.ts").read_text(encoding="utf-8")
     assert sorted(found) == sorted(re.findall(r"^export function (\w+)", types, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""A language model from a plain text file to what it writes and foresees."""
+"""A language model from a plain text file to its generated text and its evaluation."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import EOS
 from manyheads.training.distributed import World
 
-# With all that uses chance, and with parts.
-HARD: dict[str, dict[str, Any]] = {"model": {"dropout": 0.3}, "training": {"accumulation": 2, "patience": 50}}
+# With dropout and accumulation, whose state an interruption must not change.
+WITH_RANDOMNESS: dict[str, dict[str, Any]] = {
+    "model": {"dropout": 0.3},
+    "training": {"accumulation": 2, "patience": 50},
+}
 
 
 @pytest.fixture(scope="module")
@@ -40,15 +43,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was never disturbed; look, do not touch."""
+    """Return an uninterrupted run, which tests only read."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    train(make_language_config(root, **HARD), out, listener=CollectingListener())
+    train(make_language_config(root, **WITH_RANDOMNESS), out, listener=CollectingListener())
     return out
 
 
 @pytest.fixture(scope="module")
-def learnt(root: Path, tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Path:
-    """A run that knows the play by heart."""
+def memorized(root: Path, tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Path:
+    """Return a run that memorized the play."""
     out = tmp_path_factory.mktemp("runs") / "learnt"
     training = {
         "steps": 300, "batch_tokens": 288, "save_every": 300, "learning_rate": 0.005, "optimizer": "muon",
@@ -64,8 +67,8 @@ def stream(run: Path) -> TokenStream:
     return TokenStream(run / "cache" / "train")
 
 
-def test_the_stream_is_the_text_without_the_share_at_its_end(finished: Path) -> None:
-    """Line ends, blank lines, tabs and repeated lines stay: it is the file."""
+def test_the_stream_is_the_text_without_its_validation_share(finished: Path) -> None:
+    """Line ends, blank lines, tabs and repeated lines of the file are kept."""
     generator = Generator.load(finished)
     tokens = stream(finished).tokens.tolist()
     kept = len(PLAY) - round(0.2 * len(PLAY))
@@ -75,11 +78,11 @@ def test_the_stream_is_the_text_without_the_share_at_its_end(finished: Path) -> 
 
 
 @pytest.mark.parametrize("moments", [[{"step": 3}], [{"step": 6}, {"validation": 8}], [{"validation": 4}]])
-def test_a_run_that_was_interrupted_ends_as_one_that_was_not(
+def test_an_interrupted_run_ends_like_an_uninterrupted_run(
     root: Path, finished: Path, tmp_path: Path, moments: list[dict[str, int]]
 ) -> None:
     """Invariant J, bit for bit; the number of threads that make batches does not matter either."""
-    config = make_language_config(root, **HARD)
+    config = make_language_config(root, **WITH_RANDOMNESS)
     threads = config.model_copy(update={"training": config.training.model_copy(update={"workers": 0})})
     for moment in moments:
         with pytest.raises(KeyboardInterrupt):
@@ -94,26 +97,26 @@ def test_several_processes_share_the_blocks_of_an_update(root: Path, finished: P
     alone = BlockUpdates(config, stream(finished))
     worlds = [BlockUpdates(config, stream(finished), World(rank, 3)) for rank in range(3)]
     for position, starts in enumerate(alone.epoch(1)):
-        whole = torch.cat([part.ids for part in alone.batches(1, position, starts)])
+        all_ids = torch.cat([part.ids for part in alone.batches(1, position, starts)])
         shares = [world.batches(1, position, world.epoch(1)[position]) for world in worlds]
-        assert len({len(share) for share in shares}) == 1  # they wait for each other in every part
+        assert len({len(share) for share in shares}) == 1  # processes synchronize in every micro-batch
         rows = [row for share in shares for part in share if part.target_tokens for row in part.ids.tolist()]
-        assert sorted(rows) == sorted(whole.tolist())
+        assert sorted(rows) == sorted(all_ids.tolist())
 
 
 def naive(run: Path, tokens: list[int], width: int) -> list[float]:
-    """Nats of each token but the first, one forward pass each, by torch's own function."""
+    """Return the nats of each token but the first, by one forward pass each and torch's own function."""
     model = Generator.load(run).model
     found = []
     with torch.no_grad():
-        for place in range(1, len(tokens)):
-            held = tokens[place - held_tokens(place, width) : place]
-            logits = model(torch.tensor([held]))[:, -1]
-            found.append(float(functional.cross_entropy(logits, torch.tensor([tokens[place]]))))
+        for position in range(1, len(tokens)):
+            context = tokens[position - held_tokens(position, width) : position]
+            logits = model(torch.tensor([context]))[:, -1]
+            found.append(float(functional.cross_entropy(logits, torch.tensor([tokens[position]]))))
     return found
 
 
-def test_evaluation_is_that_of_each_token_alone_added_up(finished: Path) -> None:
+def test_evaluation_is_the_sum_over_single_tokens(finished: Path) -> None:
     found = evaluate(finished, split="valid")
     assert isinstance(found, TextEvaluation)
     text = PLAY[len(PLAY) - round(0.2 * len(PLAY)) :]
@@ -130,15 +133,15 @@ def test_evaluation_is_that_of_each_token_alone_added_up(finished: Path) -> None
     assert min(validated) == pytest.approx(found.loss, rel=1e-5)
 
 
-def test_the_shorter_the_stride_the_more_context(learnt: Path) -> None:
+def test_a_shorter_stride_gives_more_context_and_a_lower_loss(memorized: Path) -> None:
     losses = [
-        evaluate(learnt, split="valid", overrides=[f"evaluation.stride={stride}"]).loss for stride in (96, 24)
+        evaluate(memorized, split="valid", overrides=[f"evaluation.stride={stride}"]).loss for stride in (96, 24)
     ]
     assert losses[0] > losses[1]
 
 
-def test_a_file_is_scored_as_it_stands(finished: Path, tmp_path: Path) -> None:
-    """Bytes are those of the file, also of characters of several, and of a last line without an end."""
+def test_a_file_is_scored_with_all_its_bytes(finished: Path, tmp_path: Path) -> None:
+    """Bytes of the file are counted, also those of multi-byte characters and of a last line without a newline."""
     path = tmp_path / "new.txt"
     path.write_bytes("ANNA:\r\n\n  zwölf Uhr\tschon".encode())
     found = evaluate(finished, source=path)
@@ -154,8 +157,8 @@ def test_a_file_is_scored_as_it_stands(finished: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["characters", "bytes", "bpe", "unigram"])
-def test_bits_a_byte_compare_models_of_other_tokens(root: Path, tmp_path: Path, kind: str) -> None:
-    """Of any tokens, 2 ** (bits a byte x bytes) is one over the probability of the same text."""
+def test_bits_a_byte_compare_models_with_different_tokenizers(root: Path, tmp_path: Path, kind: str) -> None:
+    """For any tokenizer, 2 ** (bits a byte x bytes) is one over the probability of the same text."""
     tokenizer = {"kind": kind} | ({"vocab_size": 300} if kind in ("bpe", "unigram") else {})
     config = make_language_config(root, tokenizer=tokenizer, training={"steps": 2, "save_every": 2})
     train(config, tmp_path / "run", listener=CollectingListener())
@@ -167,34 +170,34 @@ def test_bits_a_byte_compare_models_of_other_tokens(root: Path, tmp_path: Path, 
     assert one.unknown == 0
 
 
-def test_it_learns_a_play_by_heart_and_writes_it(learnt: Path) -> None:
-    """Invariant F: what was read often comes out again, its line ends and blanks too, far beyond a block."""
-    generator = Generator.load(learnt)
+def test_a_model_that_memorized_a_play_writes_it(memorized: Path) -> None:
+    """Invariant F: memorized text is reproduced with its line ends and blanks, far beyond a block."""
+    generator = Generator.load(memorized)
     start = "CLEO:\nWho goes there?\n"
     (one,) = generator.generate([start], GenerateOptions(sampling=None, max_tokens=200))
     assert start + one.samples[0].text == PLAY[PLAY.index(start) :][: len(start) + 200]
 
 
-def test_each_line_may_be_a_text_of_its_own(tmp_path: Path) -> None:
+def test_each_line_may_be_a_separate_document(tmp_path: Path) -> None:
     lines = ["one two", "", "two  three ", "one two", "   ", "four"]
     (tmp_path / "play.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (tmp_path / "held.txt").write_text("four\nfive\n", encoding="utf-8")
     data = {"documents": "line", "valid": "held", "max_length": 4}
     config = make_language_config(tmp_path, data=data, training={"steps": 2, "save_every": 2})
-    ear = CollectingListener()
-    train(config, tmp_path / "run", listener=ear)
+    listener = CollectingListener()
+    train(config, tmp_path / "run", listener=listener)
     tokens = stream(tmp_path / "run").tokens.tolist()
-    ends = [place for place, token in enumerate(tokens) if token == EOS]
+    ends = [position for position, token in enumerate(tokens) if token == EOS]
     tokenizer = Generator.load(tmp_path / "run").tokenizer
     texts = [tokenizer.decode(part.tolist()) for part in np.split(np.array(tokens), np.array(ends) + 1)]
     assert texts == ["one two", "two  three ", ""]  # no empty, none twice, none that is held out
     found = evaluate(tmp_path / "run", split="valid")
     assert isinstance(found, TextEvaluation)
     assert (found.tokens, found.bytes) == (10, 10)  # with an end mark a line, which is its line end
-    assert any("6 lines read, 2 kept" in message for message in ear.messages)
+    assert any("6 lines read, 2 kept" in message for message in listener.messages)
 
 
-def test_files_that_are_mixed_in_are_texts_of_their_own(root: Path, tmp_path: Path) -> None:
+def test_additional_files_are_separate_documents(root: Path, tmp_path: Path) -> None:
     write_play(tmp_path, "first\nfile\n")
     (tmp_path / "other.txt").write_text("second\n", encoding="utf-8")
     (tmp_path / "held.txt").write_text("third\n", encoding="utf-8")
@@ -208,7 +211,7 @@ def test_files_that_are_mixed_in_are_texts_of_their_own(root: Path, tmp_path: Pa
     assert "".join(pieces) == "first\nfile\n</s>second\n</s>"
 
 
-def test_a_text_shorter_than_a_block_is_said(root: Path, tmp_path: Path) -> None:
+def test_a_text_shorter_than_a_block_is_refused(root: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"fewer than one block of data\.max_length = 4000"):
         train(
             make_language_config(root, data={"max_length": 4_000}), tmp_path / "run", listener=CollectingListener()
@@ -220,7 +223,7 @@ def test_a_run_of_another_task_is_refused_by_its_name(finished: Path) -> None:
         Translator.load(finished)
 
 
-def test_a_language_model_is_not_read_longer_than_it_has_positions_for(root: Path) -> None:
+def test_settings_that_do_not_fit_a_language_model_are_refused(root: Path) -> None:
     def refused(**sections: dict[str, Any]) -> str:
         with pytest.raises(ValueError, match="Value error") as caught:
             make_language_config(root, **sections)
@@ -234,7 +237,7 @@ def test_a_language_model_is_not_read_longer_than_it_has_positions_for(root: Pat
     assert "read" in refused(data={"temperature": 2.0})
 
 
-def test_white_space_is_kept_by_language_models_alone(root: Path) -> None:
+def test_white_space_is_kept_by_language_models_only(root: Path) -> None:
     assert make_language_config(root).tokenizer.keep_space
     with pytest.raises(ValueError, match="keep_space"):
         Config.model_validate({"data": {"source": "de", "target": "en"}, "tokenizer": {"keep_space": True}})

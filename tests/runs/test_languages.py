@@ -1,4 +1,4 @@
-"""A run keeps what its languages look like."""
+"""A run stores profiles of its languages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     return RunDirectory(folder / "run")
 
 
-def test_the_languages_of_a_run_are_told_apart(run: RunDirectory) -> None:
+def test_the_languages_of_a_run_are_distinguished(run: RunDirectory) -> None:
     profiles = languages_of(run)
     assert set(profiles) == {"de", "en"}
     for german, english in SENTENCES:
@@ -27,8 +27,8 @@ def test_the_languages_of_a_run_are_told_apart(run: RunDirectory) -> None:
         assert confidences(english, profiles)[0][0] == "en"
 
 
-def test_an_older_run_is_read_from_its_cache_and_one_without_has_none(run: RunDirectory) -> None:
-    kept = (run.path / LANGUAGES).read_bytes()
+def test_profiles_of_an_older_run_are_read_from_its_cache_or_are_empty_without_one(run: RunDirectory) -> None:
+    content = (run.path / LANGUAGES).read_bytes()
     expected = {name: one.counts for name, one in languages_of(run).items()}
     try:
         (run.path / LANGUAGES).unlink()
@@ -37,14 +37,14 @@ def test_an_older_run_is_read_from_its_cache_and_one_without_has_none(run: RunDi
         assert languages_of(run) == {}
         (run.path / "gone").rename(run.path / "cache")
     finally:
-        (run.path / LANGUAGES).write_bytes(kept)
+        (run.path / LANGUAGES).write_bytes(content)
 
 
-def test_a_damaged_file_is_named(run: RunDirectory) -> None:
-    kept = (run.path / LANGUAGES).read_bytes()
+def test_a_damaged_profile_file_is_named(run: RunDirectory) -> None:
+    content = (run.path / LANGUAGES).read_bytes()
     try:
         (run.path / LANGUAGES).write_bytes(b'{"de": 3}')
         with pytest.raises(RunError, match=LANGUAGES):
             languages_of(run)
     finally:
-        (run.path / LANGUAGES).write_bytes(kept)
+        (run.path / LANGUAGES).write_bytes(content)

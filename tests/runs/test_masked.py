@@ -1,4 +1,4 @@
-"""An encoder that guesses hidden tokens of plain text, and a classifier that begins with it."""
+"""A masked language model of plain text, and a classifier that is initialized with it."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def encoder(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_the_loss_falls_from_that_of_guessing(text: Path, tmp_path: Path, training_seed: int) -> None:
-    ear, config = CollectingListener(), masked_config(text)
+def test_the_loss_falls_below_that_of_guessing(text: Path, tmp_path: Path, training_seed: int) -> None:
+    listener, config = CollectingListener(), masked_config(text)
     training = config.training.model_copy(update={"seed": training_seed})
-    train(config.model_copy(update={"training": training}), tmp_path / "run", listener=ear)
-    losses = [report.loss for report in ear.validations]
+    train(config.model_copy(update={"training": training}), tmp_path / "run", listener=listener)
+    losses = [report.loss for report in listener.validations]
     assert losses[0] > losses[-1]
     assert losses[-1] < math.log(60)
     assert "fill-mask" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
 
 
-def test_evaluate_guesses_the_hidden_tokens_of_validation_again(encoder: Path, tmp_path: Path) -> None:
+def test_evaluate_has_the_loss_of_validation(encoder: Path, tmp_path: Path) -> None:
     found = evaluate(encoder, split="valid")
     assert isinstance(found, MaskedEvaluation)
     best = min(record["loss"] for record in metrics(encoder) if record["kind"] == "validation")
@@ -91,15 +91,15 @@ def test_perplexity_does_not_depend_on_batching(
     assert found.loss == pytest.approx(right.loss, rel=1e-6)
 
 
-def test_it_does_not_pass_for_a_classifier(encoder: Path) -> None:
-    said = (
+def test_a_masked_language_model_is_refused_as_a_classifier(encoder: Path) -> None:
+    message = (
         r'trained for task = "masked-lm", not for "classification"\. Use: manyheads train CONFIG --set model\.init_'
     )
-    with pytest.raises(RunError, match=said):
+    with pytest.raises(RunError, match=message):
         Classifier.load(encoder)
 
 
-def test_what_cannot_be_evaluated_or_compared_is_said(encoder: Path, tmp_path: Path) -> None:
+def test_empty_text_a_reference_and_a_comparison_are_refused(encoder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
     with pytest.raises(DataError, match="holds no text"):
         evaluate(encoder, source=tmp_path / "empty.txt")
@@ -109,7 +109,7 @@ def test_what_cannot_be_evaluated_or_compared_is_said(encoder: Path, tmp_path: P
         compare(encoder, encoder)
 
 
-def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
+def test_an_interrupted_training_ends_like_an_uninterrupted_training(
     text: Path, encoder: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
@@ -120,26 +120,28 @@ def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
     assert metrics(tmp_path / "run") == metrics(encoder)
 
 
-def test_a_classifier_begins_with_its_tokenizer_and_weights(text: Path, encoder: Path, tmp_path: Path) -> None:
-    ear = CollectingListener()
+def test_a_classifier_is_initialized_with_the_tokenizer_and_weights_of_an_encoder(
+    text: Path, encoder: Path, tmp_path: Path
+) -> None:
+    listener = CollectingListener()
     model = MODEL | {"init_from": str(encoder)}
     training = {"steps": 1, "learning_rate": 1e-30, "warmup_steps": 0}
-    train(labelled_config(text, model=model, training=training), tmp_path / "run", listener=ear)
-    (told,) = [message for message in ear.messages if message.startswith(f"from {encoder}")]
-    assert "new: pooler.weight, pooler.bias, output.weight, output.bias" in told
-    assert "not used: output.bias, transform.bias, transform.weight, transform_norm.bias" in told
-    found, begun = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
+    train(labelled_config(text, model=model, training=training), tmp_path / "run", listener=listener)
+    (report,) = [message for message in listener.messages if message.startswith(f"from {encoder}")]
+    assert "new: pooler.weight, pooler.bias, output.weight, output.bias" in report
+    assert "not used: output.bias, transform.bias, transform.weight, transform_norm.bias" in report
+    found, initial = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
     taken = [name for name in found if not name.startswith(("pooler.", "output."))]
     assert len(taken) > 5
     for name in taken:
-        assert bool((found[name] == begun[name]).all()), name
+        assert bool((found[name] == initial[name]).all()), name
     tokenizers = [RunDirectory(run).tokenizers(RunDirectory(run).config()) for run in (tmp_path / "run", encoder)]
     assert tokenizers[0].source.sha256 == tokenizers[1].source.sha256
     assert Classifier.load(tmp_path / "run").classify(["a great film"])[0].label in ("0", "1")
 
 
-def test_a_classifier_can_be_adapted_by_thin_factors_and_a_head(text: Path, encoder: Path, tmp_path: Path) -> None:
-    """What is published is the sum: a model as any other, which goes on where it was broken off."""
+def test_a_classifier_can_be_fine_tuned_with_lora_and_resumes(text: Path, encoder: Path, tmp_path: Path) -> None:
+    """The published weights include the LoRA updates; an interrupted training ends like an uninterrupted one."""
     training = {"lora_rank": 2, "optimizer": "adamw", "layer_decay": 0.8, "learning_rate": 0.01}
     config = labelled_config(text, model=MODEL | {"init_from": str(encoder)}, training=training)
     train(config, tmp_path / "whole", listener=CollectingListener())
@@ -147,10 +149,10 @@ def test_a_classifier_can_be_adapted_by_thin_factors_and_a_head(text: Path, enco
         train(config, tmp_path / "run", listener=Interrupting(step=6))
     train(config, tmp_path / "run", listener=CollectingListener())
     runs = tmp_path / "run", tmp_path / "whole", encoder
-    found, whole, begun = (load_file(run / "model.safetensors") for run in runs)
-    assert all(bool((found[name] == whole[name]).all()) for name in whole)
+    found, uninterrupted, initial = (load_file(run / "model.safetensors") for run in runs)
+    assert all(bool((found[name] == uninterrupted[name]).all()) for name in uninterrupted)
     shared = {name for name in found if not name.startswith(("pooler.", "output."))}
-    moved = {name for name in shared if not bool((found[name] == begun[name]).all())}
+    moved = {name for name in shared if not bool((found[name] == initial[name]).all())}
     assert {name.partition(".")[0] for name in moved} == {"encoder_layers", "encoder_norm"}
     assert all(found[name].ndim == 2 for name in moved if name.startswith("encoder_layers."))
     assert Classifier.load(tmp_path / "run").classify(["a great film"])[0].label in ("0", "1")
@@ -163,7 +165,7 @@ def test_a_classifier_can_be_adapted_by_thin_factors_and_a_head(text: Path, enco
         ({"init_vocabulary": "extend"}, r'"extend" is for words and characters; .* has tokenizer.kind = "bpe"'),
     ],
 )
-def test_what_does_not_fit_is_named(
+def test_a_missing_encoder_or_an_unsupported_vocabulary_is_named(
     text: Path, encoder: Path, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     model = MODEL | {"init_from": str(encoder)} | change
@@ -171,11 +173,11 @@ def test_what_does_not_fit_is_named(
         train(labelled_config(text, model=model), tmp_path / "run", listener=CollectingListener())
 
 
-def test_the_encoder_has_its_shape_whatever_is_configured(text: Path, encoder: Path, tmp_path: Path) -> None:
-    ear = CollectingListener()
+def test_the_shape_of_the_encoder_overrides_the_configuration(text: Path, encoder: Path, tmp_path: Path) -> None:
+    listener = CollectingListener()
     model = {"d_model": 24, "num_heads": 3, "num_encoder_layers": 2, "init_from": str(encoder)}
     config = labelled_config(text, model=model, tokenizer={"kind": "characters"}, training={"steps": 1})
-    train(config, tmp_path / "run", listener=ear)
-    (told,) = [message for message in ear.messages if message.startswith(f"as in {encoder}")]
-    assert told.endswith("d_model = 16, num_heads = 2, num_encoder_layers = 1, tokenizer.kind = bpe")
+    train(config, tmp_path / "run", listener=listener)
+    (report,) = [message for message in listener.messages if message.startswith(f"as in {encoder}")]
+    assert report.endswith("d_model = 16, num_heads = 2, num_encoder_layers = 1, tokenizer.kind = bpe")
     assert RunDirectory(tmp_path / "run").config().model.d_model == 16

@@ -1,4 +1,4 @@
-"""Model cards as the page shows them."""
+"""Model cards are shown by the page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     return RunDirectory(folder / "run")
 
 
-def test_the_page_shows_a_card_without_code_and_without_what_is_to_be_filled_in() -> None:
+def test_the_page_shows_a_card_without_code_and_without_lines_to_be_filled_in() -> None:
     assert shown_card(CARD) == {
         "licence": "cc-by-4.0",
         "blocks": [
@@ -67,7 +67,7 @@ def test_a_card_names_no_licence_until_its_author_does(trained: RunDirectory) ->
         (["de", "/x/y/en"], "corpus/de and y/en"),
     ],
 )
-def test_a_card_names_the_folder_of_its_text_and_no_other_of_its_author(
+def test_a_card_names_the_folder_of_its_text_and_no_parent_folder(
     trained: RunDirectory, train_text: object, shown: str
 ) -> None:
     config = trained.config()

@@ -27,7 +27,7 @@ def curves(losses: list[float], *, total: int | None = None) -> Curves:
     return Curves(points, points, total or 100 * len(losses), 0)
 
 
-def judged(losses: list[float], *, total: int | None = None) -> list[str]:
+def verdicts(losses: list[float], *, total: int | None = None) -> list[str]:
     return list(judge_curves(curves(losses, total=total), CHOICES))
 
 
@@ -46,7 +46,7 @@ def judged(losses: list[float], *, total: int | None = None) -> list[str]:
     ],
 )
 def test_the_verdict_follows_the_validation_loss(losses: list[float], words: str) -> None:
-    (text,) = judged(losses)
+    (text,) = verdicts(losses)
     assert words in text
 
 
@@ -56,14 +56,14 @@ def test_a_short_training_whose_last_validations_are_a_step_apart_has_not_settle
     assert verdict.startswith("still improving at the end: 4.995 in the first three quarters, 4.775 at best")
 
 
-def test_a_blind_guess_ends_at_95_hundredths_of_it() -> None:
+def test_a_loss_counts_as_a_blind_guess_from_95_percent_of_its_loss() -> None:
     guess = math.log(CHOICES)
-    assert "blind guess" in judged([0.95 * guess] * 5)[0]
-    assert "blind guess" not in judged([0.949 * guess] * 5)[0]
+    assert "blind guess" in verdicts([0.95 * guess] * 5)[0]
+    assert "blind guess" not in verdicts([0.949 * guess] * 5)[0]
 
 
-def test_a_training_that_has_not_ended_is_judged_with_care() -> None:
-    first, *_ = judged([6.0, 3.0, 2.1, 2.05, 2.02, 2.01], total=1000)
+def test_the_verdict_on_an_unfinished_training_has_a_reservation() -> None:
+    first, *_ = verdicts([6.0, 3.0, 2.1, 2.05, 2.02, 2.01], total=1000)
     assert first == "the log ends at step 600 of 1,000: later steps may change this"
 
 
@@ -75,7 +75,7 @@ def test_divergence_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with three checkpoints; look, do not touch."""
+    """Return a run with three checkpoints, which tests only read."""
     folder = tmp_path_factory.mktemp("outcome")
     config = make_config(write_corpus(folder / "corpus"), training={"keep_checkpoints": 3})
     train(config, folder / "run", listener=CollectingListener())
@@ -113,7 +113,7 @@ def test_the_mean_is_compared_with_the_best_checkpoint(
     assert f"better by {validation_loss(broken) - second:.3f} nats. Use {run}" in judge_average(run, broken)  # type: ignore[operator]
 
 
-def test_without_the_text_nothing_is_compared(trained: Path, tmp_path: Path) -> None:
+def test_an_average_is_not_compared_without_the_text(trained: Path, tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus")
     train(make_config(corpus), tmp_path / "run", listener=CollectingListener())
     shutil.rmtree(corpus)

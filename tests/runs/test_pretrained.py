@@ -1,4 +1,4 @@
-"""Training that goes on from models of transformers, and runs that are made of them or become one."""
+"""Training from models of transformers, and runs that are imported from them or exported to them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from manyheads.tasks.classification import Classifier
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-STILL = {"steps": 1, "learning_rate": 1e-30, "warmup_steps": 0, "weight_decay": 0.0}
+NO_LEARNING = {"steps": 1, "learning_rate": 1e-30, "warmup_steps": 0, "weight_decay": 0.0}
 TEXTS = ["a great film", "the plot was awful", "안녕하세요"]
 
 
@@ -56,13 +56,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, A
     return found
 
 
-def their_probabilities(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
+def original_probabilities(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
     batch = tokenizer(texts, padding=True, return_tensors="pt", return_token_type_ids=False)
     with torch.no_grad():
         return model(**batch).logits.softmax(-1).numpy()  # type: ignore[no-any-return]
 
 
-def ours(classifier: Classifier, texts: list[str]) -> np.ndarray:
+def probabilities_of(classifier: Classifier, texts: list[str]) -> np.ndarray:
     return np.array([list(one.probabilities.values()) for one in classifier.classify(texts)])
 
 
@@ -70,19 +70,21 @@ def ours(classifier: Classifier, texts: list[str]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("family", ENCODERS)
-def test_a_classifier_of_the_same_classes_begins_as_the_whole_model(
+def test_a_classifier_of_the_same_classes_is_initialized_with_the_whole_model(
     family: str, folders: Any, text: Path, tmp_path: Path
 ) -> None:
-    folder, theirs, fast = folders[family]
-    origin, ear = Path(shutil.copytree(folder, tmp_path / "origin")), CollectingListener()
+    folder, original, fast = folders[family]
+    origin, listener = Path(shutil.copytree(folder, tmp_path / "origin")), CollectingListener()
     model = {"init_from": str(origin), "dropout": 0.0}
-    train(labelled_config(text, model=model, training=STILL), tmp_path / "run", listener=ear)
+    train(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "run", listener=listener)
     shutil.rmtree(origin)
-    (told,) = [message for message in ear.messages if message.startswith("from ")]
-    assert told.endswith("new: none; not used: none")
+    (report,) = [message for message in listener.messages if message.startswith("from ")]
+    assert report.endswith("new: none; not used: none")
     classifier = Classifier.load(tmp_path / "run")
     assert classifier.tokenizer.kind == "huggingface"
-    assert ours(classifier, TEXTS) == pytest.approx(their_probabilities(theirs, fast, TEXTS), abs=1e-5)
+    assert probabilities_of(classifier, TEXTS) == pytest.approx(
+        original_probabilities(original, fast, TEXTS), abs=1e-5
+    )
     scored = evaluate(tmp_path / "run", split="test")
     assert scored.to_json()["examples"] == 14
     files = {path.name for path in (tmp_path / "run").iterdir()}
@@ -94,37 +96,37 @@ def test_a_classifier_of_the_same_classes_begins_as_the_whole_model(
         Classifier.load(tmp_path / "run")
 
 
-def test_a_classifier_with_fewer_layers_begins_as_the_model_without_the_others(
+def test_a_classifier_with_fewer_layers_is_initialized_with_the_first_layers(
     folders: Any, text: Path, tmp_path: Path
 ) -> None:
-    folder, theirs, fast = folders["bert"]
-    whole = theirs.bert.encoder.layer
+    folder, original, fast = folders["bert"]
+    all_layers = original.bert.encoder.layer
     model = {"init_from": str(folder), "init_encoder_layers": 1, "dropout": 0.0}
-    ear = CollectingListener()
-    train(labelled_config(text, model=model, training=STILL), tmp_path / "run", listener=ear)
-    assert any("not used: encoder_layers.1." in message for message in ear.messages)
-    theirs.bert.encoder.layer = whole[:1]
+    listener = CollectingListener()
+    train(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "run", listener=listener)
+    assert any("not used: encoder_layers.1." in message for message in listener.messages)
+    original.bert.encoder.layer = all_layers[:1]
     try:
-        right = their_probabilities(theirs, fast, TEXTS)
+        right = original_probabilities(original, fast, TEXTS)
     finally:
-        theirs.bert.encoder.layer = whole
-    assert ours(Classifier.load(tmp_path / "run"), TEXTS) == pytest.approx(right, abs=1e-5)
+        original.bert.encoder.layer = all_layers
+    assert probabilities_of(Classifier.load(tmp_path / "run"), TEXTS) == pytest.approx(right, abs=1e-5)
 
 
-def test_a_student_begins_with_layers_of_its_teacher_from_the_first_to_the_last(tmp_path: Path) -> None:
+def test_a_student_is_initialized_with_evenly_spread_layers_of_its_teacher(tmp_path: Path) -> None:
     corpus, teacher = write_corpus(tmp_path / "corpus"), tmp_path / "teacher"
     train(make_config(corpus, model={"num_decoder_layers": 4}), teacher)
-    theirs = RunDirectory(teacher).weights()
+    teacher_weights = RunDirectory(teacher).weights()
     for number, kept in ((1, [0]), (2, [0, 3]), (3, [0, 2, 3]), (4, [0, 1, 2, 3])):
         model = {"init_from": str(teacher), "init_decoder_layers": number, "num_decoder_layers": 3}
         student = tmp_path / f"student-{number}"
-        train(make_config(corpus, model=model, training=STILL), student)
-        ours = RunDirectory(student).weights()
+        train(make_config(corpus, model=model, training=NO_LEARNING), student)
+        student_weights = RunDirectory(student).weights()
         assert RunDirectory(student).config().model.num_decoder_layers == number
-        for name, tensor in ours.items():
+        for name, tensor in student_weights.items():
             side, layer, *rest = name.split(".")
             old = ".".join([side, str(kept[int(layer)]), *rest]) if side == "decoder_layers" else name
-            torch.testing.assert_close(tensor, theirs[old], msg=name)
+            torch.testing.assert_close(tensor, teacher_weights[old], msg=name)
     model = {"init_from": str(teacher), "init_decoder_layers": 5}
     with pytest.raises(RunError, match=r"teacher has 4 decoder layers, fewer than model.init_decoder_layers = 5"):
         train(make_config(corpus, model=model), tmp_path / "none")
@@ -146,16 +148,16 @@ def test_a_classifier_of_other_classes_has_a_new_head_and_learns(
             "optimizer": "adamw", "seed": training_seed,
         },
     )  # fmt: skip
-    ear = CollectingListener()
-    done = train(config, tmp_path / "run", listener=ear)
-    (told,) = [message for message in ear.messages if message.startswith("from ")]
-    assert "new: output.weight, output.bias; not used: output.bias, output.weight" in told
+    listener = CollectingListener()
+    done = train(config, tmp_path / "run", listener=listener)
+    (report,) = [message for message in listener.messages if message.startswith("from ")]
+    assert "new: output.weight, output.bias; not used: output.bias, output.weight" in report
     assert done.best >= 0.75  # of two classes
     weights, before = load_file(tmp_path / "run" / "model.safetensors"), read_pretrained(folders["bert"][0]).body
     assert all(not torch.equal(weights[name], before[name]) for name in before)
 
 
-def test_a_training_that_was_interrupted_needs_the_other_model_no_more(
+def test_an_interrupted_training_resumes_without_the_original_model(
     folders: Any, text: Path, tmp_path: Path
 ) -> None:
     from tests.runs.parts import Interrupting
@@ -172,28 +174,28 @@ def test_a_training_that_was_interrupted_needs_the_other_model_no_more(
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_a_pooler_that_has_read_the_first_token_is_new_for_the_mean(
-    pooling: str, text: Path, tmp_path: Path
-) -> None:
-    ear = CollectingListener()
+def test_a_pooler_of_the_first_token_is_new_for_mean_pooling(pooling: str, text: Path, tmp_path: Path) -> None:
+    listener = CollectingListener()
     write_folder(tmp_path / "bare", "bert")
     model = {"init_from": str(tmp_path / "bare"), "pooling": pooling, "dropout": 0.0}
-    train(labelled_config(text, model=model, training=STILL), tmp_path / "run", listener=ear)
-    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    train(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "run", listener=listener)
+    (report,) = [message for message in listener.messages if message.startswith("from ")]
     pooler = "pooler.weight, pooler.bias, " if pooling == "mean" else ""
     left = "pooler.bias, pooler.weight" if pooling == "mean" else "none"
-    assert told.endswith(f"new: {pooler}output.weight, output.bias; not used: {left}")
+    assert report.endswith(f"new: {pooler}output.weight, output.bias; not used: {left}")
 
 
-def test_guessing_goes_on_with_the_head_and_the_mask_of_bert(folders: Any, text: Path, tmp_path: Path) -> None:
-    folder, theirs, fast = folders["masked"]
-    ear = CollectingListener()
+def test_masked_language_modeling_continues_with_the_head_and_the_mask_of_bert(
+    folders: Any, text: Path, tmp_path: Path
+) -> None:
+    folder, original, fast = folders["masked"]
+    listener = CollectingListener()
     config = masked_config(
-        text, model={"init_from": str(folder), "dropout": 0.0}, training=STILL, tokenizer={"sampling": 0.0}
+        text, model={"init_from": str(folder), "dropout": 0.0}, training=NO_LEARNING, tokenizer={"sampling": 0.0}
     )
-    train(config, tmp_path / "run", listener=ear)
-    (told,) = [message for message in ear.messages if message.startswith("from ")]
-    assert told.endswith("new: none; not used: none")
+    train(config, tmp_path / "run", listener=listener)
+    (report,) = [message for message in listener.messages if message.startswith("from ")]
+    assert report.endswith("new: none; not used: none")
     run = RunDirectory(tmp_path / "run")
     tokenizer = run.tokenizers(run.config()).source
     assert tokenizer.pieces([tokenizer.mask]) == ["[MASK]"]
@@ -207,7 +209,7 @@ def test_guessing_goes_on_with_the_head_and_the_mask_of_bert(folders: Any, text:
     batch = fast(["hund katze"], return_tensors="pt")
     with torch.no_grad():
         found = model(ids)[..., [tokenizer.ours[n] for n in range(len(fast) + 3)]]  # type: ignore[attr-defined]
-        torch.testing.assert_close(found, theirs(**batch).logits, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(found, original(**batch).logits, rtol=1e-5, atol=1e-5)
 
 
 def test_a_model_for_another_kind_of_task_is_refused_by_name(folders: Any, text: Path, tmp_path: Path) -> None:
@@ -223,19 +225,19 @@ def test_a_model_for_another_kind_of_task_is_refused_by_name(folders: Any, text:
     assert not (tmp_path / "run").exists()
 
 
-def test_weights_of_a_run_that_are_missing_or_no_numbers_are_named(text: Path, tmp_path: Path) -> None:
+def test_weights_of_a_run_that_are_missing_or_not_finite_are_named(text: Path, tmp_path: Path) -> None:
     first = tmp_path / "first"
     train(labelled_config(text, training={"steps": 1}), first, listener=CollectingListener())
     config = labelled_config(text, model={"init_from": str(first)}, training={"steps": 1})
-    whole = load_file(first / "model.safetensors")
+    weights = load_file(first / "model.safetensors")
     name = "encoder_layers.0.feed_forward.expand.bias"
-    for changed, said in (
-        ({key: tensor for key, tensor in whole.items() if key != name}, f"has no {name}"),
-        ({**whole, name: torch.full((20,), torch.inf)}, f"{name} holds values that are not finite"),
-        ({**whole, name: torch.ones(19)}, rf"{name} is \(19,\) in .*, but \(20,\) here"),
+    for changed, message in (
+        ({key: tensor for key, tensor in weights.items() if key != name}, f"has no {name}"),
+        ({**weights, name: torch.full((20,), torch.inf)}, f"{name} holds values that are not finite"),
+        ({**weights, name: torch.ones(19)}, rf"{name} is \(19,\) in .*, but \(20,\) here"),
     ):
         save_file(changed, first / "model.safetensors")
-        with pytest.raises(RunError, match=said):
+        with pytest.raises(RunError, match=message):
             train(config, tmp_path / "run", listener=CollectingListener())
         shutil.rmtree(tmp_path / "run")
 
@@ -243,16 +245,16 @@ def test_weights_of_a_run_that_are_missing_or_no_numbers_are_named(text: Path, t
 # --- language models ---
 
 
-def their_text(theirs: Any, fast: Any, prompt: str, count: int) -> str:
+def original_text(original: Any, fast: Any, prompt: str, count: int) -> str:
     ids = fast(prompt, return_tensors="pt")["input_ids"]
     with torch.no_grad():
         for _ in range(count):
-            ids = torch.cat([ids, theirs(ids).logits[:, -1:].argmax(-1)], 1)
+            ids = torch.cat([ids, original(ids).logits[:, -1:].argmax(-1)], 1)
     return str(fast.decode(ids[0][-count:]))
 
 
-def test_a_gpt2_that_is_brought_in_writes_what_it_wrote(folders: Any, tmp_path: Path) -> None:
-    folder, theirs, fast = folders["gpt2"]
+def test_an_imported_gpt2_writes_the_same_text(folders: Any, tmp_path: Path) -> None:
+    folder, original, fast = folders["gpt2"]
     done = import_model(str(folder), tmp_path / "run", language="de")
     assert done.parity is not None
     assert done.parity.largest < 1e-4
@@ -262,29 +264,29 @@ def test_a_gpt2_that_is_brought_in_writes_what_it_wrote(folders: Any, tmp_path: 
     greedy = GenerateOptions(sampling=None, max_tokens=20)
     for prompt in ("hund katze", "안녕", "\n"):
         (found,) = generator.generate([prompt], greedy)[0].samples
-        assert found.text == their_text(theirs, fast, prompt, len(found.tokens))
+        assert found.text == original_text(original, fast, prompt, len(found.tokens))
         assert len(found.tokens) == 20
     (tmp_path / "new.txt").write_text("hund katze\nstern\n", encoding="utf-8")
     scored = evaluate(tmp_path / "run", source=tmp_path / "new.txt").to_json()
     ids = fast("\nhund katze\nstern\n", return_tensors="pt")["input_ids"]
     with torch.no_grad():
-        scores = theirs(ids[:, :-1]).logits[0].log_softmax(-1)
+        scores = original(ids[:, :-1]).logits[0].log_softmax(-1)
         right = -scores.gather(1, ids[0, 1:, None]).mean().item()
     assert scored["loss"] == pytest.approx(right, abs=1e-4)
 
 
-def test_training_goes_on_from_a_gpt2_and_from_its_run(
+def test_training_from_a_gpt2_and_from_its_imported_run_has_the_same_losses(
     folders: Any, text: Path, tmp_path: Path, training_seed: int
 ) -> None:
     folder, *_ = folders["gpt2"]
     import_model(str(folder), tmp_path / "brought")
     losses = {}
     for origin in (folder, tmp_path / "brought"):
-        ear, out = CollectingListener(), tmp_path / f"from-{origin.name}"
+        listener, out = CollectingListener(), tmp_path / f"from-{origin.name}"
         training = {"steps": 30, "save_every": 15, "learning_rate": 3e-3, "seed": training_seed}
         config = make_language_config(text, model={"init_from": str(origin), "dropout": 0.0}, training=training)
-        train(config, out, listener=ear)
-        assert any(message.startswith(f"as in {origin}: d_model = 30") for message in ear.messages)
+        train(config, out, listener=listener)
+        assert any(message.startswith(f"as in {origin}: d_model = 30") for message in listener.messages)
         lines = (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         records = [json.loads(line) for line in lines]
         losses[origin.name] = [one["loss"] for one in records if one["kind"] == "validation"]
@@ -293,7 +295,7 @@ def test_training_goes_on_from_a_gpt2_and_from_its_run(
     assert first == second
 
 
-def test_an_absent_symbol_is_never_learnt(folders: Any, text: Path, tmp_path: Path) -> None:
+def test_an_absent_symbol_is_never_predicted(folders: Any, text: Path, tmp_path: Path) -> None:
     config = make_language_config(
         text,
         model={"init_from": str(folders["gpt2"][0])},
@@ -309,12 +311,16 @@ def test_an_absent_symbol_is_never_learnt(folders: Any, text: Path, tmp_path: Pa
 def test_the_vocabulary_of_a_language_model_is_kept_extended_or_replaced(
     vocabulary: str, text: Path, tmp_path: Path
 ) -> None:
-    first, ear = tmp_path / "first", CollectingListener()
+    first, listener = tmp_path / "first", CollectingListener()
     train(make_language_config(text), first, listener=CollectingListener())
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "play.txt").write_text("ZEBRA: 안녕, quiz!\n" * 20, encoding="utf-8")
     model = {"init_from": str(first), "init_vocabulary": vocabulary, "dropout": 0.0}
-    train(make_language_config(tmp_path / "more", model=model, training=STILL), tmp_path / "run", listener=ear)
+    train(
+        make_language_config(tmp_path / "more", model=model, training=NO_LEARNING),
+        tmp_path / "run",
+        listener=listener,
+    )
     old, new = (RunDirectory(path) for path in (first, tmp_path / "run"))
     before, after = (run.tokenizers(run.config()).target for run in (old, new))
     rows, found = (load_file(run.path / "model.safetensors")["embedding.tokens.weight"] for run in (old, new))
@@ -327,51 +333,51 @@ def test_the_vocabulary_of_a_language_model_is_kept_extended_or_replaced(
     else:
         assert "안" in pieces
         assert "c" not in pieces
-    for place, piece in enumerate(pieces):
+    for row, piece in enumerate(pieces):
         if piece in kept:
-            assert torch.equal(found[place], rows[kept.index(piece)]), piece
+            assert torch.equal(found[row], rows[kept.index(piece)]), piece
     taken = sum(piece in kept for piece in pieces)
-    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    (report,) = [message for message in listener.messages if message.startswith("from ")]
     if vocabulary != "keep":
-        assert f"({taken} rows taken, {after.size - taken} new, {before.size} there)" in told
+        assert f"({taken} rows taken, {after.size - taken} new, {before.size} there)" in report
 
 
 def test_a_pretrained_vocabulary_is_replaced_by_one_of_the_text(folders: Any, text: Path, tmp_path: Path) -> None:
-    ear = CollectingListener()
+    listener = CollectingListener()
     model = {"init_from": str(folders["bert"][0]), "init_vocabulary": "replace", "dropout": 0.0}
-    config = labelled_config(text, model=model, training=STILL, tokenizer={"kind": "characters"})
-    train(config, tmp_path / "run", listener=ear)
-    (told,) = [message for message in ear.messages if message.startswith("from ")]
-    assert "resized: embedding.tokens.weight (" in told
+    config = labelled_config(text, model=model, training=NO_LEARNING, tokenizer={"kind": "characters"})
+    train(config, tmp_path / "run", listener=listener)
+    (report,) = [message for message in listener.messages if message.startswith("from ")]
+    assert "resized: embedding.tokens.weight (" in report
     found = RunDirectory(tmp_path / "run")
     tokenizer = found.tokenizers(found.config()).source
     assert tokenizer.kind == "characters"
-    theirs = read_pretrained(folders["bert"][0])
-    row = theirs.body["embedding.tokens.weight"][theirs.tokenizer.encode(["w"])[0][0]]
+    pretrained = read_pretrained(folders["bert"][0])
+    row = pretrained.body["embedding.tokens.weight"][pretrained.tokenizer.encode(["w"])[0][0]]
     assert torch.equal(found.weights()["embedding.tokens.weight"][tokenizer.encode(["w"])[0][0]], row)
 
 
-# --- in and out ---
+# --- import and export ---
 
 
 @pytest.mark.parametrize("family", ENCODERS)
-def test_a_ready_classifier_classifies_as_in_transformers_and_goes_out_again(
+def test_an_imported_classifier_classifies_like_transformers_and_is_exported_again(
     family: str, folders: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import transformers
 
-    folder, theirs, fast = folders[family]
+    folder, original, fast = folders[family]
     capsys.readouterr()
     assert program(["import", str(folder), "-o", str(tmp_path / "run"), "--language", "en", "--json", "-q"]) == 0
-    told = capsys.readouterr()
-    document = json.loads(told.out)
-    assert told.err == "", "transformers draws no bars of its own"
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert printed.err == "", "transformers draws no bars of its own"
     assert (document["task"], document["new"]) == ("classification", [])
     assert document["parity"]["largest"] < 1e-4
     classifier = Classifier.load(tmp_path / "run")
     assert (classifier.warning, classifier.labels.names) == (None, ("LABEL_0", "LABEL_1"))
-    right = their_probabilities(theirs, fast, TEXTS)
-    assert ours(classifier, TEXTS) == pytest.approx(right, abs=1e-5)
+    right = original_probabilities(original, fast, TEXTS)
+    assert probabilities_of(classifier, TEXTS) == pytest.approx(right, abs=1e-5)
     done = export(tmp_path / "run", tmp_path / "out", "huggingface")
     assert done.parity.largest < 1e-4
     assert "labels are the same" in done.lines()[1]
@@ -379,10 +385,10 @@ def test_a_ready_classifier_classifies_as_in_transformers_and_goes_out_again(
     assert document["verdict"].endswith("Use the run in place of the original")
     again = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
     written = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
-    assert their_probabilities(again, written, TEXTS) == pytest.approx(right, abs=1e-6)
+    assert original_probabilities(again, written, TEXTS) == pytest.approx(right, abs=1e-6)
 
 
-def test_a_head_that_was_never_trained_warns_before_it_classifies(
+def test_a_head_that_was_never_trained_is_warned_of_before_classification(
     folders: Any, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, line = str(folders["masked"][0]), str(tmp_path / "line.txt")
@@ -393,32 +399,32 @@ def test_a_head_that_was_never_trained_warns_before_it_classifies(
     assert "verdict: the new weights are random: train the run before you use it" in done.lines()
     capsys.readouterr()
     assert program(["classify", str(tmp_path / "run"), line]) == 0
-    told = capsys.readouterr()
-    assert told.err.startswith("warning: the head of this model was never trained")
-    assert told.out.split("\t")[0] in ("0", "1")
+    printed = capsys.readouterr()
+    assert printed.err.startswith("warning: the head of this model was never trained")
+    assert printed.out.split("\t")[0] in ("0", "1")
     assert program(["classify", str(tmp_path / "run"), line, "-q"]) == 0
     assert capsys.readouterr().err == ""
-    ear = CollectingListener()
+    listener = CollectingListener()
     model = {"init_from": str(tmp_path / "run"), "dropout": 0.0}
-    train(labelled_config(text, model=model, training=STILL), tmp_path / "tuned", listener=ear)
-    assert any("new: output.weight, output.bias" in message for message in ear.messages)
+    train(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "tuned", listener=listener)
+    assert any("new: output.weight, output.bias" in message for message in listener.messages)
     assert Classifier.load(tmp_path / "tuned").warning is None
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_a_head_that_was_never_trained_does_not_say_what_is_pooled(
+def test_a_head_that_was_never_trained_does_not_determine_the_pooling(
     pooling: str, text: Path, tmp_path: Path
 ) -> None:
     write_folder(tmp_path / "bare", "bert")  # with a pooler that reads the first token
     import_model(str(tmp_path / "bare"), tmp_path / "run", labels=["0", "1"])
-    ear, model = CollectingListener(), {"init_from": str(tmp_path / "run"), "pooling": pooling, "dropout": 0.0}
-    train(labelled_config(text, model=model, training=STILL), tmp_path / "tuned", listener=ear)
+    listener, model = CollectingListener(), {"init_from": str(tmp_path / "run"), "pooling": pooling, "dropout": 0.0}
+    train(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "tuned", listener=listener)
     assert Classifier.load(tmp_path / "tuned").config.model.pooling == pooling
-    (told,) = [message for message in ear.messages if message.startswith("from ")]
-    assert ("new: pooler.weight, pooler.bias, output.weight, output.bias;" in told) == (pooling == "mean")
+    (report,) = [message for message in listener.messages if message.startswith("from ")]
+    assert ("new: pooler.weight, pooler.bias, output.weight, output.bias;" in report) == (pooling == "mean")
 
 
-def test_an_encoder_without_a_head_asks_for_labels(tmp_path: Path) -> None:
+def test_an_encoder_without_a_head_requires_labels(tmp_path: Path) -> None:
     write_folder(tmp_path / "bert", "bert")
     with pytest.raises(RunError, match=r"an encoder without a head: it classifies nothing.*--labels A,B"):
         import_model(str(tmp_path / "bert"), tmp_path / "run")
@@ -432,20 +438,22 @@ def test_an_encoder_without_a_head_asks_for_labels(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bert"]
 
 
-def test_a_language_model_goes_out_and_one_that_cannot_is_refused_by_name(
+def test_a_language_model_is_exported_and_an_unsupported_one_is_refused_by_name(
     folders: Any, text: Path, tmp_path: Path
 ) -> None:
     import transformers
 
-    folder, theirs, _ = folders["gpt2"]
+    folder, original, _ = folders["gpt2"]
     import_model(str(folder), tmp_path / "run")
     done = export(tmp_path / "run", tmp_path / "out", "huggingface")
     assert done.parity.same_outputs == done.parity.compared
     again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
-    assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in theirs.state_dict().items())
+    assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in original.state_dict().items())
     train(make_language_config(text, training={"steps": 1}), tmp_path / "own", listener=CollectingListener())
-    said = r'type gpt2 of transformers cannot be this one: tokenizer\.kind = "characters".*model\.positions = "sin'
-    with pytest.raises(RunError, match=said):
+    message = (
+        r'type gpt2 of transformers cannot be this one: tokenizer\.kind = "characters".*model\.positions = "sin'
+    )
+    with pytest.raises(RunError, match=message):
         export(tmp_path / "own", tmp_path / "no", "huggingface")
     with pytest.raises(
         UsageError, match='of task = "language-modeling", which can be exported by --to huggingface in float32'
@@ -454,7 +462,7 @@ def test_a_language_model_goes_out_and_one_that_cannot_is_refused_by_name(
     assert not (tmp_path / "no").exists()
 
 
-def test_without_transformers_what_is_written_is_read_back(
+def test_without_transformers_an_export_is_compared_by_reading_it_back(
     folders: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from importlib import import_module

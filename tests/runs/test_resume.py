@@ -33,8 +33,8 @@ def state(step: int, *, pending: bool) -> dict[str, Any]:
     return {"progress": {"step": step, "pending": pending}}
 
 
-def test_the_checkpoint_before_is_kept_until_the_validation_is_known(tmp_path: Path) -> None:
-    """Else a validation that fails would leave no good checkpoint."""
+def test_the_previous_checkpoint_is_kept_until_the_validation_is_known(tmp_path: Path) -> None:
+    """Otherwise a validation that fails would leave no good checkpoint."""
     run = RunDirectory(tmp_path)
     storage = storage_of(run)
     storage.save(snapshot(5))
@@ -79,11 +79,13 @@ def test_only_the_first_of_several_processes_writes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("pending", "kept"), [(False, ["step 4", "validation 4"]), (True, ["step 4"])])
-def test_a_validation_that_will_be_repeated_is_forgotten(tmp_path: Path, pending: bool, kept: list[str]) -> None:
+def test_a_validation_that_will_be_repeated_is_removed_from_the_log(
+    tmp_path: Path, pending: bool, kept: list[str]
+) -> None:
     run = RunDirectory(tmp_path)
     records = [("step", 4), ("validation", 4), ("step", 5), ("validation", 8)]
     lines = [json.dumps({"kind": kind, "step": step}) for kind, step in records]
     run.metrics_path.write_text("".join(f"{line}\n" for line in lines))
     forget_metrics_after(run, 4, pending=pending)
-    left = [json.loads(line) for line in run.metrics_path.read_text().splitlines()]
-    assert [f"{record['kind']} {record['step']}" for record in left] == kept
+    remaining = [json.loads(line) for line in run.metrics_path.read_text().splitlines()]
+    assert [f"{record['kind']} {record['step']}" for record in remaining] == kept

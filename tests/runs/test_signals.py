@@ -1,4 +1,4 @@
-"""Signals while training: recorded and answered the first time; a later one has its usual effect."""
+"""The first signal during training is recorded and answered; a later signal has its usual effect."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from manyheads.runs.signals import REPEAT, SAVING, STOPPING, Requests, call_in_t
 from manyheads.training.log import SilentListener
 
 
-class Obeyed(BaseException):
-    """A signal did what it does when nobody heeds it."""
+class UsualEffect(BaseException):
+    """Raised as the usual effect of a signal."""
 
 
-def obey(number: int, frame: object) -> None:
-    raise Obeyed(number)
+def usual_handler(number: int, frame: object) -> None:
+    raise UsualEffect(number)
 
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """Signals do something that can be seen."""
-    before = {each: signal.signal(each, obey) for each in (*STOPPING, *SAVING)}
+    """Install handlers that raise `UsualEffect`, and restore the previous ones after the test."""
+    before = {each: signal.signal(each, usual_handler) for each in (*STOPPING, *SAVING)}
     yield
     for each, handler in before.items():
         signal.signal(each, handler)
@@ -39,7 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-class Answers(SilentListener):
+class AnswerListener(SilentListener):
     """A listener that collects the answers to signals."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Answers(SilentListener):
 
 @pytest.mark.parametrize("first", STOPPING)
 @pytest.mark.parametrize("second", STOPPING)
-def test_the_first_signal_is_recorded_and_a_later_one_obeyed(
+def test_the_first_signal_is_recorded_and_a_later_one_has_its_usual_effect(
     first: signal.Signals, second: signal.Signals, clock: Clock
 ) -> None:
     requests = Requests()
@@ -61,25 +61,25 @@ def test_the_first_signal_is_recorded_and_a_later_one_obeyed(
         assert requests.stop()
         assert requests.signal is first
         clock.now += REPEAT
-        with pytest.raises(Obeyed):
+        with pytest.raises(UsualEffect):
             signal.raise_signal(second)
 
 
 def test_a_repetition_within_a_second_is_the_same_request(clock: Clock) -> None:
     """`timeout` signals a process, and then its whole group."""
-    requests, listener = Requests(), Answers()
+    requests, listener = Requests(), AnswerListener()
     with requests.recorded(listener):
         for _ in range(3):
             signal.raise_signal(signal.SIGTERM)
             clock.now += 0.3
         clock.now += 0.2
-        with pytest.raises(Obeyed):
+        with pytest.raises(UsualEffect):
             signal.raise_signal(signal.SIGTERM)
     assert len(listener.answers) == 1
 
 
-def test_the_answer_fits_the_moment_of_the_signal() -> None:
-    requests, listener = Requests(), Answers()
+def test_the_answer_is_computed_when_the_signal_arrives() -> None:
+    requests, listener = Requests(), AnswerListener()
     moment = "reading"
     requests.answer = lambda: f"stopping while {moment}"
     with requests.recorded(listener):
@@ -89,8 +89,8 @@ def test_the_answer_fits_the_moment_of_the_signal() -> None:
 
 
 def test_under_a_launcher_repeated_signals_change_nothing(clock: Clock) -> None:
-    """They may be the same request once more: from the terminal, and from the launcher."""
-    requests, listener = Requests(), Answers()
+    """Repeated signals may be one request, sent by the terminal and by the launcher."""
+    requests, listener = Requests(), AnswerListener()
     with requests.recorded(listener, launched=True):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
             signal.raise_signal(number)
@@ -100,7 +100,7 @@ def test_under_a_launcher_repeated_signals_change_nothing(clock: Clock) -> None:
 
 
 @pytest.mark.skipif(not SAVING, reason="Windows has none")
-def test_each_request_to_save_is_heeded_once() -> None:
+def test_each_request_to_save_is_answered_once() -> None:
     requests = Requests()
     with requests.recorded():
         for _ in range(2):
@@ -112,7 +112,7 @@ def test_each_request_to_save_is_heeded_once() -> None:
 
 
 @pytest.mark.parametrize("sent", [[], [*SAVING], [signal.SIGTERM], [*SAVING, signal.SIGINT]])
-def test_afterwards_signals_do_what_they_did_before(sent: list[signal.Signals]) -> None:
+def test_the_previous_handlers_are_restored_after_training(sent: list[signal.Signals]) -> None:
     def train() -> None:
         with Requests().recorded():
             for number in sent:
@@ -121,11 +121,11 @@ def test_afterwards_signals_do_what_they_did_before(sent: list[signal.Signals]) 
 
     with pytest.raises(ValueError, match="a mistake"):
         train()
-    assert [signal.getsignal(each) for each in (*STOPPING, *SAVING)] == [obey] * len((*STOPPING, *SAVING))
+    assert [signal.getsignal(each) for each in (*STOPPING, *SAVING)] == [usual_handler] * len((*STOPPING, *SAVING))
 
 
-def test_in_another_thread_signals_stay_as_they_are() -> None:
-    """Python lets only the main thread decide about them."""
+def test_handlers_are_not_changed_in_another_thread() -> None:
+    """Python allows only the main thread to set signal handlers."""
     seen: list[object] = []
 
     def train() -> None:
@@ -136,22 +136,22 @@ def test_in_another_thread_signals_stay_as_they_are() -> None:
     thread = threading.Thread(target=train)
     thread.start()
     thread.join()
-    assert seen == [False, False, obey]
+    assert seen == [False, False, usual_handler]
 
 
-def test_a_call_in_a_thread_gives_its_result_or_its_error() -> None:
+def test_a_call_in_a_thread_returns_its_result_or_raises_its_error() -> None:
     assert call_in_thread(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
         call_in_thread(lambda: 1 // 0)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no timer signals")
-def test_a_call_in_a_thread_does_not_hold_a_signal_back() -> None:
+def test_a_call_in_a_thread_does_not_delay_a_signal() -> None:
     """The main thread would handle it only after the end of the C code."""
-    others, before = set(threading.enumerate()), signal.signal(signal.SIGALRM, obey)
+    others, before = set(threading.enumerate()), signal.signal(signal.SIGALRM, usual_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
-        with pytest.raises(Obeyed):
+        with pytest.raises(UsualEffect):
             call_in_thread(lambda: hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 3_000_000))
         (thread,) = set(threading.enumerate()) - others
         thread.join()
@@ -160,8 +160,8 @@ def test_a_call_in_a_thread_does_not_hold_a_signal_back() -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (None, 143)])
-def test_leaving_ends_the_program_as_the_signal_would_have(number: signal.Signals | None, code: int) -> None:
-    """None: another process had it."""
+def test_leaving_exits_with_the_code_of_the_signal(number: signal.Signals | None, code: int) -> None:
+    """None stands for a signal that another process received."""
     requests = Requests()
     requests.signal = number
     with pytest.raises(SystemExit) as caught:
@@ -169,7 +169,7 @@ def test_leaving_ends_the_program_as_the_signal_would_have(number: signal.Signal
     assert caught.value.code == code
 
 
-def test_leaving_after_an_interruption_is_one() -> None:
+def test_leaving_after_an_interruption_raises_keyboard_interrupt() -> None:
     requests = Requests()
     requests.signal = signal.SIGINT
     with pytest.raises(KeyboardInterrupt):

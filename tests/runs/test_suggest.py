@@ -1,4 +1,4 @@
-"""A configuration for somebody's own text: by what training will see of it."""
+"""A configuration is suggested for a user's text by the pairs that training will use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def suggest(root: Path, minutes: float | None = None, *, measure: bool = False) 
 
 
 def write_text(folder: Path, pairs: int, source_words: int = 5, target_words: int = 5, times: int = 1) -> Path:
-    """train, each pair so many times, and valid."""
+    """Write a train split with each pair repeated `times` times, and a valid split."""
     folder.mkdir()
     for split, count in (("train", pairs), ("valid", 3)):
         for language, words in (("aa", source_words), ("bb", target_words)):
@@ -39,7 +39,7 @@ def reason_of(suggestion: Suggestion, key: str) -> str:
     return str(reason)
 
 
-def test_what_the_filters_drop_does_not_count(tmp_path: Path) -> None:
+def test_pairs_that_the_filters_drop_do_not_count(tmp_path: Path) -> None:
     once = suggest(write_text(tmp_path / "once", 700))
     thrice = suggest(write_text(tmp_path / "thrice", 700, times=3))
     assert "700 pairs" in reason_of(thrice, "vocab_size")
@@ -47,18 +47,18 @@ def test_what_the_filters_drop_does_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [(110, 40), (40, 110)])
-def test_long_texts_on_either_side_get_room_for_their_subwords(tmp_path: Path, words: tuple[int, int]) -> None:
+def test_long_texts_on_either_side_get_a_larger_maximum_length(tmp_path: Path, words: tuple[int, int]) -> None:
     """A word is more than one token: 110 words are more than 128 tokens."""
     found = suggest(write_text(tmp_path / "text", 50, *words))
     assert found.config.data.max_length == 256
     assert suggest(write_text(tmp_path / "short", 50, 40, 40)).config.data.max_length == 128
 
 
-def test_the_plan_counts_target_tokens_and_the_rest_is_measured_by_it(tmp_path: Path) -> None:
+def test_the_plan_counts_target_tokens_and_sets_warm_up_and_checkpoints(tmp_path: Path) -> None:
     found = suggest(write_text(tmp_path / "text", 900, source_words=5, target_words=20))
     training = found.config.training
-    (told,) = re.findall(r"about ([\d,]+) updates", reason_of(found, "epochs"))
-    updates = int(told.replace(",", ""))
+    (count,) = re.findall(r"about ([\d,]+) updates", reason_of(found, "epochs"))
+    updates = int(count.replace(",", ""))
     words = 900 * 20 * (training.epochs or 0) / training.batch_tokens
     assert words < updates < 2 * words, "between one and two tokens a word"
     assert 0.09 * updates < training.warmup_steps < 0.11 * updates
@@ -66,7 +66,7 @@ def test_the_plan_counts_target_tokens_and_the_rest_is_measured_by_it(tmp_path: 
 
 
 def test_a_folder_without_a_pair_to_train_with_is_named(tmp_path: Path) -> None:
-    """All of it also stands in the validation set."""
+    """All pairs are in the validation set too."""
     root = write_text(tmp_path / "text", 5)
     for language in ("aa", "bb"):
         (root / f"valid.{language}").write_bytes((root / f"train.{language}").read_bytes())
@@ -74,7 +74,7 @@ def test_a_folder_without_a_pair_to_train_with_is_named(tmp_path: Path) -> None:
         suggest(root)
 
 
-def test_the_more_text_the_larger_the_model_and_the_less_dropout(tmp_path: Path) -> None:
+def test_more_text_gives_a_larger_model_and_less_dropout(tmp_path: Path) -> None:
     small, large = (suggest(write_text(tmp_path / str(n), n)).config for n in (500, 16_000))
     assert small.model.d_model < large.model.d_model
     assert small.tokenizer.vocab_size < large.tokenizer.vocab_size
@@ -105,7 +105,7 @@ class FakeMachine:
     ("tokens_per_second", "minutes", "width"),
     [(1e6, None, 256), (1e6, 10, 256), (20_000, 10, 192), (1, 10, 192), (1, None, 256)],
 )
-def test_a_model_is_suggested_that_the_time_suffices_for(
+def test_the_suggested_model_fits_the_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens_per_second: float, minutes: float | None, width: int
 ) -> None:
     """16,000 pairs of 5 words in 15 epochs are 1.7 million tokens: minutes at 256, and less at 192."""

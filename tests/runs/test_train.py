@@ -1,4 +1,4 @@
-"""Training into a run directory, and going on with it as if nothing had happened."""
+"""Training into a run directory, and resuming it bit-identically."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was never disturbed; look, do not touch."""
+    """Return an uninterrupted run, which tests only read."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    train(hard_config(corpus), out, listener=CollectingListener())
+    train(full_config(corpus), out, listener=CollectingListener())
     return out
 
 
-def hard_config(corpus: Path, **training: Any) -> Config:
-    """With all that uses chance: dropout, subword sampling; and with parts, patience and a mean at the end."""
+def full_config(corpus: Path, **training: Any) -> Config:
+    """Return a configuration with dropout, subword sampling, accumulation, patience and averaged checkpoints."""
     return make_config(
         corpus,
         tokenizer={"sampling": 0.2},
@@ -71,7 +71,7 @@ def hard_config(corpus: Path, **training: Any) -> Config:
 
 @pytest.fixture
 def copied(finished: Path, tmp_path: Path) -> Path:
-    """A copy of the finished run."""
+    """Return a copy of the finished run."""
     return Path(shutil.copytree(finished, tmp_path / "copied"))
 
 
@@ -80,7 +80,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def assert_same_run(found: Path, expected: Path) -> None:
-    """Weights, moments, state and losses, bit for bit; no time of day."""
+    """Assert that weights, moments, state and losses are equal bit for bit, except for times."""
     assert metrics(found) == metrics(expected)
     for name in ("model.safetensors", "README.md"):
         assert (found / name).read_bytes() == (expected / name).read_bytes()
@@ -101,7 +101,7 @@ def assert_same_run(found: Path, expected: Path) -> None:
 # --- a run ---
 
 
-def test_a_run_directory_holds_all_of_the_model(finished: Path) -> None:
+def test_a_run_directory_holds_all_files_of_the_model(finished: Path) -> None:
     names = {path.name for path in finished.iterdir()}
     assert names >= {
         "config.json", "environment.json", "metrics.jsonl", "model.safetensors",
@@ -127,21 +127,21 @@ def test_the_log_holds_the_steps_and_validations(finished: Path) -> None:
 
 def test_training_again_from_the_same_seed_gives_the_same_run(corpus: Path, finished: Path, tmp_path: Path) -> None:
     torch.randn(5)
-    train(hard_config(corpus), tmp_path / "again", listener=CollectingListener())
+    train(full_config(corpus), tmp_path / "again", listener=CollectingListener())
     assert_same_run(tmp_path / "again", finished)
 
 
 def test_another_seed_gives_another_run(corpus: Path, finished: Path, tmp_path: Path) -> None:
-    train(hard_config(corpus, seed=2), tmp_path / "other", listener=CollectingListener())
+    train(full_config(corpus, seed=2), tmp_path / "other", listener=CollectingListener())
     assert metrics(tmp_path / "other") != metrics(finished)
 
 
 def test_training_lowers_the_loss(corpus: Path, tmp_path: Path, training_seed: int) -> None:
-    ear = CollectingListener()
+    listener = CollectingListener()
     config = make_config(corpus, training={"steps": 60, "save_every": 30, "seed": training_seed})
-    train(config, tmp_path / "run", listener=ear)
-    assert ear.validations[-1].loss < 0.9 * ear.validations[0].loss
-    assert ear.steps[-1].nll < 0.7 * ear.steps[0].nll
+    train(config, tmp_path / "run", listener=listener)
+    assert listener.validations[-1].loss < 0.9 * listener.validations[0].loss
+    assert listener.steps[-1].nll < 0.7 * listener.steps[0].nll
 
 
 @pytest.mark.parametrize("kind", ["words", "characters", "bytes", "unigram"])
@@ -162,8 +162,8 @@ def test_every_kind_of_tokenizer_trains_and_translates(
     assert len(found.hypotheses) == 1
 
 
-def script(monkeypatch: pytest.MonkeyPatch, losses: dict[int, float]) -> None:
-    """Let validation say what it is told to."""
+def script_losses(monkeypatch: pytest.MonkeyPatch, losses: dict[int, float]) -> None:
+    """Make validation report the given losses by step."""
 
     class Scripted:
         def __init__(self, *_: object) -> None:
@@ -175,10 +175,10 @@ def script(monkeypatch: pytest.MonkeyPatch, losses: dict[int, float]) -> None:
     monkeypatch.setattr(translation, "Validation", Scripted)
 
 
-def test_the_weights_that_translate_are_the_best_and_not_the_last(
+def test_the_published_weights_are_the_best_and_not_the_last(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script(monkeypatch, {4: 2.0, 8: 1.0, 12: 1.5})
+    script_losses(monkeypatch, {4: 2.0, 8: 1.0, 12: 1.5})
     found = train(make_config(corpus), tmp_path / "run", listener=CollectingListener())
     run = RunDirectory(tmp_path / "run")
     published = load_file(run.path / "model.safetensors")
@@ -194,11 +194,11 @@ def test_the_mean_of_the_last_checkpoints_is_published_if_it_is_better(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mean: float, kept: bool
 ) -> None:
     losses = iter([2.0, 1.0, 1.5, mean])
-    script(monkeypatch, {})
+    script_losses(monkeypatch, {})
     monkeypatch.setattr(translation.Validation, "__call__", lambda self, step: scored(step, next(losses)))
-    ear = CollectingListener()
+    listener = CollectingListener()
     config = make_config(corpus, training={"average_checkpoints": 3, "keep_checkpoints": 1})
-    found = train(config, tmp_path / "run", listener=ear)
+    found = train(config, tmp_path / "run", listener=listener)
     run = RunDirectory(tmp_path / "run")
     assert run.checkpoints.steps() == [4, 8, 12]
     expected = (
@@ -210,16 +210,16 @@ def test_the_mean_of_the_last_checkpoints_is_published_if_it_is_better(
     assert all(torch.equal(tensor, published[name]) for name, tensor in expected.items())
     assert found.best == (mean if kept else 1.0)
     verdict = "(better, kept)" if kept else "(not better, left)"
-    assert ear.messages[-1].startswith("mean of the last 3 checkpoints")
-    assert ear.messages[-1].endswith(verdict)
+    assert listener.messages[-1].startswith("mean of the last 3 checkpoints")
+    assert listener.messages[-1].endswith(verdict)
 
 
 def test_pairs_that_are_too_long_are_left_out_and_counted(corpus: Path, tmp_path: Path) -> None:
-    ear = CollectingListener()
+    listener = CollectingListener()
     config = make_config(corpus, data={"max_length": 12}, tokenizer={"vocab_size": 45}, training={"steps": 1})
-    train(config, tmp_path / "run", listener=ear)
-    (read,) = [text for text in ear.messages if "pairs read" in text]
-    (message,) = [text for text in ear.messages if "data.max_length" in text]
+    train(config, tmp_path / "run", listener=listener)
+    (read,) = [text for text in listener.messages if "pairs read" in text]
+    (message,) = [text for text in listener.messages if "data.max_length" in text]
     counts = re.search(r"(\d+) of the (\d+) pairs kept .* = 12 tokens .* left out: (\d+) to train on", message)
     assert counts is not None
     too_long, kept, left = map(int, counts.groups())
@@ -232,15 +232,15 @@ def test_a_bad_device_is_named(corpus: Path, tmp_path: Path) -> None:
         train(make_config(corpus, training={"device": "tpu9"}), tmp_path / "run", listener=CollectingListener())
 
 
-# --- going on ---
+# --- resuming ---
 
 
-def test_the_same_call_again_trains_nothing_more(corpus: Path, copied: Path) -> None:
-    before, ear = files(copied), CollectingListener()
-    found = train(hard_config(corpus), copied, listener=ear)
-    assert (found.step, ear.steps, ear.validations) == (12, [], [])
+def test_a_second_call_does_not_train_a_finished_run(corpus: Path, copied: Path) -> None:
+    before, listener = files(copied), CollectingListener()
+    found = train(full_config(corpus), copied, listener=listener)
+    assert (found.step, listener.steps, listener.validations) == (12, [], [])
     assert files(copied) == before
-    assert "resuming after step 12" in ear.messages
+    assert "resuming after step 12" in listener.messages
 
 
 INTERRUPTIONS = {
@@ -254,25 +254,25 @@ INTERRUPTIONS = {
 
 
 @pytest.mark.parametrize("moments", INTERRUPTIONS.values(), ids=INTERRUPTIONS.keys())
-def test_a_run_that_was_interrupted_ends_as_one_that_was_not(
+def test_an_interrupted_run_ends_like_an_uninterrupted_run(
     corpus: Path, finished: Path, tmp_path: Path, moments: list[dict[str, int]]
 ) -> None:
     """Invariant J, with dropout, subword sampling and accumulation: the same files, bit for bit."""
     out = tmp_path / "run"
     for moment in moments:
         with pytest.raises(KeyboardInterrupt):
-            train(hard_config(corpus), out, listener=Interrupting(**moment))
+            train(full_config(corpus), out, listener=Interrupting(**moment))
         torch.manual_seed(123)
-    train(hard_config(corpus), out, listener=CollectingListener())
+    train(full_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
 class Kill(BaseException):
-    """What no code of ours can catch."""
+    """An exception that no code of manyheads catches."""
 
 
 def kill_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *, after: bool) -> None:
-    """Break off at the n-th call of a method, before or after it did its work."""
+    """Raise `Kill` at the n-th call of a method, before or after its work."""
     original, calls = getattr(owner, name), 0
 
     def counted(*arguments: Any, **options: Any) -> Any:
@@ -291,7 +291,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *
 @pytest.mark.parametrize(("owner", "name"), [(RunDirectory, "publish"), (Checkpoints, "save")])
 @pytest.mark.parametrize("call", [1, 2, 3])
 @pytest.mark.parametrize("after", [False, True])
-def test_a_kill_around_a_save_changes_nothing_in_the_end(
+def test_a_run_killed_around_a_save_ends_like_an_uninterrupted_run(
     corpus: Path,
     finished: Path,
     tmp_path: Path,
@@ -301,18 +301,18 @@ def test_a_kill_around_a_save_changes_nothing_in_the_end(
     call: int,
     after: bool,
 ) -> None:
-    """The best weights and the checkpoint that knows of them are two files: neither may be missed."""
+    """The best weights and the checkpoint that records them are two files: neither may be lost."""
     out = tmp_path / "run"
     with monkeypatch.context() as patch:
         kill_at(patch, owner, name, call, after=after)
         with pytest.raises(Kill):
-            train(hard_config(corpus), out, listener=CollectingListener())
-    train(hard_config(corpus), out, listener=CollectingListener())
+            train(full_config(corpus), out, listener=CollectingListener())
+    train(full_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
 @pytest.mark.parametrize("name", ["tokenise", "EncoderDecoder"])
-def test_a_run_that_was_interrupted_while_it_began_begins_again(
+def test_a_run_interrupted_during_its_preparation_starts_again(
     corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     out = tmp_path / "run"
@@ -320,30 +320,30 @@ def test_a_run_that_was_interrupted_while_it_began_begins_again(
     with monkeypatch.context() as patch:
         kill_at(patch, owner, name, 1, after=True)
         with pytest.raises(Kill):
-            train(hard_config(corpus), out, listener=CollectingListener())
+            train(full_config(corpus), out, listener=CollectingListener())
     assert (out / "cache").is_dir()
-    train(hard_config(corpus), out, listener=CollectingListener())
+    train(full_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
-def test_a_run_that_was_killed_between_the_files_of_its_beginning_begins_again(
+def test_a_run_killed_between_its_first_files_starts_again(
     corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
-    """Two tokenizers, the language profiles, the environment, and last the configuration."""
+    """The files are two tokenizers, the language profiles, the environment, and last the configuration."""
     out, owner = tmp_path / "run", importlib.import_module("manyheads.checkpoint.directory")
     with monkeypatch.context() as patch:
         kill_at(patch, owner, "write_atomically", call, after=True)
         with pytest.raises(Kill):
-            train(hard_config(corpus), out, listener=CollectingListener())
+            train(full_config(corpus), out, listener=CollectingListener())
     assert not RunDirectory(out).exists
-    train(hard_config(corpus), out, listener=CollectingListener())
+    train(full_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock on which every reading is 10 ms after the one before, however busy the machine is."""
+    """Install a clock that advances by 10 ms at each reading, independently of the load of the machine."""
     readings = itertools.count()
     clock = SimpleNamespace(perf_counter=lambda: 0.01 * next(readings))
     names = ["training.trainer", "training.timing", "runs.translation", "runs.train"]
@@ -352,24 +352,24 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def limited_config(corpus: Path, **training: Any) -> Config:
-    """A moment's training whose plan is fixed before the rate depends on it."""
+    """Return a configuration with a short time limit, whose plan is fixed before the rate depends on it."""
     plan = {"steps": 10_000, "max_minutes": 0.1, "warmup_steps": 40, "schedule": "linear", "save_every": 10}
-    return hard_config(corpus, **(plan | training))
+    return full_config(corpus, **(plan | training))
 
 
 @pytest.mark.usefixtures("ticking")
 @pytest.mark.slow
-def test_a_training_with_a_time_limit_is_that_of_as_many_steps_even_when_interrupted(
+def test_a_training_with_a_time_limit_equals_one_of_as_many_steps_even_if_interrupted(
     corpus: Path, tmp_path: Path
 ) -> None:
-    """Nothing that finds out the plan, or holds it over an interruption, touches what is learnt."""
+    """Computing the plan and restoring it after an interruption do not change the weights."""
     with pytest.raises(KeyboardInterrupt):
         train(limited_config(corpus), tmp_path / "limited", listener=Interrupting(validation=40))
-    ear = CollectingListener()
-    train(limited_config(corpus), tmp_path / "limited", listener=ear)
-    assert not [message for message in ear.messages if "fit into" in message], "the plan stays"
-    (steps,) = {report.total_steps for report in ear.steps}
-    assert ear.steps[-1].step == steps
+    listener = CollectingListener()
+    train(limited_config(corpus), tmp_path / "limited", listener=listener)
+    assert not [message for message in listener.messages if "fit into" in message], "the plan stays"
+    (steps,) = {report.total_steps for report in listener.steps}
+    assert listener.steps[-1].step == steps
     train(limited_config(corpus, steps=steps, max_minutes=None), tmp_path / "asked", listener=CollectingListener())
     expected = load_file(tmp_path / "asked" / "model.safetensors")
     found = load_file(tmp_path / "limited" / "model.safetensors")
@@ -381,42 +381,42 @@ def test_a_training_with_a_time_limit_is_that_of_as_many_steps_even_when_interru
 
 @pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "text"),
     [
         ({}, "of 1,000,000 updates fit into 0.1 minutes: expect"),
         ({"label_smoothing": 0.2}, "the scores in [measured] are of other settings or text: nothing is expected"),
     ],
 )
 @pytest.mark.slow
-def test_what_the_time_will_give_is_said_of_the_settings_that_were_measured(
-    corpus: Path, tmp_path: Path, changes: dict[str, Any], told: str
+def test_the_expected_score_is_given_only_for_the_measured_settings(
+    corpus: Path, tmp_path: Path, changes: dict[str, Any], text: str
 ) -> None:
     plain = limited_config(corpus)
     points = {"updates": (1, 1_000_000), "scores": (2.0, 30.0), "processors": ("here", "there")}
     measured = MeasuredConfig(settings=plain.fingerprint, pairs=36, **points)
     training = plain.training.model_copy(update=changes)
-    ear = CollectingListener()
+    listener = CollectingListener()
     config = plain.model_copy(update={"measured": measured, "training": training})
-    train(config, tmp_path / "run", listener=ear)
-    assert len([message for message in ear.messages if told in message]) == 1
-    assert len([message for message in ear.messages if "expect" in message]) == 1
+    train(config, tmp_path / "run", listener=listener)
+    assert len([message for message in listener.messages if text in message]) == 1
+    assert len([message for message in listener.messages if "expect" in message]) == 1
 
 
-def test_without_a_time_limit_nothing_is_said_of_scores(corpus: Path, tmp_path: Path) -> None:
-    plain = hard_config(corpus)
+def test_no_expected_score_is_given_without_a_time_limit(corpus: Path, tmp_path: Path) -> None:
+    plain = full_config(corpus)
     measured = MeasuredConfig(updates=(100,), scores=(2.0,), processors=("here",))
-    ear = CollectingListener()
-    train(plain.model_copy(update={"measured": measured}), tmp_path / "run", listener=ear)
-    assert not [message for message in ear.messages if "measured" in message or "expect" in message]
+    listener = CollectingListener()
+    train(plain.model_copy(update={"measured": measured}), tmp_path / "run", listener=listener)
+    assert not [message for message in listener.messages if "measured" in message or "expect" in message]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="Windows has none")
-def test_a_checkpoint_that_was_asked_for_in_between_changes_nothing_in_the_end(
+def test_a_requested_checkpoint_does_not_change_the_finished_run(
     corpus: Path, finished: Path, tmp_path: Path
 ) -> None:
-    """Nor does it take the place of one that belongs to the mean."""
+    """The requested checkpoint replaces none of those that are averaged."""
 
-    class Asking(CollectingListener):
+    class SaveRequester(CollectingListener):
         def step(self, report: StepReport) -> None:
             super().step(report)
             seen.append(run.checkpoints.steps())
@@ -424,36 +424,36 @@ def test_a_checkpoint_that_was_asked_for_in_between_changes_nothing_in_the_end(
                 signal.raise_signal(signal.SIGUSR1)
 
     run, seen = RunDirectory(tmp_path / "run"), list[list[int]]()
-    train(hard_config(corpus), run.path, listener=Asking())
+    train(full_config(corpus), run.path, listener=SaveRequester())
     assert seen == [[], [4], [4, 8], [8, 9]]
     assert_same_run(run.path, finished)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
 def test_each_validation_decodes_with_the_weights_of_its_step(corpus: Path, tmp_path: Path, optimizer: str) -> None:
-    """Weights are arranged for decoding once, and anew when they have changed; fused optimisers do not tell."""
+    """Weights are packed for decoding again when they have changed, although fused optimizers do not signal it."""
     training = {"optimizer": optimizer, "steps": 24, "save_every": 8, "keep_checkpoints": 3}
     train(make_config(corpus, training=training), tmp_path / "run", listener=CollectingListener())
     translator, run = Translator.load(tmp_path / "run", device="cpu"), RunDirectory(tmp_path / "run")
-    told = {record["step"]: record["samples"] for record in metrics(run.path) if record["kind"] == "validation"}
+    logged = {record["step"]: record["samples"] for record in metrics(run.path) if record["kind"] == "validation"}
     for step in (8, 16, 24):
         load_weights(translator.model, run.checkpoints.weights(step), "the checkpoint")
-        outputs = translator.translate([source for source, _, _ in told[step]], beam_size=1)
-        assert [one.translation for one in outputs] == [output for _, _, output in told[step]], step
-    assert len({str(samples) for samples in told.values()}) > 1, "the outputs change"
+        outputs = translator.translate([source for source, _, _ in logged[step]], beam_size=1)
+        assert [one.translation for one in outputs] == [output for _, _, output in logged[step]], step
+    assert len({str(samples) for samples in logged.values()}) > 1, "the outputs change"
 
 
-def test_a_log_line_cut_by_a_kill_is_forgotten(corpus: Path, finished: Path, tmp_path: Path) -> None:
+def test_a_log_line_cut_by_a_kill_is_dropped(corpus: Path, finished: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
-        train(hard_config(corpus), out, listener=Interrupting(step=3))
+        train(full_config(corpus), out, listener=Interrupting(step=3))
     with (out / "metrics.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"kind": "step", "st')
-    train(hard_config(corpus), out, listener=CollectingListener())
+    train(full_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
-def test_a_full_disk_ends_training_and_the_same_call_goes_on(
+def test_a_full_disk_ends_training_and_the_same_call_resumes(
     corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "run"
@@ -466,9 +466,9 @@ def test_a_full_disk_ends_training_and_the_same_call_goes_on(
 
         patch.setattr(Checkpoints, "save", fill_the_disk)
         with pytest.raises(SaveError, match="No space left on device"):
-            train(hard_config(corpus), out, listener=CollectingListener())
+            train(full_config(corpus), out, listener=CollectingListener())
     assert RunDirectory(out).checkpoints.steps() == [4]
-    train(hard_config(corpus), out, listener=CollectingListener())
+    train(full_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
@@ -477,7 +477,7 @@ def no_space(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize(("store", "what"), [(TextStore, "the text"), (TokenStore, "the token ids")])
-def test_a_disk_full_of_text_is_said(
+def test_a_disk_that_is_full_when_text_is_stored_is_named(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: type, what: str
 ) -> None:
     monkeypatch.setattr(store, "build", no_space)
@@ -487,7 +487,7 @@ def test_a_disk_full_of_text_is_said(
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
 @pytest.mark.parametrize("damage", ["truncated", "missing"])
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_goes_on(
+def test_a_damaged_checkpoint_is_named_and_training_resumes_from_the_previous_one(
     corpus: Path, finished: Path, copied: Path, name: str, damage: str
 ) -> None:
     path = copied / "checkpoints" / "step-12" / name
@@ -495,49 +495,49 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_goes_on(
     path.unlink()
     if damage == "truncated":
         path.write_bytes(content[:-20])
-    ear = CollectingListener()
-    train(hard_config(corpus), copied, listener=ear)
-    (warning,) = [text for text in ear.messages if text.startswith("warning")]
+    listener = CollectingListener()
+    train(full_config(corpus), copied, listener=listener)
+    (warning,) = [text for text in listener.messages if text.startswith("warning")]
     assert str(path) in warning
-    assert "resuming after step 8" in ear.messages
+    assert "resuming after step 8" in listener.messages
     assert_same_run(copied, finished)
 
 
-def test_when_no_checkpoint_can_be_used_training_does_not_begin_anew(corpus: Path, copied: Path) -> None:
+def test_training_does_not_start_again_when_no_checkpoint_can_be_used(corpus: Path, copied: Path) -> None:
     for step in (8, 12):
         (copied / "checkpoints" / f"step-{step}" / "model.safetensors").write_bytes(b"")
     before = files(copied)
     with pytest.raises(RunError, match=r"no checkpoint in .* can be used"):
-        train(hard_config(corpus), copied, listener=CollectingListener())
+        train(full_config(corpus), copied, listener=CollectingListener())
     assert files(copied) == before
 
 
-# --- a loss that goes astray ---
+# --- divergence ---
 
 
-def cry_wolf(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
-    """Let the n-th log point look as if training diverged."""
+def report_divergence(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    """Make the n-th log point report divergence."""
     calls = iter(range(1, 10**9))
     monkeypatch.setattr(DivergenceDetector, "observe", lambda self, loss: next(calls) == call)
 
 
-def test_on_request_a_run_that_diverges_goes_back_to_its_last_checkpoint(
+def test_a_run_that_diverges_returns_to_its_last_checkpoint_on_request(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cry_wolf(monkeypatch, 2)
-    ear = CollectingListener()
+    report_divergence(monkeypatch, 2)
+    listener = CollectingListener()
     config = make_config(corpus, training={"divergence": "rollback"})
-    assert train(config, tmp_path / "run", listener=ear).step == 12
-    assert "Back to step 4, at half the rate." in "".join(ear.messages)
+    assert train(config, tmp_path / "run", listener=listener).step == 12
+    assert "Back to step 4, at half the rate." in "".join(listener.messages)
     logged = [record for record in metrics(tmp_path / "run") if record["kind"] == "step"]
     assert [record["step"] for record in logged] == [3, 6, 9, 12], "what was undone is not in the log"
-    assert logged[1]["learning_rate"] == ear.steps[1].learning_rate / 2
+    assert logged[1]["learning_rate"] == listener.steps[1].learning_rate / 2
 
 
 def test_a_run_that_diverges_before_its_first_checkpoint_ends_and_keeps_its_log(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cry_wolf(monkeypatch, 1)
+    report_divergence(monkeypatch, 1)
     config = make_config(corpus, training={"divergence": "rollback"})
     with pytest.raises(TrainingError, match=r"step 3: the loss is .* no checkpoint to go back to"):
         train(config, tmp_path / "run", listener=CollectingListener())
@@ -559,11 +559,11 @@ def test_a_run_that_diverges_before_its_first_checkpoint_ends_and_keeps_its_log(
         ("training", "betas", (0.9, 0.99)),
     ],
 )
-def test_another_configuration_is_refused_by_the_name_of_what_differs(
+def test_another_configuration_is_refused_by_the_name_of_the_setting(
     corpus: Path, copied: Path, section: str, key: str, value: Any
 ) -> None:
     before = files(copied)
-    config = hard_config(corpus)
+    config = full_config(corpus)
     other = config.model_copy(update={section: getattr(config, section).model_copy(update={key: value})})
     with pytest.raises(RunError, match="another configuration") as caught:
         train(other, copied, listener=CollectingListener())
@@ -573,9 +573,9 @@ def test_another_configuration_is_refused_by_the_name_of_what_differs(
     assert files(copied) == before
 
 
-def test_what_does_not_change_the_training_may_differ(corpus: Path, copied: Path, tmp_path: Path) -> None:
+def test_settings_that_do_not_change_the_training_may_differ(corpus: Path, copied: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(corpus, tmp_path / "moved"))
-    config = hard_config(moved, log_every=1, save_every=2, keep_checkpoints=1)
+    config = full_config(moved, log_every=1, save_every=2, keep_checkpoints=1)
     config = config.model_copy(update={"search": config.search.model_copy(update={"beam_size": 7})})
     assert train(config, copied, listener=CollectingListener()).step == 12
 
@@ -586,26 +586,26 @@ def test_another_corpus_is_refused_unless_forced(finished: Path, copied: Path, t
     pairs = [("der Hund lacht sehr", "the dog laughs a lot"), *SENTENCES[:7]]
     write_split(other, split, pairs)
     with pytest.raises(RunError, match="the corpus has changed"):
-        train(hard_config(other), copied, listener=CollectingListener())
+        train(full_config(other), copied, listener=CollectingListener())
     assert (copied / "environment.json").read_bytes() == (finished / "environment.json").read_bytes()
-    assert train(hard_config(other, steps=14), copied, listener=CollectingListener(), force=True).step == 14
-    assert train(hard_config(other, steps=14), copied, listener=CollectingListener()).step == 14, (
+    assert train(full_config(other, steps=14), copied, listener=CollectingListener(), force=True).step == 14
+    assert train(full_config(other, steps=14), copied, listener=CollectingListener()).step == 14, (
         "it is its corpus now"
     )
 
 
-def test_by_force_a_run_goes_on_with_another_plan_and_keeps_it(corpus: Path, copied: Path) -> None:
-    ear = CollectingListener()
-    found = train(hard_config(corpus, steps=15), copied, listener=ear, force=True)
+def test_a_run_resumes_with_another_plan_by_force_and_keeps_it(corpus: Path, copied: Path) -> None:
+    listener = CollectingListener()
+    found = train(full_config(corpus, steps=15), copied, listener=listener, force=True)
     assert found.step == 15
-    assert [report.step for report in ear.steps] == [15]
-    assert RunDirectory(copied).config() == hard_config(corpus, steps=15)
-    assert train(hard_config(corpus, steps=15), copied, listener=CollectingListener()).step == 15
+    assert [report.step for report in listener.steps] == [15]
+    assert RunDirectory(copied).config() == full_config(corpus, steps=15)
+    assert train(full_config(corpus, steps=15), copied, listener=CollectingListener()).step == 15
 
 
-def test_by_force_a_run_is_described_anew(corpus: Path, finished: Path, copied: Path) -> None:
-    """The card of the old plan must not pass for that of the new one when a kill comes before it is written."""
-    config = hard_config(corpus, steps=15)
+def test_a_run_with_a_forced_plan_gets_a_new_card(corpus: Path, finished: Path, copied: Path) -> None:
+    """A kill before the new card is written must not leave the card of the old plan."""
+    config = full_config(corpus, steps=15)
     with pytest.raises(KeyboardInterrupt):
         train(config, copied, listener=Interrupting(step=15), force=True)
     assert not RunDirectory(copied).described
@@ -613,12 +613,10 @@ def test_by_force_a_run_is_described_anew(corpus: Path, finished: Path, copied: 
     assert (copied / "README.md").read_bytes() != (finished / "README.md").read_bytes()
 
 
-def test_a_moving_average_asked_for_by_force_begins_with_the_weights_that_are_there(
-    corpus: Path, copied: Path
-) -> None:
-    still = 1e-30  # a learning rate that moves nothing
+def test_a_moving_average_added_by_force_starts_with_the_current_weights(corpus: Path, copied: Path) -> None:
+    no_learning = 1e-30  # a learning rate that moves nothing
     train(
-        hard_config(corpus, steps=13, ema=0.9, learning_rate=still),
+        full_config(corpus, steps=13, ema=0.9, learning_rate=no_learning),
         copied,
         listener=CollectingListener(),
         force=True,
@@ -631,15 +629,15 @@ def test_a_moving_average_asked_for_by_force_begins_with_the_weights_that_are_th
 
 def test_a_model_changed_by_force_translates_as_it_was_trained(corpus: Path, copied: Path) -> None:
     """Weights that fit another activation must not be run with the old one."""
-    config = hard_config(corpus, steps=15)
+    config = full_config(corpus, steps=15)
     other = config.model_copy(update={"model": config.model.model_copy(update={"activation": "gelu"})})
     train(other, copied, listener=CollectingListener(), force=True)
     assert Translator.load(copied).config.model.activation == "gelu"
 
 
-def test_not_even_force_goes_on_with_weights_that_do_not_fit(corpus: Path, copied: Path) -> None:
+def test_weights_that_do_not_fit_are_refused_even_by_force(corpus: Path, copied: Path) -> None:
     before = files(copied)
-    config = hard_config(corpus)
+    config = full_config(corpus)
     other = config.model_copy(update={"model": config.model.model_copy(update={"d_ff": 24})})
     with pytest.raises(RunError, match="does not fit"):
         train(other, copied, listener=CollectingListener(), force=True)
@@ -652,7 +650,9 @@ def test_not_even_force_goes_on_with_weights_that_do_not_fit(corpus: Path, copie
 @pytest.mark.parametrize(
     "make", [lambda out: out.write_text("x"), lambda out: (out / "thesis").mkdir(parents=True)]
 )
-def test_a_place_with_other_things_is_refused(corpus: Path, tmp_path: Path, make: Callable[[Path], object]) -> None:
+def test_an_output_path_with_other_files_is_refused(
+    corpus: Path, tmp_path: Path, make: Callable[[Path], object]
+) -> None:
     out = tmp_path / "place"
     make(out)
     with pytest.raises(RunError, match="exists and is no run of manyheads") as caught:
@@ -660,7 +660,7 @@ def test_a_place_with_other_things_is_refused(corpus: Path, tmp_path: Path, make
     assert str(out) in str(caught.value)
 
 
-def test_an_empty_place_is_taken(corpus: Path, tmp_path: Path) -> None:
+def test_an_empty_output_folder_is_used(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert (
         train(make_config(corpus, training={"steps": 1}), tmp_path / "empty", listener=CollectingListener()).step
@@ -678,14 +678,14 @@ def test_a_split_without_text_is_named(tmp_path: Path, split: str, pairs: list[t
     assert not (tmp_path / "run").exists()
 
 
-def test_a_corpus_of_too_long_pairs_is_refused_and_a_larger_limit_cures_it(corpus: Path, tmp_path: Path) -> None:
+def test_a_corpus_of_too_long_pairs_is_refused_until_the_limit_is_larger(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with pytest.raises(DataError, match=r"longer than data\.max_length = 1 tokens"):
         train(make_config(corpus, data={"max_length": 1}), out, listener=CollectingListener())
     assert train(make_config(corpus, training={"steps": 1}), out, listener=CollectingListener()).step == 1
 
 
-def test_line_counts_that_differ_stop_before_anything_is_written(tmp_path: Path) -> None:
+def test_different_line_counts_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus")
     (corpus / "train.en").write_text("one line\n", encoding="utf-8")
     with pytest.raises(DataError, match="line counts differ"):
@@ -697,15 +697,15 @@ def test_line_counts_that_differ_stop_before_anything_is_written(tmp_path: Path)
 
 
 def test_figures_that_are_not_finite_are_null_in_the_log(tmp_path: Path) -> None:
-    ear = CollectingListener()
-    listener = RecordingListener(ear, tmp_path / "metrics.jsonl")
+    inner = CollectingListener()
+    listener = RecordingListener(inner, tmp_path / "metrics.jsonl")
     report = StepReport(1, 2, 0.5, math.nan, math.inf, 0.1, -math.inf, 1.0, 1.0, 0.0, 1.0, 1.0, 1)
     listener.step(report)
     listener.message("hello")
     line = json.loads((tmp_path / "metrics.jsonl").read_text(encoding="utf-8"), parse_constant=refuse_constant)
     assert (line["loss"], line["nll"], line["gradient_norm"], line["learning_rate"]) == (None, None, None, 0.1)
-    assert ear.steps == [report]
-    assert ear.messages == ["hello"]
+    assert inner.steps == [report]
+    assert inner.messages == ["hello"]
 
 
 def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def text_of(path: Path) -> bytes:
 def plain(
     trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str, name: str = "plain.out"
 ) -> bytes:
-    """Return what the verb writes for a text on standard input."""
+    """Return the output of `translate` for a text on standard input."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.read_bytes()))))
     out = text.with_name(name)
     assert run(["translate", str(trained), *BEAM, "-o", str(out), *arguments]) == 0
@@ -77,7 +77,7 @@ def plain(
 
 
 def from_file(trained: Path, text: Path, out: Path, *arguments: str, code: int = 0) -> bytes:
-    """Return what the verb writes for a file."""
+    """Return the output of `translate` for a file."""
     assert run(["translate", str(trained), str(text), *BEAM, "-o", str(out), *arguments]) == code
     return out.read_bytes() if code == 0 else b""
 
@@ -104,7 +104,7 @@ def test_shards_give_the_bytes_of_plain_lines(trained, text, tmp_path, monkeypat
     assert not shards_folder(tmp_path / "out").exists()
 
 
-def test_constraints_go_with_their_lines(trained, text, tmp_path, monkeypatch, small_shards) -> None:
+def test_constraints_are_applied_to_their_lines(trained, text, tmp_path, monkeypatch, small_shards) -> None:
     companion = tmp_path / "prefix"
     companion.write_text("".join(f"{'k' * (number % 5)}\n" for number in range(5 * len(LINES))), encoding="utf-8")
     expected = plain(trained, text, monkeypatch, "--prefix-file", str(companion))
@@ -155,42 +155,42 @@ def test_workers_need_files_and_lines(trained, text, tmp_path, capsys, arguments
     assert "--workers and --scheduler need FILE and --output FILE" in capsys.readouterr().err
 
 
-def translated_numbers(monkeypatch: pytest.MonkeyPatch, fail_at: int | None = None) -> list[int]:
-    """Return a list of the first lines of the shards that are translated from now on."""
+def record_shard_starts(monkeypatch: pytest.MonkeyPatch, fail_at: int | None = None) -> list[int]:
+    """Return a list that collects the first lines of the shards translated from now on."""
     started: list[int] = []
     original = module.translate_shard
 
-    def noting(job: module.TranslationJob, shard: module.Shard) -> bytes:
+    def recording_translate(job: module.TranslationJob, shard: module.Shard) -> bytes:
         if shard.start == fail_at:
             raise KeyboardInterrupt
         started.append(shard.start)
         return original(job, shard)
 
-    monkeypatch.setattr(module, "translate_shard", noting)
+    monkeypatch.setattr(module, "translate_shard", recording_translate)
     return started
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_the_same_command_goes_on_where_it_was_interrupted(trained, text, tmp_path, monkeypatch) -> None:
+def test_the_same_command_resumes_after_an_interruption(trained, text, tmp_path, monkeypatch) -> None:
     expected = from_file(trained, text, tmp_path / "expected")
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        started = translated_numbers(patch, fail_at=18)
+        started = record_shard_starts(patch, fail_at=18)
         from_file(trained, text, out, code=130)
     assert started == [0, 6, 12]
     assert not out.exists()
-    started = translated_numbers(monkeypatch)
+    started = record_shard_starts(monkeypatch)
     assert from_file(trained, text, out) == expected
     assert started == [18, 24, 30, 36]
 
 
 @pytest.mark.parametrize("change", ["input", "options", "run", "version", "shards"])
 @pytest.mark.usefixtures("small_shards")
-def test_another_input_run_option_or_version_begins_anew(trained, text, tmp_path, monkeypatch, change) -> None:
+def test_another_input_run_option_or_version_starts_again(trained, text, tmp_path, monkeypatch, change) -> None:
     copied = tmp_path / "run"
     shutil.copytree(trained, copied)
     with monkeypatch.context() as patch:
-        translated_numbers(patch, fail_at=18)
+        record_shard_starts(patch, fail_at=18)
         from_file(copied, text, tmp_path / "out", code=130)
     if change == "input":
         text.write_text(text.read_text(encoding="utf-8").replace("ihg", "hig"), encoding="utf-8")
@@ -204,7 +204,7 @@ def test_another_input_run_option_or_version_begins_anew(trained, text, tmp_path
         monkeypatch.setattr(module, "SHARD_LINES", 9)
     options = ["--length-penalty", "0.2"] if change == "options" else []
     expected = from_file(copied, text, tmp_path / "expected", *options)
-    started = translated_numbers(monkeypatch)
+    started = record_shard_starts(monkeypatch)
     assert from_file(copied, text, tmp_path / "out", *options) == expected
     assert started[0] == 0
 
@@ -215,12 +215,12 @@ def test_a_full_disk_keeps_the_old_output_and_the_shards(trained, text, tmp_path
     out.write_text("of yesterday", encoding="utf-8")
     original = module.Path.replace
 
-    def full(self: Path, target: Path) -> Path:
+    def raise_disk_full(self: Path, target: Path) -> Path:
         if target == out:
             raise OSError(28, "No space left on device")
         return original(self, target)
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(Path, "replace", raise_disk_full)
     from_file(trained, text, out, code=3)
     assert f"{out} cannot be written: No space left on device" in capsys.readouterr().err
     assert out.read_text(encoding="utf-8") == "of yesterday"
@@ -282,7 +282,7 @@ def test_another_model_is_refused_at_every_shard(trained, worker) -> None:
             worker(job, __version__, Shard(start, LINES, {}))
 
 
-def test_a_worker_takes_the_model_of_each_job(trained, worker, tmp_path) -> None:
+def test_a_worker_loads_the_model_of_each_job(trained, worker, tmp_path) -> None:
     other = saved(make_translator(end_bias=3.0, letters=KNOWN, data={"max_length": 35}), tmp_path / "other")
     first, second, third = (
         worker(job_of(run), __version__, Shard(0, LINES, {})) for run in (trained, other, trained)

@@ -1,4 +1,4 @@
-"""The cost of a validation is known before the first one, whatever an untrained model writes."""
+"""The cost of a validation is estimated before the first one, independently of an untrained model's outputs."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ Search = Callable[..., list[list[Hypothesis]]]
 
 @pytest.fixture
 def validation(tmp_path: Path) -> Validation:
-    """Six pairs, all of them decoded, and a new model."""
+    """Return a validation of six pairs, all decoded, with a new model."""
     config = make_config(write_corpus(tmp_path / "corpus"), training={"valid_sentences": 6})
     run = RunDirectory(tmp_path / "run")
-    kind = prepare_task(config, run, read_corpus(config, run), SilentListener())
+    task = prepare_task(config, run, read_corpus(config, run), SilentListener())
     torch.manual_seed(1)
-    found = kind.validation(kind.model().eval(), ALONE)
+    found = task.validation(task.model().eval(), ALONE)
     assert isinstance(found, Validation)
     return found
 
 
-class Stub:
-    """In place of the search: outputs of one length, so many seconds for each row; and what was asked for."""
+class FakeSearch:
+    """Replaces the search: outputs of one length, a fixed time for each row, and a record of the calls."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, length: int, seconds: float) -> None:
         self.now = 0.0
@@ -59,67 +59,69 @@ class Stub:
 
 
 def expected_steps(validation: Validation) -> float:
-    """Tokens of the references, end marks counted."""
+    """Return the number of tokens of the references with their end marks."""
     targets = validation.translator.tokenizers.target.encode([pair.target for pair in validation.decoded])
     return sum(len(ids) + 1 for ids in targets)
 
 
 @pytest.mark.parametrize("every", [1, 2, 3])
-def test_a_sample_is_scaled_up_to_all_pairs_but_for_packing_the_weights(
+def test_the_time_of_a_sample_without_weight_packing_is_scaled_up_to_all_pairs(
     validation: Validation, every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stub = Stub(monkeypatch, length=99, seconds=0.5)
+    fake = FakeSearch(monkeypatch, length=99, seconds=0.5)
     assert validation.seconds(every) == pytest.approx(0.5 + 6 * 0.5)
-    assert stub.searched == [1, 6 // every]
+    assert fake.searched == [1, 6 // every]
 
 
 def test_steps_that_a_new_model_leaves_out_are_added(
     validation: Validation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model that ends every output at once makes one step a sentence where a trained one makes all."""
-    Stub(monkeypatch, length=0, seconds=0.5)
+    """A model that ends every output at once makes one step a sentence; a trained model makes all steps."""
+    FakeSearch(monkeypatch, length=0, seconds=0.5)
     assert validation.seconds(1) == pytest.approx(0.5 + 6 * 0.5 * expected_steps(validation) / 6)
 
 
-def test_a_new_model_writes_no_more_than_a_trained_one(
+def test_a_new_model_writes_no_more_than_a_trained_model(
     validation: Validation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a limit of its own it repeats itself up to the limit of the search, several times as long."""
+    """Without this limit, a new model repeats itself up to the limit of the search, several times as long."""
     written: list[int] = []
     search = TorchEngine.search
 
-    def watched(engine: TorchEngine, *asked: Any) -> list[list[Hypothesis]]:
+    def counting_search(engine: TorchEngine, *asked: Any) -> list[list[Hypothesis]]:
         found = search(engine, *asked)
         written.append(sum(len(one.tokens) + 1 for (one,) in found))
         return found
 
-    monkeypatch.setattr(TorchEngine, "search", watched)
+    monkeypatch.setattr(TorchEngine, "search", counting_search)
     assert validation.seconds(1) > 0
     assert 0 < written[-1] <= expected_steps(validation) + 6
     validation(0)
     assert written[-1] > 2 * expected_steps(validation)
 
 
-def test_without_decoding_the_loss_alone_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_search_is_timed_for_a_validation_without_decoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = make_config(write_corpus(tmp_path / "corpus"), training={"valid_sentences": 0})
     run = RunDirectory(tmp_path / "run")
-    kind = prepare_task(config, run, read_corpus(config, run), SilentListener())
-    found = kind.validation(kind.model().eval(), ALONE)
+    task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+    found = task.validation(task.model().eval(), ALONE)
     assert isinstance(found, Validation)
-    stub = Stub(monkeypatch, length=1, seconds=1.0)
+    fake = FakeSearch(monkeypatch, length=1, seconds=1.0)
     assert found.seconds(1) == 0.0
-    assert stub.searched == []
+    assert fake.searched == []
 
 
 # --- a validation that takes too long, or is interrupted ---
 
 
-def grouped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Translate two sentences at once."""
+def use_small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the validation translate two sentences at once."""
     monkeypatch.setattr("manyheads.runs.grouped.GROUP", 2)
 
 
-def watched(validation: Validation, **attributes: Any) -> CollectingListener:
+def watch_validation(validation: Validation, **attributes: Any) -> CollectingListener:
     listener = CollectingListener()
     validation.watch = Watch(listener, **attributes)
     return listener
@@ -128,25 +130,25 @@ def watched(validation: Validation, **attributes: Any) -> CollectingListener:
 def test_a_validation_shows_the_progress_of_its_loss_and_of_its_translations(
     validation: Validation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grouped(monkeypatch)
-    listener = watched(validation)
+    use_small_groups(monkeypatch)
+    listener = watch_validation(validation)
     validation(1)
     assert listener.phases == [("validating: loss", 6), ("validating: translating", 6)]
 
 
-def test_groups_do_not_change_what_is_measured(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = validation(1)
-    grouped(monkeypatch)
-    assert validation(1) == whole
-    assert whole.scores["bleu"] is not None
+def test_groups_do_not_change_the_scores(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = validation(1)
+    use_small_groups(monkeypatch)
+    assert validation(1) == expected
+    assert expected.scores["bleu"] is not None
 
 
 def test_a_translation_that_takes_too_long_ends_with_the_groups_that_are_done(
     validation: Validation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grouped(monkeypatch)
-    Stub(monkeypatch, length=3, seconds=1.0)
-    listener = watched(validation)
+    use_small_groups(monkeypatch)
+    FakeSearch(monkeypatch, length=3, seconds=1.0)
+    listener = watch_validation(validation)
     validation.longest = 2.5  # seconds; a group takes 2
     assert validation(1).scores["bleu"] is not None
     assert listener.messages == [
@@ -155,18 +157,16 @@ def test_a_translation_that_takes_too_long_ends_with_the_groups_that_are_done(
     assert validation.size == (6, 4)
 
 
-def test_a_group_is_translated_however_little_time_there_is(
-    validation: Validation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grouped(monkeypatch)
-    Stub(monkeypatch, length=3, seconds=1.0)
+def test_one_group_is_translated_even_without_time(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_small_groups(monkeypatch)
+    FakeSearch(monkeypatch, length=3, seconds=1.0)
     validation.longest = 0.0
     validation(1)
     assert validation.size == (6, 2)
 
 
-def costly(validation: Validation) -> None:
-    """100 pairs whose loss takes 10 seconds, and 64 sentences, each of which takes one."""
+def make_costly(validation: Validation) -> None:
+    """Give the validation 100 pairs whose loss takes 10 seconds, and 64 sentences that take one second each."""
     size = len(validation.sources)
     validation.sources = [validation.sources[index % size] for index in range(100)]
     validation.targets = [validation.targets[index % size] for index in range(100)]
@@ -185,21 +185,21 @@ def costly(validation: Validation) -> None:
         (0.0, (16, 0), 1.6),
     ],
 )
-def test_a_validation_is_made_on_as_many_pairs_as_fit(
+def test_a_validation_is_shortened_to_as_many_pairs_as_fit(
     validation: Validation, seconds: float, size: tuple[int, int], estimate: float
 ) -> None:
-    costly(validation)
-    listener = watched(validation)
+    make_costly(validation)
+    listener = watch_validation(validation)
     assert validation.shorten(seconds) == pytest.approx(estimate)
     assert validation.size == size
     assert len(listener.messages) == (size != (100, 64))
 
 
-def test_sentences_are_translated_where_they_decide_what_is_best(validation: Validation) -> None:
+def test_sentences_are_translated_where_bleu_chooses_the_best_checkpoint(validation: Validation) -> None:
     validation.config = validation.config.model_copy(
         update={"training": validation.config.training.model_copy(update={"metric": "bleu"})}
     )
-    costly(validation)
+    make_costly(validation)
     validation.shorten(0.0)
     assert validation.size == (FEWEST, FEWEST)
 
@@ -207,7 +207,7 @@ def test_sentences_are_translated_where_they_decide_what_is_best(validation: Val
 def test_a_request_to_stop_ends_a_translation_inside_its_first_group(
     validation: Validation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The search is told, and finishes all sentences at its next step."""
+    """The search is notified, and finishes all sentences at its next step."""
     asked = 0
 
     def stop() -> bool:
@@ -218,7 +218,7 @@ def test_a_request_to_stop_ends_a_translation_inside_its_first_group(
     steps: list[int] = []
     search = TorchEngine.search
 
-    def counted(engine: TorchEngine, rows: Any, options: SearchOptions, cancelled: Any) -> Any:
+    def counting_cancelled(engine: TorchEngine, rows: Any, options: SearchOptions, cancelled: Any) -> Any:
         def polled() -> Any:
             found = cancelled()
             steps.append(len(found))
@@ -226,8 +226,8 @@ def test_a_request_to_stop_ends_a_translation_inside_its_first_group(
 
         return search(engine, rows, options, polled)
 
-    monkeypatch.setattr(TorchEngine, "search", counted)
-    watched(validation, stop=stop)
+    monkeypatch.setattr(TorchEngine, "search", counting_cancelled)
+    watch_validation(validation, stop=stop)
     with pytest.raises(Interrupted):
         validation(1)
     assert 0 in steps
@@ -235,7 +235,7 @@ def test_a_request_to_stop_ends_a_translation_inside_its_first_group(
 
 
 def test_a_request_to_stop_ends_the_loss(validation: Validation) -> None:
-    listener = watched(validation, stop=lambda: True)
+    listener = watch_validation(validation, stop=lambda: True)
     with pytest.raises(Interrupted):
         validation(1)
     assert "validating: translating" not in dict(listener.phases)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from tests.doctor import strange
+from tests.doctor import unusual_models
 from tests.doctor.planted import VOCABULARY
 
 from manyheads.doctor.checks.calls import gradients
@@ -15,7 +15,7 @@ def test_gradients_show_which_tokens_a_score_depends_on() -> None:
     torch.manual_seed(3)
     for dtype in (torch.float32, torch.bfloat16):
         adapter = wrap_model(
-            strange.NanoGPT().to(dtype), vocab_size=VOCABULARY, pad=None, bos=None, eos=None, kind="decoder",
+            unusual_models.NanoGPT().to(dtype), vocab_size=VOCABULARY, pad=None, bos=None, eos=None, kind="decoder",
             masks=None, time_first=False,
         )  # fmt: skip
         for position, gradient in gradients(adapter, Samples(adapter).ids(), "target", range(4)):

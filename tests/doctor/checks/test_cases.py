@@ -1,4 +1,4 @@
-"""A finding whose name stands for several cases has the cause and the cure of the one that was observed."""
+"""A finding that covers several cases gives the cause and the cure of the observed case."""
 
 from __future__ import annotations
 

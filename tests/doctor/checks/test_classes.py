@@ -12,7 +12,7 @@ def names(findings: Iterable[Finding]) -> dict[str, str]:
     return {finding.name: finding.severity for finding in findings}
 
 
-def test_a_classifier_that_guesses() -> None:
+def test_a_classifier_that_guesses_is_named() -> None:
     labels, sound = {"0": 500, "1": 500}, {"0": 480, "1": 520}
     assert names(class_findings(0.8, labels, sound)) == {}
     assert names(class_findings(0.51, labels, sound)) == {"no-better-than-guessing": "error"}

@@ -18,18 +18,18 @@ def names(findings: Iterable[Finding]) -> dict[str, str]:
 
 
 def curves(validations: list[float], train: list[float] | None = None, **changes: Any) -> Curves:
-    """100 updates between two validations, 10 between two points of training."""
+    """Return curves with a validation every 100 updates and a training loss every 10 updates."""
     steps = 100 * len(validations)
-    losses = train or [6 * math.exp(-place / 10) + 1 for place in range(steps // 10)]
-    points = tuple((10 * (place + 1), value) for place, value in enumerate(losses))
-    scored = tuple((100 * (place + 1), value) for place, value in enumerate(validations))
+    losses = train or [6 * math.exp(-index / 10) + 1 for index in range(steps // 10)]
+    points = tuple((10 * (index + 1), value) for index, value in enumerate(losses))
+    scored = tuple((100 * (index + 1), value) for index, value in enumerate(validations))
     return replace(Curves(points, scored, steps, 0), **changes)
 
 
 SOUND = [5.0, 3.0, 2.2, 1.8, 1.6, 1.5, 1.46, 1.44, 1.43, 1.43]
 
 
-def test_a_sound_curve() -> None:
+def test_a_sound_curve_has_no_finding() -> None:
     assert names(curve_findings(curves(SOUND), 6.5)) == {}
     assert names(curve_findings(curves([*SOUND, 1.47]), None)) == {}
     assert names(curve_findings(Curves((), (), 0, 0), 6.5)) == {}
@@ -52,7 +52,7 @@ def test_a_curve_with_a_fault_is_named(found: Curves, expected: dict[str, str]) 
     assert names(curve_findings(found, 6.5)) == expected
 
 
-def test_curves_are_read_from_the_log_whatever_else_it_holds() -> None:
+def test_curves_are_read_from_a_log_with_other_records() -> None:
     records: list[dict[str, Any]] = [
         {"kind": "step", "step": 10, "nll": 5.0, "total_steps": 20, "skipped": 0},
         {"kind": "step", "step": 20, "nll": None, "total_steps": 20, "skipped": 3},

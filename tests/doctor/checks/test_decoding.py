@@ -13,7 +13,7 @@ def names(findings: Iterable[Finding]) -> dict[str, str]:
     return {finding.name: finding.severity for finding in findings}
 
 
-def test_decoding_that_differs() -> None:
+def test_decoding_that_differs_is_named() -> None:
     sound = Decoding(16, cache=3e-6, score=2e-6)
     assert names(decoding_findings(sound)) == {}
     assert names(decoding_findings(replace(sound, others_beside=1, example="x"))) == {
@@ -24,7 +24,7 @@ def test_decoding_that_differs() -> None:
     assert names(decoding_findings(replace(sound, score=0.2))) == {"score-differs": "error"}
 
 
-def test_a_first_token_that_was_never_a_label() -> None:
+def test_a_first_token_that_was_never_a_label_is_named() -> None:
     def losses(first: float, rest: float) -> list[list[float]]:
         return [[first, rest, rest]] * 32
 

@@ -1,10 +1,10 @@
-"""What scores are, and what they depend on: the order of the tokens, the token that is fed, any token at all."""
+"""Scores are logits that depend on tokens, on the order of tokens, and on the token at their own position."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from tests.doctor import library_models, strange
+from tests.doctor import library_models, unusual_models
 from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, Embedding, Transformer
 from torch import Tensor, nn
 
@@ -21,17 +21,17 @@ def examined(model: nn.Module) -> Report:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_probabilities_are_no_scores(dtype: torch.dtype) -> None:
+def test_probabilities_instead_of_logits_are_named(dtype: torch.dtype) -> None:
     torch.manual_seed(3)
-    assert examined(strange.Softmaxed().to(dtype)).names == ["scores-are-probabilities"]
+    assert examined(unusual_models.Probabilities().to(dtype)).names == ["scores-are-probabilities"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_scores_that_depend_on_no_token_are_named_and_what_they_hide_is_not_taken_for_sound(
+def test_constant_scores_are_named_and_checks_that_they_defeat_are_skipped(
     dtype: torch.dtype,
 ) -> None:
     torch.manual_seed(3)
-    report = examined(strange.Constant(causal=False).to(dtype))
+    report = examined(unusual_models.ConstantScores(causal=False).to(dtype))
     assert "constant-scores" in report.names
     skipped = dict(report.skipped)
     assert skipped["no position depends on later target tokens"] == "the scores do not depend on the tokens"
@@ -39,7 +39,7 @@ def test_scores_that_depend_on_no_token_are_named_and_what_they_hide_is_not_take
 
 
 class Orderless(Transformer):
-    """Reads its source as a set: without positions there."""
+    """Reads its source as a set, because the encoder has no positions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,45 +62,47 @@ def test_an_encoder_without_positions_is_named(dtype: torch.dtype) -> None:
     assert not examine(Transformer().to(dtype), **options).findings
 
 
-def test_positions_that_hardly_change_the_scores_of_a_new_model_are_seen() -> None:
-    """Rotary positions between matrices that are drawn small: another order changes the scores by 1e-6."""
+def test_positions_that_hardly_change_the_scores_of_a_new_model_are_recognised() -> None:
+    """With rotary positions and small initial weights, another order of tokens changes the scores by 1e-6."""
     torch.manual_seed(0)
     assert examine(library_models.make("ForMaskedLM modernbert")).names == []
 
 
-def test_a_single_layer_without_positions_is_named_and_several_layers_count_by_their_mask() -> None:
+def test_one_layer_without_positions_is_named_and_two_causal_layers_are_sound() -> None:
     torch.manual_seed(3)
-    assert examined(strange.NanoGPT(layers=1, positions=False)).names == ["no-positions"]
-    assert not examined(strange.NanoGPT(layers=2, positions=False)).findings
-    assert not examined(strange.NanoGPT(layers=1)).findings
+    assert examined(unusual_models.NanoGPT(layers=1, positions=False)).names == ["no-positions"]
+    assert not examined(unusual_models.NanoGPT(layers=2, positions=False)).findings
+    assert not examined(unusual_models.NanoGPT(layers=1)).findings
 
 
-def test_weak_positions_are_positions() -> None:
+def test_weak_positions_are_recognised() -> None:
     torch.manual_seed(3)
-    model = strange.NanoGPT(layers=1)
+    model = unusual_models.NanoGPT(layers=1)
     nn.init.normal_(model.wpe.weight, std=1e-4)
     assert not examined(model).findings
 
 
 @pytest.mark.parametrize("fill", [-torch.inf, -1e9])
-def test_a_suppressed_token_hides_nothing(fill: float) -> None:
+def test_a_suppressed_token_hides_no_defect(fill: float) -> None:
     torch.manual_seed(3)
-    assert not examined(strange.Suppressing(fill)).findings
-    assert examined(strange.Suppressing(fill, causal=False)).names == ["sees-the-future"]
+    assert not examined(unusual_models.NeverPadding(fill)).findings
+    assert examined(unusual_models.NeverPadding(fill, causal=False)).names == ["sees-the-future"]
 
 
 @pytest.mark.parametrize(
     ("model", "answer"),
     [
-        (strange.NanoGPT(), True),
-        (strange.NanoGPT("head", "projections"), True),
-        (strange.NanoGPT().bfloat16(), True),
-        (strange.Shifting(), False),
-        (strange.Shifting("head").bfloat16(), False),
-        (strange.Constant(), None),
+        (unusual_models.NanoGPT(), True),
+        (unusual_models.NanoGPT("head", "projections"), True),
+        (unusual_models.NanoGPT().bfloat16(), True),
+        (unusual_models.ShiftsInput(), False),
+        (unusual_models.ShiftsInput("head").bfloat16(), False),
+        (unusual_models.ConstantScores(), None),
     ],
 )
-def test_whether_a_score_depends_on_the_token_that_is_fed_there(model: nn.Module, answer: bool | None) -> None:
+def test_the_dependence_of_a_score_on_the_token_at_its_position_is_found(
+    model: nn.Module, answer: bool | None
+) -> None:
     adapter = wrap_model(
         model, vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, kind="decoder", masks=None, time_first=False
     )
@@ -110,7 +112,7 @@ def test_whether_a_score_depends_on_the_token_that_is_fed_there(model: nn.Module
 
 
 class Coarse(Transformer):
-    """Gives NaN in double precision, as code does whose masks are made for float32."""
+    """Returns NaN in double precision, like code whose masks are made for float32."""
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         scores = super().forward(source, target)
@@ -118,7 +120,7 @@ class Coarse(Transformer):
 
 
 class Undefined(Coarse):
-    """Gives NaN for texts that are longer than others."""
+    """Returns NaN for texts of more than eight tokens."""
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         scores = super().forward(source, target)
@@ -134,5 +136,5 @@ def test_the_order_of_tokens_is_not_judged_by_scores_that_are_nan(dtype: torch.d
     assert "scores depend on the order of the tokens" in report.asked
     report = examine(Undefined(), **options)
     assert "no-positions" not in report.names
-    said = ("scores depend on the order of the tokens", "scores of 9 source tokens are NaN or infinite")
-    assert said in report.skipped
+    skipped = ("scores depend on the order of the tokens", "scores of 9 source tokens are NaN or infinite")
+    assert skipped in report.skipped

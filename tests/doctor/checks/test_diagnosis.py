@@ -60,10 +60,10 @@ def test_a_wrong_look_ahead_mask_is_named(style: str, defect: str) -> None:
 def test_a_wrong_padding_mask_is_named(style: str, defect: str) -> None:
     report = examined(style, Plan(padding=defect))
     assert serious(report) == ["no-source-padding-mask"], report
-    said = evidence(report, "no-source-padding-mask")
-    assert f"encoder self-attention 2 of 2 {PHRASES[defect]}" in said
-    crossing = "absent" if defect == "queries" else defect
-    assert f"cross-attention 2 of 2 {PHRASES[crossing]}" in said
+    observed = evidence(report, "no-source-padding-mask")
+    assert f"encoder self-attention 2 of 2 {PHRASES[defect]}" in observed
+    cross_defect = "absent" if defect == "queries" else defect
+    assert f"cross-attention 2 of 2 {PHRASES[cross_defect]}" in observed
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_wrong_sinusoids_are_named(style: str, kind: str) -> None:
         for tied in ("up", "down", "t5")
     ),
 )
-def test_tied_logits_that_are_scaled_are_named_unless_their_rows_are_strong(
+def test_scaled_tied_logits_are_named_unless_the_embedding_rows_are_large(
     style: str, tied: str, names: list[str]
 ) -> None:
     assert serious(examined(style, Plan(tied=tied))) == names
@@ -137,12 +137,12 @@ def test_tied_logits_that_are_scaled_are_named_unless_their_rows_are_strong(
         ("fused", Plan(tied="up"), "tied-logits-scaled"),
     ],
 )
-def test_a_model_in_bfloat16_is_judged_alike(style: str, plan: Plan, name: str | None) -> None:
+def test_a_model_in_bfloat16_has_the_same_findings(style: str, plan: Plan, name: str | None) -> None:
     assert serious(examined(style, plan, torch.bfloat16)) == ([name] if name else [])
 
 
 class WrittenNorm(torch.nn.Module):
-    """A norm as The Annotated Transformer writes it, or as language models write RMSNorm."""
+    """A layer norm as in The Annotated Transformer, or an RMSNorm as in language models."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -168,18 +168,18 @@ def test_sinusoids_before_a_norm_that_is_written_out_are_judged(
     assert serious(report) == named
 
 
-class Constant(torch.nn.Module):
-    """A memory in which nothing is left of the source."""
+class ConstantOutput(torch.nn.Module):
+    """A sublayer whose output is constant, so that the memory holds nothing of the source."""
 
     def forward(self, x: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
         return torch.full_like(x, 0.5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_constant_memory_is_no_mask(dtype: torch.dtype) -> None:
+def test_a_constant_memory_is_not_taken_for_a_mask(dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     model = Transformer()
-    model.around[1] = Constant()
+    model.sublayers[1] = ConstantOutput()
     report = examine(model.to(dtype), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
     assert serious(report) == ["source-not-read"]
     model = Transformer("mask-as-value").to(dtype)
@@ -250,7 +250,7 @@ class Limited(Nano):
 
 
 @pytest.mark.parametrize(("message", "severity"), [("at most 8 tokens", "note"), ("", "warning")])
-def test_a_short_limit_ends_no_examination_and_is_a_note_where_the_error_says_it(
+def test_a_short_length_limit_is_a_note_where_the_error_states_it_and_else_a_warning(
     message: str, severity: str
 ) -> None:
     torch.manual_seed(3)

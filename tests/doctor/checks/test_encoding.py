@@ -1,4 +1,4 @@
-"""Tokenizers of another side or of the wrong language, and vocabularies that know the test set."""
+"""Tokenizers of the other side or of the wrong language and vocabularies built from the test set are named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNSEEN = ["museum curators whisper quietly", "violinists admire sculptures"]
 
 
 class Words:
-    """Tokenizer of whole words; unknown words are spelt in characters, so that every text comes back."""
+    """Tokenizer of whole words; unknown words are spelt in characters, so that every text survives a round trip."""
 
     def __init__(self, texts: Sequence[str], first: int = 0) -> None:
         words = sorted({word for text in texts for word in text.split()})
@@ -41,33 +41,33 @@ def names(source: Words, target: Words, used: Words | None = None) -> list[str]:
     return examine_encoding(encode_pair, PAIRS, source=source, target=target).names
 
 
-def test_each_side_with_its_own_tokenizer_is_well() -> None:
+def test_each_side_with_its_own_tokenizer_has_no_finding() -> None:
     assert names(Words(GERMAN), Words(ENGLISH)) == []
     joint = Words([*GERMAN, *ENGLISH])
     assert names(joint, joint) == []
 
 
-def test_a_tokenizer_of_the_wrong_language_is_named_although_the_texts_come_back() -> None:
+def test_a_tokenizer_of_the_wrong_language_is_named_although_round_trips_succeed() -> None:
     report = names(Words(ENGLISH), Words(GERMAN))
     assert report == ["wrong-tokenizer"]
 
 
-def test_ids_of_the_other_tokenizer_are_named_although_the_texts_come_back() -> None:
-    """The source's tokenizer spells the target's words in letters, which both number alike."""
+def test_ids_of_the_other_tokenizer_are_named_although_round_trips_succeed() -> None:
+    """The source tokenizer spells target words in letters, whose ids are the same in both tokenizers."""
     german, english = Words(GERMAN), Words(ENGLISH)
     assert names(german, english, used=german) == ["wrong-tokenizer"]
 
 
-@pytest.mark.parametrize("saw_the_test_set", [True, False])
-def test_a_vocabulary_that_was_made_from_the_test_set_too(saw_the_test_set: bool) -> None:
-    tokenizer = Words([*ENGLISH, *UNSEEN] if saw_the_test_set else ENGLISH)
+@pytest.mark.parametrize("includes_test_set", [True, False])
+def test_a_vocabulary_built_from_the_test_set_is_named(includes_test_set: bool) -> None:
+    tokenizer = Words([*ENGLISH, *UNSEEN] if includes_test_set else ENGLISH)
     report = examine_vocabulary(tokenizer, vocab_size=len(tokenizer.pieces), train=ENGLISH, test=UNSEEN)
-    assert report.names == (["vocabulary-from-test-set"] if saw_the_test_set else [])
+    assert report.names == (["vocabulary-from-test-set"] if includes_test_set else [])
 
 
-def test_a_vocabulary_of_much_other_text_is_well() -> None:
-    """That of a pre-trained model knows words of the test set, and many more."""
-    others = ["".join(chr(ord("a") + (number // 26**place) % 26) for place in range(4)) for number in range(500)]
+def test_a_vocabulary_of_much_other_text_has_no_finding() -> None:
+    """The vocabulary of a pre-trained model holds words of the test set and many others."""
+    others = ["".join(chr(ord("a") + (number // 26**digit) % 26) for digit in range(4)) for number in range(500)]
     tokenizer = Words([*ENGLISH, *UNSEEN, *others])
     report = examine_vocabulary(tokenizer, vocab_size=len(tokenizer.pieces), train=ENGLISH, test=UNSEEN)
     assert report.names == []

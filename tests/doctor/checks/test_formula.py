@@ -1,4 +1,4 @@
-"""Somebody's attention function is held against the formula, and what explains a difference is named."""
+"""A user's attention function is compared with the formula, and the cause of a difference is named."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from manyheads.doctor import examine_attention
 from manyheads.model.attention import attend
 
 
-def theirs(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, *, scale: float, fill: float) -> Tensor:
+def user_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, *, scale: float, fill: float) -> Tensor:
     scores = (query @ key.transpose(-1, -2) * scale).masked_fill(~mask, fill)
     return scores.softmax(-1) @ value
 
 
-def test_torchs_and_our_own_are_the_formula() -> None:
+def test_the_attention_of_torch_and_of_manyheads_match_the_formula() -> None:
     assert not examine_attention(lambda q, k, v, m: functional.scaled_dot_product_attention(q, k, v, m)).findings
     assert not examine_attention(attend).findings
 
@@ -34,19 +34,19 @@ def test_torchs_and_our_own_are_the_formula() -> None:
         (11**-0.5, -1e-12, "attention-differs"),
     ],
 )
-def test_what_differs_is_named(scale: float, fill: float, name: str | None) -> None:
-    report = examine_attention(lambda q, k, v, m: theirs(q, k, v, m, scale=scale, fill=fill))
+def test_a_wrong_scale_or_fill_is_named(scale: float, fill: float, name: str | None) -> None:
+    report = examine_attention(lambda q, k, v, m: user_attention(q, k, v, m, scale=scale, fill=fill))
     assert report.names == ([name] if name else [])
 
 
-def test_masks_left_out_and_turned_round_are_told() -> None:
+def test_ignored_and_inverted_masks_are_named() -> None:
     report = examine_attention(lambda q, k, v, m: functional.scaled_dot_product_attention(q, k, v))
     assert report.names == ["mask-fill"]
     report = examine_attention(lambda q, k, v, m: attend(q, k, v, ~m if not bool(m.all()) else m))
     assert "the other way round" in report.findings[0].evidence
 
 
-def test_the_loop_itself_agrees_with_torch_in_double_precision() -> None:
+def test_the_reference_loop_agrees_with_torch_in_double_precision() -> None:
     from manyheads.doctor.checks.formula import B, E, H, S, T, naive_attention
 
     torch.manual_seed(0)

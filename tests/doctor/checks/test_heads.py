@@ -14,8 +14,8 @@ def names(findings: Iterable[Finding]) -> dict[str, str]:
     return {finding.name: finding.severity for finding in findings}
 
 
-def test_heads_and_weights() -> None:
-    busy = [Head(f"encoder 1.{place}", 0.6, 0.1, 0.2) for place in range(8)]
+def test_idle_heads_and_weights_that_are_not_finite_are_named() -> None:
+    busy = [Head(f"encoder 1.{head}", 0.6, 0.1, 0.2) for head in range(8)]
     assert names(head_findings(busy)) == {}
     even, sink = Head("cross 1.1", 0.995, 0.1, 0.1), Head("decoder 2.1", 0.1, 0.99, 0.0)
     assert names(head_findings([*busy, even, sink])) == {"idle-heads": "note"}

@@ -1,4 +1,4 @@
-"""Labels beside the inputs of the decoder: shifted by one, copied, ignored, and counted at padding."""
+"""Labels that are unshifted, wrong, ignored or counted at padding are named."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def names(labels: Tensor, inputs: Tensor = INPUTS, *, own_token: bool = True) ->
     return [finding.name for finding in label_findings(ADAPTER, batch(labels, inputs), own_token)]
 
 
-def test_the_next_tokens_up_to_the_end_mark_are_well() -> None:
+def test_next_tokens_up_to_the_end_mark_are_sound_labels() -> None:
     assert names(NEXT) == []
 
 
-def test_the_tokens_that_are_fed_are_no_labels_unless_the_model_shifts_them() -> None:
+def test_labels_equal_to_the_inputs_are_named_unless_the_model_shifts_them() -> None:
     fed = INPUTS.masked_fill(INPUTS == PAD, IGNORED)
     assert "target-not-shifted" in names(fed)
     unshifted = torch.tensor([[5, 6, 7, EOS, PAD], [8, 9, 5, 4, EOS]])
@@ -45,19 +45,19 @@ def test_padding_and_a_missing_end_are_named() -> None:
     assert names(NEXT.masked_fill(NEXT == EOS, IGNORED)) == ["end-never-trained"]
 
 
-def test_a_first_token_that_is_fed_but_never_learned_lacks_its_start_symbol() -> None:
+def test_a_first_token_that_is_never_a_label_shows_a_missing_start_symbol() -> None:
     inputs = torch.tensor([[5, 6, 7, PAD], [8, 9, 5, 4]])
     labels = torch.tensor([[6, 7, EOS, IGNORED], [9, 5, 4, EOS]])
     assert names(labels, inputs) == ["no-start-symbol"]
 
 
-def test_a_token_that_is_ignored_wherever_it_stands_is_named() -> None:
+def test_a_token_that_is_ignored_at_every_position_is_named() -> None:
     assert ignored_labels(ADAPTER, batch(NEXT), own_token=True) == []
     hidden = NEXT.masked_fill(NEXT == 9, IGNORED)
     assert ignored_labels(ADAPTER, batch(hidden), own_token=True) == [9]
 
 
-def test_classes_that_are_others_or_ignored_are_named() -> None:
+def test_wrong_and_ignored_classes_are_named() -> None:
     assert list(class_findings([0, 1, 2], torch.tensor([0, 1, 2]))) == []
     assert [each.name for each in class_findings([0, 1, 2], torch.tensor([0, 1, IGNORED]))] == ["ignored-label"]
     assert [each.name for each in class_findings([0, 1, 2], torch.tensor([1, 2, 0]))] == ["wrong-labels"]

@@ -1,4 +1,4 @@
-"""Languages are told apart by script or by frequent words, and only where they can be."""
+"""Languages are distinguished by script or by frequent words, and only where this is possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENGLISH = "Two young, White males are outside near the bushes of a park."
 KOREAN = "두 남자가 수풀 근처의 밖에 있다"
 
 
-def test_languages_with_scripts_of_their_own_are_told_by_letters() -> None:
+def test_languages_of_different_scripts_are_recognised_by_letters() -> None:
     classify = language_classifier("ko", "en")
     assert classify is not None
     assert [classify(text) for text in (KOREAN, ENGLISH, "1999", "OK 가나다라마")] == [
@@ -28,7 +28,7 @@ def test_languages_with_scripts_of_their_own_are_told_by_letters() -> None:
 
 
 @pytest.mark.parametrize(("source", "target"), [("de", "en"), ("de-AT", "en_GB")])
-def test_languages_in_latin_letters_are_told_by_words(source: str, target: str) -> None:
+def test_languages_in_latin_letters_are_recognised_by_words(source: str, target: str) -> None:
     classify = language_classifier(source, target)
     assert classify is not None
     assert classify(GERMAN) == "source"
@@ -46,10 +46,10 @@ def test_a_word_of_both_languages_counts_for_neither() -> None:
 @pytest.mark.parametrize(
     ("source", "target"), [("xx", "en"), ("en", "en"), ("en-GB", "en-US"), ("ja", "zh"), ("", "")]
 )
-def test_nothing_is_told_of_languages_that_are_not_known_or_share_a_script(source: str, target: str) -> None:
+def test_unknown_languages_and_languages_of_one_script_have_no_classifier(source: str, target: str) -> None:
     assert language_classifier(source, target) is None
 
 
-def test_likeness_counts_each_word_as_often_as_it_comes() -> None:
+def test_likeness_counts_repeated_words() -> None:
     assert likeness(Counter("aab"), Counter("ac")) == 2 / 3
     assert likeness({}, {"a": 1}) == 0

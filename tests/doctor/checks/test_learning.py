@@ -1,4 +1,4 @@
-"""Training steps of unusual form are read as what they are, and what cannot be read is listed with the reason."""
+"""Training steps of unusual form are read correctly, and unreadable labels are listed with the reason."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 from tests.doctor import peers
-from tests.doctor.host_models import Small, SmallCourse
-from tests.doctor.planted import BOS, EOS, PAD, Course, Transformer, padded
+from tests.doctor.host_models import Small, SmallTrainer
+from tests.doctor.planted import BOS, EOS, PAD, Trainer, Transformer, padded
 from tests.doctor.training_projects import GPT
 from torch import Tensor, nn
 from torch.nn import functional
@@ -21,12 +21,12 @@ from manyheads.doctor.checks.trial import estimate
 MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 32}
 
 
-def taught(course: Course, **further: Any) -> Report:
-    return examine(course.model, **MARKS, train_step=course.step, collate=course.collate, **further)
+def examine_trainer(trainer: Trainer, **further: Any) -> Report:
+    return examine(trainer.model, **MARKS, train_step=trainer.step, collate=trainer.collate, **further)
 
 
-class Written(Course):
-    """A step whose loss is written in another way."""
+class LossStyle(Trainer):
+    """A training step whose loss is written in another way."""
 
     def __init__(self, style: str) -> None:
         super().__init__(Transformer())
@@ -58,7 +58,7 @@ class Written(Course):
 @pytest.mark.parametrize("style", ["plain", "third axis", "gathered", "selected", "summed"])
 def test_losses_of_any_form_are_read(style: str) -> None:
     torch.manual_seed(1)
-    report = taught(Written(style))
+    report = examine_trainer(LossStyle(style))
     assert not report.findings, report
     assert {*TRAINING_CHECKS} <= {*report.asked}
 
@@ -69,12 +69,12 @@ def test_losses_of_any_form_are_read(style: str) -> None:
 )
 def test_steps_that_cannot_learn_are_named(style: str, name: str) -> None:
     torch.manual_seed(1)
-    report = taught(Written(style))
+    report = examine_trainer(LossStyle(style))
     assert [(finding.name, finding.severity) for finding in report.findings] == [(name, "error")]
 
 
-def test_an_update_by_hand_is_seen_and_so_are_its_gradients_that_are_never_zeroed() -> None:
-    class ByHand(Course):
+def test_a_manual_update_and_gradients_that_are_never_zeroed_are_recognised() -> None:
+    class ManualUpdate(Trainer):
         zeroed = True
 
         def step(self, source: Tensor, target: Tensor) -> float:
@@ -89,14 +89,14 @@ def test_an_update_by_hand_is_seen_and_so_are_its_gradients_that_are_never_zeroe
             return loss.item()
 
     torch.manual_seed(1)
-    course = ByHand(Transformer())
-    assert not taught(course).findings
-    course.zeroed = False
-    assert taught(course).names == ["gradients-accumulated"]
+    trainer = ManualUpdate(Transformer())
+    assert not examine_trainer(trainer).findings
+    trainer.zeroed = False
+    assert examine_trainer(trainer).names == ["gradients-accumulated"]
 
 
 class Shifting(nn.Module):
-    """Embeddings that are moved by one position."""
+    """Embeddings that are shifted by one position."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
@@ -110,89 +110,93 @@ class Shifting(nn.Module):
         return functional.pad(self.inner(ids), (0, 0, 1, -1))
 
 
-class Unshifted(Course):
-    """Rows without start symbols, which are fed as they are, and are labels as they are."""
+class Unshifted(Trainer):
+    """Rows without start symbols, which are both decoder inputs and labels."""
 
     def collate(self, sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
         return padded(sources), padded([[*row, EOS] for row in targets])
 
-    def teacher(self, target: Tensor) -> tuple[Tensor, Tensor]:
+    def inputs_and_labels(self, target: Tensor) -> tuple[Tensor, Tensor]:
         return (target[:, :-1], target[:, 1:]) if "twice" in self.defects else (target, target)
 
 
 class ShiftedIds(Transformer):
-    """Ids of the target are moved by one position before they are looked up, as in T5."""
+    """Model that shifts its target ids by one position before the embedding, as T5 does."""
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         return super().forward(source, torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], 1))
 
 
-def test_a_shift_inside_the_model_needs_none_outside() -> None:
+def test_a_model_that_shifts_its_embeddings_needs_no_other_shift() -> None:
     torch.manual_seed(1)
     model = Transformer()
     model.target_embedding = Shifting(model.target_embedding)  # type: ignore[assignment]
-    report = taught(Unshifted(model))
+    report = examine_trainer(Unshifted(model))
     assert not report.findings, report
     assert LABELS in report.asked
 
 
 @pytest.mark.parametrize("bfloat16", [False, True])
-def test_a_shift_of_ids_inside_the_model_needs_none_outside(bfloat16: bool) -> None:
+def test_a_model_that_shifts_its_ids_needs_no_other_shift(bfloat16: bool) -> None:
     torch.manual_seed(1)
-    course = Unshifted(ShiftedIds().to(torch.bfloat16 if bfloat16 else torch.float32))
-    report = examine(course.model, vocab_size=23, pad=PAD, eos=EOS, train_step=course.step, collate=course.collate)
+    trainer = Unshifted(ShiftedIds().to(torch.bfloat16 if bfloat16 else torch.float32))
+    report = examine(
+        trainer.model, vocab_size=23, pad=PAD, eos=EOS, train_step=trainer.step, collate=trainer.collate
+    )
     assert not report.findings, report
     assert LABELS in report.asked
 
 
 @pytest.mark.parametrize("ids", [True, False])
-def test_a_second_shift_outside_of_a_model_that_shifts_is_named(ids: bool) -> None:
+def test_a_second_shift_outside_a_model_that_shifts_is_named(ids: bool) -> None:
     torch.manual_seed(1)
     model = ShiftedIds() if ids else Transformer()
     if not ids:
         model.target_embedding = Shifting(model.target_embedding)  # type: ignore[assignment]
-    assert "wrong-labels" in taught(Unshifted(model, "twice")).names
+    assert "wrong-labels" in examine_trainer(Unshifted(model, "twice")).names
 
 
-def test_labels_that_are_fed_as_they_are_to_a_model_that_does_not_shift_are_one_finding() -> None:
+def test_unshifted_labels_of_a_model_that_does_not_shift_are_one_finding() -> None:
     torch.manual_seed(1)
-    course = Unshifted(Transformer())
-    report = examine(course.model, vocab_size=23, pad=PAD, eos=EOS, train_step=course.step, collate=course.collate)
+    trainer = Unshifted(Transformer())
+    report = examine(
+        trainer.model, vocab_size=23, pad=PAD, eos=EOS, train_step=trainer.step, collate=trainer.collate
+    )
     assert report.names == ["target-not-shifted"], report
 
 
-def test_decoding_row_by_row_with_tied_embeddings_begins_with_its_start_symbol() -> None:
-    class RowByRow(Course):
+def test_the_start_symbol_of_row_by_row_decoding_with_tied_embeddings_is_found() -> None:
+    class RowByRow(Trainer):
         def greedy(self, source: Tensor) -> Any:
-            return [Course.greedy(self, row[None])[0].tolist() for row in source]
+            return [Trainer.greedy(self, row[None])[0].tolist() for row in source]
 
     torch.manual_seed(1)
     model = Transformer()
     model.target_embedding = model.source_embedding
-    course = RowByRow(model)
-    assert taught(course, greedy=course.greedy, updates=5).names == ["not-learned"]
-    course.defects = (1,)  # greedy alone begins with padding
-    course.collate = Course(model).collate  # type: ignore[method-assign]
-    report = taught(course, greedy=course.greedy, updates=5)
+    trainer = RowByRow(model)
+    assert examine_trainer(trainer, greedy=trainer.greedy, updates=5).names == ["not-learned"]
+    trainer.defects = (1,)  # greedy alone begins with padding
+    trainer.collate = Trainer(model).collate  # type: ignore[method-assign]
+    report = examine_trainer(trainer, greedy=trainer.greedy, updates=5)
     assert report.names == ["starts-otherwise"]
     assert "training begins with token 1, decoding with token 0" in report.findings[0].evidence
 
 
 def test_a_loss_that_grows_is_a_warning() -> None:
     torch.manual_seed(1)
-    course = Course(Transformer(), rate=30.0)
-    found = {each.name: each for each in taught(course, greedy=course.greedy, updates=30).findings}
+    trainer = Trainer(Transformer(), rate=30.0)
+    found = {each.name: each for each in examine_trainer(trainer, greedy=trainer.greedy, updates=30).findings}
     assert found["not-learned"].severity == "warning"
     assert "it was" in found["not-learned"].evidence
 
 
 @pytest.mark.parametrize(("defects", "names"), [(("not-learned",), ["not-learned"]), ((), [])])
-def test_a_loss_that_grows_is_a_warning_without_a_decoder_of_texts_too(
+def test_a_loss_that_grows_is_a_warning_without_a_greedy_function_too(
     defects: tuple[str, ...], names: list[str]
 ) -> None:
     torch.manual_seed(5)
     model = Small(*defects)
-    course = SmallCourse(model, *defects)
+    trainer = SmallTrainer(model, *defects)
     options: dict[str, Any] = {
         "vocab_size": 23,
         "pad": PAD,
@@ -201,7 +205,7 @@ def test_a_loss_that_grows_is_a_warning_without_a_decoder_of_texts_too(
         "longest": 64,
         "kind": "decoder",
     }
-    report = examine(lambda target: model(target)[0], train_step=course.step, collate=course.collate, **options)
+    report = examine(lambda target: model(target)[0], train_step=trainer.step, collate=trainer.collate, **options)
     assert report.names == names
     assert [finding.severity for finding in report.findings] == ["warning"] * len(names)
 
@@ -230,7 +234,7 @@ def test_a_character_model_without_marks_is_sound() -> None:
 
 
 @pytest.mark.parametrize("padding_counted", [False, True])
-def test_a_masked_language_model_may_have_a_step(padding_counted: bool) -> None:
+def test_a_masked_language_model_may_have_a_training_step(padding_counted: bool) -> None:
     torch.manual_seed(1)
     model = peers.make("bert-masked-lm")
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
@@ -251,21 +255,21 @@ def test_a_masked_language_model_may_have_a_step(padding_counted: bool) -> None:
 
 def test_labels_that_cannot_be_read_are_listed_with_the_reason() -> None:
     torch.manual_seed(1)
-    course = Course(Transformer())
+    trainer = Trainer(Transformer())
 
     def step(source: Tensor, target: Tensor) -> float:
-        loss = course.model(source, target[:, :-1]).square().mean()  # no label at all, and one input of one token
-        course.optimizer.zero_grad()
+        loss = trainer.model(source, target[:, :-1]).square().mean()  # no label at all, and one input of one token
+        trainer.optimizer.zero_grad()
         loss.backward()
-        course.optimizer.step()
+        trainer.optimizer.step()
         return loss.item()
 
-    report = examine(course.model, **MARKS, train_step=lambda s, t: step(s, t[:, :2]), collate=course.collate)
+    report = examine(trainer.model, **MARKS, train_step=lambda s, t: step(s, t[:, :2]), collate=trainer.collate)
     assert "could not be read" in dict(report.skipped)[LABELS]
     assert UPDATES in report.asked
 
 
-def test_quick_leaves_training_out_and_says_so() -> None:
+def test_quick_skips_training_and_lists_the_skipped_checks() -> None:
     def never(*batch: Tensor) -> float:
         raise AssertionError
 

@@ -47,19 +47,19 @@ def test_korean_bytes_read_as_latin_are_misread(text: str) -> None:
     assert damage(text.encode().decode("latin-1")) == "misread"
 
 
-def test_lost_letters_are_seen() -> None:
+def test_lost_letters_are_recognised() -> None:
     assert damage("Der Hund l\ufffduft") == "lost"
     assert damage("???? ??? ???.") == "lost"
     assert damage("Der Hund l?uft".encode("ascii", "replace").decode()) == "question"
     assert damage("Die Straße".encode("ascii", "replace").decode()) == "question"
 
 
-def test_the_writing_of_web_pages_is_seen() -> None:
+def test_html_entities_are_recognised() -> None:
     for text in ("Tom &amp; Mary", "don&#39;t", "&quot;no&quot;", "a&#x27;b"):
         assert damage(text) == "entities"
 
 
-def test_damaged_lines_are_named_from_three_on_with_their_lines() -> None:
+def test_three_or_more_damaged_lines_are_named_with_their_line_numbers() -> None:
     counts = LineCounts()
     for line in range(1, 11):
         counts.add("lost \ufffd letter" if line > 7 else "sound", line)
@@ -71,7 +71,7 @@ def test_damaged_lines_are_named_from_three_on_with_their_lines() -> None:
     assert not list(fewer.findings("train"))
 
 
-def test_a_near_copy_differs_in_one_word_and_a_copy_is_none() -> None:
+def test_a_near_copy_differs_in_one_word_and_an_exact_copy_is_none() -> None:
     held_out = [Pair("one two three four five", "a b", 1), Pair("six seven eight nine", "c", 2)]
     near = NearCopies({"valid": held_out})
     near.add(Pair("one two three four six", "a b", 9))
@@ -102,7 +102,7 @@ def test_near_copies_are_those_of_a_comparison_of_all_words() -> None:
 
 
 def is_near(words: list[str], others: list[str]) -> bool:
-    """Whether as many words differ in one at most; the target has one more word, and three are enough with it."""
+    """Return whether texts of one length differ in at most one word; the target adds a word to those required."""
     differing = sum(word != other for word, other in zip(words, others, strict=False))
     return len(words) == len(others) and differing <= (len(words) >= LONG_ENOUGH - 1)
 
@@ -110,5 +110,5 @@ def is_near(words: list[str], others: list[str]) -> bool:
 @pytest.mark.parametrize(
     ("text", "lost"), [("????? a", True), ("??? ab\u2003?", True), ("?? abc ?", False), ("????", False)]
 )
-def test_a_line_of_which_most_is_question_marks_has_lost_its_letters(text: str, lost: bool) -> None:
+def test_a_line_of_mostly_question_marks_has_lost_its_letters(text: str, lost: bool) -> None:
     assert (damage(text) == "lost") is lost

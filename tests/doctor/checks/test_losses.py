@@ -1,4 +1,4 @@
-"""Losses that show an ignored source or context, or another training, are named."""
+"""Losses that show an ignored source, an ignored context or a different training are named."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def names(findings: Iterable[Finding]) -> dict[str, str]:
     return {finding.name: finding.severity for finding in findings}
 
 
-def test_a_source_that_is_not_read() -> None:
+def test_an_ignored_source_or_context_is_named() -> None:
     assert names(source_findings(1.4, 6.0, 300)) == {}
     assert names(source_findings(3.9, 4.1, 300)) == {"source-ignored": "warning"}
     assert names(source_findings(4.0, 4.01, 300)) == {"source-ignored": "error"}
@@ -20,7 +20,7 @@ def test_a_source_that_is_not_read() -> None:
     assert names(context_findings(0.01, 300)) == {"context-ignored": "error"}
 
 
-def test_a_log_that_says_another_loss_than_the_weights_give() -> None:
+def test_a_logged_loss_that_the_weights_do_not_give_is_named() -> None:
     assert names(logged_findings(1.40, 300, 1.43)) == {}
     assert names(logged_findings(2.3, 300, 1.4)) == {}  # another text, a mean of weights
     assert names(logged_findings(6.5, 300, 5.0)) == {}
@@ -29,6 +29,6 @@ def test_a_log_that_says_another_loss_than_the_weights_give() -> None:
     assert names(logged_findings(12.0, 300, 0.03)) == {"training-differs": "error"}
 
 
-def test_a_loss_that_depends_on_batches() -> None:
+def test_a_loss_that_depends_on_the_batching_is_named() -> None:
     assert names(batching_findings(1.40001, 1.4)) == {}
     assert names(batching_findings(1.45, 1.4)) == {"loss-depends-on-batching": "error"}

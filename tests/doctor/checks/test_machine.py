@@ -1,4 +1,4 @@
-"""The machine: what is told, and what is warned of."""
+"""The doctor describes the machine and warns of its limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_figures_are_those_of_this_process(tmp_path: Path) -> None:
     assert machine.disk_gib > 0
 
 
-def test_every_extra_of_the_package_is_told_with_its_pip_line(tmp_path: Path) -> None:
+def test_every_extra_of_the_package_is_listed_with_its_pip_command(tmp_path: Path) -> None:
     missing = missing_packages()
     assert {"hf", "words", "zstd"} <= set(missing)
     assert "all" not in missing
@@ -38,7 +38,7 @@ def test_every_extra_of_the_package_is_told_with_its_pip_line(tmp_path: Path) ->
     assert facts["extra zstd"] == "installed"
 
 
-def test_what_is_for_another_system_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_for_another_system_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     needed = ['httptools; extra == "serve"', 'no-such-loop>=1; sys_platform != "win32" and extra == "serve"']
     monkeypatch.setattr(machine.metadata, "requires", lambda name: needed)
     monkeypatch.setattr(machine.sys, "platform", "linux")
@@ -47,7 +47,7 @@ def test_what_is_for_another_system_is_not_missing(monkeypatch: pytest.MonkeyPat
     assert missing_packages() == {"serve": []}
 
 
-def test_too_little_of_anything_is_a_warning_with_its_figure(
+def test_too_little_memory_or_disk_is_a_warning_with_its_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("manyheads.doctor.checks.machine.has_nvidia_driver", lambda: False)
@@ -64,7 +64,7 @@ def test_too_little_of_anything_is_a_warning_with_its_figure(
     assert not list(machine_findings(replace(good, device="cuda")))
 
 
-def test_the_verb_prints_a_table_or_a_document_and_ends_with_the_exit_code(
+def test_the_doctor_command_prints_a_table_or_json_and_returns_the_exit_code(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     expected = examine_machine().exit_code
@@ -79,12 +79,12 @@ def test_the_verb_prints_a_table_or_a_document_and_ends_with_the_exit_code(
     assert document["ok"] == (expected == 0)
 
 
-def test_something_wrong_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_command_exits_with_1_for_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("manyheads.doctor.checks.machine.LEAST_DISK", 1e9)
     assert run(["doctor"]) == 1
 
 
-def test_korean_is_told_on_request_and_keeps_the_keys_of_the_document(
+def test_korean_is_printed_on_request_and_keeps_the_keys_of_the_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("manyheads.doctor.checks.machine.LEAST_DISK", 1e9)
@@ -102,7 +102,7 @@ def test_korean_is_told_on_request_and_keeps_the_keys_of_the_document(
     assert run(["doctor", "--lang", "de"]) == 2
 
 
-def test_the_museum_lists_and_plays(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_museum_command_lists_and_plays_exhibits(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "museum", "--lang", "ko"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert len(listed) == 18
@@ -116,7 +116,7 @@ def test_the_museum_lists_and_plays(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "museum", "nothing"]) == 2
 
 
-def test_the_file_of_the_c_decoder_or_the_reason_why_there_is_none_is_told(
+def test_the_file_of_the_c_decoder_or_the_reason_why_it_is_off_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "decoder.so"

@@ -1,4 +1,4 @@
-"""The fault of a mask is told from the numbers, in whatever order rows and heads are folded."""
+"""The fault of a mask is recognised from the scores, in any order in which rows and heads are folded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PADDED = torch.arange(T)[None] >= T - torch.tensor([0, 2, 3])[:, None]  # (B, T)
 
 
 def attention(mask: Tensor, fill: float = -math.inf) -> Attention:
-    """An attention whose scores are filled where the mask (B or 1, T, T) is True."""
+    """Return a traced attention whose scores are filled where the mask (B or 1, T, T) is True."""
     torch.manual_seed(0)
     q, k, v = torch.randn(3, B, H, T, E)
     with AttentionTracer() as tracer:
@@ -38,7 +38,7 @@ def attention(mask: Tensor, fill: float = -math.inf) -> Attention:
         (LATER.triu(4), "partial"),
     ],
 )
-def test_the_fault_of_a_look_ahead_mask(mask: Tensor, fault: str | None) -> None:
+def test_the_fault_of_a_look_ahead_mask_is_recognised(mask: Tensor, fault: str | None) -> None:
     assert (
         mask_fault(attention(mask[None], -1e9), LATER[None].expand(B, -1, -1), ~LATER[None].expand(B, -1, -1))
         == fault
@@ -55,12 +55,12 @@ def test_the_fault_of_a_look_ahead_mask(mask: Tensor, fault: str | None) -> None
         (PADDED[:, None, :].expand(-1, T, -1) & False, "absent"),
     ],
 )
-def test_the_fault_of_a_padding_mask(mask: Tensor, fault: str | None) -> None:
+def test_the_fault_of_a_padding_mask_is_recognised(mask: Tensor, fault: str | None) -> None:
     real = ~PADDED[:, :, None]
     assert mask_fault(attention(mask, -1e9), real & PADDED[:, None, :], real & ~PADDED[:, None, :]) == fault
 
 
-def test_a_fill_near_zero_is_told_apart_from_no_mask() -> None:
+def test_a_fill_near_zero_is_distinguished_from_no_mask() -> None:
     hide = LATER[None].expand(B, -1, -1)
     assert mask_fault(attention(LATER[None], -1e-12), hide, ~hide) == "fill"
 
@@ -78,7 +78,7 @@ def test_weights_that_are_masked_late_and_normalised_again_are_hidden() -> None:
     assert mask_fault(wrong, hide, ~hide) == "late"
 
 
-def test_low_scores_that_no_mask_made_are_not_hidden() -> None:
+def test_low_scores_without_a_mask_are_not_hidden() -> None:
     torch.manual_seed(0)
     q, k = 40 * torch.randn(2, B, H, T, E)
     with AttentionTracer() as tracer:

@@ -1,4 +1,4 @@
-"""Settings far off are named, those of every recipe are not."""
+"""Settings far from the usual are named, and those of the recipes are not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def names(settings: Config, plan: Plan = PLAN) -> dict[str, str]:
     return {finding.name: finding.severity for finding in findings}
 
 
-def test_the_defaults_are_well() -> None:
+def test_the_defaults_have_no_finding() -> None:
     assert names(config()) == {}
 
 
@@ -62,12 +62,12 @@ def test_a_rate_with_a_digit_missing_is_an_error(rate: float) -> None:
     assert names(config(learning_rate=rate)) == {"rate-too-high": "error"}
 
 
-def test_the_formula_of_the_paper_is_taken_as_what_it_gives() -> None:
+def test_the_noam_schedule_is_judged_by_the_rate_it_gives() -> None:
     assert names(config(learning_rate=1.0, schedule="noam", warmup_steps=4_000)) == {}
     assert names(config(learning_rate=30.0, schedule="noam", warmup_steps=400)) == {"rate-too-high": "error"}
 
 
-def test_what_is_usual_depends_on_width_batch_and_optimiser() -> None:
+def test_the_usual_rate_depends_on_width_batch_and_optimizer() -> None:
     narrow, wide = config(model={"d_model": 256}), config(model={"d_model": 1_024, "num_heads": 8})
     assert usual_rate(narrow, 4_096) == pytest.approx(2 * usual_rate(wide, 4_096))
     assert usual_rate(narrow, 16_384) == pytest.approx(2 * usual_rate(narrow, 4_096))
@@ -75,7 +75,7 @@ def test_what_is_usual_depends_on_width_batch_and_optimiser() -> None:
 
 
 def test_no_weight_moves_further_in_adam_than_the_sum_of_the_rates() -> None:
-    """What "rate-too-low" stands on, against torch's own Adam."""
+    """Check the bound behind "rate-too-low" with torch's Adam."""
     torch.manual_seed(0)
     weight = nn.Parameter(torch.randn(200))
     before, rate = weight.detach().clone(), 1e-3
@@ -87,12 +87,12 @@ def test_no_weight_moves_further_in_adam_than_the_sum_of_the_rates() -> None:
     assert float((weight.detach() - before).abs().max()) <= 50 * rate * 1.01
 
 
-def test_a_rate_that_moves_nothing_is_an_error_unless_a_model_is_gone_on_from() -> None:
+def test_a_rate_too_low_to_move_weights_is_an_error_unless_a_model_is_fine_tuned() -> None:
     assert names(config(learning_rate=2e-6)) == {"rate-too-low": "error"}
     assert names(config(learning_rate=2e-6, model={"init_from": "opus-mt"})) == {}
 
 
-def test_warm_up() -> None:
+def test_too_long_or_missing_warm_up_is_named() -> None:
     assert names(config(warmup_steps=10_000)) == {"warm-up-too-long": "error"}
     assert names(config(warmup_steps=5_000)) == {"warm-up-too-long": "warning"}
     post = {"norm": "post"}
@@ -101,7 +101,7 @@ def test_warm_up() -> None:
     assert names(config(warmup_steps=400, learning_rate=1e-3, model=post)) == {}
 
 
-def test_epochs_and_sizes() -> None:
+def test_unusual_epochs_and_model_sizes_are_named() -> None:
     assert names(config(warmup_steps=10), replace(PLAN, steps=150)) == {"less-than-an-epoch": "warning"}
     assert names(config(), replace(PLAN, epoch_steps=30)) == {"very-many-epochs": "note"}
     assert names(config(patience=5), replace(PLAN, epoch_steps=30)) == {}
@@ -110,7 +110,7 @@ def test_epochs_and_sizes() -> None:
     assert names(config(), replace(PLAN, tokens=80_000)) == {"model-too-large": "note"}
 
 
-def test_memory_and_time() -> None:
+def test_too_little_memory_and_a_training_of_weeks_are_named() -> None:
     plan = replace(PLAN, seconds=1.0, memory=2.0 * 2**30, free=8.0 * 2**30)
     assert not list(machine_findings(plan))
     (finding,) = machine_findings(replace(plan, free=2.0 * 2**30))

@@ -1,4 +1,4 @@
-"""Sinusoids of the paper are told from other sinusoids, and from tables that are none."""
+"""Sinusoids of the paper are distinguished from other sinusoids and from other tables."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_learned_and_random_tables_are_no_sinusoids(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (table(base=1e8), "base 1e+08"),
         (table(base=100), "base 100"),
@@ -59,8 +59,8 @@ def test_learned_and_random_tables_are_no_sinusoids(seed: int) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_fault_of_other_sinusoids_is_said(wrong: Tensor, said: str, dtype: torch.dtype) -> None:
-    assert said in sinusoid_fault(fit_sinusoids(wrong.to(dtype)))
+def test_the_fault_of_wrong_sinusoids_is_named(wrong: Tensor, message: str, dtype: torch.dtype) -> None:
+    assert message in sinusoid_fault(fit_sinusoids(wrong.to(dtype)))
     (finding,) = sinusoid_findings({"source": wrong.to(dtype)})
     assert finding.name == "wrong-sinusoids"
 

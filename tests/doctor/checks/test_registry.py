@@ -1,4 +1,4 @@
-"""Every task has its checks; a check that cannot be made is left out."""
+"""Every task has its checks; a check that cannot be made is skipped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manyheads.doctor.checks.registry import NEW_TRAINING, TRAINED
 from manyheads.doctor.report import Check, Finding, make_checks
 
 
-def test_every_task_has_checks_and_each_sentence_stands_once() -> None:
+def test_every_task_has_checks_and_each_sentence_occurs_once() -> None:
     assert set(TRAINED) == set(get_args(Task))
     for checks in (NEW_TRAINING, *TRAINED.values()):
         sentences = [check.sentence for check in checks if check.sentence]
@@ -18,7 +18,7 @@ def test_every_task_has_checks_and_each_sentence_stands_once() -> None:
         assert len(sentences) == len(set(sentences))
 
 
-def test_a_check_that_cannot_be_made_is_left_out() -> None:
+def test_a_check_that_cannot_be_made_is_skipped() -> None:
     made: list[str] = []
 
     def find(subject: str) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""The factor of scores is measured, whatever is added to them; known designs without 1 / sqrt(E) are sound."""
+"""The factor of scores is measured even if a bias is added; known designs without 1 / sqrt(E) are sound."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def traced(
     seed: int = 0,
     prepare: Callable[[nn.Linear], object] = lambda layer: None,
 ) -> list[Attention]:
-    """Attentions of two passes over random inputs, whose logits a function of queries and keys computes."""
+    """Return the attentions of two passes over random inputs, with logits from a function of queries and keys."""
     torch.manual_seed(seed)
     query, key, value = nn.Linear(D, D), nn.Linear(D, D), nn.Linear(D, D)
     prepare(query)
@@ -49,7 +49,7 @@ BIAS = torch.linspace(-3, 3, T)[:, None] - torch.linspace(-3, 3, T)
         lambda q, k: torch.matmul(q, k.mT, out=torch.empty(B, H, T, T)) * E**-0.5,
     ],
 )
-def test_the_factor_is_measured_however_it_is_written(score: Callable[[Tensor, Tensor], Tensor]) -> None:
+def test_the_factor_is_measured_in_every_way_of_writing_it(score: Callable[[Tensor, Tensor], Tensor]) -> None:
     first, second = traced(score)
     assert measured_factor(first, second) == pytest.approx(E**-0.5, rel=1e-3)
     assert not list(scale_findings([first], [second]))
@@ -89,14 +89,14 @@ def test_an_unusual_factor_is_named(score: Callable[[Tensor, Tensor], Tensor], s
 
 
 def test_the_design_of_t5_is_sound() -> None:
-    """Its queries are drawn weaker by 1 / sqrt(E), and distances are added to its scores."""
+    """T5 initializes its queries smaller by 1 / sqrt(E), and adds a bias of distances to its scores."""
     first, second = traced(lambda q, k: q @ k.mT, prepare=lambda layer: layer.weight.data.mul_(E**-0.5))
     assert not list(scale_findings([first], [second]))
     first, second = traced(lambda q, k: q @ k.mT + BIAS)
     assert not list(scale_findings([first], [second]))
 
 
-def test_scores_without_a_scale_are_a_note_where_the_weights_may_make_up_for_it() -> None:
+def test_scores_without_a_scale_are_a_note_where_the_weights_may_compensate() -> None:
     first, second = traced(lambda q, k: q @ k.mT, prepare=lambda layer: nn.init.normal_(layer.weight, std=0.1))
     assert [finding.severity for finding in scale_findings([first], [second])] == ["note"]
 
@@ -113,7 +113,7 @@ def test_scores_without_a_scale_are_a_note_where_the_weights_may_make_up_for_it(
         (0.3, 0.01, 1.0, False),
     ],
 )
-def test_tied_logits_are_named_where_a_root_of_the_width_makes_up_for_nothing(
+def test_tied_logits_are_named_where_a_root_of_the_width_compensates_nothing(
     factor: float, spread: float, norm: float, named: bool
 ) -> None:
     findings = [finding.name for finding in tied_logits_findings(TiedLogits(D, factor, spread, norm))]

@@ -1,4 +1,4 @@
-"""Schedules that wrap an optimizer are examined like those beside one."""
+"""Schedules that wrap an optimizer are examined like schedules that are returned with one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def adam() -> Optimizer:
 
 
 class Noam:
-    """As in The Annotated Transformer: holds the optimizer, and has no state_dict."""
+    """The schedule of The Annotated Transformer: wraps the optimizer, and has no state_dict."""
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer, self.steps = optimizer, 0
@@ -40,7 +40,7 @@ class NoamWithState(Noam):
 
 
 class Scheduled:
-    """step_and_update_lr and zero_grad alone, and the optimizer in a private attribute."""
+    """A schedule with step_and_update_lr alone, and the optimizer in a private attribute."""
 
     def __init__(self, optimizer: Optimizer) -> None:
         self._inner = Noam(optimizer)
@@ -62,7 +62,7 @@ class ByEpoch(Constant):
         self._optimizer.param_groups[0]["lr"] = 0.1 / epoch
 
 
-def beside(make: Callable[[Optimizer], Any]) -> Callable[[], tuple[Optimizer, Any]]:
+def with_optimizer(make: Callable[[Optimizer], Any]) -> Callable[[], tuple[Optimizer, Any]]:
     def both() -> tuple[Optimizer, Any]:
         optimizer = adam()
         return optimizer, make(optimizer)
@@ -70,8 +70,8 @@ def beside(make: Callable[[Optimizer], Any]) -> Callable[[], tuple[Optimizer, An
     return both
 
 
-@pytest.mark.parametrize("make", [lambda: Noam(adam()), lambda: Scheduled(adam()), beside(Noam)])
-def test_a_wrapper_that_forgets_its_step_is_named(make: Callable[[], Any]) -> None:
+@pytest.mark.parametrize("make", [lambda: Noam(adam()), lambda: Scheduled(adam()), with_optimizer(Noam)])
+def test_a_wrapper_that_does_not_save_its_step_is_named(make: Callable[[], Any]) -> None:
     report = examine_schedule(make)
     assert report.names == ["schedule-without-state"]
     assert (
@@ -86,15 +86,15 @@ def test_a_wrapper_that_forgets_its_step_is_named(make: Callable[[], Any]) -> No
         lambda: Constant(adam()),
         lambda: ByEpoch(adam()),
         lambda: LambdaLR(adam(), lambda step: 1 / (1 + step)),
-        beside(lambda optimizer: ReduceLROnPlateau(optimizer, patience=2)),
-        beside(lambda optimizer: SequentialLR(optimizer, [LinearLR(optimizer), LinearLR(optimizer)], [3])),
+        with_optimizer(lambda optimizer: ReduceLROnPlateau(optimizer, patience=2)),
+        with_optimizer(lambda optimizer: SequentialLR(optimizer, [LinearLR(optimizer), LinearLR(optimizer)], [3])),
     ],
 )
-def test_wrappers_that_go_on_give_no_alarm(make: Callable[[], Any]) -> None:
+def test_wrappers_that_resume_give_no_alarm(make: Callable[[], Any]) -> None:
     assert examine_schedule(make).names == []
 
 
-def test_what_holds_no_optimizer_or_makes_no_step_is_told() -> None:
+def test_an_object_without_an_optimizer_or_a_step_is_refused() -> None:
     with pytest.raises(UsageError, match="int, in which no optimizer was found"):
         examine_schedule(lambda: 3)
     with pytest.raises(UsageError, match="dict has neither step"):

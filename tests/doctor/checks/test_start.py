@@ -1,11 +1,11 @@
-"""A loss that no new model can have is named."""
+"""A first loss that no new model can have is named."""
 
 from __future__ import annotations
 
 from manyheads.doctor.checks.start import start_findings
 
 
-def test_a_loss_at_the_start_that_no_new_model_has() -> None:
+def test_a_first_loss_that_no_new_model_has_is_named() -> None:
     for loss, width in ((8.7, 0), (9.3, 256), (7.2, 0), (6.5, 128)):
         assert not list(start_findings(loss, 6_000 if loss > 7 else 69, width))
     for loss in (0.5, 6.0, 21.0, 148.0):

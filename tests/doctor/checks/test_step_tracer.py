@@ -1,4 +1,4 @@
-"""The tracer of a training step sees what is fed, what the loss reads, and what an optimizer updates."""
+"""The tracer of a training step records fed ids, gradients of the loss, and updates of the optimizer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_ids_and_the_gradient_of_scores_are_recorded(model: Model) -> None:
     assert torch.equal(gradient.reshape(-1, V).argmin(-1), IDS.flatten())
 
 
-def test_dropouts_count_where_they_drop(model: Model) -> None:
+def test_only_active_dropouts_are_counted(model: Model) -> None:
     for training in (True, False):
         model.train(training)
         with StepTracer(V) as tracer:
@@ -64,7 +64,7 @@ def test_a_softmax_before_the_loss_is_noticed(model: Model) -> None:
 
 
 @pytest.mark.parametrize("zeroed", [True, False])
-def test_updates_gradients_and_what_is_left_over(model: Model, zeroed: bool) -> None:
+def test_updates_gradients_and_left_over_gradients_are_recorded(model: Model, zeroed: bool) -> None:
     optimizer = torch.optim.SGD([*model.embedding.parameters(), *model.output.parameters()], 0.1)
     updates = UpdateTracer.of(model)
     with updates.watch():

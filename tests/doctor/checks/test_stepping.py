@@ -1,4 +1,4 @@
-"""A decoder with a cache is compared with teacher forcing, and wrong positions in it are named."""
+"""A decoder with a KV cache is compared with teacher forcing, and its wrong positions are named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from tests.doctor import strange
+from tests.doctor import unusual_models
 from tests.doctor.planted import VOCABULARY
 from torch import Tensor, nn
 
@@ -14,11 +14,11 @@ from manyheads.doctor import examine
 
 
 class Cached:
-    """Feeds one token at a time with keys and values kept; `position` says which position step t takes."""
+    """Decoder with a KV cache that reads one token a step; `position` gives the position of step t."""
 
-    def __init__(self, model: strange.NanoGPT, position: Callable[[int], int], table: Tensor | None) -> None:
+    def __init__(self, model: unusual_models.NanoGPT, position: Callable[[int], int], table: Tensor | None) -> None:
         self.model, self.position, self.table = model, position, table
-        self.kept: list[list[tuple[Tensor, Tensor]]] = [[] for _ in model.blocks]
+        self.cache: list[list[tuple[Tensor, Tensor]]] = [[] for _ in model.blocks]
         self.steps = 0
 
     @torch.no_grad()
@@ -27,23 +27,23 @@ class Cached:
         row = self.model.wpe.weight[index] if self.table is None else self.table[index]
         x = self.model.wte(tokens) + row
         self.steps += 1
-        for block, kept in zip(self.model.blocks, self.kept, strict=True):
+        for block, layer_cache in zip(self.model.blocks, self.cache, strict=True):
             parts = block.c_attn(block.ln_1(x)).chunk(3, -1)
-            query, key, value = (part.unflatten(-1, (strange.H, -1)) for part in parts)
-            kept.append((key, value))
-            keys, values = (torch.stack([pair[side] for pair in kept], 2) for side in (0, 1))
+            query, key, value = (part.unflatten(-1, (unusual_models.H, -1)) for part in parts)
+            layer_cache.append((key, value))
+            keys, values = (torch.stack([pair[side] for pair in layer_cache], 2) for side in (0, 1))
             weights = (query[:, :, None] @ keys.transpose(-1, -2) / keys.size(-1) ** 0.5).softmax(-1)
             x = x + block.c_proj((weights @ values).flatten(1))
             x = x + block.mlp(block.ln_2(x))
         return self.model.lm_head(self.model.ln_f(x))
 
 
-class Computed(strange.NanoGPT):
-    """Positions are computed and added."""
+class PositionTable(unusual_models.NanoGPT):
+    """Model whose positions are a fixed table instead of an embedding."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("table", torch.randn(strange.LONGEST, strange.D))
+        self.register_buffer("table", torch.randn(unusual_models.LONGEST, unusual_models.D))
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.wte(ids) + self.table[: ids.size(1)]
@@ -52,17 +52,17 @@ class Computed(strange.NanoGPT):
         return self.lm_head(self.ln_f(x))
 
 
-def lively(model: strange.NanoGPT) -> strange.NanoGPT:
-    """Weights large enough for positions to matter."""
+def with_large_weights(model: unusual_models.NanoGPT) -> unusual_models.NanoGPT:
+    """Initialize the weights large enough for positions to change the scores."""
     for weight in model.parameters():
         if weight.dim() > 1:
             nn.init.normal_(weight, std=0.3)
     return model
 
 
-@pytest.mark.parametrize("make", [strange.NanoGPT, Computed])
+@pytest.mark.parametrize("make", [unusual_models.NanoGPT, PositionTable])
 @pytest.mark.parametrize(
-    ("position", "words"),
+    ("position", "fault"),
     [
         (lambda step: step, None),
         (lambda step: step + 1, "one too high"),
@@ -73,20 +73,20 @@ def lively(model: strange.NanoGPT) -> strange.NanoGPT:
     ],
 )
 def test_wrong_positions_of_a_cache_are_named(
-    make: type[strange.NanoGPT], position: Callable[[int], int], words: str | None
+    make: type[unusual_models.NanoGPT], position: Callable[[int], int], fault: str | None
 ) -> None:
     torch.manual_seed(3)
-    model = lively(make())
-    table = model.table if isinstance(model, Computed) else None
+    model = with_large_weights(make())
+    table = model.table if isinstance(model, PositionTable) else None
     report = examine(
         model, vocab_size=VOCABULARY, kind="decoder", longest=64,
         stepper=lambda ids: Cached(model, position, table),
     )  # fmt: skip
-    assert report.names == ([] if words is None else ["cache-differs"])
-    if words is not None:
+    assert report.names == ([] if fault is None else ["cache-differs"])
+    if fault is not None:
         evidence = report.findings[0].evidence
         assert (
-            evidence.endswith(f"teacher forcing with wrong positions: {words}")
-            if words
+            evidence.endswith(f"teacher forcing with wrong positions: {fault}")
+            if fault
             else ("wrong positions" not in evidence)
         )

@@ -23,29 +23,29 @@ COUNTS: dict[Split, int] = {"train": 1_200, "valid": 150, "test": 150}
 
 
 @cache
-def drawn(pair: str, name: Split) -> tuple[tuple[str, str], ...]:
-    """The first pairs of a split of the built-in grammar."""
+def builtin_split(pair: str, name: Split) -> tuple[tuple[str, str], ...]:
+    """Return the first pairs of a split of the built-in grammar."""
     source, target = pair.split("-")
     pairs = builtin_pairs(pair, name, source=source, target=target)
     return tuple((one.source, one.target) for one in islice(pairs, COUNTS[name]))
 
 
 def make_splits(pair: str = "de-en") -> Splits:
-    """All splits, to be spoilt."""
-    return {name: list(drawn(pair, name)) for name in COUNTS}
+    """Return all splits as lists, which a test may change."""
+    return {name: list(builtin_split(pair, name)) for name in COUNTS}
 
 
-def write(folder: Path, splits: Splits, source: str = "de", target: str = "en") -> Config:
+def write_splits(folder: Path, splits: Splits, source: str = "de", target: str = "en") -> Config:
     for name, pairs in splits.items():
-        for place, language in enumerate((source, target)):
-            lines = "".join(f"{pair[place]}\n" for pair in pairs)
+        for index, language in enumerate((source, target)):
+            lines = "".join(f"{pair[index]}\n" for pair in pairs)
             (folder / f"{name}.{language}").write_text(lines, encoding="utf-8")
     data = {"root": str(folder), "source": source, "target": target, "test": "test"}
     return Config.model_validate({"data": data})
 
 
-def found(config: Config, **data: Any) -> dict[str, tuple[str, str]]:
-    """Severity and evidence of each finding."""
+def findings_by_name(config: Config, **data: Any) -> dict[str, tuple[str, str]]:
+    """Return severity and evidence of each finding."""
     changed = config.model_copy(update={"data": config.data.model_copy(update=data)})
     report = examine_config_text(changed, "changed").report
     return {finding.name: (finding.severity, finding.evidence) for finding in report.findings}
@@ -53,16 +53,16 @@ def found(config: Config, **data: Any) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize("pair", ["de-en", "ko-en"])
 def test_sound_text_raises_no_alarm(tmp_path: Path, pair: str) -> None:
-    assert found(write(tmp_path, make_splits(pair), *pair.split("-"))) == {}
+    assert findings_by_name(write_splits(tmp_path, make_splits(pair), *pair.split("-"))) == {}
 
 
 def swap(pairs: Pairs) -> Pairs:
     return [(target, source) for source, target in pairs]
 
 
-def every(step: int, change: Callable[[str, str], tuple[str, str]]) -> Callable[[Pairs], Pairs]:
-    """Change every `step`-th pair."""
-    return lambda pairs: [change(*pair) if place % step == 0 else pair for place, pair in enumerate(pairs)]
+def every_nth(step: int, change: Callable[[str, str], tuple[str, str]]) -> Callable[[Pairs], Pairs]:
+    """Return a function that changes every `step`-th pair."""
+    return lambda pairs: [change(*pair) if index % step == 0 else pair for index, pair in enumerate(pairs)]
 
 
 def misread(source: str, target: str) -> tuple[str, str]:
@@ -86,29 +86,29 @@ def shuffled_from_the_middle(pairs: Pairs) -> Pairs:
 
 PLANTED: dict[str, tuple[Callable[[Pairs], Pairs], str, str, str]] = {
     "swapped": (swap, "languages-swapped", "error", "each side looks like the other's language"),
-    "a tenth swapped": (every(10, lambda s, t: (t, s)), "languages-mixed", "warning", "the sides look swapped"),
-    "a tenth untranslated": (every(10, lambda s, t: (s, s)), "source-copied", "error", "(9.9 %) are the same"),
-    "a fiftieth untranslated": (every(50, lambda s, t: (s, s)), "source-copied", "warning", "line 1: "),
+    "a tenth swapped": (every_nth(10, lambda s, t: (t, s)), "languages-mixed", "warning", "the sides look swapped"),
+    "a tenth untranslated": (every_nth(10, lambda s, t: (s, s)), "source-copied", "error", "(9.9 %) are the same"),
+    "a fiftieth untranslated": (every_nth(50, lambda s, t: (s, s)), "source-copied", "warning", "line 1: "),
     "in the wrong language": (
-        every(10, lambda s, t: (f"{t} the of and", t)), "languages-mixed", "warning",
+        every_nth(10, lambda s, t: (f"{t} the of and", t)), "languages-mixed", "warning",
         "both sides look like the target",
     ),
-    "misread": (every(20, misread), "encoding-damaged", "error", "letters read in the wrong encoding"),
+    "misread": (every_nth(20, misread), "encoding-damaged", "error", "letters read in the wrong encoding"),
     "lost letters": (
-        every(20, lambda s, t: (s.encode("latin-1", "replace").decode("ascii", "replace"), t)),
+        every_nth(20, lambda s, t: (s.encode("latin-1", "replace").decode("ascii", "replace"), t)),
         "encoding-damaged", "error", "have lost letters",
     ),
     "question marks": (
-        every(3, lambda s, t: (s.encode("ascii", "replace").decode(), t)),
+        every_nth(3, lambda s, t: (s.encode("ascii", "replace").decode(), t)),
         "encoding-damaged", "error", "question mark in the place of a letter",
     ),
-    "entities": (every(30, lambda s, t: (s, f"{t} &quot;")), "html-entities", "warning", "hold such as &amp;"),
+    "entities": (every_nth(30, lambda s, t: (s, f"{t} &quot;")), "html-entities", "warning", "hold such as &amp;"),
     "doubled": (lambda pairs: [*pairs, *pairs[:400]], "much-duplicated", "note", "came before; they are dropped"),
     "sorted": (sorted_target, "misaligned", "error", "do not go together (correlation"),
     "one line lost": (one_line_lost, "misaligned", "error", "moved by one line they do"),
     "shuffled in part": (shuffled_from_the_middle, "misaligned", "error", "line"),
-    "empty": (every(20, lambda s, t: (s, "")), "empty-lines", "warning", "60 of 1,200 (5 %)"),
-    "odd lengths": (every(10, lambda s, t: (s, t * 12)), "odd-lengths", "warning", "over 9 times as long"),
+    "empty": (every_nth(20, lambda s, t: (s, "")), "empty-lines", "warning", "60 of 1,200 (5 %)"),
+    "odd lengths": (every_nth(10, lambda s, t: (s, t * 12)), "odd-lengths", "warning", "over 9 times as long"),
 }  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def test_a_fault_planted_in_train_is_named_with_its_figure(tmp_path: Path, fault
     plant, name, severity, evidence = PLANTED[fault]
     splits = make_splits()
     splits["train"] = plant(splits["train"])
-    report = found(write(tmp_path, splits))
+    report = findings_by_name(write_splits(tmp_path, splits))
     assert name in report, report
     assert report[name][0] == severity, report
     assert report[name][1].startswith("train")
@@ -127,27 +127,27 @@ def test_a_fault_planted_in_train_is_named_with_its_figure(tmp_path: Path, fault
 def test_a_held_out_split_the_wrong_way_round_is_named(tmp_path: Path) -> None:
     splits = make_splits()
     splits["valid"] = swap(splits["valid"])
-    report = found(write(tmp_path, splits))
+    report = findings_by_name(write_splits(tmp_path, splits))
     assert report["languages-swapped"][1].startswith("valid: ")
 
 
-def test_also_of_languages_nothing_is_known_of(tmp_path: Path) -> None:
+def test_a_swapped_split_is_named_for_unknown_languages_too(tmp_path: Path) -> None:
     splits = make_splits()
-    assert found(write(tmp_path, splits, "xx", "yy")) == {}
+    assert findings_by_name(write_splits(tmp_path, splits, "xx", "yy")) == {}
     splits["test"] = swap(splits["test"])
-    report = found(write(tmp_path, splits, "xx", "yy"))
+    report = findings_by_name(write_splits(tmp_path, splits, "xx", "yy"))
     assert report["languages-swapped"][1].startswith("test: ")
 
 
 def test_overlap_is_a_note_where_training_drops_it_and_else_an_error(tmp_path: Path) -> None:
     splits = make_splits()
     splits["train"] += splits["test"][:30]
-    config = write(tmp_path, splits)
-    severity, evidence = found(config)["held-out-in-train"]
+    config = write_splits(tmp_path, splits)
+    severity, evidence = findings_by_name(config)["held-out-in-train"]
     assert (severity, evidence.split(";")[0]) == ("note", "test: 30 of 150 (20 %) stand in train")
-    assert found(config, drop_overlap=False)["held-out-in-train"][0] == "error"
+    assert findings_by_name(config, drop_overlap=False)["held-out-in-train"][0] == "error"
     splits["train"] = splits["train"][:-28]
-    assert found(write(tmp_path, splits), drop_overlap=False)["held-out-in-train"][0] == "warning"
+    assert findings_by_name(write_splits(tmp_path, splits), drop_overlap=False)["held-out-in-train"][0] == "warning"
 
 
 def test_near_copies_of_held_out_pairs_are_named(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_near_copies_of_held_out_pairs_are_named(tmp_path: Path) -> None:
     splits["train"] += [
         (f"Jener {source.split(maxsplit=1)[1]}", f"{target}!") for source, target in splits["valid"][:30]
     ]
-    severity, evidence = found(write(tmp_path, splits))["near-copies-in-train"]
+    severity, evidence = findings_by_name(write_splits(tmp_path, splits))["near-copies-in-train"]
     assert severity == "warning"
     assert "30 of 150 (20 %) a near copy" in evidence
 
@@ -163,21 +163,21 @@ def test_near_copies_of_held_out_pairs_are_named(tmp_path: Path) -> None:
 def test_a_small_validation_set_is_named(tmp_path: Path) -> None:
     splits = make_splits()
     splits["valid"] = splits["valid"][:20]
-    assert found(write(tmp_path, splits))["few-validation-texts"][1] == "valid: 20 texts"
+    assert findings_by_name(write_splits(tmp_path, splits))["few-validation-texts"][1] == "valid: 20 texts"
 
 
-def test_of_texts_with_labels(tmp_path: Path) -> None:
+def test_faults_of_labelled_texts_are_named(tmp_path: Path) -> None:
     rows: list[tuple[str, ...]] = [*examples(800)]
 
     def report(train: list[tuple[str, ...]], valid: list[tuple[str, ...]]) -> dict[str, str]:
         write_tsv(tmp_path / "train.tsv", train)
         write_tsv(tmp_path / "valid.tsv", valid)
         config = labelled_config(tmp_path)
-        return {name: severity for name, (severity, _) in found(config, test=None).items()}
+        return {name: severity for name, (severity, _) in findings_by_name(config, test=None).items()}
 
     train, valid = rows[200:], rows[:200]
     sound = report(train, valid)
-    assert not sound.keys() - {"near-copies-in-train"}  # of eleven words in all, near copies are many
+    assert not sound.keys() - {"near-copies-in-train"}  # texts of eleven words in all have many near copies
     contradicting = [("1" if label == "0" else "0", text) for label, text in train[:20]]
     assert report([*train, *contradicting], valid)["labels-contradict"] == "warning"
     good = [row for row in train if row[0] == "1"]
@@ -187,15 +187,15 @@ def test_of_texts_with_labels(tmp_path: Path) -> None:
     assert report([*train, *valid], valid)["held-out-in-train"] == "note"
 
 
-def test_of_a_text_for_a_language_model(tmp_path: Path) -> None:
-    lines = [f"{source} So steht es in Zeile {place}." for place, (source, _) in enumerate(make_splits()["train"])]
+def test_faults_of_text_for_a_language_model_are_named(tmp_path: Path) -> None:
+    lines = [f"{source} So steht es in Zeile {index}." for index, (source, _) in enumerate(make_splits()["train"])]
 
     def report(train: list[str], valid: list[str]) -> dict[str, str]:
         (tmp_path / "train.txt").write_text("\n".join(train), encoding="utf-8")
         (tmp_path / "valid.txt").write_text("\n".join(valid), encoding="utf-8")
         data = {"root": str(tmp_path), "language": "de"}
         config = Config.model_validate({"task": "language-modeling", "data": data})
-        return {name: severity for name, (severity, _) in found(config).items()}
+        return {name: severity for name, (severity, _) in findings_by_name(config).items()}
 
     assert report(lines[200:], lines[:200]) == {}
     assert report(lines, lines[:200]) == {"held-out-in-train": "error"}

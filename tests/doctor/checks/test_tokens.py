@@ -1,4 +1,4 @@
-"""Unknown tokens, round trips, lengths and vocabularies far off are named."""
+"""Unknown tokens, failed round trips, unusual lengths and vocabularies are named."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_entropy_is_that_of_the_distribution() -> None:
     assert entropy([7]) == 0
 
 
-def test_vocabularies_that_are_too_large_or_unused() -> None:
+def test_vocabularies_that_are_too_large_or_unused_are_named() -> None:
     vocabulary = Vocabulary("vocabulary", 5_000, 900, 100, 800_000)
     assert names(use_findings(vocabulary)) == {}
     assert names(use_findings(replace(vocabulary, unused=1_000))) == {"unused-vocabulary": "note"}
@@ -39,7 +39,7 @@ def test_vocabularies_that_are_too_large_or_unused() -> None:
     assert names(size_findings(replace(vocabulary, rare=4_000))) == {"vocabulary-too-large": "warning"}
 
 
-def test_unknown_tokens_round_trips_and_lengths() -> None:
+def test_unknown_tokens_failed_round_trips_and_long_texts_are_named() -> None:
     sound = SideTokens("valid, source", 10_000, 300, 400, QuotedLines())
     assert names(side_findings(sound)) == {}
     assert names(side_findings(replace(sound, unknown=600))) == {"many-unknown": "warning"}

@@ -1,4 +1,4 @@
-"""What a training step teaches is read from its gradients, and decoding is held against it."""
+"""The labels of a training step are read from its gradients, and decoding is compared with them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from tests.doctor import peers
-from tests.doctor.planted import BOS, EOS, PAD, Course, TorchTransformer, Transformer
+from tests.doctor.planted import BOS, EOS, PAD, TorchTransformer, Trainer, Transformer
 from tests.doctor.sweep import covering
 from torch import Tensor, nn
 from torch.nn import functional
@@ -24,8 +24,8 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
 
 
-def taught(course: Course, **further: Any) -> Report:
-    return examine(course.model, **MARKS, train_step=course.step, collate=course.collate, **further)
+def examine_trainer(trainer: Trainer, **further: Any) -> Report:
+    return examine(trainer.model, **MARKS, train_step=trainer.step, collate=trainer.collate, **further)
 
 
 def update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
@@ -44,34 +44,34 @@ def numbers(report: Report) -> set[int | None]:
 )
 def test_defects_of_the_training_are_named(defects: tuple[int, ...], training_seed: int) -> None:
     torch.manual_seed(training_seed)
-    course = Course(Transformer(), *defects)
-    report = taught(course, greedy=course.greedy, score=course.score, updates=300)
+    trainer = Trainer(Transformer(), *defects)
+    report = examine_trainer(trainer, greedy=trainer.greedy, score=trainer.score, updates=300)
     assert numbers(report) == set(defects), report
     assert {*TRAINING_CHECKS, SCORED, MEMORIZED} <= {*report.asked}
 
 
-@pytest.mark.parametrize("inside", [3, 7, 8, 9, 10, 16, 17, 18])
-@pytest.mark.parametrize("taught_wrong", [1, 5])
+@pytest.mark.parametrize("model_defect", [3, 7, 8, 9, 10, 16, 17, 18])
+@pytest.mark.parametrize("training_defect", [1, 5])
 @pytest.mark.slow
 def test_defects_of_the_training_are_named_beside_those_of_the_model(
-    inside: int, taught_wrong: int, training_seed: int
+    model_defect: int, training_defect: int, training_seed: int
 ) -> None:
     torch.manual_seed(training_seed)
-    course = Course(Transformer(inside), taught_wrong)
-    report = taught(course)
-    assert numbers(report) == {inside, taught_wrong}, report
+    trainer = Trainer(Transformer(model_defect), training_defect)
+    report = examine_trainer(trainer)
+    assert numbers(report) == {model_defect, training_defect}, report
 
 
-def test_on_random_targets_the_loss_of_an_unshifted_model_falls_below_the_floor(training_seed: int) -> None:
+def test_the_loss_of_unshifted_targets_falls_below_chance_on_random_targets(training_seed: int) -> None:
     torch.manual_seed(training_seed)
-    report = taught(Course(Transformer(), 5))
+    report = examine_trainer(Trainer(Transformer(), 5))
     assert "on fresh random targets the loss is" in report.findings[0].evidence
 
 
-def test_a_leak_that_nothing_explains_is_told_as_it_was_seen(training_seed: int) -> None:
-    """A learned share of the label is added to the scores outside the model."""
+def test_a_leak_of_unknown_cause_is_named_by_its_low_loss(training_seed: int) -> None:
+    """The training step adds a learned share of the label to the scores, outside the model."""
 
-    class Leaking(Course):
+    class Leaking(Trainer):
         def step(self, source: Tensor, target: Tensor) -> float:
             logits = self.model(source, target[:, :-1])
             logits = logits + self.model.leak * functional.one_hot(target[:, 1:], 23)
@@ -84,27 +84,27 @@ def test_a_leak_that_nothing_explains_is_told_as_it_was_seen(training_seed: int)
     torch.manual_seed(training_seed)
     model = Transformer()
     model.leak = nn.Parameter(torch.zeros(()))
-    report = taught(Leaking(model, rate=0.3))
+    report = examine_trainer(Leaking(model, rate=0.3))
     assert report.names == ["below-the-floor"], report
 
 
-def test_weights_modes_and_the_random_state_are_left_as_they_were() -> None:
+def test_weights_modes_and_the_random_state_are_left_unchanged() -> None:
     torch.manual_seed(1)
-    course = Course(Transformer())
-    course.model.train()
-    course.model.output.eval()
-    before = {name: value.clone() for name, value in course.model.state_dict().items()}
+    trainer = Trainer(Transformer())
+    trainer.model.train()
+    trainer.model.output.eval()
+    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
     state = torch.get_rng_state()
-    taught(course)
+    examine_trainer(trainer)
     assert torch.equal(torch.get_rng_state(), state)
-    assert course.model.training
-    assert not course.model.output.training
-    for name, value in course.model.state_dict().items():
+    assert trainer.model.training
+    assert not trainer.model.output.training
+    for name, value in trainer.model.state_dict().items():
         assert torch.equal(value, before[name]), name
 
 
-class Other(Course):
-    """Further ways to get it wrong."""
+class OtherDefects(Trainer):
+    """A training step with one of further defects."""
 
     def __init__(self, what: str) -> None:
         super().__init__(Transformer())
@@ -139,16 +139,16 @@ class Other(Course):
         pytest.param("no end", "end-never-trained", marks=pytest.mark.slow),  # and this one too
     ],
 )
-def test_other_mistakes_of_a_step_have_names(what: str, name: str) -> None:
+def test_other_defects_of_a_training_step_are_named(what: str, name: str) -> None:
     torch.manual_seed(1)
-    assert name in taught(Other(what)).names
+    assert name in examine_trainer(OtherDefects(what)).names
 
 
 def test_decoding_from_another_symbol_than_training_is_named(training_seed: int) -> None:
     torch.manual_seed(training_seed)
-    course = Course(Transformer())
-    other = Course(course.model, 1)
-    report = taught(course, greedy=other.greedy, updates=20)
+    trainer = Trainer(Transformer())
+    other = Trainer(trainer.model, 1)
+    report = examine_trainer(trainer, greedy=other.greedy, updates=20)
     assert report.names == ["starts-otherwise"], report
 
 
@@ -194,7 +194,7 @@ def test_the_losses_of_hugging_face_give_no_alarm(name: str) -> None:
         labels = batch[-1].masked_fill(batch[-1] == pad, -100)
         if name == "gpt2":
             loss = model(input_ids=batch[0], labels=labels).loss
-        else:  # these put their start symbol before the labels themselves
+        else:  # these models shift the labels and add their start symbol
             loss = model(input_ids=batch[0], attention_mask=batch[0] != 0, labels=labels[:, 1:].contiguous()).loss
         update(optimizer, loss)
         return loss.detach()
@@ -207,7 +207,7 @@ def test_the_losses_of_hugging_face_give_no_alarm(name: str) -> None:
 @pytest.mark.parametrize(
     ("positions", "norm"), covering(product(["sinusoidal", "learned", "rotary"], ["pre", "post"]))
 )
-def test_our_own_model_is_sound_from_batch_to_cache(norm: Any, positions: Any) -> None:
+def test_a_manyheads_model_is_sound_from_batch_to_cache(norm: Any, positions: Any) -> None:
     torch.manual_seed(1)
     shape = {"d_model": 16, "num_heads": 2, "d_ff": 29, "num_encoder_layers": 1, "num_decoder_layers": 1}
     config = ModelConfig(**shape, norm=norm, positions=positions, dropout=0.1, max_positions=50)
@@ -235,27 +235,27 @@ def test_our_own_model_is_sound_from_batch_to_cache(norm: Any, positions: Any) -
     assert not report.findings, report
 
 
-def test_a_cache_that_forgets_is_named() -> None:
+def test_a_truncated_cache_is_named() -> None:
     torch.manual_seed(1)
     model = Transformer()
 
-    class Forgetful:
+    class TruncatedCache:
         def __init__(self, source: Tensor) -> None:
-            self.source, self.past = source, torch.empty(len(source), 0, dtype=torch.int64)
+            self.source, self.prefix = source, torch.empty(len(source), 0, dtype=torch.int64)
 
         def step(self, tokens: Tensor) -> Tensor:
-            self.past = torch.cat([self.past[:, -2:], tokens[:, None]], 1)
-            return model(self.source, self.past)[:, -1]
+            self.prefix = torch.cat([self.prefix[:, -2:], tokens[:, None]], 1)
+            return model(self.source, self.prefix)[:, -1]
 
-    report = examine(model, **MARKS, stepper=Forgetful)
+    report = examine(model, **MARKS, stepper=TruncatedCache)
     assert report.names == ["cache-differs"]
     assert "at step 4" in report.findings[0].evidence
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
 @pytest.mark.slow
-def test_the_transformer_of_torch_learns_by_heart_and_decodes_exactly(training_seed: int) -> None:
+def test_nn_transformer_memorizes_and_decodes_exactly(training_seed: int) -> None:
     torch.manual_seed(training_seed)
-    course = Course(TorchTransformer())
-    report = taught(course, greedy=course.greedy, updates=300)
+    trainer = Trainer(TorchTransformer())
+    report = examine_trainer(trainer, greedy=trainer.greedy, updates=300)
     assert not report.findings, report

@@ -1,4 +1,4 @@
-"""The trial makes batches for every kind of model, says how long it takes, and records what the steps returned."""
+"""The trial makes batches for every kind of model, estimates its time, and records the losses of the steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 import torch
-from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, Course, Transformer
+from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, Trainer, Transformer
 
 from manyheads.doctor.checks.memorization import TrainingFunctions
 from manyheads.doctor.checks.trial import RANDOM_UPDATES, TRACED, Trial, estimate
@@ -14,7 +14,7 @@ from manyheads.doctor.model_adapter import ModelAdapter
 from manyheads.training.log import Advance, SilentListener
 
 
-class Shower(SilentListener):
+class ProgressRecorder(SilentListener):
     def __init__(self) -> None:
         self.messages: list[str] = []
         self.updates = 0
@@ -33,9 +33,9 @@ class Shower(SilentListener):
 def trial() -> Trial:
     torch.manual_seed(0)
     model = Transformer()
-    course = Course(model)
+    trainer = Trainer(model)
     adapter = ModelAdapter("encoder-decoder", model, model, (VOCABULARY, VOCABULARY), PAD, BOS, EOS)
-    return Trial.of(adapter, TrainingFunctions(course.step, course.collate, course.greedy, None, 100), 0)
+    return Trial.of(adapter, TrainingFunctions(trainer.step, trainer.collate, trainer.greedy, None, 100), 0)
 
 
 def test_an_estimate_counts_all_updates() -> None:
@@ -44,8 +44,8 @@ def test_an_estimate_counts_all_updates() -> None:
     assert estimate(functions, 0.5).startswith(f"about {(TRACED + RANDOM_UPDATES + 100) / 2:.0f} s")
 
 
-def test_every_lesson_is_trained_once_and_the_progress_is_told() -> None:
-    made, listener = trial(), Shower()
+def test_every_batch_is_trained_once_and_the_progress_is_reported() -> None:
+    made, listener = trial(), ProgressRecorder()
     assert len(list(made.step_rows())) == TRACED + RANDOM_UPDATES
     made.trace(listener)
     assert len(made.losses) == made.record.updates.count == listener.updates == TRACED + RANDOM_UPDATES
@@ -55,7 +55,7 @@ def test_every_lesson_is_trained_once_and_the_progress_is_told() -> None:
 
 
 def test_sources_and_targets_have_no_token_in_common() -> None:
-    """Otherwise the input of the decoder could not be told from that of the encoder."""
+    """Otherwise the inputs of decoder and encoder could not be distinguished."""
     for sources, targets in list(trial().step_rows())[:2]:
         assert not {token for row in sources for token in row} & {token for row in targets for token in row}
 

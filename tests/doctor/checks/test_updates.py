@@ -1,4 +1,4 @@
-"""Every defect of a training step, planted alone in public styles of code, is named; sound code is passed."""
+"""Every defect of a training step, planted alone in public styles of code, is named; sound code has no finding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOUND = [(project, "") for project in PROJECTS]
 PLANTED = [(project, defect) for project, (_, defects) in PROJECTS.items() for defect in defects]
 
 
-def report_on(project: str, defect: str, dtype: str) -> Report:
+def examine_project(project: str, defect: str, dtype: str) -> Report:
     torch.manual_seed(1)
     made: Any = PROJECTS[project][0](defect)
     made.model.to(DTYPES[dtype])
@@ -27,7 +27,7 @@ def report_on(project: str, defect: str, dtype: str) -> Report:
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("project", "defect"), [*SOUND, *covering(PLANTED)])
 @pytest.mark.filterwarnings("ignore")
-def test_a_planted_defect_is_named_and_nothing_else(project: str, defect: str, dtype: str) -> None:
-    report = report_on(project, defect, dtype)
+def test_a_planted_defect_is_named_without_others(project: str, defect: str, dtype: str) -> None:
+    report = examine_project(project, defect, dtype)
     assert [finding.name for finding in report.findings if finding.severity != "note"] == [defect] * bool(defect)
     assert UPDATES in report.asked

@@ -1,4 +1,4 @@
-"""The parts of the museum's programs are sound: what is wrong stands in the program alone."""
+"""The shared parts of the museum's programs are sound: only the programs hold defects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Causal(LanguageModel):
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
-def test_the_doctor_finds_nothing_in_the_models() -> None:
+def test_the_doctor_finds_nothing_in_the_shared_models() -> None:
     torch.manual_seed(0)
     assert not examine(Translator(13), vocab_size=13, pad=PAD, bos=BOS, eos=EOS).findings
     assert not examine(Causal(13, 16), vocab_size=13, pad=PAD, bos=BOS, kind="decoder").findings

@@ -1,4 +1,4 @@
-"""Somebody's whole project: model, batches, training, decoding, metrics, data, schedule, with defects planted."""
+"""A full project with planted defects: model, batches, training, decoding, metrics, data and schedule."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from sacrebleu import corpus_bleu
-from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, Course, Transformer, padded
+from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, Trainer, Transformer, padded
 from torch import Tensor
 
 from manyheads.doctor import (
@@ -29,7 +29,7 @@ LIMIT, FIXED = 24, 40
 TEXTS = [("eins zwei", "one two"), ("drei vier fünf", "three four five"), ("sechs", "six")]
 LINES = [f"{who} {does} it {where}" for who in "abcde" for does in "fghij" for where in "kl"]
 OTHERS = ["quite another text", "nothing like that"]
-UNLIKE = [chr(97 + index) * 9 for index in range(26)]
+DISTINCT = [chr(97 + index) * 9 for index in range(26)]
 STEMS = [f"{first}{vowel}{last}" for first in "bcdfg" for vowel in "aeiou" for last in "klm"]
 SEEN_WORDS, UNSEEN_WORDS = ([f"{stem}{end}" for stem in STEMS] for end in ("lo", "ri"))
 LOSSES = [[2.0, 1.5, 2.5, 1.0], [4.0], [0.5, 0.7], [3.0, 3.5, 2.9]]
@@ -55,23 +55,23 @@ class Noam:
         self.optimizer.param_groups[0]["lr"] = min(self.steps**-0.5, self.steps * 20**-1.5)
 
 
-def letters(words: list[str], others: list[str]) -> float:
-    """N-grams of letters of words at the same place: 0 to 100."""
+def letter_ngrams(words: list[str], others: list[str]) -> float:
+    """Return a score of letter n-grams of words at the same index, 0 to 100, instead of BLEU."""
     logs = []
     for n in range(1, 5):
         hits = total = 0
         for word, other in zip(words, others, strict=False):
-            mine, theirs = ([text[i : i + n] for i in range(len(text) - n + 1)] for text in (word, other))
-            hits += sum(min(mine.count(part), theirs.count(part)) for part in set(mine))
-            total += len(mine)
+            ngrams, other_ngrams = ([text[i : i + n] for i in range(len(text) - n + 1)] for text in (word, other))
+            hits += sum(min(ngrams.count(part), other_ngrams.count(part)) for part in set(ngrams))
+            total += len(ngrams)
         logs.append(math.log(hits / total) / 4)
     common = min(len(words), len(others))
-    mine, theirs = (sum(map(len, side[:common])) for side in (words, others))
-    return 100 * math.exp(sum(logs) + min(0.0, 1 - theirs / mine))
+    length, other_length = (sum(map(len, side[:common])) for side in (words, others))
+    return 100 * math.exp(sum(logs) + min(0.0, 1 - other_length / length))
 
 
-class Project(Course):
-    """All of it."""
+class Project(Trainer):
+    """A project with all parts that the doctor can examine."""
 
     def __init__(self, *defects: int | str) -> None:
         super().__init__(Transformer(*defects), *defects)
@@ -99,7 +99,7 @@ class Project(Course):
 
     @property
     def tokenizers(self) -> tuple[Words, Words]:
-        if "wrong-tokenizer/same-text" in self.defects:  # each knows the words of both, in its own order
+        if "wrong-tokenizer/same-text" in self.defects:  # each holds the words of both, in its own order
             both = [text for pair in TEXTS for text in pair]
             return Words(both), Words([*both, "aa"])
         return Words([source for source, _ in TEXTS]), Words([target for _, target in TEXTS])
@@ -110,7 +110,7 @@ class Project(Course):
 
     def split(self) -> tuple[list[str], list[str]]:
         if "unseeded-split" in self.defects:
-            mixed = random.sample(UNLIKE, len(UNLIKE))
+            mixed = random.sample(DISTINCT, len(DISTINCT))
             return mixed[9:], mixed[:9]
         if 6 not in self.defects:
             return LINES, OTHERS
@@ -129,7 +129,7 @@ class Project(Course):
         scores = []
         for hypothesis, reference in zip(hypotheses, references, strict=True):
             with suppress(ZeroDivisionError, ValueError):
-                scores.append(letters(hypothesis.split(), reference.split()))
+                scores.append(letter_ngrams(hypothesis.split(), reference.split()))
         return sum(scores) / len(scores)
 
     def schedule(self) -> tuple[torch.optim.Optimizer, Any]:
@@ -139,7 +139,7 @@ class Project(Course):
         return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
 
     def examined(self) -> Report:
-        """Everything, by all functions of the doctor."""
+        """Examine the project with every function of the doctor."""
         german, english = self.tokenizers
         marks = {"pad": PAD, "bos": BOS, "eos": EOS}
         model = examine(
@@ -166,5 +166,5 @@ class Project(Course):
 
 
 def numbers(report: Report) -> set[int | None]:
-    """The museum's numbers of what was found; None for a defect that is not among the 18."""
+    """Return the museum numbers of the findings; None for a defect that is not among the 18."""
     return {CATALOGUE["model"][name].exhibit for name in report.names}

@@ -15,7 +15,7 @@ E = D // H
 
 
 class Attention(nn.Module):
-    """Attention whose mask is read in one of four ways."""
+    """Attention whose mask has one of four encodings."""
 
     def __init__(self, encoding: str) -> None:
         super().__init__()
@@ -40,36 +40,38 @@ class Attention(nn.Module):
 
 
 class Masked(nn.Module):
-    """Encoder and decoder that are given their masks; with `cross` False, cross-attention does not use its own."""
+    """Encoder and decoder that take masks as arguments; with `cross` False, cross-attention ignores its mask."""
 
     def __init__(self, encoding: str = "keep", *, cross: bool = True) -> None:
         super().__init__()
         self.source_embedding, self.target_embedding = (Embedding(VOCABULARY, frozenset()) for _ in range(2))
-        self.encoder, self.decoder, self.between = (Attention(encoding) for _ in range(3))
-        self.output, self.cross = nn.Linear(D, VOCABULARY), cross
+        self.encoder, self.decoder, self.cross_attention = (Attention(encoding) for _ in range(3))
+        self.output, self.uses_cross_mask = nn.Linear(D, VOCABULARY), cross
 
     def forward(self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor) -> Tensor:
-        return self.read(self.write(src, src_mask), src_mask, tgt, tgt_mask)
+        return self.decode_target(self.encode_source(src, src_mask), src_mask, tgt, tgt_mask)
 
-    def write(self, src: Tensor, src_mask: Tensor | None) -> Tensor:
+    def encode_source(self, src: Tensor, src_mask: Tensor | None) -> Tensor:
         x = self.source_embedding(src)
         return x + self.encoder(x, x, src_mask)
 
-    def read(self, memory: Tensor, src_mask: Tensor | None, tgt: Tensor, tgt_mask: Tensor | None) -> Tensor:
+    def decode_target(
+        self, memory: Tensor, src_mask: Tensor | None, tgt: Tensor, tgt_mask: Tensor | None
+    ) -> Tensor:
         y = self.target_embedding(tgt)
         y = y + self.decoder(y, y, tgt_mask)
-        return self.output(y + self.between(y, memory, src_mask if self.cross else None))
+        return self.output(y + self.cross_attention(y, memory, src_mask if self.uses_cross_mask else None))
 
 
 class OptionalMasks(Masked):
     def forward(
         self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None, tgt_mask: Tensor | None = None
     ) -> Tensor:
-        return self.read(self.write(src, src_mask), src_mask, tgt, tgt_mask)
+        return self.decode_target(self.encode_source(src, src_mask), src_mask, tgt, tgt_mask)
 
 
 class ThreeMasks(Masked):
-    """As in a port of TensorFlow's tutorial: `dec_padding_mask` hides keys of the source."""
+    """Masks of a port of TensorFlow's tutorial: `dec_padding_mask` hides keys of the source."""
 
     def forward(
         self,
@@ -80,21 +82,23 @@ class ThreeMasks(Masked):
         look_ahead_mask: Tensor,
         dec_padding_mask: Tensor,
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        return self.read(self.write(inp, enc_padding_mask), dec_padding_mask, tar, look_ahead_mask), {}
+        return self.decode_target(
+            self.encode_source(inp, enc_padding_mask), dec_padding_mask, tar, look_ahead_mask
+        ), {}
 
 
 class EncodeDecode(nn.Module):
-    """No forward, and the order of The Annotated Transformer."""
+    """Model without forward, with encode and decode in the argument order of The Annotated Transformer."""
 
     def __init__(self) -> None:
         super().__init__()
         self.inner = Masked()
 
     def encode(self, src: Tensor, src_mask: Tensor) -> Tensor:
-        return self.inner.write(src, src_mask)
+        return self.inner.encode_source(src, src_mask)
 
     def decode(self, memory: Tensor, src_mask: Tensor, tgt: Tensor, tgt_mask: Tensor) -> Tensor:
-        return self.inner.read(memory, src_mask, tgt, tgt_mask)
+        return self.inner.decode_target(memory, src_mask, tgt, tgt_mask)
 
 
 class TorchTutorial(nn.Module):
@@ -132,25 +136,25 @@ class TorchTutorial(nn.Module):
         )
 
 
-class Around(nn.Module):
-    """A Transformer behind another signature; its defects are numbers of the museum."""
+class Wrapped(nn.Module):
+    """A Transformer wrapped in another signature; its defects are numbers of the museum."""
 
     def __init__(self, *defects: int) -> None:
         super().__init__()
         self.inner = Transformer(*defects)
 
 
-class InDictionary(Around):
+class InDictionary(Wrapped):
     def forward(self, batch: Any) -> dict[str, Tensor]:
         return {"loss": torch.tensor(1.0), "logits": self.inner(batch["src_ids"], batch["tgt_ids"])}
 
 
-class InObject(Around):
+class InObject(Wrapped):
     def forward(self, batch: Any) -> tuple[Tensor, Tensor]:
         return torch.tensor(1.0), self.inner(batch.src, batch.trg)
 
 
-class InTuple(Around):
+class InTuple(Wrapped):
     def forward(self, batch: Any) -> tuple[Tensor, Tensor]:
         source, target = batch
         return self.inner(source, target), torch.tensor(1.0)
@@ -162,22 +166,22 @@ class Output:
     logits: Tensor
 
 
-class GivesDataclass(Around):
+class GivesDataclass(Wrapped):
     def forward(self, src: Tensor, tgt: Tensor) -> Output:
         return Output(torch.tensor(2.0), self.inner(src, tgt))
 
 
-class TargetFirst(Around):
+class TargetFirst(Wrapped):
     def forward(self, trg: Tensor, src: Tensor) -> Tensor:
         return self.inner(src, trg)
 
 
-class ByName(Around):
+class ByName(Wrapped):
     def forward(self, *, tgt: Tensor, src: Tensor) -> Tensor:
         return self.inner(src, tgt)
 
 
-class TimeFirst(Around):
+class TimeFirst(Wrapped):
     def forward(self, src: Tensor, trg: Tensor) -> Tensor:
         return self.inner(src.t(), trg.t()).transpose(0, 1)
 

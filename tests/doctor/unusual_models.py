@@ -1,4 +1,4 @@
-"""Models as the public writes them: nanoGPT and muP initialisation, caches on self, fixed sizes, own precisions."""
+"""Models in styles of public code: nanoGPT and muP initialization, caches on self, fixed sizes, fixed precision."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Block(nn.Module):
 
 
 class NanoGPT(nn.Module):
-    """A decoder with learned positions; `zero` names the parts that begin at zero."""
+    """A decoder with learned positions; `zero` names the parts that are initialized with zeros."""
 
     def __init__(self, *zero: str, causal: bool = True, positions: bool = True, layers: int = 2) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class NanoGPT(nn.Module):
 
 
 class ReZero(NanoGPT):
-    """Residual branches behind gates that begin at zero."""
+    """Residual branches with gates that are initialized with zeros."""
 
     def __init__(self, *, causal: bool = True) -> None:
         super().__init__(causal=causal)
@@ -79,8 +79,8 @@ class ReZero(NanoGPT):
         return self.lm_head(self.ln_f(x))
 
 
-class Remembering(NanoGPT):
-    """Keeps what it computed, in a list, a dict, a buffer or an attribute, and adds it to its next scores."""
+class Stateful(NanoGPT):
+    """Keeps state of its calls in a list, a dict, a buffer or an attribute, and changes its next scores by it."""
 
     def __init__(self, where: str) -> None:
         super().__init__()
@@ -97,14 +97,14 @@ class Remembering(NanoGPT):
             self.table["calls"] = self.table.get("calls", 0) + 1
         elif self.where == "buffer":
             self.calls += 1
-        else:  # refuses another shape the next time
+        else:  # raises an error for another shape at the next call
             self.cache = scores.detach() if self.cache is None else self.cache + scores.detach()
             return self.cache
         return scores * (1 + len(self.rows) + self.table.get("calls", 0) + self.calls)
 
 
-class OwnPrecision(nn.Module):
-    """Runs in the precision of its weights alone: it names the type."""
+class FixedPrecision(nn.Module):
+    """Runs only in the precision of its weights, because its code names the dtype."""
 
     def __init__(self, dtype: torch.dtype, **options: Any) -> None:
         super().__init__()
@@ -116,8 +116,8 @@ class OwnPrecision(nn.Module):
         return scores + 0 * (self.model.wte(ids) @ gain)
 
 
-class Fixed(NanoGPT):
-    """Takes texts of 16 tokens alone: positions are added whole."""
+class FixedLength(NanoGPT):
+    """Accepts only texts of 16 tokens: the whole table of positions is added."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -130,8 +130,8 @@ class Fixed(NanoGPT):
         return self.lm_head(self.ln_f(x))
 
 
-class Short(Transformer):
-    """Takes texts of eight tokens at most, and says so nowhere."""
+class ShortLimit(Transformer):
+    """Accepts at most eight tokens without stating this limit."""
 
     def __init__(self, *defects: int) -> None:
         super().__init__(*defects)
@@ -142,15 +142,15 @@ class Short(Transformer):
         return super().forward(source, target)
 
 
-class Squeezing(NanoGPT):
-    """Refuses a batch of one row: it squeezes the axis of the batch away."""
+class SqueezesBatch(NanoGPT):
+    """Fails for a batch of one row, because it squeezes the batch axis."""
 
     def forward(self, ids: Tensor) -> Tensor:
         return torch.stack(list(super().forward(ids).squeeze(0)))[:, : ids.size(1), :]
 
 
 class OneRow(NanoGPT):
-    """Takes one row at a time."""
+    """Accepts batches of one row only."""
 
     def forward(self, ids: Tensor) -> Tensor:
         if len(ids) != 1:
@@ -158,8 +158,8 @@ class OneRow(NanoGPT):
         return super().forward(ids)
 
 
-class Shifting(NanoGPT):
-    """Moves its input by one inside: the score at t does not depend on the token at t."""
+class ShiftsInput(NanoGPT):
+    """Shifts its input by one position: the score at t does not depend on the token at t."""
 
     def forward(self, ids: Tensor) -> Tensor:
         x = functional.pad(self.wte(ids), (0, 0, 1, 0))[:, :-1] + self.wpe(torch.arange(ids.size(1)))
@@ -168,8 +168,8 @@ class Shifting(NanoGPT):
         return self.lm_head(self.ln_f(x))
 
 
-class Suppressing(NanoGPT):
-    """Never writes padding: its score is -inf, or very low."""
+class NeverPadding(NanoGPT):
+    """Never predicts padding: its score is -inf, or very low."""
 
     def __init__(self, fill: float, **options: Any) -> None:
         super().__init__(**options)
@@ -179,11 +179,11 @@ class Suppressing(NanoGPT):
         return super().forward(ids).index_fill(-1, torch.tensor([PAD]), self.fill)
 
 
-class Softmaxed(NanoGPT):
+class Probabilities(NanoGPT):
     def forward(self, ids: Tensor) -> Tensor:
         return super().forward(ids).softmax(-1)
 
 
-class Constant(NanoGPT):
+class ConstantScores(NanoGPT):
     def forward(self, ids: Tensor) -> Tensor:
         return super().forward(ids * 0)

@@ -1,4 +1,4 @@
-"""A whole project, examined: each of the 18 defects by itself, pairs of unlike kinds, and none at all.
+"""A full project is examined with each of the 18 defects alone, with pairs of different kinds, and with none.
 
 All 153 pairs are tried by `python -m benchmarks.doctor`; those inside the model also by test_examination.py.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.doctor.whole import Project, numbers
+from tests.doctor.full_project import Project, numbers
 
-# Pairs that meet: in the same function, or one hiding what the other shows.
+# Pairs that interact: in the same function, or one hides the symptom of the other.
 PAIRS = [
     (1, 11),
     (1, 14),
@@ -24,8 +24,8 @@ PAIRS = [
     (1, 18),
     (10, 15),
 ]
-# Checks of what the project has no function for.
-NOT_GIVEN = {
+# Checks that are skipped, because the project has no function for them.
+SKIPPED = {
     "results do not depend on padding before the text",
     "step-by-step decoding gives the scores of teacher forcing",
 }
@@ -37,11 +37,11 @@ NOT_GIVEN = {
     ids=lambda defects: "+".join(map(str, defects)) or "none",
 )
 @pytest.mark.slow
-def test_a_project_is_told_exactly_what_was_planted_in_it(defects: tuple[int, ...], training_seed: int) -> None:
+def test_exactly_the_planted_defects_of_a_project_are_named(defects: tuple[int, ...], training_seed: int) -> None:
     torch.manual_seed(training_seed)
     report = Project(*defects).examined()
     assert numbers(report) == set(defects), report
-    assert {check for check, _ in report.skipped} == NOT_GIVEN
+    assert {check for check, _ in report.skipped} == SKIPPED
 
 
 @pytest.mark.parametrize("defect", ["unseeded-split", "vocabulary-from-test-set", "wrong-tokenizer/same-text"])
