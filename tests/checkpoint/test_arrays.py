@@ -1,4 +1,4 @@
-"""The tensors of a safetensors file as NumPy arrays: those that torch reads, or an error that names the file."""
+"""The tensors of a safetensors file as NumPy arrays: equal to those of torch, or an error that names the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "model.safetensors"
 
 
-def test_every_tensor_is_that_of_the_file_also_by_its_other_name(path) -> None:
+def test_every_tensor_is_read_by_its_name_and_by_its_tied_name(path) -> None:
     file = TensorFile(path, {"tied": "b"})
     assert len(file) == len(TENSORS)
     assert set(file) == set(TENSORS)
@@ -31,7 +31,7 @@ def test_every_tensor_is_that_of_the_file_also_by_its_other_name(path) -> None:
     assert file.get("missing") is None
 
 
-def test_a_tensor_in_use_is_read_once_and_one_that_nobody_holds_is_released(path) -> None:
+def test_a_tensor_in_use_is_read_once_and_an_unreferenced_tensor_is_released(path) -> None:
     file = TensorFile(path, {"tied": "b"})
     held = file["b"]
     assert file["tied"] is held

@@ -1,4 +1,4 @@
-"""A run directory in and out: whole or not at all, and what is damaged is named."""
+"""Run directories: restored exactly, written atomically, and damaged files are named."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FILES = ("model.safetensors", "optimizer.safetensors", "state.json")
 
 
 def make_config(**sections: dict[str, Any]) -> Config:
-    """D = 16, 1 + 1 layers, characters."""
+    """Return a configuration with D = 16, 1 + 1 layers and a character tokenizer."""
     values: dict[str, dict[str, Any]] = {
         "data": {"source": "de", "target": "ko"},
         "tokenizer": {"kind": "characters"},
@@ -52,12 +52,12 @@ def make_model(config: Config, seed: int = 1) -> EncoderDecoder:
     return EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size)
 
 
-def named(model: torch.nn.Module) -> dict[str, Tensor]:
+def named_tensors(model: torch.nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
-def begun(path: Path, config: Config | None = None) -> RunDirectory:
-    """A run that has begun."""
+def begin_run(path: Path, config: Config | None = None) -> RunDirectory:
+    """Create a run directory with its configuration and tokenizers."""
     config = config or make_config()
     run = RunDirectory(path)
     run.begin(config, make_tokenizers(config), {"corpus_sha256": "ab", "größe": "1,5"})
@@ -65,33 +65,33 @@ def begun(path: Path, config: Config | None = None) -> RunDirectory:
 
 
 def make_checkpoint(step: int) -> Checkpoint:
-    """Tensors that tell their step, in every type a checkpoint holds."""
-    dice = torch.Generator().manual_seed(step)
-    weights = {"layer.weight": torch.randn(5, 3, generator=dice), "layer.bias": torch.randn(5, generator=dice)}
-    moments = {f"{name}.exp_avg": tensor.double() for name, tensor in weights.items()}
-    moments |= {"layer.weight.step": torch.tensor(float(step)), "torch_generator": dice.get_state()}
+    """Return a checkpoint whose tensors depend on its step, with every type a checkpoint holds."""
+    rng = torch.Generator().manual_seed(step)
+    weights = {"layer.weight": torch.randn(5, 3, generator=rng), "layer.bias": torch.randn(5, generator=rng)}
+    copies = {f"{name}.exp_avg": tensor.double() for name, tensor in weights.items()}
+    copies |= {"layer.weight.step": torch.tensor(float(step)), "torch_generator": rng.get_state()}
     state = {"progress": {"step": step, "best": -1 / 3, "none": None}, "precision": "fp32", "name": "größe"}
-    return Checkpoint(step, weights, moments, state)
+    return Checkpoint(step, weights, copies, state)
 
 
-def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
-    return one.keys() == other.keys() and all(
-        torch.equal(tensor, other[name]) and tensor.dtype == other[name].dtype for name, tensor in one.items()
+def equal_tensors(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
+    return first.keys() == second.keys() and all(
+        torch.equal(tensor, second[name]) and tensor.dtype == second[name].dtype for name, tensor in first.items()
     )
 
 
 def assert_holds(run: RunDirectory, step: int) -> None:
     found, expected = run.checkpoints.read(step), make_checkpoint(step)
     assert (found.step, found.state) == (step, expected.state)
-    assert same(found.model, expected.model)
-    assert same(found.optimizer, expected.optimizer)
+    assert equal_tensors(found.model, expected.model)
+    assert equal_tensors(found.optimizer, expected.optimizer)
 
 
-def drafts(folder: Path) -> list[Path]:
+def leftover_drafts(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.name.startswith(".") or "draft" in path.name]
 
 
-# --- what is written comes back ---
+# --- writing and reading ---
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def drafts(folder: Path) -> list[Path]:
     ],
     ids=["characters", "two vocabularies", "bytes", "bpe", "lists and options"],
 )
-def test_configuration_and_tokenizers_come_back(tmp_path: Path, sections: dict[str, dict[str, Any]]) -> None:
+def test_configuration_and_tokenizers_are_restored(tmp_path: Path, sections: dict[str, dict[str, Any]]) -> None:
     config = make_config(**sections)
     before = make_tokenizers(config)
-    begun(tmp_path / "run", config)
+    begin_run(tmp_path / "run", config)
     run = RunDirectory.existing(tmp_path / "run")
     assert run.config() == config
     after = run.tokenizers(run.config())
@@ -121,46 +121,48 @@ def test_configuration_and_tokenizers_come_back(tmp_path: Path, sections: dict[s
 
 
 @pytest.mark.parametrize("tied", ["all", "decoder", "none"])
-def test_published_weights_are_the_model_again(tmp_path: Path, tied: str) -> None:
+def test_published_weights_restore_the_model(tmp_path: Path, tied: str) -> None:
     config = make_config(model={"tied_embeddings": tied})
-    run, model = begun(tmp_path, config), make_model(config)
-    run.publish(named(model))
+    run, model = begin_run(tmp_path, config), make_model(config)
+    run.publish(named_tensors(model))
     loaded = run.model(config, run.tokenizers(config))
-    assert same(named(loaded), named(model))
+    assert equal_tensors(named_tensors(loaded), named_tensors(model))
     assert not loaded.training
     source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
     assert torch.equal(loaded(source, target), model.eval()(source, target))
-    assert drafts(tmp_path) == []
+    assert leftover_drafts(tmp_path) == []
 
 
-def test_a_checkpoint_comes_back_to_the_bit(tmp_path: Path) -> None:
-    run = begun(tmp_path)
+def test_a_checkpoint_is_restored_bit_for_bit(tmp_path: Path) -> None:
+    run = begin_run(tmp_path)
     run.checkpoints.save(make_checkpoint(40), keep=1)
     assert_holds(RunDirectory.existing(tmp_path), 40)
-    assert same(run.checkpoints.weights(40), make_checkpoint(40).model)
+    assert equal_tensors(run.checkpoints.weights(40), make_checkpoint(40).model)
     assert sorted(path.name for path in (tmp_path / "checkpoints" / "step-40").iterdir()) == sorted(FILES)
-    assert drafts(tmp_path) == []
+    assert leftover_drafts(tmp_path) == []
 
 
 def test_a_checkpoint_that_was_read_can_be_saved_again(tmp_path: Path) -> None:
-    run = begun(tmp_path)
+    run = begin_run(tmp_path)
     run.checkpoints.save(make_checkpoint(40), keep=1)
     run.checkpoints.save(run.checkpoints.read(40), keep=1)
     assert_holds(run, 40)
 
 
-def test_a_run_begins_when_all_of_its_beginning_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The configuration comes last: before it, nothing is a run."""
+def test_a_run_exists_once_all_of_its_first_files_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The configuration is written last, and a directory without it is no run."""
     run = RunDirectory(tmp_path)
     written: list[tuple[str, bool]] = []
     replace = os.replace
 
-    def note(source: Path, target: Path) -> None:
+    def record_replace(source: Path, target: Path) -> None:
         written.append((Path(target).name, run.exists))
         replace(source, target)
 
-    monkeypatch.setattr(os, "replace", note)
-    begun(tmp_path)
+    monkeypatch.setattr(os, "replace", record_replace)
+    begin_run(tmp_path)
     assert written[-1] == ("config.json", False)
     assert run.exists
     assert {name for name, _ in written} == {
@@ -168,11 +170,11 @@ def test_a_run_begins_when_all_of_its_beginning_is_there(tmp_path: Path, monkeyp
     }  # fmt: skip
 
 
-# --- which checkpoints stay ---
+# --- which checkpoints are kept ---
 
 
-def test_the_last_checkpoints_stay_in_the_order_of_their_steps(tmp_path: Path) -> None:
-    run = begun(tmp_path)
+def test_the_last_checkpoints_by_step_are_kept(tmp_path: Path) -> None:
+    run = begin_run(tmp_path)
     kept = []
     for step in (2, 9, 10, 100):
         run.checkpoints.save(make_checkpoint(step), keep=2)
@@ -182,8 +184,8 @@ def test_the_last_checkpoints_stay_in_the_order_of_their_steps(tmp_path: Path) -
         assert_holds(run, step)
 
 
-def test_other_things_beside_the_checkpoints_are_left_alone(tmp_path: Path) -> None:
-    run = begun(tmp_path)
+def test_other_folders_beside_the_checkpoints_are_not_removed(tmp_path: Path) -> None:
+    run = begin_run(tmp_path)
     for name in ("step-x", "notes", "step-7-copy"):
         (tmp_path / "checkpoints" / name).mkdir(parents=True)
     run.checkpoints.save(make_checkpoint(3), keep=1)
@@ -191,9 +193,9 @@ def test_other_things_beside_the_checkpoints_are_left_alone(tmp_path: Path) -> N
     assert len(list((tmp_path / "checkpoints").iterdir())) == 4
 
 
-def test_damaged_checkpoints_after_the_new_one_go_and_do_not_push_it_out(tmp_path: Path) -> None:
-    """Training that went back to step 20 saves step 30; the broken step 40 must not be what is kept."""
-    run = begun(tmp_path)
+def test_a_damaged_later_checkpoint_is_removed_in_place_of_the_new_one(tmp_path: Path) -> None:
+    """Training that rolled back to step 20 saves step 30; the damaged step 40 must not be kept instead."""
+    run = begin_run(tmp_path)
     for step in (20, 40):
         run.checkpoints.save(make_checkpoint(step), keep=2)
     (tmp_path / "checkpoints" / "step-40" / "model.safetensors").write_bytes(b"")
@@ -205,10 +207,10 @@ def test_damaged_checkpoints_after_the_new_one_go_and_do_not_push_it_out(tmp_pat
 # --- kills, full disks ---
 
 
-def before_each_move(monkeypatch: pytest.MonkeyPatch, look: Callable[[], None]) -> None:
-    """Call `look` before everything that changes what a kill would leave."""
+def before_each_file_operation(monkeypatch: pytest.MonkeyPatch, look: Callable[[], None]) -> None:
+    """Call `look` before each operation that changes the files that a kill would leave."""
 
-    def seen(function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             look()
             return function(*arguments, **options)
@@ -222,65 +224,65 @@ def before_each_move(monkeypatch: pytest.MonkeyPatch, look: Callable[[], None]) 
         (Path, "mkdir"),
         (shutil, "rmtree"),
     ):
-        monkeypatch.setattr(owner, name, seen(getattr(owner, name)))
-    monkeypatch.setattr(safetensors.torch, "save_file", seen(save_file))
+        monkeypatch.setattr(owner, name, wrapped(getattr(owner, name)))
+    monkeypatch.setattr(safetensors.torch, "save_file", wrapped(save_file))
 
 
-def test_a_kill_at_any_moment_of_a_save_leaves_a_good_checkpoint(
+def test_a_kill_at_any_moment_of_a_save_leaves_a_complete_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = begun(tmp_path / "run")
+    run = begin_run(tmp_path / "run")
     run.checkpoints.save(make_checkpoint(1), keep=1)
-    moments: list[Path] = []
+    copies: list[Path] = []
 
-    def photograph() -> None:
-        moments.append(tmp_path / f"moment-{len(moments)}")
-        with pytest.MonkeyPatch.context() as calm:
-            calm.setattr(Path, "mkdir", mkdir)
-            shutil.copytree(run.path, moments[-1])
+    def copy_run() -> None:
+        copies.append(tmp_path / f"copy-{len(copies)}")
+        with pytest.MonkeyPatch.context() as unpatched:
+            unpatched.setattr(Path, "mkdir", mkdir)
+            shutil.copytree(run.path, copies[-1])
 
     mkdir = Path.mkdir
     with monkeypatch.context() as patch:
-        before_each_move(patch, photograph)
+        before_each_file_operation(patch, copy_run)
         run.checkpoints.save(make_checkpoint(2), keep=1)
-    assert len(moments) > 10
-    for moment in [*moments, run.path]:
-        found = RunDirectory.existing(moment)
+    assert len(copies) > 10
+    for copy in [*copies, run.path]:
+        found = RunDirectory.existing(copy)
         assert found.checkpoints.steps()
         for step in found.checkpoints.steps():
             assert_holds(found, step)
         found.checkpoints.save(make_checkpoint(3), keep=1)
         assert_holds(found, 3)
-        assert drafts(moment) == []
+        assert leftover_drafts(copy) == []
 
 
-def test_a_kill_at_any_moment_of_publishing_leaves_whole_weights(
+def test_a_kill_at_any_moment_of_publishing_leaves_complete_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = make_config()
-    run, old, new = begun(tmp_path / "run"), make_model(config, 1), make_model(config, 2)
-    run.publish(named(old))
+    run, old, new = begin_run(tmp_path / "run"), make_model(config, 1), make_model(config, 2)
+    run.publish(named_tensors(old))
     seen: list[bool] = []
 
     def look() -> None:
-        seen.append(same(load_file(run.path / "model.safetensors"), named(old)))
+        seen.append(equal_tensors(load_file(run.path / "model.safetensors"), named_tensors(old)))
 
-    before_each_move(monkeypatch, look)
-    run.publish(named(new))
+    before_each_file_operation(monkeypatch, look)
+    run.publish(named_tensors(new))
     assert len(seen) == 3
     assert all(seen)
-    assert same(load_file(run.path / "model.safetensors"), named(new))
+    assert equal_tensors(load_file(run.path / "model.safetensors"), named_tensors(new))
 
 
-def test_everything_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A power cut keeps what was synced: content first, then the name, then the folder of the name."""
-    run = begun(tmp_path)
+def test_files_are_synced_before_they_get_their_final_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut keeps synced data alone: first the content, then the name, then the folder are synced."""
+    run = begin_run(tmp_path)
     run.checkpoints.save(make_checkpoint(1), keep=1)
     synced: dict[int, int] = {}
     events: list[str] = []
     fsync, replace, rename, rmtree = os.fsync, os.replace, Path.rename, shutil.rmtree
 
-    def note_sync(handle: int) -> None:
+    def record_sync(handle: int) -> None:
         status = os.fstat(handle)
         synced[status.st_ino] = status.st_size
         events.append(f"sync {status.st_ino}")
@@ -291,25 +293,25 @@ def test_everything_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monke
         assert status.st_ino in synced, f"{source.name} is not synced"
         assert source.is_dir() or synced[status.st_ino] == status.st_size
 
-    def note_replace(source: Path, target: Path) -> None:
+    def record_replace(source: Path, target: Path) -> None:
         check(source)
         replace(source, target)
 
-    def note_rename(source: Path, target: Path) -> Path:
+    def record_rename(source: Path, target: Path) -> Path:
         check(source)
         assert {path.name for path in source.iterdir()} == set(FILES)
         events.append("renamed")
         return rename(source, target)
 
-    def note_removal(path: Path, **options: Any) -> None:
+    def record_removal(path: Path, **options: Any) -> None:
         if path.name == "step-1":
             events.append("old removed")
         rmtree(path, **options)
 
-    monkeypatch.setattr(os, "fsync", note_sync)
-    monkeypatch.setattr(os, "replace", note_replace)
-    monkeypatch.setattr(Path, "rename", note_rename)
-    monkeypatch.setattr(shutil, "rmtree", note_removal)
+    monkeypatch.setattr(os, "fsync", record_sync)
+    monkeypatch.setattr(os, "replace", record_replace)
+    monkeypatch.setattr(Path, "rename", record_rename)
+    monkeypatch.setattr(shutil, "rmtree", record_removal)
     run.checkpoints.save(make_checkpoint(2), keep=1)
     folder = (tmp_path / "checkpoints").stat().st_ino
     assert events.index("renamed") < events.index(f"sync {folder}") < events.index("old removed")
@@ -319,12 +321,12 @@ def no_space(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def no_space_says_safetensors(*_: object) -> None:
+def no_space_in_safetensors(*_: object) -> None:
     raise SafetensorError("I/O error: No space left on device (os error 28)")
 
 
 FULL_DISKS = [
-    (safetensors.torch, "save_file", no_space_says_safetensors),
+    (safetensors.torch, "save_file", no_space_in_safetensors),
     (safetensors.torch, "save_file", no_space),
     (os, "fsync", no_space),
     (os, "replace", no_space),
@@ -339,7 +341,7 @@ FULL_DISKS = [
 def test_a_full_disk_keeps_the_last_checkpoint_and_leaves_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, name: str, failure: Callable[..., None]
 ) -> None:
-    run = begun(tmp_path)
+    run = begin_run(tmp_path)
     run.checkpoints.save(make_checkpoint(1), keep=1)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, failure)
@@ -350,41 +352,41 @@ def test_a_full_disk_keeps_the_last_checkpoint_and_leaves_no_draft(
     assert str(run.path / "checkpoints") in str(caught.value)
     assert run.checkpoints.steps() == [1]
     assert_holds(run, 1)
-    assert drafts(tmp_path) == []
+    assert leftover_drafts(tmp_path) == []
 
 
-def test_a_full_disk_keeps_the_weights_that_translate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_keeps_the_published_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = make_config()
-    run, old = begun(tmp_path), make_model(config, 1)
-    run.publish(named(old))
+    run, old = begin_run(tmp_path), make_model(config, 1)
+    run.publish(named_tensors(old))
     monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(SaveError, match=r"model\.safetensors could not be written"):
-        run.publish(named(make_model(config, 2)))
-    assert same(load_file(tmp_path / "model.safetensors"), named(old))
-    assert drafts(tmp_path) == []
+        run.publish(named_tensors(make_model(config, 2)))
+    assert equal_tensors(load_file(tmp_path / "model.safetensors"), named_tensors(old))
+    assert leftover_drafts(tmp_path) == []
 
 
-def test_a_run_that_cannot_begin_says_so(tmp_path: Path) -> None:
+def test_a_run_directory_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(SaveError, match="the beginning of the run could not be written"):
-        begun(tmp_path / "file" / "run")
+        begin_run(tmp_path / "file" / "run")
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 200 KiB."""
+    """Mount a file system of 200 KiB."""
     mount = shutil.which("mount")
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = [mount or "", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(place)]
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = [mount or "", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)]
     if mount is None or os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("needs the right to mount")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_disk_that_is_really_full_keeps_the_last_checkpoint(small_disk: Path) -> None:
-    run = begun(small_disk / "run")
+def test_a_full_file_system_keeps_the_last_checkpoint(small_disk: Path) -> None:
+    run = begin_run(small_disk / "run")
     large = {"weight": torch.zeros(30 * 256)}  # 30 KiB
     run.checkpoints.save(Checkpoint(1, large, large, {"step": 1}), keep=9)
 
@@ -394,7 +396,7 @@ def test_a_disk_that_is_really_full_keeps_the_last_checkpoint(small_disk: Path) 
 
     with pytest.raises(SaveError, match="No space left"):
         save_seven()
-    assert drafts(small_disk) == []
+    assert leftover_drafts(small_disk) == []
     for step in run.checkpoints.steps():
         assert run.checkpoints.read(step).state == {"step": step}
 
@@ -402,13 +404,13 @@ def test_a_disk_that_is_really_full_keeps_the_last_checkpoint(small_disk: Path) 
 # --- damage ---
 
 
-def cut_short(content: bytes) -> bytes:
+def truncate(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
 
 def flip_a_bit(content: bytes) -> bytes:
-    place = len(content) - 9
-    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+    index = len(content) - 9
+    return content[:index] + bytes([content[index] ^ 1]) + content[index + 1 :]
 
 
 def empty(_: bytes) -> bytes:
@@ -416,11 +418,11 @@ def empty(_: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("damage", [cut_short, flip_a_bit, empty, None])
+@pytest.mark.parametrize("damage", [truncate, flip_a_bit, empty, None])
 def test_a_damaged_or_missing_file_of_a_checkpoint_is_named(
     tmp_path: Path, name: str, damage: Callable[[bytes], bytes] | None
 ) -> None:
-    run = begun(tmp_path)
+    run = begin_run(tmp_path)
     run.checkpoints.save(make_checkpoint(7), keep=1)
     path = tmp_path / "checkpoints" / "step-7" / name
     content = path.read_bytes()
@@ -436,8 +438,8 @@ def test_a_damaged_or_missing_file_of_a_checkpoint_is_named(
 
 
 @pytest.mark.parametrize("old", ["7", "0.333", "null", "fp32"])
-def test_a_state_of_other_values_is_seen_though_it_is_good_json(tmp_path: Path, old: str) -> None:
-    run = begun(tmp_path)
+def test_a_state_with_changed_values_is_refused_although_it_is_valid_json(tmp_path: Path, old: str) -> None:
+    run = begin_run(tmp_path)
     run.checkpoints.save(make_checkpoint(7), keep=1)
     path = tmp_path / "checkpoints" / "step-7" / "state.json"
     head, _, tail = path.read_text(encoding="utf-8").rpartition(old)
@@ -450,8 +452,8 @@ def test_a_state_of_other_values_is_seen_though_it_is_good_json(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("content", [b"[1]", b"{}", b'{"sha256": {}}', b"\xff", b"[" * 100_000, b"3"])
-def test_a_state_that_is_none_is_named(tmp_path: Path, content: bytes) -> None:
-    run = begun(tmp_path)
+def test_an_invalid_state_is_named(tmp_path: Path, content: bytes) -> None:
+    run = begin_run(tmp_path)
     run.checkpoints.save(make_checkpoint(7), keep=1)
     (tmp_path / "checkpoints" / "step-7" / "state.json").write_bytes(content)
     with pytest.raises(RunError, match=r"step-7/state\.json"):
@@ -469,20 +471,20 @@ OVERLAP = json.dumps({name: {"dtype": "F32", "shape": [2], "data_offsets": [0, 8
 )
 def test_weights_that_are_no_safetensors_are_refused(tmp_path: Path, content: bytes) -> None:
     config = make_config()
-    run = begun(tmp_path, config)
+    run = begin_run(tmp_path, config)
     (tmp_path / "model.safetensors").write_bytes(content)
     with pytest.raises(RunError, match=r"model\.safetensors is damaged"):
         run.model(config, run.tokenizers(config))
 
 
-def test_a_run_without_weights_says_when_they_come(tmp_path: Path) -> None:
-    run = begun(tmp_path)
+def test_a_run_without_published_weights_is_an_error(tmp_path: Path) -> None:
+    run = begin_run(tmp_path)
     with pytest.raises(RunError, match=r"no model\.safetensors yet"):
         run.model(run.config(), run.tokenizers(run.config()))
 
 
 def test_a_missing_tokenizer_is_named(tmp_path: Path) -> None:
-    run = begun(tmp_path)
+    run = begin_run(tmp_path)
     (tmp_path / "tokenizer.target.json").unlink()
     with pytest.raises(RunError, match=r"has no tokenizer\.target\.\* file"):
         run.tokenizers(run.config())
@@ -490,7 +492,7 @@ def test_a_missing_tokenizer_is_named(tmp_path: Path) -> None:
 
 def test_weights_that_do_not_fit_are_refused_with_names_and_shapes() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 2))
-    before = {name: tensor.clone() for name, tensor in named(model).items()}
+    before = {name: tensor.clone() for name, tensor in named_tensors(model).items()}
     tensors = {
         "0.weight": torch.zeros(3, 2),
         "0.bias": torch.zeros(2),
@@ -503,10 +505,10 @@ def test_weights_that_do_not_fit_are_refused_with_names_and_shapes() -> None:
     assert message.startswith("run/model.safetensors does not fit")
     for part in ("0.weight is (3, 2), not (2, 3)", "1.bias is missing", "2.bias is unknown"):
         assert part in message
-    assert same(named(model), before), "nothing is copied"
+    assert equal_tensors(named_tensors(model), before), "nothing is copied"
 
 
-def test_a_long_list_of_differences_is_cut() -> None:
+def test_a_long_list_of_differences_is_truncated() -> None:
     model = torch.nn.Linear(2, 2)
     with pytest.raises(RunError, match=r"; \.\.\.\.$") as caught:
         load_weights(model, {f"{i}.bias": torch.zeros(2) for i in range(30)}, "x")
@@ -523,18 +525,18 @@ def test_weights_that_are_not_finite_are_refused(value: float) -> None:
 
 def test_a_tokenizer_of_another_size_is_refused_with_both_shapes(tmp_path: Path) -> None:
     config = make_config()
-    run = begun(tmp_path, config)
-    run.publish(named(make_model(config)))
+    run = begin_run(tmp_path, config)
+    run.publish(named_tensors(make_model(config)))
     other = make_config(tokenizer={"kind": "bytes"})
     size = make_tokenizers(config).target.size
     with pytest.raises(RunError, match=rf"output.bias is \({size},\), not \(260,\)"):
         run.model(other, make_tokenizers(other))
 
 
-# --- what is no run of ours ---
+# --- directories that are no run ---
 
 
-def test_a_place_that_is_no_directory_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_no_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "missing", tmp_path / "file"):
         with pytest.raises(RunError, match="is not a directory") as caught:
@@ -549,8 +551,8 @@ def test_a_directory_without_a_configuration_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["runs", "runs/multi30k-de-e", "runs/multi30k-de-en/checkpoints"])
-def test_a_run_that_is_near_a_wrong_path_is_named(wrong: str, tmp_path: Path) -> None:
-    begun(tmp_path / "runs" / "multi30k-de-en")
+def test_an_error_on_a_wrong_path_suggests_a_run_nearby(wrong: str, tmp_path: Path) -> None:
+    begin_run(tmp_path / "runs" / "multi30k-de-en")
     (tmp_path / "runs" / "bert").mkdir()
     (tmp_path / "runs" / "bert" / "config.json").write_text("{}")
     with pytest.raises(RunError, match=r"Did you mean \S*runs/multi30k-de-en\?$"):
@@ -558,7 +560,7 @@ def test_a_run_that_is_near_a_wrong_path_is_named(wrong: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b'{"model_type": "marian", "d_model": 512}', "no format number"),
         (b'{"format": 99}', "format 99 is newer than this program"),
@@ -568,19 +570,21 @@ def test_a_run_that_is_near_a_wrong_path_is_named(wrong: str, tmp_path: Path) ->
     ],
     ids=["another program's", "newer", "incomplete", "cut", "no UTF-8"],
 )
-def test_a_configuration_that_is_none_of_ours_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_configuration_of_another_program_or_version_is_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     (tmp_path / "config.json").write_bytes(content)
-    with pytest.raises(RunError, match=said) as caught:
+    with pytest.raises(RunError, match=message) as caught:
         RunDirectory.existing(tmp_path).config()
     assert str(tmp_path / "config.json") in str(caught.value)
 
 
-# --- the mean of weights ---
+# --- averaged weights ---
 
 
-def test_the_mean_is_taken_of_each_tensor_in_float64() -> None:
-    dice = torch.Generator().manual_seed(1)
-    models = [{"w": 1e4 + torch.randn(50, generator=dice), "b": torch.randn(3, generator=dice)} for _ in range(7)]
+def test_averaged_weights_are_computed_in_float64() -> None:
+    rng = torch.Generator().manual_seed(1)
+    models = [{"w": 1e4 + torch.randn(50, generator=rng), "b": torch.randn(3, generator=rng)} for _ in range(7)]
     mean = average_tensors(models)
     for name in ("w", "b"):
         exact = sum(model[name].double() for model in models) / 7
@@ -589,7 +593,7 @@ def test_the_mean_is_taken_of_each_tensor_in_float64() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
-def test_the_mean_of_equals_is_the_same_to_the_bit(dtype: torch.dtype) -> None:
+def test_the_average_of_equal_weights_is_equal_bit_for_bit(dtype: torch.dtype) -> None:
     model = {"w": torch.randn(99, generator=torch.Generator().manual_seed(1)).to(dtype)}
     for count in (1, 3, 10):
         mean = average_tensors([model] * count)["w"]
@@ -598,10 +602,10 @@ def test_the_mean_of_equals_is_the_same_to_the_bit(dtype: torch.dtype) -> None:
         torch.testing.assert_close(mean, model["w"])
 
 
-# --- who may write, and what belongs together ---
+# --- locks, tokenizers of other runs, unplanned checkpoints ---
 
 
-def test_a_directory_is_locked_for_all_others_as_long_as_it_is_written(tmp_path: Path) -> None:
+def test_a_run_directory_is_locked_while_it_is_written(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path / "run")
     with run.locked():
         with pytest.raises(RunError, match=r"run is being trained by another process") as caught, run.locked():
@@ -611,9 +615,9 @@ def test_a_directory_is_locked_for_all_others_as_long_as_it_is_written(tmp_path:
         pass
 
 
-def test_who_comes_while_a_run_is_written_and_stays_keeps_all_others_out(tmp_path: Path) -> None:
-    """The file that is locked must stay: of two files of that name each could be locked by somebody."""
-    run = begun(tmp_path)
+def test_a_process_that_waited_for_the_lock_locks_out_all_others(tmp_path: Path) -> None:
+    """The lock file must not be removed: two files of that name could be locked by two processes."""
+    run = begin_run(tmp_path)
     with run.locked():
         waiting = (tmp_path / ".lock").open("a")
     with waiting:
@@ -622,7 +626,7 @@ def test_who_comes_while_a_run_is_written_and_stays_keeps_all_others_out(tmp_pat
             pass
 
 
-def test_a_place_that_cannot_be_locked_is_named(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_locked_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(SaveError, match="the run directory could not be written"):
         RunDirectory(tmp_path / "file" / "run").locked().__enter__()
@@ -630,9 +634,9 @@ def test_a_place_that_cannot_be_locked_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_a_tokenizer_of_another_run_is_refused(tmp_path: Path, side: str) -> None:
-    """Of the same size, so that the weights would fit."""
+    """The vocabulary has the same size, so the weights would fit."""
     config = make_config(tokenizer={"kind": "characters", "joint": False}, model={"tied_embeddings": "none"})
-    run = begun(tmp_path, config)
+    run = begin_run(tmp_path, config)
     (path,) = tmp_path.glob(f"tokenizer.{side}.*")
     stored = json.loads(path.read_text(encoding="utf-8"))
     stored["symbols"][-2:] = reversed(stored["symbols"][-2:])
@@ -641,8 +645,8 @@ def test_a_tokenizer_of_another_run_is_refused(tmp_path: Path, side: str) -> Non
         run.tokenizers(config)
 
 
-def test_a_checkpoint_in_between_does_not_take_the_place_of_a_planned_one(tmp_path: Path) -> None:
-    run = begun(tmp_path)
+def test_an_unplanned_checkpoint_does_not_replace_a_planned_one(tmp_path: Path) -> None:
+    run = begin_run(tmp_path)
     kept = []
     for step in (4, 8, 9, 10, 12, 14):
         run.checkpoints.save(make_checkpoint(step), keep=2, every=4)

@@ -1,4 +1,4 @@
-"""Files are flushed to the disk, on Windows too, which flushes neither folders nor files open for reading."""
+"""Files are flushed to disk, also on Windows, which flushes neither folders nor files opened for reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model directories from anybody: refused at once, nothing executed, no memory taken, nothing outside read."""
+"""Untrusted model directories are refused without executing code, using much memory or reading other files."""
 
 from __future__ import annotations
 
@@ -16,33 +16,35 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.checkpoint.test_directory import begun, make_config, make_model, named
+from tests.checkpoint.test_directory import begin_run, make_config, make_model, named_tensors
 
 from manyheads.checkpoint import RunDirectory, read_json, read_tensors
 from manyheads.checkpoint.files import read_shapes
 from manyheads.errors import RunError
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
-ROOM = 100 * 2**20
+MOST_MEMORY = 100 * 2**20  # bytes
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run with weights that opens."""
-    directory = begun(tmp_path / "run")
-    directory.publish(named(make_model(make_config())))
-    open_all(tmp_path / "run")
+    """Return a valid run with weights."""
+    directory = begin_run(tmp_path / "run")
+    directory.publish(named_tensors(make_model(make_config())))
+    load_run(tmp_path / "run")
     return tmp_path / "run"
 
 
-def open_all(path: Path) -> Any:
-    """What every program that uses a run does."""
+def load_run(path: Path) -> Any:
+    """Load the configuration, the tokenizers and the model of a run."""
     directory = RunDirectory.existing(path)
     config = directory.config()
     return directory.model(config, directory.tokenizers(config))
 
 
-class Bomb:
+class PickleBomb:
+    """Create a folder when it is unpickled."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -55,7 +57,7 @@ def header(content: Any, data: bytes = b"") -> bytes:
     return len(text).to_bytes(8, "little") + text + data
 
 
-def tensor(first: int, last: int, shape: list[int] | None = None) -> dict[str, Any]:
+def entry(first: int, last: int, shape: list[int] | None = None) -> dict[str, Any]:
     return {"dtype": "F32", "shape": shape or [(last - first) // 4], "data_offsets": [first, last]}
 
 
@@ -68,7 +70,7 @@ def write_config(content: bytes) -> Callable[[Path], None]:
 
 
 def sparse(name: str, size: int, head: bytes = b"") -> Callable[[Path], None]:
-    """A file of a size that takes no room on the disk."""
+    """Return a function that writes a sparse file of this size."""
 
     def write(run: Path) -> None:
         with (run / name).open("wb") as file:
@@ -112,16 +114,16 @@ def pipe(name: str) -> Callable[[Path], None]:
     return write
 
 
-def halve(tensors: dict[str, torch.Tensor]) -> None:
+def to_float16(tensors: dict[str, torch.Tensor]) -> None:
     tensors["output.bias"] = tensors["output.bias"].half()
 
 
-def climb(tensors: dict[str, torch.Tensor]) -> None:
+def move_to_parent(tensors: dict[str, torch.Tensor]) -> None:
     tensors["../../output.bias"] = tensors.pop("output.bias")
 
 
 MANY = b"[" + b"0," * 2_000_000 + b"0]"
-TWICE = b'{"a": %s, "a": %s}' % ((json.dumps(tensor(0, 8)).encode(),) * 2)
+DUPLICATES = b'{"a": %s, "a": %s}' % ((json.dumps(entry(0, 8)).encode(),) * 2)
 HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "header of 2**63 bytes": (write_weights((2**63).to_bytes(8, "little") + b"{}"), "its header has 9,223,372"),
     "header longer than the file": (write_weights((50).to_bytes(8, "little") + b"{}"), "its header has 50 bytes"),
@@ -129,16 +131,16 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "header of two million names": (write_weights(header(MANY)), "at most 1,000,000 make sense"),
     "header that is a list": (write_weights(header(b"[1]")), "is damaged"),
     "header nested deeply": (write_weights(header(b"[" * 100_000)), "is damaged"),
-    "a name twice": (write_weights(header(TWICE, b"\0" * 8)), "a name stands in it twice"),
-    "overlapping tensors": (write_weights(header({"a": tensor(0, 8), "b": tensor(4, 12)}, b"\0" * 12)), "overlap"),
-    "holes between tensors": (write_weights(header({"a": tensor(0, 8), "b": tensor(12, 20)}, b"\0" * 20)), "holes"),
-    "bytes behind the tensors": (write_weights(header({"a": tensor(0, 8)}, b"\0" * 99)), "tensors have 8 bytes"),
-    "a shape without its bytes": (write_weights(header({"a": tensor(0, 8, [10**12])}, b"\0" * 8)), "does not fit"),
-    "a negative offset": (write_weights(header({"a": tensor(-8, 0)})), "is damaged"),
+    "a name twice": (write_weights(header(DUPLICATES, b"\0" * 8)), "a name stands in it twice"),
+    "overlapping tensors": (write_weights(header({"a": entry(0, 8), "b": entry(4, 12)}, b"\0" * 12)), "overlap"),
+    "holes between tensors": (write_weights(header({"a": entry(0, 8), "b": entry(12, 20)}, b"\0" * 20)), "holes"),
+    "bytes behind the tensors": (write_weights(header({"a": entry(0, 8)}, b"\0" * 99)), "tensors have 8 bytes"),
+    "a shape without its bytes": (write_weights(header({"a": entry(0, 8, [10**12])}, b"\0" * 8)), "does not fit"),
+    "a negative offset": (write_weights(header({"a": entry(-8, 0)})), "is damaged"),
     "cut weights": (lambda run: os.truncate(run / "model.safetensors", 3_000), "is damaged"),
     "empty weights": (write_weights(b""), "is damaged"),
-    "../ in a name": (change_weights(climb), r"\.\./\.\./output.bias is unknown"),
-    "numbers of another type": (change_weights(halve), "output.bias is torch.float16, not torch.float32"),
+    "../ in a name": (change_weights(move_to_parent), r"\.\./\.\./output.bias is unknown"),
+    "numbers of another type": (change_weights(to_float16), "output.bias is torch.float16, not torch.float32"),
     "a wider configuration": (change_config(d_model=32), r"is \(16,\), not \(32,\)"),
     "a configuration of 10**9 layers": (change_config(num_encoder_layers=10**9), "those of 1000000001 layers"),
     "a configuration of 10**9 columns": (change_config(d_model=2 * 10**9), "cannot be|does not fit"),
@@ -169,39 +171,39 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_it_is_refused_at_once(run: Path, name: str) -> None:
-    spoil, said = HOSTILE[name]
-    spoil(run)
+def test_a_hostile_run_is_refused_quickly(run: Path, name: str) -> None:
+    damage, message = HOSTILE[name]
+    damage(run)
     start = time.perf_counter()
-    with pytest.raises(RunError, match=said):
-        open_all(run)
+    with pytest.raises(RunError, match=message):
+        load_run(run)
     assert time.perf_counter() - start < 20, "a pipe or a device would be read for ever"
 
 
-def test_a_pickle_inside_is_not_opened(run: Path, tmp_path: Path) -> None:
-    bomb = pickle.dumps(Bomb(tmp_path / "exploded"))
+def test_a_pickle_in_a_run_is_not_loaded(run: Path, tmp_path: Path) -> None:
+    bomb = pickle.dumps(PickleBomb(tmp_path / "exploded"))
     for name in ("model.safetensors", "tokenizer.source.json", "config.json", "environment.json"):
         copy = Path(shutil.copytree(run, tmp_path / f"copy-{name}"))
         (copy / name).write_bytes(bomb)
         with pytest.raises(RunError):
-            open_all(copy)
+            load_run(copy)
     (run / "pytorch_model.bin").write_bytes(bomb)
-    open_all(run)
+    load_run(run)
     assert not (tmp_path / "exploded").exists()
 
 
 def test_a_link_inside_the_folder_is_followed(run: Path) -> None:
     (run / "model.safetensors").rename(run / "weights-of-monday.safetensors")
     (run / "model.safetensors").symlink_to("weights-of-monday.safetensors")
-    open_all(run)
+    load_run(run)
 
 
 def test_a_folder_that_is_itself_a_link_is_followed(run: Path, tmp_path: Path) -> None:
     (tmp_path / "linked").symlink_to(run)
-    open_all(tmp_path / "linked")
+    load_run(tmp_path / "linked")
 
 
-def test_a_file_of_a_checkpoint_that_leads_out_is_refused(run: Path, tmp_path: Path) -> None:
+def test_a_link_out_of_a_checkpoint_is_refused(run: Path, tmp_path: Path) -> None:
     from tests.checkpoint.test_directory import make_checkpoint
 
     directory = RunDirectory(run)
@@ -213,13 +215,13 @@ def test_a_file_of_a_checkpoint_that_leads_out_is_refused(run: Path, tmp_path: P
         directory.checkpoints.read(7)
 
 
-def test_refusing_takes_no_memory(run: Path, tmp_path: Path) -> None:
-    """All of the above in one process, whose memory must not grow by 100 MB."""
+def test_refusing_hostile_runs_uses_little_memory(run: Path, tmp_path: Path) -> None:
+    """Load all hostile runs in one process, whose memory must grow by less than 100 MiB."""
     folders = []
-    for number, (name, (spoil, _)) in enumerate(HOSTILE.items()):
+    for number, (name, (damage, _)) in enumerate(HOSTILE.items()):
         folders.append(tmp_path / f"{number}")
         shutil.copytree(run, folders[-1])
-        spoil(folders[-1])
+        damage(folders[-1])
         assert name
     program = (
         "import resource, sys\nfrom pathlib import Path\nfrom manyheads.checkpoint import RunDirectory\n"
@@ -245,7 +247,7 @@ def test_refusing_takes_no_memory(run: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    assert int(result.stdout) < ROOM
+    assert int(result.stdout) < MOST_MEMORY
 
 
 def test_shapes_are_read_without_the_tensors(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sharded tensors come back whole, and whole tensors are sharded as others are."""
+"""Sharded tensors are gathered, and full tensors are sharded like others."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from manyheads.checkpoint.sharded import distribute_like, full_tensor
 
 @pytest.fixture
 def mesh() -> Iterator[DeviceMesh]:
-    """A group of this process alone; `tests/training/test_distributed.py` has several."""
+    """Return a mesh of this process alone; `tests/training/test_distributed.py` has several processes."""
     distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
     yield init_device_mesh("cpu", (1,))
     distributed.destroy_process_group()
 
 
-def test_a_tensor_that_is_not_sharded_stays_itself() -> None:
+def test_a_tensor_that_is_not_sharded_is_returned_unchanged() -> None:
     whole, other = torch.randn(3, 2), torch.zeros(3, 2)
     assert full_tensor(whole) is whole
     assert distribute_like(whole, other) is whole
 
 
-def test_a_sharded_tensor_keeps_its_values_both_ways(mesh: DeviceMesh) -> None:
+def test_a_tensor_keeps_its_values_when_sharded_and_gathered(mesh: DeviceMesh) -> None:
     whole = torch.randn(5, 3)
     like = distribute_tensor(torch.zeros(5, 3), mesh, [Shard(1)])
     sharded = distribute_like(whole, like)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.data.cleaning.corpus import planted
+from tests.data.cleaning.corpus import pairs_with_defects
 
 from manyheads.cli.main import run
 
@@ -20,7 +20,7 @@ NAMES = ["removed.tsv.gz", "report.html", "report.json", "train.de.gz", "train.e
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A configuration and its text in the current directory."""
-    pairs, _ = planted(800)
+    pairs, _ = pairs_with_defects(800)
     for side, language in enumerate(("de", "en")):
         lines = "".join(f"{pair[side]}\n" for pair in pairs)
         (tmp_path / f"train.{language}").write_text(lines, encoding="utf-8", newline="\n")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.data.formats.test_moses import README, TEXT, archive
+from tests.data.formats.test_moses import README, TEXT, make_archive
 
 from manyheads.cli.main import run
 
@@ -14,7 +14,7 @@ from manyheads.cli.main import run
 @pytest.fixture(autouse=True)
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("de-en.txt.zip").write_bytes(archive({**TEXT, "README": README}).read())
+    Path("de-en.txt.zip").write_bytes(make_archive({**TEXT, "README": README}).read())
     Path("table.csv").write_text("German,English\na,b\n", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The schema for editors says of a TOML file what the program says of it, setting by setting."""
+"""The JSON schema for editors agrees with the program on every setting of a TOML file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WRONG = {
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every part of a schema."""
+    """Yield every object in a schema."""
     if isinstance(schema, dict):
         yield schema
         for value in schema.values():
@@ -38,15 +38,15 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
             yield from nodes(value)
 
 
-def mixed(change: dict[str, Any]) -> dict[str, Any]:
-    """A configuration with something changed."""
+def with_change(change: dict[str, Any]) -> dict[str, Any]:
+    """Return the base configuration with these settings changed."""
     tree = copy.deepcopy(BASE)
     for section, settings in change.items():
         tree[section] = {**tree.get(section, {}), **settings}
     return tree
 
 
-def test_it_describes_every_setting_and_has_its_default_as_toml_writes_it() -> None:
+def test_the_schema_has_the_description_and_the_toml_default_of_every_setting() -> None:
     schema = json_schema()
     for section, field in Config.model_fields.items():
         settings = getattr(field.annotation, "model_fields", {})
@@ -59,7 +59,7 @@ def test_it_describes_every_setting_and_has_its_default_as_toml_writes_it() -> N
 
 
 def test_every_setting_is_described_in_plain_words() -> None:
-    """The same rules as for help texts, but for the first letter and the full stop."""
+    """The rules are those of help texts, except for the first letter and the full stop."""
     schema = json_schema()
     settings = {"task": schema["properties"]["task"]}
     for section in schema["$defs"].values():
@@ -70,7 +70,7 @@ def test_every_setting_is_described_in_plain_words() -> None:
         assert [fault for fault in faults(f"{text[0].upper()}{text[1:]}.") if "upper case" not in fault] == [], name
 
 
-def test_toml_has_no_null() -> None:
+def test_the_schema_has_no_null() -> None:
     for node in nodes(json_schema()):
         assert node.get("type") != "null"
         assert None not in node.values()
@@ -78,21 +78,21 @@ def test_toml_has_no_null() -> None:
 
 @pytest.fixture(scope="module")
 def validator() -> Any:
-    """The schema as a library that is not ours reads it."""
+    """Return the validator of the schema of an independent library."""
     library = pytest.importorskip("jsonschema_rs")
     return library.Draft202012Validator(json_schema())
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=name) for name, path in recipe_paths().items()])
-def test_every_recipe_is_right(validator: Any, path: Path) -> None:
+def test_every_recipe_is_valid_by_the_schema(validator: Any, path: Path) -> None:
     assert not list(validator.iter_errors(tomllib.loads(path.read_text(encoding="utf-8"))))
 
 
-def test_nothing_is_written_as_none(validator: Any) -> None:
-    assert validator.is_valid(mixed({"training": {"patience": "none", "clip_norm": "none"}}))
+def test_none_is_a_valid_value_of_optional_settings(validator: Any) -> None:
+    assert validator.is_valid(with_change({"training": {"patience": "none", "clip_norm": "none"}}))
 
 
 @pytest.mark.parametrize("change", [pytest.param(change, id=name) for name, change in WRONG.items()])
-def test_a_mistake_is_underlined(validator: Any, change: dict[str, Any]) -> None:
-    assert validator.is_valid(mixed({}))
-    assert not validator.is_valid(mixed(change))
+def test_a_mistake_is_invalid_by_the_schema(validator: Any, change: dict[str, Any]) -> None:
+    assert validator.is_valid(with_change({}))
+    assert not validator.is_valid(with_change(change))

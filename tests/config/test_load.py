@@ -1,4 +1,4 @@
-"""Configurations: what is read, and that every mistake is told at once, with its cure."""
+"""Configurations: reading, overrides, and error messages that list every mistake with advice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from manyheads.errors import ConfigError
 LANGUAGES = '[data]\nsource = "de"\ntarget = "en"\n'
 
 
-def written(tmp_path: Path, text: str) -> Path:
+def write_config(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "some.toml"
     path.write_text(text, encoding="utf-8")
     return path
@@ -31,7 +31,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def mistakes(tmp_path: Path, text: str, *overrides: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        load_config(written(tmp_path, text), overrides)
+        load_config(write_config(tmp_path, text), overrides)
     return caught.value.mistakes
 
 
@@ -44,9 +44,9 @@ def mistake(section: str, **settings: Any) -> str:
     return only
 
 
-def test_a_file_is_read_with_its_numbers_as_meant(tmp_path: Path) -> None:
+def test_numbers_of_a_file_are_converted_to_the_types_of_their_settings(tmp_path: Path) -> None:
     config = load_config(
-        written(
+        write_config(
             tmp_path,
             LANGUAGES + "[training]\nsteps = 8_000\nwarmup_steps = 1e3\nlearning_rate = 2e-3\nweight_decay = 1\n"
             'betas = [0.9, 0.98]\nclip_norm = "none"\nlog_every = 0x10\n',
@@ -58,15 +58,15 @@ def test_a_file_is_read_with_its_numbers_as_meant(tmp_path: Path) -> None:
     assert [type(value) for value in (training.warmup_steps, training.weight_decay)] == [int, float]
 
 
-def test_norwegian_is_a_language(tmp_path: Path) -> None:
-    path = written(tmp_path, '[data]\nsource = "no"\ntarget = "nan"\n')
+def test_the_language_codes_no_and_nan_are_text(tmp_path: Path) -> None:
+    path = write_config(tmp_path, '[data]\nsource = "no"\ntarget = "nan"\n')
     assert (load_config(path).data.source, load_config(path).data.target) == ("no", "nan")
     replaced = load_config(path, ["data.source=nan", "data.target=no"])
     assert (replaced.data.source, replaced.data.target) == ("nan", "no")
 
 
 def test_a_byte_order_mark_and_crlf_change_nothing(tmp_path: Path) -> None:
-    plain = load_config(written(tmp_path, LANGUAGES))
+    plain = load_config(write_config(tmp_path, LANGUAGES))
     (tmp_path / "windows.toml").write_bytes(b"\xef\xbb\xbf" + LANGUAGES.replace("\n", "\r\n").encode())
     assert load_config(tmp_path / "windows.toml") == plain
 
@@ -89,16 +89,18 @@ def test_a_byte_order_mark_and_crlf_change_nothing(tmp_path: Path) -> None:
         ("data.root='a'\ntarget = 3", "data", "root", "'a'\ntarget = 3"),
     ],
 )
-def test_a_setting_is_replaced(tmp_path: Path, override: str, section: str, key: str, value: object) -> None:
-    config = load_config(written(tmp_path, LANGUAGES), [override])
+def test_an_override_replaces_one_setting(
+    tmp_path: Path, override: str, section: str, key: str, value: object
+) -> None:
+    config = load_config(write_config(tmp_path, LANGUAGES), [override])
     assert config.model_dump()[section][key] == value
-    before = load_config(written(tmp_path, LANGUAGES)).model_dump()
+    before = load_config(write_config(tmp_path, LANGUAGES)).model_dump()
     changed = {name for name, settings in config.model_dump().items() if settings != before[name]}
     assert changed == {section}
 
 
-def test_the_last_of_several_replacements_counts(tmp_path: Path) -> None:
-    config = load_config(written(tmp_path, LANGUAGES), ["training.seed=2", "training.seed=3"])
+def test_the_last_of_several_overrides_counts(tmp_path: Path) -> None:
+    config = load_config(write_config(tmp_path, LANGUAGES), ["training.seed=2", "training.seed=3"])
     assert config.training.seed == 3
 
 
@@ -112,20 +114,20 @@ def test_the_last_of_several_replacements_counts(tmp_path: Path) -> None:
         ("", ["training.steps=7"], (7, None)),
     ],
 )
-def test_a_length_of_training_replaces_the_other_one(
+def test_an_override_of_steps_or_epochs_replaces_the_other(
     tmp_path: Path, length: str, overrides: list[str], expected: tuple[int, int | None]
 ) -> None:
-    """The epochs of a recipe would silently outdo the steps that a user asks for."""
-    training = load_config(written(tmp_path, LANGUAGES + f"[training]\n{length}"), overrides).training
+    """Epochs of a recipe would silently take precedence over steps of the user."""
+    training = load_config(write_config(tmp_path, LANGUAGES + f"[training]\n{length}"), overrides).training
     assert (training.steps, training.epochs) == expected
 
 
-def test_two_lengths_of_training_are_refused_by_name(tmp_path: Path) -> None:
+def test_overrides_of_both_steps_and_epochs_are_refused(tmp_path: Path) -> None:
     (mistake,) = mistakes(tmp_path, LANGUAGES, "training.steps=7", "training.epochs=3")
     assert mistake.startswith("--set training.steps=7 and --set training.epochs=3 ask for two lengths of training.")
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_one_error_lists_all_mistakes(tmp_path: Path) -> None:
     text = (
         'beam_size = 3\n[data]\nsource = "de"\n[model]\nd_model = 500\nnum_heads = 7\nbeam_size = 4\n'
         'norm = "poste"\n[training]\nsteps = "many"\nlearning_rte = 0.1\n[serch]\nx = 1\n'
@@ -150,8 +152,8 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     assert len(found) == 12
 
 
-def test_the_message_names_the_file_and_the_replacements(tmp_path: Path) -> None:
-    path = written(tmp_path, LANGUAGES)
+def test_the_message_names_the_file_and_the_overrides(tmp_path: Path) -> None:
+    path = write_config(tmp_path, LANGUAGES)
     with pytest.raises(ConfigError, match=r"^.*some\.toml with --set: training\.steps = 0 is not") as caught:
         load_config(path, ["training.steps=0"])
     assert caught.value.exit_code == 2
@@ -182,7 +184,9 @@ def test_the_message_names_the_file_and_the_replacements(tmp_path: Path) -> None
         ("tokenizer", {"kind": {"a": 1}}, "tokenizer.kind = {a = 1} is not"),
     ],
 )
-def test_a_wrong_value_is_named_with_what_is_right(section: str, settings: dict[str, Any], message: str) -> None:
+def test_a_wrong_value_is_named_with_the_expected_values(
+    section: str, settings: dict[str, Any], message: str
+) -> None:
     assert mistake(section, **settings).startswith(message)
 
 
@@ -202,12 +206,12 @@ def test_the_nearest_name_is_offered_also_from_another_section(section: str, key
     assert mistake(section, **{key: 1}) == f"unknown key {section}.{key}; did you mean {meant}?"
 
 
-def test_a_name_like_no_other_is_not_guessed() -> None:
+def test_no_suggestion_is_made_for_a_name_like_no_other() -> None:
     assert mistake("model", zzz=1) == "unknown key model.zzz; `manyheads show-config` lists all settings."
 
 
-def test_a_rule_between_settings_is_not_blamed_on_a_default() -> None:
-    """d_modl = 512 is the one mistake: that the default d_model does not fit 7 heads is none."""
+def test_a_rule_between_settings_is_not_checked_against_a_default_of_a_misspelt_setting() -> None:
+    """d_modl is the only mistake: that the default d_model does not fit 7 heads is not reported."""
     assert mistake("model", d_modl=511, num_heads=7) == "unknown key model.d_modl; did you mean model.d_model?"
 
 
@@ -258,7 +262,7 @@ def test_each_task_names_its_own_languages(task: str, data: dict[str, str], expe
         ("classification", "data", {"valid": 1.5}, "data.valid = 1.5 is not text"),
     ],
 )
-def test_what_has_no_meaning_for_a_task_is_refused(
+def test_a_setting_that_does_not_apply_to_a_task_is_refused(
     task: str, section: str, settings: dict[str, Any], message: str
 ) -> None:
     languages = {"source": "de", "target": "en"} if task == "translation" else {"language": "en"}
@@ -271,13 +275,13 @@ def test_what_has_no_meaning_for_a_task_is_refused(
     assert message in only
 
 
-def test_the_task_says_which_languages_an_empty_section_needs() -> None:
+def test_an_error_on_a_missing_data_section_names_the_languages_of_the_task() -> None:
     with pytest.raises(ConfigError, match=r"section \[data\] is missing; it needs language\.$"):
         parse_config({"task": "classification"}, origin="here")
 
 
 @pytest.mark.parametrize(
-    ("line", "cure"),
+    ("line", "advice"),
     [
         ("norm = post", '; write norm = "post".'),
         ("root = /data/x  # there", '; write root = "/data/x".'),
@@ -285,17 +289,17 @@ def test_the_task_says_which_languages_an_empty_section_needs() -> None:
         ("d_model 5", " in `d_model 5`."),
     ],
 )
-def test_what_is_no_toml_is_named_with_file_line_and_cure(tmp_path: Path, line: str, cure: str) -> None:
+def test_invalid_toml_is_named_with_file_line_and_advice(tmp_path: Path, line: str, advice: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        load_config(written(tmp_path, f"{LANGUAGES}[model]\n{line}\n"))
+        load_config(write_config(tmp_path, f"{LANGUAGES}[model]\n{line}\n"))
     assert str(caught.value).startswith(f"{tmp_path / 'some.toml'}, line 5, column ")
-    assert str(caught.value).endswith(cure)
+    assert str(caught.value).endswith(advice)
 
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5_000, 'a = "', "[a]\n[a]"])
-def test_hostile_or_broken_toml_is_a_mistake_of_the_file(tmp_path: Path, text: str) -> None:
+def test_hostile_or_broken_toml_is_a_configuration_error(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"some\.toml"):
-        load_config(written(tmp_path, text))
+        load_config(write_config(tmp_path, text))
 
 
 def test_a_file_that_is_no_utf8_is_named_with_its_line(tmp_path: Path) -> None:
@@ -309,16 +313,16 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
         load_config(tmp_path / "none.toml")
 
 
-def test_a_configuration_in_memory_can_be_changed_with_every_mistake_told() -> None:
-    changed = with_overrides(example(), ["search.beam_size=1", "data.root=/x"])
+def test_overrides_of_a_loaded_configuration_report_every_mistake() -> None:
+    changed = with_overrides(example_config(), ["search.beam_size=1", "data.root=/x"])
     assert (changed.search.beam_size, changed.data.root, changed.data.train) == (1, "/x", ("a.ko", "a.en"))
-    assert with_overrides(example(), []) == example()
+    assert with_overrides(example_config(), []) == example_config()
     with pytest.raises(ConfigError) as caught:
-        with_overrides(example(), ["x", "search.beam=1", "training.steps=0"])
+        with_overrides(example_config(), ["x", "search.beam=1", "training.steps=0"])
     assert len(caught.value.mistakes) == 3
 
 
-def example() -> Config:
+def example_config() -> Config:
     return parse_config(
         {
             "data": {"source": "ko", "target": "en", "root": '자료/"x"', "train": ["a.ko", "a.en"]},
@@ -328,8 +332,8 @@ def example() -> Config:
     )
 
 
-def test_json_and_back_is_the_same_configuration() -> None:
-    assert config_from_json(config_to_json(example()), "config.json") == example()
+def test_a_configuration_survives_json() -> None:
+    assert config_from_json(config_to_json(example_config()), "config.json") == example_config()
 
 
 @pytest.mark.parametrize(
@@ -343,13 +347,13 @@ def test_json_and_back_is_the_same_configuration() -> None:
     ],
 )
 def test_json_of_another_format_or_with_mistakes_is_refused(change: dict[str, Any], message: str) -> None:
-    values = json.loads(config_to_json(example())) | change
+    values = json.loads(config_to_json(example_config())) | change
     with pytest.raises(ConfigError, match=message):
         config_from_json(json.dumps(values), "run/config.json")
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000, '"format"', "3"])
-def test_what_is_no_configuration_is_refused(text: str) -> None:
+def test_json_that_is_no_configuration_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^run/config\.json: this is no "):
         config_from_json(text, "run/config.json")
 
@@ -367,7 +371,7 @@ def test_a_value_written_as_toml_is_read_back(tmp_path: Path, value: object) -> 
         ("data", "weights", "x", 'data.weights = "x" is not a list, each a number at least 0 or "none".'),
     ],
 )
-def test_a_list_that_is_none_is_told_like_other_mistakes(section: str, key: str, value: Any, message: str) -> None:
+def test_a_value_that_is_not_the_expected_list_is_named(section: str, key: str, value: Any, message: str) -> None:
     assert mistake(section, **{key: value}) == message
 
 
@@ -379,7 +383,7 @@ target = "en"
 """
 
 
-def test_the_section_augment_alone_switches_augmentation_on(tmp_path: Path) -> None:
+def test_augmentation_is_on_if_its_section_exists(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(AUGMENT.replace("[data.augment]", ""), encoding="utf-8")
     assert load_config(path).data.augment is None

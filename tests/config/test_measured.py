@@ -1,4 +1,4 @@
-"""Scores by number of updates: read off without guessing, and only for settings that they were measured with."""
+"""Measured scores by number of updates: interpolated, and valid only for the settings of the measurement."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ LIMITED = [name for name in recipe_paths() if load_config(recipe_paths()[name]).
 
 
 def measured_config(**settings: Any) -> Config:
-    """A configuration whose scores hold for its settings and 1,000 pairs."""
+    """Return a configuration whose scores are valid for its settings and 1,000 pairs."""
     plain = parse_config({"data": {"source": "de", "target": "en"}, **settings}, origin="here")
     return plain.model_copy(update={"measured": MeasuredConfig(settings=plain.fingerprint, pairs=1_000, **TABLE)})
 
 
-def test_between_two_points_the_score_is_linear_in_the_logarithm_of_the_updates() -> None:
+def test_scores_are_interpolated_linearly_in_the_logarithm_of_the_updates() -> None:
     measured = MeasuredConfig(**TABLE)
     assert [measured.score_after(updates) for updates in TABLE["updates"]] == list(TABLE["scores"])
     assert measured.score_after(200) == pytest.approx((20 + 36) / 2)
@@ -43,7 +43,7 @@ def test_between_two_points_the_score_is_linear_in_the_logarithm_of_the_updates(
 
 
 @pytest.mark.parametrize("updates", [1, 99, 1_601, 10**6])
-def test_outside_of_the_table_nothing_is_guessed(updates: int) -> None:
+def test_scores_are_not_extrapolated(updates: int) -> None:
     assert MeasuredConfig(**TABLE).score_after(updates) is None
     assert MeasuredConfig().score_after(updates) is None
 
@@ -68,14 +68,14 @@ def test_the_summary_names_each_class_of_processor_once() -> None:
         ),
     ],
 )
-def test_a_table_that_cannot_be_read_off_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_an_inconsistent_table_of_scores_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_config({"data": {"source": "de", "target": "en"}, "measured": TABLE | changes}, origin="here")
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "free",
+    "override",
     [
         "data.root=elsewhere",
         "training.max_minutes=3",
@@ -88,13 +88,13 @@ def test_a_table_that_cannot_be_read_off_is_refused(changes: dict[str, Any], mes
         "training.workers=0",
     ],
 )
-def test_time_paths_and_device_leave_the_scores_valid(free: str) -> None:
+def test_time_paths_and_device_leave_the_scores_valid(override: str) -> None:
     config = measured_config()
-    assert with_overrides(config, [free]).expected(1_000) == config.measured
+    assert with_overrides(config, [override]).expected(1_000) == config.measured
 
 
 @pytest.mark.parametrize(
-    "change",
+    "override",
     [
         "model.dropout=0.37",
         "model.d_model=64",
@@ -110,19 +110,19 @@ def test_time_paths_and_device_leave_the_scores_valid(free: str) -> None:
         "evaluation.protocol=moses-lowercase",
     ],
 )
-def test_with_any_other_setting_changed_nothing_is_expected(change: str) -> None:
-    assert with_overrides(measured_config(), [change]).expected(1_000) is None
+def test_any_other_changed_setting_invalidates_the_scores(override: str) -> None:
+    assert with_overrides(measured_config(), [override]).expected(1_000) is None
 
 
-def test_with_other_text_nothing_is_expected() -> None:
+def test_another_number_of_pairs_invalidates_the_scores() -> None:
     assert measured_config().expected(1_001) is None
 
 
-def test_a_setting_written_out_at_its_default_changes_nothing() -> None:
+def test_an_explicit_default_does_not_change_the_fingerprint() -> None:
     assert measured_config(model={"dropout": 0.1}).fingerprint == measured_config().fingerprint
 
 
-def test_the_scores_stay_in_a_run_and_a_run_without_has_no_section() -> None:
+def test_scores_survive_json_and_a_configuration_without_scores_has_no_section() -> None:
     config = measured_config()
     assert config_from_json(config_to_json(config), "here") == config
     plain = config.model_copy(update={"measured": MeasuredConfig()})
@@ -135,8 +135,8 @@ def test_there_are_recipes_with_scores() -> None:
 
 
 @pytest.mark.parametrize("name", LIMITED)
-def test_the_scores_of_a_recipe_are_those_of_its_settings(name: str) -> None:
-    """Red when a recipe was changed: measure again with benchmarks/quality.py --updates."""
+def test_the_scores_of_a_recipe_belong_to_its_current_settings(name: str) -> None:
+    """Fails if a recipe was changed: measure again with benchmarks/quality.py --updates."""
     config = load_config(recipe_paths()[name])
     assert config.measured.settings == config.fingerprint
     assert config.expected(config.measured.pairs) is config.measured
@@ -144,7 +144,7 @@ def test_the_scores_of_a_recipe_are_those_of_its_settings(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LIMITED)
-def test_a_copy_of_a_recipe_expects_its_scores_until_a_setting_is_changed(name: str, tmp_path: Path) -> None:
+def test_a_copy_of_a_recipe_has_its_scores_until_a_setting_is_changed(name: str, tmp_path: Path) -> None:
     text = recipe_paths()[name].read_text(encoding="utf-8")
     copy = tmp_path / "mine.toml"
     copy.write_text(text, encoding="utf-8")

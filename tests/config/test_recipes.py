@@ -1,4 +1,4 @@
-"""Recipes: found by name, and all of them right."""
+"""Recipes are found by name, and all are valid."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ TRAINED = ("translation", "classification", "language-modeling", "masked-lm")
 
 
 @pytest.mark.parametrize("name", sorted(recipe_paths()))
-def test_every_recipe_is_right(name: str) -> None:
+def test_every_recipe_is_valid(name: str) -> None:
     assert load_config(resolve_recipe(name)).task in TRAINED
 
 
-def test_recipes_are_there() -> None:
+def test_recipes_exist() -> None:
     assert recipe_paths()
 
 
-def test_a_file_goes_before_a_recipe_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_takes_precedence_over_a_recipe_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     name = next(iter(recipe_paths()))
     assert resolve_recipe(name) == recipe_paths()[name]
@@ -32,7 +34,7 @@ def test_a_file_goes_before_a_recipe_of_that_name(tmp_path: Path, monkeypatch: p
     assert resolve_recipe(name) == Path(name)
 
 
-def test_a_recipe_that_is_missing_is_answered_with_the_nearest(tmp_path: Path) -> None:
+def test_an_error_on_an_unknown_recipe_suggests_the_nearest_name(tmp_path: Path) -> None:
     name = next(iter(recipe_paths()))
     with pytest.raises(UsageError, match=rf"no configuration file or recipe {name}x; did you mean .*{name}"):
         resolve_recipe(f"{name}x")
@@ -42,7 +44,7 @@ def test_a_recipe_that_is_missing_is_answered_with_the_nearest(tmp_path: Path) -
         resolve_recipe("qqq")
 
 
-def test_a_file_that_is_missing_is_answered_with_the_nearest_beside_it(tmp_path: Path) -> None:
+def test_an_error_on_a_missing_file_suggests_the_nearest_file(tmp_path: Path) -> None:
     for name in ("my-model.toml", "other.toml"):
         (tmp_path / name).write_text("", encoding="utf-8")
     with pytest.raises(UsageError) as caught:

@@ -1,4 +1,4 @@
-"""What a pair becomes in an epoch is a function of seed, epoch and row, with the shares that the settings name."""
+"""The augmentation of a pair depends on seed, epoch and row alone, and has the configured rates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tokens(texts: list[str]) -> list[list[int]]:
 
 @pytest.fixture(scope="module")
 def augmenter(tmp_path_factory: pytest.TempPathFactory) -> Augmenter:
-    """Pairs of 3 to 9 words; the last 97 are of a second corpus."""
+    """Return an augmenter of pairs of 3 to 9 words; the last 97 are of a second corpus."""
     folder = tmp_path_factory.mktemp("stores")
     rows = [
         Pair(
@@ -47,12 +47,12 @@ def changed_texts(augmenter: Augmenter, epoch: int) -> list[tuple[str, str]]:
     return [plan.texts(row) for row in range(PAIRS)]
 
 
-def test_a_text_depends_on_seed_epoch_and_row_alone(augmenter: Augmenter) -> None:
+def test_an_augmented_text_depends_on_seed_epoch_and_row_alone(augmenter: Augmenter) -> None:
     first = changed_texts(augmenter, 3)
     plan = augmenter.plan(3)
     assert [plan.texts(row) for row in reversed(range(PAIRS))] == first[::-1], "not on what was drawn before"
     for other in (changed_texts(augmenter, 4), changed_texts(replace(augmenter, seed=2), 3)):
-        assert sum(one != two for one, two in zip(first, other, strict=True)) > PAIRS / 10
+        assert sum(text != changed for text, changed in zip(first, other, strict=True)) > PAIRS / 10
 
 
 def test_a_row_without_a_change_keeps_its_text(augmenter: Augmenter) -> None:
@@ -63,14 +63,14 @@ def test_a_row_without_a_change_keeps_its_text(augmenter: Augmenter) -> None:
 
 
 @pytest.mark.parametrize("name", AugmentConfig.model_fields)
-def test_each_rate_is_the_share_of_its_change_and_0_is_never(augmenter: Augmenter, name: str) -> None:
+def test_each_rate_is_the_share_of_changed_pairs_and_0_changes_none(augmenter: Augmenter, name: str) -> None:
     plan = replace(augmenter, config=OFF.model_copy(update={name: 0.4})).plan(0)
     share = sum(plan.changed(np.arange(PAIRS))) / PAIRS
     assert 0.35 < share < 0.45
     assert not any(replace(augmenter, config=OFF).plan(0).changed(np.arange(PAIRS)))
 
 
-def test_cases_have_the_shares_that_the_setting_describes(augmenter: Augmenter) -> None:
+def test_kinds_of_case_changes_have_their_documented_shares(augmenter: Augmenter) -> None:
     plan = replace(augmenter, config=OFF.model_copy(update={"case": 0.99})).plan(0)
     shares = [float((plan.case == kind).mean()) for kind in (CAPITALS, LOWER, SMALL_FIRST)]
     assert shares == pytest.approx([0.1, 0.7, 0.2], abs=0.05)
@@ -106,7 +106,7 @@ def test_paragraphs_stay_in_one_corpus_and_within_the_limit(augmenter: Augmenter
     assert joined > PAIRS / 2
 
 
-def test_nothing_is_drawn_from_an_empty_table(augmenter: Augmenter) -> None:
+def test_no_phrases_are_drawn_without_a_table(augmenter: Augmenter) -> None:
     plan = replace(augmenter, config=OFF.model_copy(update={"words": 0.9}), table=None).plan(0)
     assert not plan.content.any()
     assert plan.lengths()[0].tolist() == (augmenter.store.source.lengths + 1).tolist()

@@ -1,4 +1,4 @@
-"""Made-up texts that are copied: varied, alike for the same seed, and never of a script that the corpus has."""
+"""Random texts to copy: varied, equal for equal seeds, and never of a script that the corpus has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manyheads.data.augment_copies import COPIES, make_copy, make_tag, other_scr
 
 
 @pytest.mark.parametrize("name", sorted(COPIES))
-def test_texts_are_varied_and_depend_on_the_seed_alone(name: str) -> None:
+def test_random_texts_are_varied_and_depend_on_the_seed_alone(name: str) -> None:
     made = [COPIES[name](Random(seed)) for seed in range(200)]
     assert made == [COPIES[name](Random(seed)) for seed in range(200)]
     assert len(set(made)) > 30
@@ -23,7 +23,7 @@ def test_a_tag_has_a_start_and_the_end_of_the_same_name() -> None:
         assert end == f"</{start[1:-1].split()[0]}>"
 
 
-def test_a_script_of_the_corpus_is_not_made_up() -> None:
+def test_random_texts_have_no_script_of_the_corpus() -> None:
     scripts = other_scripts(["안녕하세요", "Hello"])
     assert not any(first <= ord("안") <= last for first, last in scripts)
     texts = "".join(make_copy(Random(seed), scripts) for seed in range(300))
@@ -31,6 +31,6 @@ def test_a_script_of_the_corpus_is_not_made_up() -> None:
     assert any("א" <= letter <= "ת" for letter in texts), "other scripts are copied"
 
 
-def test_marks_are_made_up_only_for_a_line_of_their_own() -> None:
+def test_random_punctuation_is_made_only_for_a_line_of_its_own() -> None:
     assert "..." in {make_copy(Random(seed), alone=True) for seed in range(300)}
     assert "..." not in {make_copy(Random(seed)) for seed in range(300)}

@@ -1,4 +1,4 @@
-"""Mined words and phrases: those of a language of which every word has one translation are found again."""
+"""Words and phrases are mined from a synthetic language in which every word has one translation."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ARTICLES = {"der": "the", "kein": "no", "ein": "a"}
 ENDS = {"heute": "today", "gestern": "yesterday", "oft": "often"}
 
 
-def made_up(count: int, seed: int = 1) -> tuple[list[str], list[str]]:
-    """Sentences in which the verb stands at the end of the source."""
+def make_sentences(count: int, seed: int = 1) -> tuple[list[str], list[str]]:
+    """Return random source sentences, whose verb is last, and their translations."""
     rng = random.Random(seed)
     sources, targets = [], []
     for _ in range(count):
@@ -27,21 +27,21 @@ def made_up(count: int, seed: int = 1) -> tuple[list[str], list[str]]:
 
 
 def test_every_word_is_found_with_its_translation_and_usual_spelling() -> None:
-    found = {pair.source: pair.target for pair in mine_phrases(*made_up(300)).words}
+    found = {pair.source: pair.target for pair in mine_phrases(*make_sentences(300)).words}
     expected = {**NOUNS, **VERBS, **ARTICLES, **ENDS}
     assert {word: expected.get(word) for word in found} == found
     assert found.keys() >= {*NOUNS, *VERBS, *ARTICLES}
 
 
 def test_phrases_are_runs_of_words_that_are_translated_together() -> None:
-    found = {pair.source: pair.target for pair in mine_phrases(*made_up(300)).phrases}
+    found = {pair.source: pair.target for pair in mine_phrases(*make_sentences(300)).phrases}
     assert found["der Hund"] == "the dog"
     assert "Hund sieht" not in found, "another word stands between their translations"
     assert not any("." in source + target for source, target in found.items()), "marks are no part of a phrase"
 
 
-def test_the_result_depends_on_the_texts_alone_and_rare_words_are_left_out() -> None:
-    sources, targets = made_up(200)
+def test_mined_words_depend_on_the_texts_alone_and_leave_out_rare_words() -> None:
+    sources, targets = make_sentences(200)
     sources, targets = [*sources, "Ein Quastenflosser."], [*targets, "A coelacanth."]
     first = mine_phrases(sources, targets)
     assert first == mine_phrases(list(sources), list(targets))
@@ -49,7 +49,7 @@ def test_the_result_depends_on_the_texts_alone_and_rare_words_are_left_out() -> 
 
 
 def test_a_large_corpus_is_read_evenly_spaced_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    sources, targets = made_up(1000)
+    sources, targets = make_sentences(1000)
     monkeypatch.setattr(module, "MOST_LINKS", 6 * 6 * 250)
     rows = module.spaced(sources, targets)
     assert 200 <= len(rows) <= 250
@@ -57,14 +57,14 @@ def test_a_large_corpus_is_read_evenly_spaced_within_the_limit(monkeypatch: pyte
     assert {pair.source for pair in mine_phrases(sources, targets).words} >= {*NOUNS}
 
 
-def test_texts_without_words_give_nothing() -> None:
+def test_texts_without_words_give_no_mined_words() -> None:
     assert mine_phrases([], []).words == []
     assert mine_phrases(["", "1 2 3"], ["", "1 2 3"]).words == []
 
 
 def test_a_word_without_a_translation_gets_none() -> None:
     """Only links that both directions choose count."""
-    sources, targets = made_up(300)
+    sources, targets = make_sentences(300)
     rng = random.Random(5)
     sources = [f"{source[:-1]} doch." if rng.random() < 0.5 else source for source in sources]
     found = {pair.source: pair.target for pair in mine_phrases(sources, targets).words}

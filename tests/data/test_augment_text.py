@@ -1,4 +1,4 @@
-"""Changes of a pair: both sides stay translations of each other, and copied text is on both."""
+"""Augmented pairs: both sides stay translations of each other, and copied text is on both sides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCE, TARGET = "Der große Hund läuft nach Hause.", "The big dog runs home."
 LINKS = {"hund": "dog", "hause": "home", "katze": "cat"}
 
 
-def test_case_is_changed_on_the_sides_that_the_name_says() -> None:
+def test_functions_that_change_case_change_the_sides_in_their_name() -> None:
     assert to_capitals("Straße", "Street") == ("STRASSE", "STREET")
     assert lower_source("Das Haus", "The House") == ("das haus", "The House")
     assert drop_capital("Das Haus", "The House") == ("das Haus", "The House")
@@ -39,7 +39,7 @@ def test_case_is_changed_on_the_sides_that_the_name_says() -> None:
         (("", ""), ("de", "en"), ("", "")),
     ],
 )
-def test_an_end_mark_goes_from_both_sides_or_comes_to_both(
+def test_an_end_mark_is_removed_from_both_sides_or_added_to_both(
     pair: tuple[str, str], languages: tuple[str, str], expected: tuple[str, str]
 ) -> None:
     assert change_end_mark(*pair, languages) == expected
@@ -73,7 +73,7 @@ def test_a_copied_text_is_on_both_sides_and_the_rest_is_unchanged(monkeypatch: p
     assert {"The big @@@ dog runs home.", "The big @@@dog### runs home."} <= forms, "at a linked word"
 
 
-def test_a_word_that_comes_twice_is_no_place_for_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_copy_is_inserted_at_a_word_that_occurs_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "make_copy", lambda rng, scripts, **options: "@@@")
     monkeypatch.setattr(module, "make_tag", lambda rng: ("@@@", "###"))
     for seed in range(100):

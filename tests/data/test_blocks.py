@@ -1,4 +1,4 @@
-"""Blocks of a stream of tokens: nothing wasted, edges that move, a function of seed and epoch alone."""
+"""Blocks of a stream of tokens: none is left out, boundaries move, and the order depends on seed and epoch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_token_is_predicted_in_an_epoch_and_few_of_them_twice(block: int, 
         assert sum(batch.target_tokens for batch in batches) == sum(seen.values())
 
 
-def test_what_is_right_is_the_token_after_each_and_after_the_last_comes_the_first() -> None:
+def test_labels_are_the_next_tokens_and_the_stream_wraps_around() -> None:
     batch = make_blocks(STREAM, np.array([0, 95]), 7)
     assert batch.ids.tolist() == [list(range(100, 107)), [195, 196, 197, 198, 199, 200, 100]]
     assert batch.labels.tolist() == [list(range(101, 108)), [196, 197, 198, 199, 200, 100, 101]]
@@ -37,11 +37,11 @@ def test_what_is_right_is_the_token_after_each_and_after_the_last_comes_the_firs
 
 def test_the_edges_of_blocks_move_from_epoch_to_epoch() -> None:
     sampler = BlockSampler(len(STREAM), block=10, rows=3, seed=1)
-    edges = {int(start) % 10 for number in range(40) for start in np.concatenate(sampler.epoch(number))[:1]}
-    assert len(edges) > 5
+    boundaries = {int(start) % 10 for number in range(40) for start in np.concatenate(sampler.epoch(number))[:1]}
+    assert len(boundaries) > 5
 
 
-def test_an_epoch_is_a_function_of_seed_and_number() -> None:
+def test_an_epoch_depends_on_seed_and_number_alone() -> None:
     def plan(seed: int, number: int) -> list[list[int]]:
         return [starts.tolist() for starts in BlockSampler(999, block=8, rows=5, seed=seed).epoch(number)]
 

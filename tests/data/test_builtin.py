@@ -1,4 +1,4 @@
-"""The built-in corpora are there in both directions, and what is not there is refused by name."""
+"""The built-in corpora exist in both directions, and unknown names are refused by name."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_a_corpus_has_the_promised_sizes_and_numbers_its_lines() -> None:
             assert [pair.line for pair in pairs] == list(range(1, len(pairs) + 1))
 
 
-def test_the_other_direction_is_the_same_pairs_turned_round() -> None:
-    there = builtin_pairs("de-en", "valid", source="de", target="en")
-    back = builtin_pairs("de-en", "valid", source="en", target="de")
-    assert back == [Pair(pair.target, pair.source, pair.line) for pair in there]
+def test_the_reverse_direction_holds_the_same_pairs_with_sides_exchanged() -> None:
+    forward = builtin_pairs("de-en", "valid", source="de", target="en")
+    reverse = builtin_pairs("de-en", "valid", source="en", target="de")
+    assert reverse == [Pair(pair.target, pair.source, pair.line) for pair in forward]
 
 
 def test_a_caller_may_change_the_list_that_it_got() -> None:
@@ -38,7 +38,7 @@ def test_a_caller_may_change_the_list_that_it_got() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "split", "source", "target", "told"),
+    ("name", "split", "source", "target", "mentioned"),
     [
         ("fr-en", "train", "fr", "en", ["fr-en", "de-en", "ko-en"]),
         ("de-en", "dev", "de", "en", ["dev", "train", "valid", "test"]),
@@ -47,13 +47,13 @@ def test_a_caller_may_change_the_list_that_it_got() -> None:
         ("ko-en", "test", "de", "en", ["ko", "en"]),
     ],
 )
-def test_what_is_not_there_is_refused_with_what_is(
-    name: str, split: str, source: str, target: str, told: list[str]
+def test_an_unknown_corpus_split_or_language_is_refused_with_a_list_of_the_known(
+    name: str, split: str, source: str, target: str, mentioned: list[str]
 ) -> None:
     with pytest.raises(DataError) as caught:
         builtin_pairs(name, split, source=source, target=target)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
-    for word in told:
+    for word in mentioned:
         assert word in str(caught.value)
 
 

@@ -1,4 +1,4 @@
-"""Text of every form becomes two files of lines with a note; after an error nothing stands under a final name."""
+"""Text of every format becomes two files of lines with a note of its sources; an error leaves no output file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.data.formats.test_moses import README, TEXT, archive
+from tests.data.formats.test_moses import README, TEXT, make_archive
 
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data import convert
@@ -33,14 +33,14 @@ TMX = (
 @pytest.fixture(autouse=True)
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    Path("opus.zip").write_bytes(archive({**TEXT, "README": README}).read())
+    Path("opus.zip").write_bytes(make_archive({**TEXT, "README": README}).read())
     Path("memory.tmx").write_text(TMX.format("zwei \n\n Zeilen"), encoding="utf-8")
     Path("c.en").write_text("one\n\n", encoding="utf-8")
     Path("c.de").write_text("eins\nzwei\n", encoding="utf-8")
     return tmp_path
 
 
-def lines(path: Path) -> list[str]:
+def read_lines(path: Path) -> list[str]:
     return gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]
 
 
@@ -48,12 +48,13 @@ def test_several_inputs_become_one_text_with_a_note_of_each() -> None:
     inputs = ["opus.zip", "c.en", "c.de", "memory.tmx"]
     result = convert_files(inputs, Path("out"), ConvertOptions("all"))
     assert sorted(path.name for path in Path("out").iterdir()) == ["all.de.gz", "all.en.gz", "all.sources.json"]
-    assert lines(result.files[0]) == ["Hallo", "Welt", "eins", "zwei Zeilen"]
-    assert lines(result.files[1]) == ["Hello", "world", "one", "two lines"]
+    assert read_lines(result.files[0]) == ["Hallo", "Welt", "eins", "zwei Zeilen"]
+    assert read_lines(result.files[1]) == ["Hello", "world", "one", "two lines"]
     found = json.loads(result.note.read_text(encoding="utf-8"))
     assert found["languages"] == ["de", "en"]
     assert [
-        (one["file"], one["format"], one["pairs"], one["empty"], one["licence"]) for one in found["sources"]
+        (source["file"], source["format"], source["pairs"], source["empty"], source["licence"])
+        for source in found["sources"]
     ] == [
         ("opus.zip", "Moses zip", 2, 0, "CC-BY 2.0 FR"),
         ("c.en", "lines", 1, 1, None),
@@ -63,7 +64,7 @@ def test_several_inputs_become_one_text_with_a_note_of_each() -> None:
     assert found["sources"][1]["sha256"] == sums
 
 
-def test_what_the_user_says_counts_and_the_bytes_are_the_same_each_time() -> None:
+def test_statements_of_the_user_take_precedence_and_the_output_is_deterministic() -> None:
     options = ConvertOptions("x", TextRequest("en", "de"), "CC0", "mine")
     first, second = (convert_files(["opus.zip"], Path(out), options) for out in ("a", "b"))
     assert [(source.licence, source.origin) for source in first.sources] == [("CC0", "mine")]
@@ -71,7 +72,7 @@ def test_what_the_user_says_counts_and_the_bytes_are_the_same_each_time() -> Non
     assert [path.read_bytes() for path in first.files] == [path.read_bytes() for path in second.files]
 
 
-def test_worker_processes_write_the_same_bytes_and_an_interrupted_conversion_goes_on(
+def test_worker_processes_write_the_same_bytes_and_an_interrupted_conversion_is_resumed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = [f"zwei {number}\t{'two' if number % 7 else ''} {number % 7 or ''}" for number in range(10_000)]
@@ -82,33 +83,33 @@ def test_worker_processes_write_the_same_bytes_and_an_interrupted_conversion_goe
         Path("broken.tmx").write_text("<tmx>", encoding="utf-8")
         with pytest.raises(DataError, match=r"broken\.tmx"):
             convert_files(["x.tsv", "broken.tmx"], Path("out"), ConvertOptions("x"), executor=executor)
-        begun = []
+        submitted = []
         submit = ShardRun.submit
 
-        def submitted(run: ShardRun, number: int, shard: Any) -> None:
-            begun.append(number)
+        def record_submit(run: ShardRun, number: int, shard: Any) -> None:
+            submitted.append(number)
             submit(run, number, shard)
 
-        monkeypatch.setattr(ShardRun, "submit", submitted)
+        monkeypatch.setattr(ShardRun, "submit", record_submit)
         result = convert_files(["x.tsv", "opus.zip"], Path("out"), ConvertOptions("x"), executor=executor)
-    assert len(begun) == 1, "the shards of the first input were kept"
+    assert len(submitted) == 1, "the shards of the first input were kept"
     assert [path.read_bytes() for path in result.files] == [path.read_bytes() for path in alone.files]
     assert sorted(path.name for path in Path("out").iterdir()) == ["x.de.gz", "x.en.gz", "x.sources.json"]
 
 
-def test_a_full_disk_keeps_the_finished_shards_in_this_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_keeps_the_finished_shards_without_worker_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f"zwei {number}\ttwo {number}\n" for number in range(10_000))
     Path("x.tsv").write_text(f"de\ten\n{text}", encoding="utf-8")
     alone = convert_files(["x.tsv"], Path("alone"), ConvertOptions("x"))
     synced: list[int] = []
 
-    def full(file: int) -> None:
+    def fail_on_fourth_sync(file: int) -> None:
         synced.append(file)
         if len(synced) == 4:  # the key, two shards, and the third
             raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
+        patch.setattr(os, "fsync", fail_on_fourth_sync)
         with pytest.raises(WriteError, match=r"No space left on device\. What is finished is kept"):
             convert_files(["x.tsv"], Path("out"), ConvertOptions("x"))
     assert [path.name for path in Path("out").iterdir()] == [".x.shards"]
@@ -119,7 +120,7 @@ def test_a_full_disk_keeps_the_finished_shards_in_this_process_too(monkeypatch: 
     assert sorted(path.name for path in Path("out").iterdir()) == ["x.de.gz", "x.en.gz", "x.sources.json"]
 
 
-def test_licence_and_origin_land_in_the_card_of_a_run_trained_on_it(tmp_path: Path) -> None:
+def test_licence_and_origin_are_in_the_model_card_of_a_run_trained_on_the_text(tmp_path: Path) -> None:
     Path("many.de").write_text("".join(f"Satz {chr(97 + n // 9) * 5} {n}\n" for n in range(99)))
     Path("many.en").write_text("".join(f"line {chr(97 + n // 9) * 5} {n}\n" for n in range(99)))
     options = ConvertOptions("many", licence="CC BY 4.0", origin="Tatoeba")
@@ -179,7 +180,7 @@ def test_an_input_that_cannot_be_read_is_named_and_not_the_output(monkeypatch: p
         list(convert.read_named(failing(), ("c.de", "c.en")))
 
 
-def test_no_file_is_overwritten() -> None:
+def test_existing_files_are_not_overwritten_by_a_conversion() -> None:
     Path("out").mkdir()
     Path("out/x.de.xz").write_bytes(b"mine")
     with pytest.raises(DataError, match=r"out holds x\.de\.xz already; nothing is overwritten"):
@@ -191,7 +192,7 @@ def test_no_file_is_overwritten() -> None:
     assert [path.name for path in Path("out").iterdir()] == ["x.de.xz"]
 
 
-def test_a_source_is_a_plain_value() -> None:
+def test_a_source_survives_writing_and_reading_its_note() -> None:
     result = convert_files(["opus.zip"], Path("out"), ConvertOptions("x"))
     assert read_sources(result.files) == list(result.sources)
     assert isinstance(result.sources[0], TextSource)

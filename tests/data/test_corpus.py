@@ -1,4 +1,4 @@
-"""Parallel text: its layouts, its mistakes, and what of it is used (FAULTS rows 1, 2, 5 to 8)."""
+"""Parallel text: file layouts, errors and filtering (FAULTS rows 1, 2, 5 to 8)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def config(root: Path, **settings: Any) -> DataConfig:
 
 
 def write(folder: Path, **files: str) -> None:
-    """Files by name, "train_de" standing for train.de."""
+    """Write files by name; the argument train_de names the file train.de."""
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         (folder / name.replace("_", ".")).write_bytes(content.encode(errors="surrogateescape"))
@@ -36,19 +36,19 @@ def texts(pairs: Any) -> list[tuple[str, str]]:
 
 
 def squeeze(text: str) -> str:
-    """A stand-in for the normaliser: control characters go, blanks are one."""
+    """Remove control characters and merge white space, in place of the normaliser."""
     return " ".join("".join(symbol for symbol in text if symbol.isspace() or symbol.isprintable()).split())
 
 
 def filter_pairs(
     read: Iterable[Pair], config: DataConfig, normalize: Callable[[str], str], held_out: Iterable[Pair] = ()
 ) -> tuple[list[Pair], FilterCounts]:
-    """What is used of one corpus, and what became of it."""
+    """Return the pairs that the filter keeps, and its counts."""
     judge = PairFilter(config, normalize, held_out)
     return list(judge.used(read)), judge.counts
 
 
-# --- where the files are ---
+# --- file layouts ---
 
 
 def test_a_split_is_two_files_named_by_language(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_each_split_has_the_name_that_the_configuration_gives_it(tmp_path: Path)
     assert found == [[("c de", "c en")], [("a de", "a en")], [("b de", "b en")]]
 
 
-def test_two_files_can_be_named_source_first_and_packed_differently(tmp_path: Path) -> None:
+def test_two_files_can_be_named_source_first_and_compressed_differently(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("ein\n")
     (tmp_path / "out.gz").write_bytes(gzip.compress(b"one\n"))
     assert texts(read_pairs(config(tmp_path, train=("in.txt", "out.gz")), "train")) == [("ein", "one")]
@@ -76,7 +76,7 @@ def test_paths_may_be_absolute_or_in_a_folder_below(tmp_path: Path) -> None:
         assert texts(read_pairs(config(tmp_path, train=name), "train")) == [("ein", "one")]
 
 
-def test_the_plain_file_is_taken_before_the_packed_one(tmp_path: Path) -> None:
+def test_the_plain_file_takes_precedence_over_the_compressed_one(tmp_path: Path) -> None:
     (tmp_path / "train.de.gz").write_bytes(gzip.compress(b"packed\n"))
     write(tmp_path, train_en="one\n")
     assert texts(read_pairs(config(tmp_path), "train")) == [("packed", "one")]
@@ -84,20 +84,20 @@ def test_the_plain_file_is_taken_before_the_packed_one(tmp_path: Path) -> None:
     assert texts(read_pairs(config(tmp_path), "train")) == [("plain", "one")]
 
 
-@pytest.mark.parametrize("there", ["val", "dev", "validation"])
-def test_a_missing_split_suggests_the_one_that_is_meant(tmp_path: Path, there: str) -> None:
-    files = {f"{name}_{language}": "x\n" for name in ("train", there) for language in ("de", "en")}
+@pytest.mark.parametrize("existing", ["val", "dev", "validation"])
+def test_an_error_on_a_missing_split_suggests_the_split_that_is_meant(tmp_path: Path, existing: str) -> None:
+    files = {f"{name}_{language}": "x\n" for name in ("train", existing) for language in ("de", "en")}
     write(tmp_path, **files, other_de="x\n")
     with pytest.raises(DataError) as caught:
         read_pairs(config(tmp_path), "valid")
     message = str(caught.value)
     assert "valid.de" in message
     assert "valid.en" in message
-    assert f'Use data.valid = "{there}".' in message
+    assert f'Use data.valid = "{existing}".' in message
     assert "other" not in message  # it has one language only
 
 
-def test_a_suggested_split_keeps_its_folder_and_counts_packed_files(tmp_path: Path) -> None:
+def test_a_suggested_split_keeps_its_folder_and_may_be_compressed(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     for language in ("de", "en"):
         (tmp_path / "sub" / f"test_2016.{language}.gz").write_bytes(gzip.compress(b"x\n"))
@@ -105,42 +105,42 @@ def test_a_suggested_split_keeps_its_folder_and_counts_packed_files(tmp_path: Pa
         read_pairs(config(tmp_path, test="sub/test"), "test")
 
 
-def test_a_missing_language_names_the_languages_that_are_there(tmp_path: Path) -> None:
+def test_an_error_on_a_missing_language_lists_the_languages_present(tmp_path: Path) -> None:
     write(tmp_path, train_de="x\n", train_ko="x\n")
     with pytest.raises(DataError, match=r"no file train\.en.* Of train there is: de, ko"):
         read_pairs(config(tmp_path), "train")
 
 
-def test_a_missing_file_names_what_is_spelt_alike(tmp_path: Path) -> None:
+def test_an_error_on_a_missing_file_suggests_a_similar_name(tmp_path: Path) -> None:
     write(tmp_path, corpus_tsv="a\tb\n")
     with pytest.raises(DataError, match=r"no file .*corpsu\.tsv\. Near names there: corpus\.tsv"):
         read_pairs(config(tmp_path, train="corpsu.tsv"), "train")
 
 
-def test_a_single_file_of_another_kind_says_which_kinds_there_are(tmp_path: Path) -> None:
+def test_a_single_file_of_another_format_is_refused_with_the_known_formats(tmp_path: Path) -> None:
     write(tmp_path, train_csv="a,b\n")
     with pytest.raises(DataError, match=r"train\.csv is a file: a single one must be named \.tsv or \.jsonl"):
         read_pairs(config(tmp_path, train="train.csv"), "train")
 
 
-def test_a_missing_folder_and_an_empty_one_are_told_apart(tmp_path: Path) -> None:
+def test_a_missing_folder_and_an_empty_folder_have_different_errors(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r'data\.root = ".*nowhere" is no folder'):
         read_pairs(config(tmp_path / "nowhere"), "train")
     with pytest.raises(DataError, match="holds no files"):
         read_pairs(config(tmp_path), "train")
 
 
-def test_a_missing_folder_of_a_public_corpus_says_how_to_get_it(tmp_path: Path) -> None:
+def test_an_error_on_a_missing_public_corpus_names_the_command_that_fetches_it(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"`manyheads data fetch multi30k --root {tmp_path}` gets it"):
         read_pairs(config(tmp_path / "multi30k"), "train")
 
 
-def test_a_split_that_is_not_set_is_no_crash(tmp_path: Path) -> None:
+def test_a_split_that_is_not_configured_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data\.test is not set"):
         read_pairs(config(tmp_path), "test")
 
 
-# --- what is in them ---
+# --- file contents ---
 
 
 @pytest.mark.parametrize(("longer", "more"), [("de", 3), ("en", 7)])
@@ -156,7 +156,7 @@ def test_files_of_different_length_are_refused_with_both_counts(
         assert f"train.{language} has {count} lines" in str(caught.value)
 
 
-def test_marks_that_other_readers_split_at_do_not_move_the_lines(tmp_path: Path) -> None:
+def test_lines_are_split_at_line_feeds_only(tmp_path: Path) -> None:
     write(tmp_path, train_de="a\u2028a\nb\vb\n", train_en="1\n2\x852\n")
     assert texts(read_pairs(config(tmp_path), "train")) == [("a\u2028a", "1"), ("b\vb", "2\x852")]
 
@@ -171,7 +171,7 @@ def test_one_file_can_hold_both_languages(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["c.tsv", "c.jsonl"])
-def test_a_blank_line_in_one_file_is_an_empty_pair_not_a_mistake(tmp_path: Path, name: str) -> None:
+def test_a_blank_line_in_a_file_of_pairs_is_an_empty_pair(tmp_path: Path, name: str) -> None:
     line = "a\tb\n" if name == "c.tsv" else '{"de": "a", "en": "b"}\n'
     write(tmp_path, **{name.replace(".", "_"): f"{line}\n  \n"})
     found = list(read_pairs(config(tmp_path, train=name), "train"))
@@ -194,13 +194,13 @@ def test_a_line_of_tsv_without_exactly_one_tab_is_named(tmp_path: Path, line: st
         {"id": 3, "translation": {"de": "ein", "en": "one", "fr": "un"}},
     ],
 )
-def test_an_object_names_its_texts_by_language_or_by_side(tmp_path: Path, record: dict[str, Any]) -> None:
+def test_a_json_object_names_its_texts_by_language_or_by_side(tmp_path: Path, record: dict[str, Any]) -> None:
     write(tmp_path, c_jsonl=json.dumps(record))
     assert texts(read_pairs(config(tmp_path, train="c.jsonl"), "train")) == [("ein", "one")]
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ('{"de": "a", "en": }', r"no JSON \(.*column 19"),
         ('["a", "b"]', "list in place of an object"),
@@ -213,9 +213,9 @@ def test_an_object_names_its_texts_by_language_or_by_side(tmp_path: Path, record
         ('{"de": ' + "1" * 10_000 + "}", "no JSON"),
     ],
 )
-def test_a_mistake_in_json_is_named_by_line(tmp_path: Path, line: str, said: str) -> None:
+def test_a_mistake_in_json_is_named_by_line(tmp_path: Path, line: str, message: str) -> None:
     write(tmp_path, c_jsonl='{"de": "a", "en": "b"}\n' + line + "\n")
-    with pytest.raises(DataError, match=rf"c\.jsonl, line 2: .*{said}"):
+    with pytest.raises(DataError, match=rf"c\.jsonl, line 2: .*{message}"):
         list(read_pairs(config(tmp_path, train="c.jsonl"), "train"))
 
 
@@ -251,7 +251,7 @@ def test_files_without_a_line_are_refused(tmp_path: Path, layout: str) -> None:
         list(read_pairs(config(tmp_path, train=layout), "train"))
 
 
-# --- what of it is used ---
+# --- filtering ---
 
 
 def pairs(*texts: tuple[str, str]) -> list[Pair]:
@@ -277,14 +277,16 @@ def test_each_dropped_pair_is_counted_under_one_reason(tmp_path: Path) -> None:
     assert (counts.kept, counts.dropped) == (len(kept), 6)
 
 
-def test_the_ratio_is_of_normalised_characters_and_its_limit_is_kept(tmp_path: Path) -> None:
+def test_the_ratio_counts_normalised_characters_and_its_limit_is_inclusive(tmp_path: Path) -> None:
     read = pairs(("x" * 30, "y" * 10), ("y" * 10, "x" * 31), ("a" + " " * 50 + "b", "ab"), ("가" * 3, "x" * 9))
     kept, counts = filter_pairs(read, config(tmp_path, max_ratio=3), squeeze)
     assert [pair.line for pair in kept] == [1, 3, 4]
     assert counts.ratio == 1
 
 
-def test_duplicates_and_overlaps_stay_when_asked_for_and_sources_are_still_counted(tmp_path: Path) -> None:
+def test_duplicates_and_overlaps_are_kept_on_request_and_overlapping_sources_are_still_counted(
+    tmp_path: Path,
+) -> None:
     lenient = config(tmp_path, drop_duplicates=False, drop_overlap=False)
     kept, counts = filter_pairs(pairs(("a", "b"), ("a", "b")), lenient, squeeze, pairs(("a", "b")))
     assert counts == FilterCounts(read=2, source_overlap=2)
@@ -298,7 +300,7 @@ def test_only_the_exact_pair_is_a_duplicate(tmp_path: Path) -> None:
     assert counts.duplicate == 1
 
 
-def test_filtering_agrees_with_a_plain_rewrite_on_random_pairs(tmp_path: Path) -> None:
+def test_filtering_agrees_with_a_reference_implementation_on_random_pairs(tmp_path: Path) -> None:
     generator = random.Random(7)
     words = ["", " ", "a", "a ", "b", "aaaa", "bbbbbbbbb", "a\x00"]
     read = pairs(*((generator.choice(words), generator.choice(words)) for _ in range(500)))
@@ -315,14 +317,14 @@ def test_filtering_agrees_with_a_plain_rewrite_on_random_pairs(tmp_path: Path) -
     assert counts.kept == len(expected)
 
 
-def test_control_characters_are_counted_only_when_they_go(tmp_path: Path) -> None:
+def test_control_characters_are_counted_only_when_they_are_removed(tmp_path: Path) -> None:
     read = pairs(("a\x00\x1fb\x9f", "c\td"), ("a\u2028b", "d"))
     assert filter_pairs(read, config(tmp_path), squeeze)[1].control_characters == 2
     assert filter_pairs(read, config(tmp_path), str)[1].control_characters == 0
 
 
-def test_pairs_are_filtered_one_by_one_and_each_corpus_has_its_counts(tmp_path: Path) -> None:
-    """What one corpus holds, another need not repeat."""
+def test_pairs_are_filtered_lazily_and_counted_per_corpus(tmp_path: Path) -> None:
+    """Pairs of an earlier corpus are duplicates in a later one."""
     judge = PairFilter(config(tmp_path), squeeze)
     first = judge.used(iter(pairs(("a", "b"), ("", "b"), ("c", "d"))))
     assert next(first) == Pair("a", "b", 1)
@@ -338,7 +340,7 @@ def test_a_huge_word_is_dropped_by_its_ratio_without_harm(tmp_path: Path) -> Non
     assert (len(kept), counts.ratio) == (1, 1)
 
 
-def test_the_counts_are_one_line_that_leaves_out_what_is_zero() -> None:
+def test_the_description_of_counts_is_one_line_without_zeros() -> None:
     assert FilterCounts(read=29_000).describe() == "29,000 pairs read, 29,000 kept"
     counts = FilterCounts(read=29_000, empty=3, duplicate=1_000, control_characters=5)
     assert counts.describe() == (
@@ -346,13 +348,13 @@ def test_the_counts_are_one_line_that_leaves_out_what_is_zero() -> None:
     )
 
 
-def test_the_store_can_add_what_was_too_long() -> None:
+def test_pairs_that_are_too_long_count_as_dropped() -> None:
     counts = dataclasses.replace(FilterCounts(read=10, empty=1), too_long=4)
     assert (counts.kept, counts.dropped) == (5, 5)
     assert "4 too long" in counts.describe()
 
 
-def test_nothing_left_is_an_error_that_says_why() -> None:
+def test_a_split_without_pairs_left_is_an_error_with_the_counts() -> None:
     with pytest.raises(DataError, match=r"data\.train leaves no pairs: 2 pairs read, 0 kept: 2 empty"):
         require_pairs(0, "data.train", FilterCounts(read=2, empty=2))
     require_pairs(1, "train")

@@ -1,4 +1,4 @@
-"""Damage, repetitions and letters of a line."""
+"""Encoding damage, repetitions and letters of a line."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from manyheads.data.defects import badly_decoded, damage, letters_of, repeats, u
 
 @pytest.mark.parametrize("text", ["Schöne Grüße aus Köln", "Ça va à l'école", "Kraków", "안녕하세요"])
 @pytest.mark.parametrize("codec", ["latin-1", "cp1252"])
-def test_utf_8_read_as_something_else_is_damage(text: str, codec: str) -> None:
+def test_utf_8_decoded_as_latin_1_or_cp1252_is_damage(text: str, codec: str) -> None:
     assert damage(text) is None
     assert damage(text.encode().decode(codec, errors="replace")) in ("misread", "lost")
 
 
-def test_repetitions_and_letters() -> None:
+def test_repetitions_are_found_and_letters_are_extracted() -> None:
     assert repeats("so so so so so")
     assert not repeats("so so good")
     assert letters_of("Ein Hund, 3!") == "einhund3"
@@ -28,13 +28,13 @@ def test_repetitions_and_letters() -> None:
         ("Привет, как дела сегодня?", "cp1251"),
     ],
 )
-def test_utf_8_read_in_rarer_encodings_is_damage(text: str, codec: str) -> None:
+def test_utf_8_decoded_in_rarer_encodings_is_damage(text: str, codec: str) -> None:
     assert not badly_decoded(text)
     assert badly_decoded(text.encode().decode(codec, errors="replace"))
 
 
 @pytest.mark.parametrize("codec", ["cp1251", "mac_roman", "cp437", "utf-8", "gbk"])
-def test_latin_1_read_as_something_else_is_damage(codec: str) -> None:
+def test_latin_1_decoded_in_another_encoding_is_damage(codec: str) -> None:
     assert badly_decoded("Die Brücke für alle über dem Fluss".encode("latin-1").decode(codec, errors="replace"))
 
 

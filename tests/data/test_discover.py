@@ -1,4 +1,4 @@
-"""What a folder holds is found from the names alone, and only where they leave no doubt."""
+"""The text in a folder is found by file names alone, and only if they are unambiguous."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manyheads.data.discover import find_text, languages_of_files
 from manyheads.errors import DataError, UsageError
 
 
-def place(root: Path, *names: str) -> Path:
+def write_files(root: Path, *names: str) -> Path:
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("x\n", encoding="utf-8")
@@ -33,12 +33,16 @@ def place(root: Path, *names: str) -> Path:
         (("corpus.tsv",), None),
     ],
 )
-def test_languages_are_what_two_names_differ_in(names: tuple[str, ...], languages: tuple[str, str] | None) -> None:
+def test_languages_are_the_parts_in_which_two_names_differ(
+    names: tuple[str, ...], languages: tuple[str, str] | None
+) -> None:
     assert languages_of_files([Path("my text") / name for name in names]) == languages
 
 
-def test_divided_text_is_found_with_the_names_of_its_splits(tmp_path: Path) -> None:
-    root = place(tmp_path / "ko-en", "train.ko.gz", "train.en", "dev.ko", "dev.en", "tst.ko", "tst.en", "README.md")
+def test_text_with_splits_is_found_with_the_names_of_its_splits(tmp_path: Path) -> None:
+    root = write_files(
+        tmp_path / "ko-en", "train.ko.gz", "train.en", "dev.ko", "dev.en", "tst.ko", "tst.en", "README.md"
+    )
     found = find_text(root)
     assert (found.source, found.target) == ("ko", "en")
     assert (found.splits, found.undivided) == ({"train": "train", "valid": "dev", "test": "tst"}, ())
@@ -55,8 +59,8 @@ def test_divided_text_is_found_with_the_names_of_its_splits(tmp_path: Path) -> N
         (["corpus.jsonl.gz", "notes.md"], ["corpus.jsonl.gz"]),
     ],
 )
-def test_text_that_is_not_divided_is_found(tmp_path: Path, names: list[str], undivided: list[str]) -> None:
-    root = place(tmp_path / "text", *names)
+def test_text_without_splits_is_found(tmp_path: Path, names: list[str], undivided: list[str]) -> None:
+    root = write_files(tmp_path / "text", *names)
     for source, target in (("de", "en"), ("en", "de")):
         found = find_text(root, source, target)
         assert sorted(path.name for path in found.undivided) == undivided
@@ -64,19 +68,19 @@ def test_text_that_is_not_divided_is_found(tmp_path: Path, names: list[str], und
             assert f".{source}" in found.undivided[0].name
 
 
-def test_one_language_is_enough(tmp_path: Path) -> None:
-    root = place(tmp_path / "text", "corpus.de", "corpus.en")
+def test_the_second_language_is_found_from_the_first(tmp_path: Path) -> None:
+    root = write_files(tmp_path / "text", "corpus.de", "corpus.en")
     assert (find_text(root, source="en").target, find_text(root, target="en").source) == ("de", "de")
 
 
 @pytest.mark.parametrize("name", ["de-en", "my-corpus_en-de", "news.en-de"])
-def test_a_name_tells_the_direction(tmp_path: Path, name: str) -> None:
-    found = find_text(place(tmp_path / name, "corpus.de", "corpus.en"))
+def test_the_direction_is_read_from_the_name_of_the_folder(tmp_path: Path, name: str) -> None:
+    found = find_text(write_files(tmp_path / name, "corpus.de", "corpus.en"))
     assert f"{found.source}-{found.target}" in name
 
 
-def test_a_file_of_both_sides_may_be_named(tmp_path: Path) -> None:
-    path = place(tmp_path, "corpus.tsv") / "corpus.tsv"
+def test_a_file_with_both_sides_may_be_given(tmp_path: Path) -> None:
+    path = write_files(tmp_path, "corpus.tsv") / "corpus.tsv"
     assert find_text(path, "de", "en").undivided == (path,)
 
 
@@ -88,9 +92,9 @@ def test_a_file_of_both_sides_may_be_named(tmp_path: Path) -> None:
         (["text.txt"], r"languages are not clear \(the names of its files tell none\)"),
     ],
 )
-def test_doubts_about_languages_are_an_error(tmp_path: Path, names: list[str], message: str) -> None:
+def test_ambiguous_languages_are_an_error(tmp_path: Path, names: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        find_text(place(tmp_path / "text", *names))
+        find_text(write_files(tmp_path / "text", *names))
 
 
 @pytest.mark.parametrize(
@@ -102,14 +106,14 @@ def test_doubts_about_languages_are_an_error(tmp_path: Path, names: list[str], m
     ],
 )
 def test_no_text_or_several_texts_are_an_error(tmp_path: Path, names: list[str], message: str) -> None:
-    root = place(tmp_path / "text", *names)
+    root = write_files(tmp_path / "text", *names)
     root.mkdir(exist_ok=True)
     with pytest.raises(DataError, match=message):
         find_text(root, "de", "en")
 
 
-def test_what_is_no_folder_is_an_error(tmp_path: Path) -> None:
-    place(tmp_path, "corpus.de")
+def test_a_path_that_is_no_folder_is_an_error(tmp_path: Path) -> None:
+    write_files(tmp_path, "corpus.de")
     for name in ("nowhere", "corpus.de"):
         with pytest.raises(DataError, match="is no folder"):
             find_text(tmp_path / name, "de", "en")

@@ -1,4 +1,4 @@
-"""Fetching corpora from mirrors that fail in every way, on a server of our own."""
+"""Fetching corpora from mirrors that fail in different ways, on a local server."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ WRONG = b"<html>not found, says a page with status 200</html>"
 
 
 class Mirror(BaseHTTPRequestHandler):
-    """Answers by path, and remembers what was asked."""
+    """Answer by path, and record the requested paths."""
 
-    asked: list[str]
+    requested: list[str]
 
     def do_GET(self) -> None:
-        self.asked.append(self.path)
+        self.requested.append(self.path)
         if self.path == "/hangs-up":
             return
         if self.path == "/garbage":
@@ -56,17 +56,17 @@ class Mirror(BaseHTTPRequestHandler):
                 for _ in range(100):
                     self.wfile.write(body)
         except ConnectionError:
-            pass  # the other side has had enough
+            pass  # the client closed the connection
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    Mirror.asked = []
+    Mirror.requested = []
     with ThreadingHTTPServer(("127.0.0.1", 0), Mirror) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -79,13 +79,13 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def corpus(*mirrors: str, sum_of: bytes | None = GOOD, size: int | None = len(GOOD)) -> Corpus:
-    file = RemoteFile("a.txt", sha256(sum_of) if sum_of is not None else None, size)
+def corpus(*mirrors: str, checksum_of: bytes | None = GOOD, size: int | None = len(GOOD)) -> Corpus:
+    file = RemoteFile("a.txt", sha256(checksum_of) if checksum_of is not None else None, size)
     return Corpus("set", "a set", "none", mirrors, (file,))
 
 
-def quiet(text: str) -> None:
-    """A listener that does not listen."""
+def ignore_messages(text: str) -> None:
+    """Ignore a progress message."""
 
 
 def files(folder: Path) -> list[str]:
@@ -93,15 +93,15 @@ def files(folder: Path) -> list[str]:
 
 
 def test_a_file_comes_from_the_first_mirror_with_the_right_content(host: str, tmp_path: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     mirrors = [f"{host}/{name}" for name in ("gone", "hangs-up", "garbage", "cut", "wrong", "{name}", "never")]
-    folder = fetch_corpus(corpus("http://127.0.0.1:9/refused", *mirrors), tmp_path, listener=said.append)
+    folder = fetch_corpus(corpus("http://127.0.0.1:9/refused", *mirrors), tmp_path, listener=messages.append)
     assert folder == tmp_path / "set"
     assert (folder / "a.txt").read_bytes() == GOOD
     assert files(folder) == ["a.sources.json", "a.txt"]
-    assert Mirror.asked == ["/gone", "/hangs-up", "/garbage", "/cut", "/wrong", "/a.txt"]
-    assert any("/gone: HTTP 404" in line for line in said)
-    assert any(sha256(WRONG) in line and sha256(GOOD) in line and "/wrong" in line for line in said)
+    assert Mirror.requested == ["/gone", "/hangs-up", "/garbage", "/cut", "/wrong", "/a.txt"]
+    assert any("/gone: HTTP 404" in line for line in messages)
+    assert any(sha256(WRONG) in line and sha256(GOOD) in line and "/wrong" in line for line in messages)
     assert (folder / "a.txt").stat().st_mode & 0o077 == 0o044
 
 
@@ -110,43 +110,43 @@ def test_when_all_mirrors_fail_one_error_lists_them_and_says_where_to_put_the_fi
 ) -> None:
     mirrors = ["http://127.0.0.1:9/x", *(f"{host}/{name}" for name in ("gone", "hangs-up", "cut", "wrong"))]
     with pytest.raises(DataError) as caught:
-        fetch_corpus(corpus(*mirrors), tmp_path, listener=quiet)
+        fetch_corpus(corpus(*mirrors), tmp_path, listener=ignore_messages)
     head, *reasons = str(caught.value).split("\n")
     assert str(tmp_path / "set" / "a.txt") in head
     assert [reason.split(": ")[0].strip() for reason in reasons] == mirrors
-    for reason, said in zip(
+    for reason, expected in zip(
         reasons, ("refused", "404", "", "ended after 1,000 of 180,000 bytes", "deleted"), strict=True
     ):
-        assert said in reason
+        assert expected in reason
         assert len(reason.split(": ", 1)[1]) > 5
     assert sha256(WRONG) in reasons[-1]
     assert sha256(GOOD) in reasons[-1]
     assert files(tmp_path / "set") == []
 
 
-def test_a_mirror_that_never_ends_is_left(host: str, tmp_path: Path) -> None:
+def test_a_mirror_that_sends_without_end_is_given_up(host: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="more than the 180,000 bytes expected"):
-        fetch_corpus(corpus(f"{host}/endless"), tmp_path, listener=quiet)
+        fetch_corpus(corpus(f"{host}/endless"), tmp_path, listener=ignore_messages)
     assert files(tmp_path / "set") == []
 
 
-def test_a_mirror_that_is_silent_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mirror_that_sends_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "TIMEOUT", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/x"
         with pytest.raises(DataError, match="timed out"):
-            fetch_corpus(corpus(url), tmp_path, listener=quiet)
+            fetch_corpus(corpus(url), tmp_path, listener=ignore_messages)
 
 
-def test_right_files_are_kept_and_wrong_ones_fetched_anew(host: str, tmp_path: Path) -> None:
-    path = fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=quiet) / "a.txt"
-    fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=quiet)
-    assert Mirror.asked == ["/good"]
+def test_files_with_the_right_checksum_are_kept_and_others_are_fetched_again(host: str, tmp_path: Path) -> None:
+    path = fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages) / "a.txt"
+    fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
+    assert Mirror.requested == ["/good"]
     path.write_bytes(WRONG)
-    said: list[str] = []
-    fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=said.append)
+    messages: list[str] = []
+    fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=messages.append)
     assert path.read_bytes() == GOOD
-    assert any("is there, but its SHA-256 is" in line for line in said)
+    assert any("is there, but its SHA-256 is" in line for line in messages)
 
 
 def test_a_file_put_there_by_hand_needs_no_network(tmp_path: Path) -> None:
@@ -154,29 +154,29 @@ def test_a_file_put_there_by_hand_needs_no_network(tmp_path: Path) -> None:
         folder = tmp_path / str(known is None) / "set"
         folder.mkdir(parents=True)
         (folder / "a.txt").write_bytes(GOOD)
-        fetch_corpus(corpus("http://127.0.0.1:9/x", sum_of=known), folder.parent, listener=quiet)
+        fetch_corpus(corpus("http://127.0.0.1:9/x", checksum_of=known), folder.parent, listener=ignore_messages)
 
 
-def test_a_file_without_a_fixed_sum_has_its_sum_recorded_and_said(host: str, tmp_path: Path) -> None:
-    said: list[str] = []
-    changing = corpus(f"{host}/good", sum_of=None, size=None)
-    folder = fetch_corpus(changing, tmp_path, listener=said.append)
+def test_a_file_without_a_known_checksum_has_its_checksum_recorded_and_reported(host: str, tmp_path: Path) -> None:
+    messages: list[str] = []
+    changing = corpus(f"{host}/good", checksum_of=None, size=None)
+    folder = fetch_corpus(changing, tmp_path, listener=messages.append)
     assert (folder / "SHA256SUMS").read_text() == f"{sha256(GOOD)}  a.txt\n"
-    assert any(sha256(GOOD) in line and "recorded" in line for line in said)
-    fetch_corpus(changing, tmp_path, listener=quiet)
-    assert Mirror.asked == ["/good"]
+    assert any(sha256(GOOD) in line and "recorded" in line for line in messages)
+    fetch_corpus(changing, tmp_path, listener=ignore_messages)
+    assert Mirror.requested == ["/good"]
     (folder / "a.txt").write_bytes(GOOD[:-1])
-    fetch_corpus(changing, tmp_path, listener=quiet)
+    fetch_corpus(changing, tmp_path, listener=ignore_messages)
     assert (folder / "a.txt").read_bytes() == GOOD
 
 
-def test_a_folder_that_cannot_be_written_is_an_error_of_the_data(host: str, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_a_data_error(host: str, tmp_path: Path) -> None:
     (tmp_path / "set").write_text("in the way")
     with pytest.raises(DataError, match="Cannot write into"):
-        fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=quiet)
+        fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
 
 
-def test_an_interrupted_fetch_leaves_nothing_half_written(
+def test_an_interrupted_fetch_leaves_no_partial_file(
     host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object) -> Iterator[bytes]:
@@ -185,20 +185,20 @@ def test_an_interrupted_fetch_leaves_nothing_half_written(
 
     monkeypatch.setattr(download, "received", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=quiet)
+        fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
     assert files(tmp_path / "set") == []
 
 
-def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
+def test_an_error_on_an_unknown_corpus_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r'no corpus "multi30".*multi30k, tatoeba-de-en'):
-        fetch("multi30", tmp_path, listener=quiet)
+        fetch("multi30", tmp_path, listener=ignore_messages)
 
 
 # --- the catalogue ---
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_each_corpus_has_terms_and_addresses_that_are_encrypted(name: str) -> None:
+def test_each_corpus_has_terms_and_https_mirrors(name: str) -> None:
     assert CORPORA[name].name == name
     assert CORPORA[name].terms
     mirrors = CORPORA[name].mirrors
@@ -211,7 +211,7 @@ def test_each_corpus_has_terms_and_addresses_that_are_encrypted(name: str) -> No
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data")
-def test_the_sums_of_the_catalogue_are_those_of_the_files_known_to_be_right() -> None:
+def test_the_checksums_of_the_catalogue_match_reference_files() -> None:
     for file in CORPORA["multi30k"].files:
         content = (SHARED / "multi30k" / file.name).read_bytes()
         assert (sha256(content), len(content)) == (file.sha256, file.size)
@@ -221,17 +221,17 @@ def test_the_sums_of_the_catalogue_are_those_of_the_files_known_to_be_right() ->
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data")
-def test_fetching_by_name_keeps_what_is_there(tmp_path: Path) -> None:
+def test_fetching_by_name_keeps_existing_files(tmp_path: Path) -> None:
     (tmp_path / "multi30k").symlink_to(SHARED / "multi30k")
-    said: list[str] = []
-    assert fetch("multi30k", tmp_path, listener=said.append) == tmp_path / "multi30k"
-    assert sum("is there already" in line for line in said) == 12
+    messages: list[str] = []
+    assert fetch("multi30k", tmp_path, listener=messages.append) == tmp_path / "multi30k"
+    assert sum("is there already" in line for line in messages) == 12
 
 
 # --- Tatoeba's zip files ---
 
 
-def zipped(**members: str) -> bytes:
+def make_zip(**members: str) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in members.items():
@@ -251,8 +251,8 @@ def sentences(count: int) -> list[tuple[str, str]]:
 def test_an_archive_becomes_splits_that_can_be_read(tmp_path: Path) -> None:
     rows = sentences(400)
     text = "".join(f"{english}\t{korean}\tCC-BY 2.0 (France) #1\n" for english, korean in rows)
-    said = unpack(tmp_path, zipped(**{"kor.txt": "\ufeff" + text, "_about.txt": "terms"}))
-    assert "400 pairs" in said
+    message = unpack(tmp_path, make_zip(**{"kor.txt": "\ufeff" + text, "_about.txt": "terms"}))
+    assert "400 pairs" in message
     config = DataConfig(root=str(tmp_path), source="ko", target="en", test="test")
     found = [
         [(pair.target, pair.source) for pair in read_pairs(config, split)] for split in ("train", "valid", "test")
@@ -262,46 +262,46 @@ def test_an_archive_becomes_splits_that_can_be_read(tmp_path: Path) -> None:
     assert (tmp_path / "_about.txt").read_text() == "terms"
 
 
-def test_the_terms_of_a_corpus_are_noted_for_the_card_of_a_model(host: str, tmp_path: Path) -> None:
+def test_the_terms_of_a_corpus_are_recorded_for_model_cards(host: str, tmp_path: Path) -> None:
     file = RemoteFile("train.de", hashlib.sha256(GOOD).hexdigest())
     corpus = Corpus("one", "a corpus", "CC BY 4.0", (f"{host}/good",), (file,))
     (source,) = read_sources([fetch_corpus(corpus, tmp_path, listener=lambda line: None) / "train.de"])
     assert source.line() == "one (manyheads data fetch one): licence: CC BY 4.0"
 
 
-def test_only_the_known_members_are_written_whatever_the_archive_holds(tmp_path: Path) -> None:
+def test_only_known_members_of_an_archive_are_written(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
     text = "".join(f"{english}\t{korean}\n" for english, korean in sentences(50))
-    unpack(inner, zipped(**{"../evil.txt": "x", "/tmp/evil.txt": "x", "other.txt": "x", "kor.txt": text}))
+    unpack(inner, make_zip(**{"../evil.txt": "x", "/tmp/evil.txt": "x", "other.txt": "x", "kor.txt": text}))
     expected = {f"{part}.{language}" for part in ("train", "valid", "test") for language in ("ko", "en")}
     assert set(files(inner)) == expected | {"kor-eng.zip"}
     assert files(tmp_path) == ["inner"]
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"no zip at all", r"kor-eng\.zip is no zip file"),
-        (zipped(**{"kor.txt": "a\tb\n" * 999})[:60], r"kor-eng\.zip is no zip file"),
-        (zipped(**{"deu.txt": "a\tb"}), r"holds no kor\.txt; it holds deu\.txt"),
-        (zipped(**{"kor.txt": "a\tb\nno tab\n"}), r"kor\.txt, line 2: no tab"),
+        (make_zip(**{"kor.txt": "a\tb\n" * 999})[:60], r"kor-eng\.zip is no zip file"),
+        (make_zip(**{"deu.txt": "a\tb"}), r"holds no kor\.txt; it holds deu\.txt"),
+        (make_zip(**{"kor.txt": "a\tb\nno tab\n"}), r"kor\.txt, line 2: no tab"),
     ],
     ids=["no zip", "cut", "another text", "no tab"],
 )
-def test_an_archive_that_is_not_the_corpus_is_named(tmp_path: Path, content: bytes, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_an_archive_without_the_expected_text_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         unpack(tmp_path, content)
 
 
 def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
-    content = bytearray(zipped(**{"kor.txt": "".join(f"{n**3}\t{n**5}\n" for n in range(999))}))
+    content = bytearray(make_zip(**{"kor.txt": "".join(f"{n**3}\t{n**5}\n" for n in range(999))}))
     content[400:420] = b"\x00" * 20
     with pytest.raises(DataError, match=r"kor-eng\.zip is no zip file that can be read"):
         unpack(tmp_path, bytes(content))
 
 
-def test_no_sentence_stands_in_two_splits() -> None:
+def test_no_sentence_is_in_two_splits() -> None:
     pairs = [(f"e{n // 2}", f"k{(n + 1) // 2 % 150}") for n in range(400)]
     parts = split_sentences(pairs, 4)
     assert all(parts.values())
@@ -312,7 +312,7 @@ def test_no_sentence_stands_in_two_splits() -> None:
         assert not known[1] & known[2]
 
 
-def test_pairs_alike_but_for_case_and_marks_are_kept_once() -> None:
+def test_pairs_that_differ_only_in_case_and_punctuation_are_kept_once() -> None:
     parts = split_sentences(
         [("Hi!", "안녕."), ("hi", "안녕"), ("Ｈｉ", "안녕?"), ("Hi!", "!?"), ("Hi.", "반가워.")], 1
     )

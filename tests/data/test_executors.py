@@ -21,7 +21,7 @@ def test_without_arguments_tasks_are_computed_in_this_process() -> None:
         assert executor.submit(process_of, "X").result()[0] == os.getpid()
 
 
-def test_an_error_in_this_process_is_that_of_the_task() -> None:
+def test_the_error_of_a_task_in_this_process_is_raised() -> None:
     future = InlineExecutor().submit(int, "x")
     with pytest.raises(ValueError, match="invalid literal"):
         future.result()
@@ -35,19 +35,19 @@ def test_processes_compute_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> N
     assert threads == "1"
 
 
-def test_workers_and_a_scheduler_exclude_each_other() -> None:
+def test_workers_together_with_a_scheduler_are_refused() -> None:
     with pytest.raises(UsageError, match="exclude each other"), open_executor("tcp://127.0.0.1:1", 2):
         pass
 
 
-def test_the_pip_line_is_named_where_dask_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_without_dask_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtraError, match=r"manyheads\[cluster\]"), open_executor("tcp://127.0.0.1:1"):
         pass
 
 
 @pytest.mark.parametrize("address", ["cluster", "tcp://host"])
-def test_what_is_no_address_of_a_scheduler_is_refused(address: str) -> None:
+def test_an_invalid_address_of_a_scheduler_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="not the address"), open_executor(address):
         pass
 

@@ -1,4 +1,4 @@
-"""A set of hashes in little memory does what a set does."""
+"""A compact set of hashes agrees with the set of Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyheads.data.filtering import SMALLEST, SeenHashes
 
 @pytest.mark.parametrize("bits", [6, 12, 64])
 @pytest.mark.slow
-def test_it_tells_what_is_new_as_a_set_does(bits: int) -> None:
+def test_seen_hashes_report_new_values_as_a_set_does(bits: int) -> None:
     rng = random.Random(bits)
     seen, expected = SeenHashes(), set[int]()
     for _ in range(20_000):
@@ -21,7 +21,7 @@ def test_it_tells_what_is_new_as_a_set_does(bits: int) -> None:
     assert len(seen) == len(expected)
 
 
-def test_it_stays_at_most_half_full_and_takes_at_most_32_bytes_a_hash() -> None:
+def test_seen_hashes_are_at_most_half_full_and_use_at_most_32_bytes_a_hash() -> None:
     seen, rng = SeenHashes(), random.Random(1)
     for _ in range(30_000):
         seen.add(rng.getrandbits(64))

@@ -1,4 +1,4 @@
-"""The choice of held-out pairs from keys alone: sizes, whole groups, whole documents, at random."""
+"""Held-out pairs are chosen at random from their keys: sizes, undivided groups and undivided documents."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from manyheads.errors import DataError
 SIZES = {VALID: 7, TEST: 5}
 
 
-def chosen(
+def choose_splits(
     groups: Sequence[int], *, documents: Sequence[int] | None = None, seed: int = 1, same: bool = False
 ) -> NDArray[np.uint8]:
-    """Choose from pairs in these groups, whose texts all differ, or are the same within a group."""
+    """Return the split of each pair of these groups; the texts all differ, or are equal within a group (`same`)."""
     number = np.asarray(groups, np.int64)
     column = (number if same else np.arange(len(groups))).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     keys = PairKeys(
@@ -29,45 +29,45 @@ def chosen(
 
 
 def test_as_many_pairs_as_wanted_are_held_out_and_another_seed_holds_out_others() -> None:
-    one, again, other = (chosen(range(101), seed=seed) for seed in (1, 1, 2))
-    for where in (one, other):
-        assert np.bincount(where).tolist() == [101 - 12, 7, 5]
-    assert np.array_equal(one, again)
-    assert not np.array_equal(one, other)
+    first, again, other = (choose_splits(range(101), seed=seed) for seed in (1, 1, 2))
+    for splits in (first, other):
+        assert np.bincount(splits).tolist() == [101 - 12, 7, 5]
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
 
 
 def test_a_group_above_a_tenth_of_a_split_stays_in_train_and_no_group_is_divided() -> None:
     groups = [0] * 31 + [*range(31, 131)]
-    assert set(chosen(groups)[:31].tolist()) == {TRAIN}
+    assert set(choose_splits(groups)[:31].tolist()) == {TRAIN}
 
 
-def test_of_a_held_out_text_that_is_repeated_one_pair_is_written() -> None:
-    where = chosen([number // 3 for number in range(303)], same=True)
-    for group in where.reshape(-1, 3).tolist():
+def test_one_pair_of_a_repeated_held_out_text_is_written() -> None:
+    splits = choose_splits([number // 3 for number in range(303)], same=True)
+    for group in splits.reshape(-1, 3).tolist():
         assert group[0] == TRAIN or group[1:] == [REPEATED, REPEATED]
         assert group[0] != TRAIN or group == [TRAIN] * 3
 
 
-def test_documents_stay_whole_and_a_pair_of_two_documents_is_written_to_train_only() -> None:
+def test_documents_are_not_divided_and_a_pair_of_two_documents_is_written_to_train_only() -> None:
     documents = [number // 2 for number in range(202)]
     groups = [*range(202)]
     groups[2] = 0  # the first pair of the second document is a copy of the first pair of the first
     for seed in range(11):
-        where = chosen(groups, documents=documents, seed=seed)
-        for pair, owner in enumerate(where.tolist()):
+        splits = choose_splits(groups, documents=documents, seed=seed)
+        for pair, owner in enumerate(splits.tolist()):
             if pair in (0, 2):
                 assert owner in (TRAIN, REPEATED)
             else:
-                other = where[pair ^ 1]
+                other = splits[pair ^ 1]
                 assert owner == other or REPEATED in (owner, other)
 
 
-def test_pairs_that_all_belong_together_cannot_be_divided() -> None:
+def test_pairs_of_a_single_group_cannot_be_split() -> None:
     with pytest.raises(DataError, match=r"test: 5 pairs are wanted, and only 0 of 31 can be held out.*31 pairs"):
-        chosen([0] * 31)
+        choose_splits([0] * 31)
 
 
-def test_the_default_is_a_twentieth_from_one_to_two_thousand() -> None:
+def test_the_default_size_is_a_twentieth_and_at_most_two_thousand() -> None:
     for pairs, size in ((3, 1), (100, 5), (1_000_000, 2_000)):
         assert checked_sizes(pairs, None, None) == {VALID: size, TEST: size}
     assert checked_sizes(100, 31, 0) == {VALID: 31, TEST: 0}

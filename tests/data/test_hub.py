@@ -1,4 +1,4 @@
-"""Hugging Face data sets: with the real package where it is installed, and against a stand-in for the hub."""
+"""Hugging Face data sets: with the real package where it is installed, and with a fake of it."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ def config(root: Path, dataset: str, **settings: Any) -> DataConfig:
     return DataConfig(root=str(root), dataset=dataset, source="de", target="en", **settings)
 
 
-def found(config: DataConfig, split: Any = "train") -> list[tuple[str, str, int]]:
+def read_all(config: DataConfig, split: Any = "train") -> list[tuple[str, str, int]]:
     return [(pair.source, pair.target, pair.line) for pair in read_hub_pairs(config, split)]
 
 
-def test_without_the_package_the_pip_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_without_the_package_names_the_extra_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingExtraError, match=r'hf:wmt16/de-en.*pip install "manyheads\[hf\]"'):
         read_hub_pairs(config(tmp_path, "hf:wmt16/de-en"), "train")
 
 
-# --- a stand-in for the hub ---
+# --- a fake of the package ---
 
 
 class DatasetNotFoundError(FileNotFoundError):
-    """As in the package."""
+    """Stand in for the error of the package."""
 
 
-class Stream:
-    """A split of the hub: can be read, has no length."""
+class FakeStream:
+    """Stand in for a streamed split: iterable, without a length."""
 
     def __init__(self, rows: list[Any], described: dict[str, Any] | None = None) -> None:
         self.rows = rows
@@ -56,19 +58,19 @@ class Stream:
             yield row
 
 
-class Hub(ModuleType):
-    """What `manyheads.data.hub` uses of the package."""
+class FakeDatasets(ModuleType):
+    """Stand in for the parts of the package that `manyheads.data.hub` uses."""
 
-    def __init__(self, **known: dict[str, Stream] | Exception) -> None:
+    def __init__(self, **known: dict[str, FakeStream] | Exception) -> None:
         super().__init__("datasets")
         self.known = known
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.exceptions = SimpleNamespace(DatasetNotFoundError=DatasetNotFoundError)
 
     def load_dataset(self, name: str, part: str | None = None, *, streaming: bool) -> Any:
         assert streaming
-        self.asked.append(f"{name} {part}" if part else name)
-        answer = self.known.get(self.asked[-1].replace("/", "_").replace(" ", "__"))
+        self.requested.append(f"{name} {part}" if part else name)
+        answer = self.known.get(self.requested[-1].replace("/", "_").replace(" ", "__"))
         if answer is None:
             raise DatasetNotFoundError(f"Dataset '{name}' doesn't exist on the Hub\nor cannot be accessed.")
         if isinstance(answer, Exception):
@@ -78,16 +80,16 @@ class Hub(ModuleType):
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def put(**known: Any) -> Hub:
-        hub = Hub(**known)
+    def install_fake(**known: Any) -> FakeDatasets:
+        hub = FakeDatasets(**known)
         monkeypatch.setitem(sys.modules, "datasets", hub)
         return hub
 
-    return put
+    return install_fake
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "asked"),
+    ("name", "key", "requested"),
     [
         ("wmt16", "wmt16", ["wmt16"]),
         ("wmt16/de-en", "wmt16__de", ["wmt16 de-en"]),
@@ -95,16 +97,16 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Any:
         ("owner/name/de-en", "owner_name__de", ["owner/name de-en"]),
     ],
 )
-def test_a_name_is_read_as_name_and_configuration_or_owner_and_name(
-    tmp_path: Path, install: Any, name: str, key: str, asked: list[str]
+def test_a_data_set_name_is_read_as_name_and_configuration_or_owner_and_name(
+    tmp_path: Path, install: Any, name: str, key: str, requested: list[str]
 ) -> None:
-    hub = install(**{key + "-en" if key.endswith("__de") else key: {"train": Stream(ROWS)}})
-    assert found(config(tmp_path, f"hf:{name}")) == PAIRS
-    assert hub.asked == asked
+    hub = install(**{key + "-en" if key.endswith("__de") else key: {"train": FakeStream(ROWS)}})
+    assert read_all(config(tmp_path, f"hf:{name}")) == PAIRS
+    assert hub.requested == requested
 
 
 @pytest.mark.parametrize("name", ["never_cancelled", "nobody/nothing", "nobody/nothing/de-en"])
-def test_an_unknown_data_set_is_one_clear_line(tmp_path: Path, install: Any, name: str) -> None:
+def test_an_error_on_an_unknown_data_set_is_one_line(tmp_path: Path, install: Any, name: str) -> None:
     install()
     with pytest.raises(DataError) as caught:
         read_hub_pairs(config(tmp_path, f"hf:{name}"), "train")
@@ -113,11 +115,11 @@ def test_an_unknown_data_set_is_one_clear_line(tmp_path: Path, install: Any, nam
     assert "\n" not in str(caught.value)
 
 
-def test_no_network_is_said_once_without_a_second_guess(tmp_path: Path, install: Any) -> None:
+def test_a_network_error_is_raised_without_trying_another_name(tmp_path: Path, install: Any) -> None:
     hub = install(wmt16__dex=ConnectionError("Couldn't reach 'wmt16' on the Hub"))
     with pytest.raises(DataError, match=r"Couldn't reach 'wmt16' on the Hub\. Check its name and the network"):
         read_hub_pairs(config(tmp_path, "hf:wmt16/dex"), "train")
-    assert len(hub.asked) == 1
+    assert len(hub.requested) == 1
 
 
 @pytest.mark.parametrize("name", ["", "a/b/c/d"])
@@ -126,46 +128,46 @@ def test_a_name_with_too_many_parts_or_none_is_refused(tmp_path: Path, install: 
     (tmp_path / "a").mkdir()
     with pytest.raises(DataError, match="neither a folder nor NAME/CONFIG"):
         read_hub_pairs(config(tmp_path, f"hf:{name}"), "train")
-    assert not hub.asked
+    assert not hub.requested
 
 
-def test_a_data_set_of_another_origin_is_refused(tmp_path: Path, install: Any) -> None:
-    hub = install(x={"train": Stream(ROWS)})
+def test_a_data_set_without_the_prefix_hf_is_refused(tmp_path: Path, install: Any) -> None:
+    hub = install(x={"train": FakeStream(ROWS)})
     with pytest.raises(DataError, match=r'data\.dataset = "x" is none that is known'):
         read_hub_pairs(config(tmp_path, "x"), "train")
-    assert not hub.asked
+    assert not hub.requested
 
 
-def test_a_missing_split_suggests_the_one_that_is_meant(tmp_path: Path, install: Any) -> None:
-    install(x={"train": Stream(ROWS), "validation": Stream(ROWS)})
+def test_an_error_on_a_missing_split_suggests_the_split_that_is_meant(tmp_path: Path, install: Any) -> None:
+    install(x={"train": FakeStream(ROWS), "validation": FakeStream(ROWS)})
     with pytest.raises(
         DataError, match=r'no split "valid"\. It has: train, validation\. Use data\.valid = "validation"'
     ):
         read_hub_pairs(config(tmp_path, "hf:x"), "valid")
 
 
-def test_files_cannot_be_asked_of_a_data_set(tmp_path: Path, install: Any) -> None:
-    install(x={"train": Stream(ROWS)})
+def test_file_names_instead_of_a_split_are_refused(tmp_path: Path, install: Any) -> None:
+    install(x={"train": FakeStream(ROWS)})
     with pytest.raises(DataError, match=r"data\.train = \['a', 'b'\].*Name one of its splits"):
         read_hub_pairs(config(tmp_path, "hf:x", train=("a", "b")), "train")
 
 
 def test_rows_that_fail_while_reading_are_named_by_number(tmp_path: Path, install: Any) -> None:
-    install(x={"train": Stream([*ROWS[:2], TimeoutError("the read\ntimed out")])})
+    install(x={"train": FakeStream([*ROWS[:2], TimeoutError("the read\ntimed out")])})
     with pytest.raises(DataError, match='hf:x, split "train": reading failed after row 2: the read timed out'):
-        found(config(tmp_path, "hf:x"))
+        read_all(config(tmp_path, "hf:x"))
 
 
 def test_a_row_without_the_two_texts_is_named(tmp_path: Path, install: Any) -> None:
-    install(x={"train": Stream([*ROWS, {"translation": {"de": "a", "fr": "b"}}])})
+    install(x={"train": FakeStream([*ROWS, {"translation": {"de": "a", "fr": "b"}}])})
     with pytest.raises(DataError, match=r'hf:x, split "train", row 6: no keys "de" and "en".*It has: de, fr'):
-        found(config(tmp_path, "hf:x"))
+        read_all(config(tmp_path, "hf:x"))
 
 
 def test_a_split_without_rows_is_refused(tmp_path: Path, install: Any) -> None:
-    install(x={"train": Stream([])})
+    install(x={"train": FakeStream([])})
     with pytest.raises(DataError, match="no rows"):
-        found(config(tmp_path, "hf:x"))
+        read_all(config(tmp_path, "hf:x"))
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(2, 2), (0.4, 2), (0.01, 1), (99, 5)])
@@ -173,13 +175,13 @@ def test_a_split_without_rows_is_refused(tmp_path: Path, install: Any) -> None:
 def test_the_limit_is_a_count_or_a_share_of_the_rows_of_train(
     tmp_path: Path, install: Any, limit: float, expected: int, described: Any
 ) -> None:
-    stream = Stream(ROWS, described)
-    install(x={"train": stream, "validation": Stream(ROWS)})
+    stream = FakeStream(ROWS, described)
+    install(x={"train": stream, "validation": FakeStream(ROWS)})
     limited = config(tmp_path, "hf:x", limit=limit, valid="validation")
-    assert found(limited) == PAIRS[:expected]
-    assert found(limited, "valid") == PAIRS
+    assert read_all(limited) == PAIRS[:expected]
+    assert read_all(limited, "valid") == PAIRS
     if described or limit >= 1:
-        assert stream.read == expected  # no row beyond the last is asked for
+        assert stream.read == expected  # no row beyond the last is read
 
 
 # --- the real package, on folders ---
@@ -196,9 +198,9 @@ def test_a_data_set_saved_to_disk_can_be_read(datasets: Any, tmp_path: Path) -> 
     rows = datasets.Dataset.from_list(ROWS)
     datasets.DatasetDict({"train": rows, "validation": rows.select(range(2))}).save_to_disk(tmp_path / "saved")
     saved = config(tmp_path, "hf:saved", valid="validation")
-    assert found(saved) == PAIRS
-    assert found(saved, "valid") == PAIRS[:2]
-    assert found(config(tmp_path, "hf:saved/train", limit=0.4)) == PAIRS[:2]
+    assert read_all(saved) == PAIRS
+    assert read_all(saved, "valid") == PAIRS[:2]
+    assert read_all(config(tmp_path, "hf:saved/train", limit=0.4)) == PAIRS[:2]
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -208,13 +210,13 @@ def test_a_folder_of_files_named_by_split_can_be_read(datasets: Any, tmp_path: P
         (tmp_path / "set" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     else:
         datasets.Dataset.from_list(ROWS).to_parquet(tmp_path / "set" / "train-00000-of-00001.parquet")
-    assert found(config(tmp_path, "hf:set")) == PAIRS
-    assert found(config(tmp_path, "hf:set", limit=0.4)) == PAIRS[:2]
+    assert read_all(config(tmp_path, "hf:set")) == PAIRS
+    assert read_all(config(tmp_path, "hf:set", limit=0.4)) == PAIRS[:2]
     with pytest.raises(DataError, match=r'no split "valid"\. It has: train\.'):
         read_hub_pairs(config(tmp_path, "hf:set"), "valid")
 
 
-def test_a_folder_without_data_is_an_error_of_the_data(datasets: Any, tmp_path: Path) -> None:
+def test_a_folder_without_data_is_a_data_error(datasets: Any, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     with pytest.raises(DataError, match='"hf:set" cannot be opened'):
         read_hub_pairs(config(tmp_path, "hf:set"), "train")

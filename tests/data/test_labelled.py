@@ -1,4 +1,4 @@
-"""Texts with labels from TSV and JSONL, and plain text: what is read, and what is said of what cannot be."""
+"""Texts with labels from TSV and JSONL, and plain text: reading, splitting and error messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_line_is_a_label_and_a_text(tmp_path: Path, name: str, setting: str) -
     assert [pair.line for pair in found] == [1, 2, 3, 4]
 
 
-def test_two_texts_stay_two(tmp_path: Path) -> None:
+def test_two_texts_of_a_line_stay_separate(tmp_path: Path) -> None:
     write(tmp_path, "train.tsv", "yes\ta dog\tan animal\n")
     (pair,) = read_labelled(config(tmp_path), "train")
     assert (pair.target, split_texts(pair.source)) == ("yes", ["a dog", "an animal"])
@@ -78,7 +78,7 @@ def test_a_line_of_json_holds_a_label_and_texts_by_their_usual_names(
         ("t.jsonl", "{\n", r"line 1: no JSON"),
     ],
 )
-def test_what_cannot_be_read_is_named_by_file_and_line(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_an_unreadable_line_is_named_by_file_and_number(tmp_path: Path, name: str, text: str, message: str) -> None:
     write(tmp_path, name, text)
     with pytest.raises(DataError, match=message):
         list(read_labelled(config(tmp_path, train=name), "train"))
@@ -90,7 +90,7 @@ def test_only_a_first_line_of_nothing_but_names_is_a_header(tmp_path: Path) -> N
     assert rows(found) == [("label", "text\tof a class"), ("label", "text")]
 
 
-def test_a_file_that_is_missing_or_wrongly_named_is_answered(tmp_path: Path) -> None:
+def test_a_missing_or_wrongly_named_file_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, "train.csv", "1,a\n")
     with pytest.raises(DataError, match=r"train\.csv must be named \.tsv or \.jsonl"):
         read_labelled(config(tmp_path, train="train.csv"), "train")
@@ -117,7 +117,7 @@ def test_a_file_that_is_missing_or_wrongly_named_is_answered(tmp_path: Path) -> 
         (0.25, 100, [1, 2, 3, 4, 5, 6], [7, 8]),
     ],
 )
-def test_a_share_is_the_end_of_train_and_no_longer_in_it(
+def test_a_validation_share_is_the_end_of_train_and_is_removed_from_train(
     tmp_path: Path, read: Any, share: float, limit: float | None, train: list[int], valid: list[int]
 ) -> None:
     write(tmp_path, "train.tsv", "".join(f"1\tline {number}\n" for number in range(8)))
@@ -127,7 +127,7 @@ def test_a_share_is_the_end_of_train_and_no_longer_in_it(
 
 
 @pytest.mark.parametrize(("limit", "count"), [(None, 8), (3, 3), (0.5, 4)])
-def test_a_limit_is_of_train_alone(tmp_path: Path, limit: float | None, count: int) -> None:
+def test_a_limit_applies_to_train_alone(tmp_path: Path, limit: float | None, count: int) -> None:
     for split in ("train", "valid"):
         write(tmp_path, f"{split}.tsv", "".join(f"1\tline {number}\n" for number in range(8)))
     settings = config(tmp_path, limit=limit)
@@ -142,8 +142,8 @@ def test_plain_text_may_have_any_name(tmp_path: Path, name: str, setting: str) -
     assert found == [Pair("", "a", 1), Pair("", "", 2), Pair("", " b\tc", 3)]
 
 
-def test_filters_that_make_no_sense_for_a_task_are_off() -> None:
-    """A label is shorter than its text by far, and plain text has no other side."""
+def test_filters_that_do_not_fit_a_task_are_off() -> None:
+    """A label is much shorter than its text, and plain text has one side only."""
     settings = DataConfig(language="en", max_ratio=2)
     labelled = [Pair("x" * 99, "1", 1), Pair("x" * 99, "1", 2), Pair("", "1", 3), Pair("held", "0", 4)]
     judge = PairFilter(settings, str.strip, [Pair("held", "1", 1)], READINGS["classification"].fault)

@@ -1,4 +1,4 @@
-"""Letters are those of the Unicode data, on every plane."""
+"""Letters are those of the Unicode categories, on every plane."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def test_letters_are_those_of_the_unicode_categories() -> None:
     assert sum(expected) == 5
 
 
-def test_code_points_become_the_same_text_again() -> None:
+def test_text_survives_conversion_to_code_points_and_back() -> None:
     text = "a한\U00010400\udc80"
     assert text_of(code_points(text)) == text

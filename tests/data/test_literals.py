@@ -1,4 +1,4 @@
-"""What is copied as it stands, and what is left to translate."""
+"""Literals, which are copied unchanged, and the spans between them, which are translated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from manyheads.data.literals import placeholders_of, spans_to_translate
         ("Das kostet 5 $ oder $2.50.", ["Das kostet 5 $ oder $2.50."]),
     ],
 )
-def test_literals_are_cut_out(text: str, parts: list[str]) -> None:
+def test_spans_to_translate_leave_out_literals(text: str, parts: list[str]) -> None:
     assert [text[start:end] for start, end in spans_to_translate(text)] == parts
 
 
@@ -57,5 +57,5 @@ def test_the_spans_are_in_order_and_hold_letters(text: str) -> None:
         ("$1 @tom __NAME__ 😀 5 % 17:45", []),
     ],
 )
-def test_placeholders_are_those_that_both_languages_hold(text: str, expected: list[str]) -> None:
+def test_placeholders_are_the_literals_that_both_languages_share(text: str, expected: list[str]) -> None:
     assert placeholders_of(text) == expected

@@ -1,4 +1,4 @@
-"""Hidden tokens: how many, behind what, and where they stand in the tensors."""
+"""Masked tokens: their share, their replacements, and their positions in the tensors."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ PAD, BOS, EOS, MASK = 1, 2, 3, 0
 VOCABULARY = 997
 
 
-def hidden(ids: list[int], share: float, seed: int = 1) -> MaskedText:
+def mask_tokens(ids: list[int], share: float, seed: int = 1) -> MaskedText:
     return hide_tokens(ids, share, np.random.default_rng(seed), mask=MASK, others=(4, VOCABULARY))
 
 
-def test_as_many_are_hidden_as_asked_for_and_in_the_three_ways_of_the_paper() -> None:
+def test_the_configured_share_of_tokens_is_masked_in_the_three_ways_of_the_paper() -> None:
     ids = np.random.default_rng(2).integers(4, VOCABULARY, 40_000).tolist()
-    row = hidden(ids, 0.15)
+    row = mask_tokens(ids, 0.15)
     assert len(row.positions) / len(ids) == pytest.approx(0.15, abs=0.01)
-    assert row.labels.tolist() == [ids[place] for place in row.positions]
+    assert row.labels.tolist() == [ids[position] for position in row.positions]
     untouched = np.delete(np.arange(len(ids)), row.positions)
     assert np.array_equal(row.ids[untouched], np.asarray(ids)[untouched])
     seen = row.ids[row.positions]
@@ -31,27 +31,27 @@ def test_as_many_are_hidden_as_asked_for_and_in_the_three_ways_of_the_paper() ->
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_something_is_hidden_in_the_shortest_text(seed: int) -> None:
-    assert len(hidden([7], 0.01, seed).labels) == 1
+def test_at_least_one_token_is_masked_in_the_shortest_text(seed: int) -> None:
+    assert len(mask_tokens([7], 0.01, seed).labels) == 1
 
 
-def asked(batch: MaskedTexts) -> list[tuple[int, list[int], int]]:
-    """(place in its text, the text without padding, the right token) of everything that is asked about."""
+def targets_of(batch: MaskedTexts) -> list[tuple[int, list[int], int]]:
+    """Return (position in its text, the text without padding, the label) of each token to predict."""
     length = batch.ids.size(1)
     texts = [[token for token in row if token != PAD] for row in batch.ids.tolist()]
     return [
-        (place % length, texts[place // length], right)
-        for place, right in zip(batch.positions.tolist(), batch.labels.tolist(), strict=True)
+        (position % length, texts[position // length], label)
+        for position, label in zip(batch.positions.tolist(), batch.labels.tolist(), strict=True)
     ]
 
 
-def made() -> MaskedTexts:
-    dice = np.random.default_rng(3)
-    rows = [hidden(dice.integers(4, 50, count).tolist(), 0.4, count) for count in (3, 9, 1, 5, 7)]
+def make_batch() -> MaskedTexts:
+    rng = np.random.default_rng(3)
+    rows = [mask_tokens(rng.integers(4, 50, count).tolist(), 0.4, count) for count in (3, 9, 1, 5, 7)]
     return make_masked(rows, pad=PAD, bos=BOS, eos=EOS)
 
 
-def test_the_places_are_those_of_the_hidden_tokens() -> None:
+def test_positions_are_those_of_the_masked_tokens() -> None:
     row = MaskedText(np.array([8, MASK, 9]), np.array([1]), np.array([5]))
     other = MaskedText(np.array([MASK]), np.array([0]), np.array([6]))
     batch = make_masked([row, other], pad=PAD, bos=BOS, eos=EOS)
@@ -60,18 +60,18 @@ def test_the_places_are_those_of_the_hidden_tokens() -> None:
     assert (batch.positions.tolist(), batch.labels.tolist(), batch.source_tokens) == ([2, 6], [5, 6], 8)
 
 
-def test_halves_and_padding_ask_the_same() -> None:
-    batch = made()
+def test_halves_and_padded_batches_have_the_same_targets() -> None:
+    batch = make_batch()
     halves = batch.halves()
     assert [len(half.ids) for half in halves] == [2, 3]
-    assert asked(halves[0]) + asked(halves[1]) == asked(batch)
+    assert targets_of(halves[0]) + targets_of(halves[1]) == targets_of(batch)
     assert sum(half.source_tokens for half in halves) == batch.source_tokens
     padded = batch.padded(100)
     assert padded.ids.size(1) == 12
-    assert asked(padded) == asked(batch)
+    assert targets_of(padded) == targets_of(batch)
 
 
-def test_a_blank_batch_asks_nothing() -> None:
+def test_a_blank_batch_has_no_targets() -> None:
     blank = blank_masked(pad=PAD, bos=BOS, eos=EOS)
     assert blank.target_tokens == 0
     assert torch.equal(blank.ids, torch.tensor([[BOS, EOS]]))

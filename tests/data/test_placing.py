@@ -1,4 +1,4 @@
-"""Files appear in a folder together, or not at all."""
+"""All files are moved to their folder at the end, or none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyheads.data.placing import open_packed, placing_files
 from manyheads.errors import DataError
 
 
-def test_files_appear_at_the_end_and_the_draft_goes(tmp_path: Path) -> None:
+def test_files_appear_at_the_end_and_the_draft_is_removed(tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     with placing_files(out, "text") as draft:
         (draft / "one").write_text("1", encoding="utf-8")
@@ -23,23 +23,23 @@ def test_files_appear_at_the_end_and_the_draft_goes(tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == ["one", "two"]
 
 
-def write_half(out: Path) -> None:
+def write_part_and_fail(out: Path) -> None:
     with placing_files(out, "text") as draft:
         (draft / "one").write_text("1", encoding="utf-8")
         raise ZeroDivisionError
 
 
-def test_after_an_error_a_new_folder_goes_and_an_old_one_stays_as_it_was(tmp_path: Path) -> None:
+def test_an_error_removes_a_new_folder_and_leaves_an_existing_one_unchanged(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "mine").write_text("mine", encoding="utf-8")
     for name in ("old", "new"):
         with pytest.raises(ZeroDivisionError):
-            write_half(tmp_path / name)
+            write_part_and_fail(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
     assert [path.name for path in (tmp_path / "old").iterdir()] == ["mine"]
 
 
-def test_a_disk_that_is_full_is_an_error_with_a_cure(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error_with_advice(tmp_path: Path) -> None:
     with (
         pytest.raises(DataError, match=r"out cannot be written: No space left.*-o DIR"),
         placing_files(tmp_path / "out", "text"),
@@ -67,17 +67,15 @@ def test_the_draft_of_a_killed_process_is_removed_by_the_next_call(tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
 
 
-def test_a_kill_between_two_moves_leaves_no_text_without_its_note(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_note_of_sources_is_moved_before_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[str] = []
     rename = Path.rename
 
-    def noted(path: Path, target: Path) -> Path:
+    def record_rename(path: Path, target: Path) -> Path:
         moved.append(path.name)
         return rename(path, target)
 
-    monkeypatch.setattr(Path, "rename", noted)
+    monkeypatch.setattr(Path, "rename", record_rename)
     with placing_files(tmp_path, "text") as draft:
         for name in ("text.uk.gz", "text.de.gz", "text.sources.json"):
             (draft / name).touch()
@@ -96,7 +94,7 @@ def test_two_processes_do_not_write_the_same_draft(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz", ".zst"])
-def test_a_file_is_packed_as_its_name_says(tmp_path: Path, ending: str) -> None:
+def test_a_file_is_compressed_by_its_suffix(tmp_path: Path, ending: str) -> None:
     if ending == ".zst":
         pytest.importorskip("zstandard")
     path = tmp_path / f"text.ko{ending}"

@@ -1,6 +1,6 @@
-"""Corpora of the public indexes are listed and fetched by the program mtdata; what it cannot do is said in a line.
+"""Corpora of the public indexes are listed and fetched by the program mtdata; its failures are one-line errors.
 
-Most tests run a stand-in for mtdata, which prints and writes in the form of mtdata 0.5.1.
+Most tests run a fake of mtdata, which prints and writes in the format of mtdata 0.5.1.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.data.formats.test_moses import README, TEXT, archive
+from tests.data.formats.test_moses import README, TEXT, make_archive
 
 from manyheads.cli.main import run
 from manyheads.data.public_index import find_entries, is_entry_name
 
 NAME = "OPUS-tatoeba-v1-eng-kor"
 URL = "https://example.org/OPUS-Tatoeba/v1/moses/en-ko.txt.zip"
-STAND_IN = f'''#!{sys.executable}
+FAKE_MTDATA = f'''#!{sys.executable}
 import pathlib, sys
 words = sys.argv[2:]
 if words[0] == "list":
@@ -44,11 +44,11 @@ else:
 
 
 @pytest.fixture
-def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program of this name on the PATH, and no other one."""
+def fake_mtdata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install the fake as the only program on the PATH."""
     program = tmp_path / "bin" / "mtdata"
     program.parent.mkdir()
-    program.write_text(STAND_IN, encoding="utf-8")
+    program.write_text(FAKE_MTDATA, encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nowhere" / "python"))
@@ -57,7 +57,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_mtdata")
 def test_the_corpora_of_two_languages_are_listed_and_chosen_by_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["data", "fetch", "--source", "ko", "--target", "en", "--json"]) == 0
     assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == [NAME, "OPUS-gnome-v1-eng-kor"]
@@ -65,14 +65,14 @@ def test_the_corpora_of_two_languages_are_listed_and_chosen_by_words(capsys: pyt
     assert capsys.readouterr().out == f"{NAME}\n  {URL}\n"
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_mtdata")
 def test_a_corpus_is_fetched_into_files_of_its_languages_with_its_licence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     key = hashlib.md5(URL.encode()).hexdigest()
     cached = tmp_path / "cache" / "example.org" / key[:4] / key[4:] / "tatoeba.txt.zip"
     cached.parent.mkdir(parents=True)
-    cached.write_bytes(archive({**TEXT, "README": README}).read())
+    cached.write_bytes(make_archive({**TEXT, "README": README}).read())
     assert run(["data", "fetch", NAME, "--source", "ko", "--target", "en"]) == 0
     out = capsys.readouterr().out
     assert f"licence: CC-BY 2.0 FR; origin: {URL}" in out
@@ -84,7 +84,7 @@ def test_a_corpus_is_fetched_into_files_of_its_languages_with_its_licence(
     assert (tmp_path / "other" / NAME / f"{NAME}.kor.gz").is_file()
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_mtdata")
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -96,7 +96,7 @@ def test_a_corpus_is_fetched_into_files_of_its_languages_with_its_licence(
         (["no-corpus"], 2, 'There is no corpus "no-corpus" to fetch'),
     ],
 )
-def test_what_cannot_be_fetched_is_said(
+def test_a_corpus_that_cannot_be_fetched_is_an_error_with_its_reason(
     arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["data", "fetch", *arguments]) == code
@@ -105,20 +105,20 @@ def test_what_cannot_be_fetched_is_said(
 
 
 def test_without_mtdata_the_message_says_how_to_install_it(
-    stand_in: Path, capsys: pytest.CaptureFixture[str]
+    fake_mtdata: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stand_in.unlink()
+    fake_mtdata.unlink()
     assert run(["data", "fetch", "--source", "ko", "--target", "en"]) == 4
     assert "pipx install mtdata" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "fits"), [(NAME, True), ("tatoeba-ko-en", False), ("a-b-c-eng_GB-kor", True)])
-def test_names_of_the_index_are_told_from_others(name: str, fits: bool) -> None:
+def test_names_of_the_index_are_recognised(name: str, fits: bool) -> None:
     assert is_entry_name(name) is fits
 
 
 class Mirror(http.server.BaseHTTPRequestHandler):
-    """Answers each request, as a proxy too, with 50 pairs."""
+    """Answer each request with 50 pairs, also as a proxy."""
 
     def do_GET(self) -> None:
         body = gzip.compress("".join(f"Hallo {n}\tHello {n}\n" for n in range(50)).encode())

@@ -1,4 +1,4 @@
-"""The data report against figures counted by hand or by a slower rewrite."""
+"""The data report compared with figures counted by hand or by a slower implementation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_lengths_are_of_normalised_pairs_with_text_on_both_sides() -> None:
     assert (split.read, split.empty) == (202, 2)
 
 
-def test_what_training_keeps_is_what_the_filter_keeps() -> None:
+def test_the_report_filters_train_as_training_does() -> None:
     train = pairs(("a", "b"), ("a", "b"), ("", "b"), ("x" * 50, "y"), ("held", "out"), ("c", "d"))
     held_out, tested = pairs(("held", "out")), pairs(("c", "another"))
     for settings in ({}, {"drop_duplicates": False}, {"drop_overlap": False}):
@@ -65,7 +65,7 @@ def test_the_held_out_splits_are_counted_but_not_filtered() -> None:
     assert (split.read, split.empty, split.duplicates, split.ratio.largest) == (4, 1, 1, 50)
 
 
-def test_overlap_counts_the_pairs_of_a_split_that_stand_in_each_other_one() -> None:
+def test_overlap_counts_the_pairs_of_a_split_that_are_also_in_each_other_split() -> None:
     splits = {
         "test": pairs(("a", "b"), (" a", "b"), ("a", "c"), ("z", "b"), ("new", "new"), ("", "")),
         "train": pairs(("a ", "b"), ("q", "r"), ("", "")),
@@ -98,12 +98,12 @@ def test_characters_that_train_lacks_are_counted_by_side() -> None:
     assert report(config(), {"valid": splits["valid"]}, squeeze).splits["valid"].source.unseen is None
 
 
-def test_identical_sides_are_a_share() -> None:
+def test_identical_pairs_are_reported_as_a_share() -> None:
     train = pairs(("a", "a "), ("b", "c"), ("d", "e"), ("f", "f"), ("", ""))
     assert report(config(), {"train": train}, squeeze).splits["train"].identical == 0.5
 
 
-def test_the_longest_lines_come_with_their_numbers_in_the_file() -> None:
+def test_the_longest_lines_are_reported_with_their_line_numbers() -> None:
     lengths = [4, 9, 1, 7, 7, 3, 8]
     train = [Pair("d" * length, "e" * 5, line * 10) for line, length in enumerate(lengths)]
     side = report(config(), {"train": train}, squeeze).splits["train"].source
@@ -128,7 +128,7 @@ def test_a_corpus_without_text_gives_zeros_not_a_crash() -> None:
     assert found.lines()
 
 
-def example() -> DataReport:
+def example_report() -> DataReport:
     splits = {
         "train": pairs(("ein Hund", "a dog"), ("ein Hund", "a dog"), ("", "")),
         "valid": pairs(("zwölf\u00adx", "b")),
@@ -137,7 +137,7 @@ def example() -> DataReport:
 
 
 def test_the_json_holds_every_figure_as_plain_values() -> None:
-    found = example()
+    found = example_report()
     plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert (
         plain["splits"]["train"]["filtered"] | {"read": 3, "kept": 1, "dropped": 2, "duplicate": 1, "empty": 1}
@@ -148,8 +148,8 @@ def test_the_json_holds_every_figure_as_plain_values() -> None:
     assert plain["splits"]["valid"]["filtered"] is None
 
 
-def test_the_table_is_aligned_and_shows_what_is_there() -> None:
-    lines = example().lines()
+def test_the_table_is_aligned_and_shows_every_figure() -> None:
+    lines = example_report().lines()
     table = lines[: lines.index(next(line for line in lines if line.startswith("valid, de:")))]
     assert table[0].split() == ["train", "valid"]
     assert len({len(line) for line in table}) == 1
@@ -165,7 +165,7 @@ def test_the_table_is_aligned_and_shows_what_is_there() -> None:
 
 
 @pytest.mark.skipif(not (SHARED / "multi30k").is_dir(), reason="needs ../shared/data")
-def test_multi30k_agrees_with_counts_made_in_another_way() -> None:
+def test_the_report_of_multi30k_agrees_with_a_reference_implementation() -> None:
     multi30k = config(root=str(SHARED / "multi30k"), valid="val", test="test_2016_flickr")
     splits = {split: list(read_pairs(multi30k, split)) for split in ("valid", "test")}
     found = report(multi30k, splits, squeeze).splits

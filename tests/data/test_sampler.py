@@ -1,4 +1,4 @@
-"""Which pairs make up each update."""
+"""The sampler: the pairs of each update."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def arrays(pairs: Sequence[tuple[int, int]]) -> tuple[Lengths, Lengths]:
 
 
 def like_sentences(count: int, seed: int = 3) -> tuple[Lengths, Lengths]:
-    """Lengths as of a caption corpus: about 15 tokens, the two sides alike but not equal."""
-    dice = np.random.default_rng(seed)
-    source = dice.gamma(9.0, 1.6, count).astype(np.int64) + 3
-    return source, np.maximum(2, source + dice.integers(-4, 5, count))
+    """Return lengths as in a caption corpus: about 15 tokens, similar but not equal on the two sides."""
+    rng = np.random.default_rng(seed)
+    source = rng.gamma(9.0, 1.6, count).astype(np.int64) + 3
+    return source, np.maximum(2, source + rng.integers(-4, 5, count))
 
 
-def listed(batches: Sequence[Lengths]) -> list[list[int]]:
+def to_lists(batches: Sequence[Lengths]) -> list[list[int]]:
     return [batch.tolist() for batch in batches]
 
 
 @settings(deadline=None, max_examples=40)
 @given(lengths, st.integers(1, 200), st.one_of(st.none(), st.integers(1, 30)), st.integers(0, 5))
-def test_every_pair_comes_exactly_once_an_epoch(
+def test_every_pair_is_in_exactly_one_update_of_an_epoch(
     pairs: list[tuple[int, int]], tokens: int, sentences: int | None, epoch: int
 ) -> None:
     sampler = Sampler(*arrays(pairs), batch_tokens=tokens, batch_sentences=sentences, seed=2)
@@ -68,7 +68,7 @@ def test_an_update_exceeds_the_budget_by_less_than_the_longest_pair(
         assert len(batch) == 1 or int(target[batch].sum()) < tokens + int(target.max())
 
 
-def test_the_budget_is_target_tokens_and_all_updates_weigh_nearly_the_same() -> None:
+def test_the_budget_counts_target_tokens_and_all_updates_are_nearly_equal() -> None:
     source, target = like_sentences(5_000)
     weights = [3 * int(target[batch].sum()) for batch in Sampler(source, 3 * target, batch_tokens=3_000).epoch(0)]
     assert len(weights) == -(-int(3 * target.sum()) // 3_000)
@@ -76,29 +76,29 @@ def test_the_budget_is_target_tokens_and_all_updates_weigh_nearly_the_same() -> 
     assert max(weights) < 1.03 * 3_000
 
 
-def test_a_budget_in_pairs_is_held_to_the_pair() -> None:
+def test_a_budget_in_pairs_is_met_exactly() -> None:
     source, target = like_sentences(1_003)
     sizes = [len(batch) for batch in Sampler(source, target, batch_tokens=7, batch_sentences=16).epoch(0)]
     assert len(sizes) == 63
     assert set(sizes) <= {15, 16}
 
 
-def test_an_epoch_is_a_function_of_the_seed_and_its_number() -> None:
+def test_an_epoch_depends_on_seed_and_number_alone() -> None:
     def epoch(number: int, seed: int) -> list[list[int]]:
-        return listed(Sampler(*like_sentences(300), batch_tokens=200, seed=seed).epoch(number))
+        return to_lists(Sampler(*like_sentences(300), batch_tokens=200, seed=seed).epoch(number))
 
-    asked_before = Sampler(*like_sentences(300), batch_tokens=200, seed=5)
+    used_sampler = Sampler(*like_sentences(300), batch_tokens=200, seed=5)
     for number in (3, 0, 1):
-        asked_before.epoch(number)
+        used_sampler.epoch(number)
     np.random.default_rng(0).random(17)
-    assert epoch(2, 5) == listed(asked_before.epoch(2)) == epoch(2, 5)
+    assert epoch(2, 5) == to_lists(used_sampler.epoch(2)) == epoch(2, 5)
     different = [epoch(0, 5), epoch(1, 5), epoch(2, 5), epoch(0, 6), epoch(1, 6)]
-    assert all(one != other for place, one in enumerate(different) for other in different[:place])
+    assert all(plan != other for index, plan in enumerate(different) for other in different[:index])
 
 
 def test_the_pairs_that_share_an_update_change_from_epoch_to_epoch() -> None:
     sampler = Sampler(*like_sentences(3_000), batch_tokens=400)
-    first, second = ({frozenset(batch) for batch in listed(sampler.epoch(number))} for number in (0, 1))
+    first, second = ({frozenset(batch) for batch in to_lists(sampler.epoch(number))} for number in (0, 1))
     assert len(first & second) < 0.1 * len(first)
 
 
@@ -110,14 +110,14 @@ def test_short_and_long_updates_come_mixed() -> None:
     assert abs(np.corrcoef(np.arange(len(means)), means)[0, 1]) < 0.3
 
 
-def test_the_order_of_short_and_long_updates_is_another_in_each_epoch() -> None:
+def test_the_order_of_short_and_long_updates_differs_between_epochs() -> None:
     source, target = like_sentences(3_000)
     sampler = Sampler(source, target, batch_tokens=500)
     first, second = ([float(target[batch].mean()) for batch in sampler.epoch(number)] for number in (0, 1))
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.3
 
 
-def test_a_giant_pair_does_not_swallow_the_others() -> None:
+def test_a_giant_pair_is_an_update_of_its_own() -> None:
     source, target = np.full(50, 5), np.full(50, 5)
     source[17] = target[17] = 4_000
     batches = Sampler(source, target, batch_tokens=100).epoch(0)
@@ -136,18 +136,18 @@ def test_a_corpus_below_the_budget_is_one_update() -> None:
     assert len(Sampler(*like_sentences(9), batch_tokens=10_000).epoch(0)) == 1
 
 
-def both_sides(source: Lengths, target: Lengths, batches: Sequence[Lengths]) -> float:
-    """Share of padding of both tensors together."""
+def padding_share(source: Lengths, target: Lengths, batches: Sequence[Lengths]) -> float:
+    """Return the share of padding in the source and target tensors together."""
     padded = sum(len(batch) * int(side[batch].max()) for batch in batches for side in (source, target))
     return 1 - int(source.sum() + target.sum()) / padded
 
 
-def test_padding_is_low_on_both_sides_though_they_differ() -> None:
+def test_padding_is_low_on_both_sides_of_unequal_lengths() -> None:
     source, target = like_sentences(12_000)
     batches = Sampler(source, target, batch_tokens=2_048).epoch(0)
     shuffled = np.array_split(np.random.default_rng(1).permutation(12_000), len(batches))
-    assert both_sides(source, target, batches) < 0.09
-    assert both_sides(source, target, list(shuffled)) > 0.4
+    assert padding_share(source, target, batches) < 0.09
+    assert padding_share(source, target, list(shuffled)) > 0.4
 
 
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason="needs the shared Multi30k")
@@ -155,12 +155,12 @@ def test_padding_is_below_8_percent_on_multi30k(capsys: pytest.CaptureFixture[st
     config = DataConfig(root=str(MULTI30K), source="de", target="en", valid="val")
     pairs = list(read_pairs(config, "train"))
     texts = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    some = texts[0][::10], texts[1][::10]
-    tokenizer = train_tokenizers(TokenizerConfig(vocab_size=8_000), *some, "de", "en").source
+    sample = texts[0][::10], texts[1][::10]
+    tokenizer = train_tokenizers(TokenizerConfig(vocab_size=8_000), *sample, "de", "en").source
     source, target = (np.array([len(row) + 1 for row in tokenizer.encode(side)]) for side in texts)
     batches = Sampler(source, target, batch_tokens=4_096).epoch(0)
-    share = both_sides(source, target, batches)
-    german, english = (both_sides(side, side, batches) for side in (source, target))
+    share = padding_share(source, target, batches)
+    german, english = (padding_share(side, side, batches) for side in (source, target))
     with capsys.disabled():
         print(
             f"\nMulti30k, 8k joint BPE, 4096 target tokens: {100 * share:.1f} % padding "
@@ -171,7 +171,9 @@ def test_padding_is_below_8_percent_on_multi30k(capsys: pytest.CaptureFixture[st
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(1, 60), max_size=80), st.integers(1, 200))
-def test_fixed_batches_hold_every_row_once_and_the_budget_with_padding(rows: list[int], budget: int) -> None:
+def test_fixed_batches_hold_every_row_once_and_keep_the_budget_including_padding(
+    rows: list[int], budget: int
+) -> None:
     sizes = np.array(rows, dtype=np.int64)
     batches = fixed_batches(sizes, budget)
     assert sorted(row for batch in batches for row in batch.tolist()) == list(range(len(rows)))
@@ -182,14 +184,14 @@ def test_fixed_batches_hold_every_row_once_and_the_budget_with_padding(rows: lis
 
 def test_fixed_batches_begin_with_the_longest_rows_and_keep_the_order_of_equals() -> None:
     batches = fixed_batches(np.array([3, 9, 3, 4, 3]), 9)
-    assert listed(batches) == [[1], [3, 0], [2, 4]]
+    assert to_lists(batches) == [[1], [3, 0], [2, 4]]
 
 
-def test_rows_without_tokens_need_no_room() -> None:
-    assert listed(fixed_batches(np.array([0, 0, 0]), 2)) == [[0, 1], [2]]
+def test_rows_without_tokens_are_batched() -> None:
+    assert to_lists(fixed_batches(np.array([0, 0, 0]), 2)) == [[0, 1], [2]]
 
 
-# --- large corpora, and several ---
+# --- large corpora and sampling rates ---
 
 
 @settings(deadline=None, max_examples=40)
@@ -204,34 +206,34 @@ def test_a_corpus_planned_in_sections_has_the_same_number_of_updates_and_every_p
         assert len(list(plan)) == len(plan) == len(whole)
         assert sorted(np.concatenate(list(plan)).tolist()) == list(range(len(pairs)))
         assert all(len(update) for update in plan)
-        assert listed(plan[2:7]) == listed(list(plan)[2:7])
+        assert to_lists(plan[2:7]) == to_lists(list(plan)[2:7])
     with pytest.raises(IndexError):
         plan[len(plan)]
 
 
-def test_sections_cost_little_padding_and_are_made_when_asked_for(
+def test_sections_add_little_padding_and_are_made_on_demand(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source, target = like_sentences(12_000)
-    whole = both_sides(source, target, Sampler(source, target, batch_tokens=1_024).epoch(0))
+    whole = padding_share(source, target, Sampler(source, target, batch_tokens=1_024).epoch(0))
     monkeypatch.setattr(module, "SECTION", 4_000)
     made: list[int] = []
     make = module.EpochPlan.make_section
 
-    def counted(plan: module.EpochPlan, which: int) -> list[Lengths]:
+    def record_section(plan: module.EpochPlan, which: int) -> list[Lengths]:
         made.append(which)
         return make(plan, which)
 
-    monkeypatch.setattr(module.EpochPlan, "make_section", counted)
+    monkeypatch.setattr(module.EpochPlan, "make_section", record_section)
     plan = Sampler(source, target, batch_tokens=1_024).epoch(0)
     middle = len(plan) // 2
     assert len(plan[middle]) > 0
     assert made == [1]
-    assert both_sides(source, target, plan) < whole + 0.03
+    assert padding_share(source, target, plan) < whole + 0.03
     assert made == [1, 0, 2], "each once"
 
 
-def test_pairs_come_as_often_as_their_rate_says() -> None:
+def test_pairs_are_drawn_as_often_as_their_rate() -> None:
     source, target = like_sentences(1_000)
     rates = np.repeat([0.0, 0.25, 1.0, 2.5], 250)
     sampler = Sampler(source, target, batch_tokens=300, rates=rates)
@@ -249,17 +251,17 @@ def test_pairs_come_as_often_as_their_rate_says() -> None:
     assert set(np.unique(counts[:, 750:])) == {2, 3}
     assert counts[:, 250:500].mean() == pytest.approx(0.25, abs=0.03)
     assert counts[:, 750:].mean() == pytest.approx(2.5, abs=0.03)
-    assert counts[:, 250:500].sum(0).min() > 0, "in each epoch others"
+    assert counts[:, 250:500].sum(0).min() > 0, "each epoch draws other pairs"
 
 
-def test_no_update_is_empty_however_few_pairs_an_epoch_happens_to_have() -> None:
+def test_no_update_is_empty_if_an_epoch_draws_few_pairs() -> None:
     source, target = like_sentences(500)
     sampler = Sampler(source, target, batch_tokens=1, rates=np.full(500, 0.5))
     for number in range(20):
         assert all(len(update) for update in sampler.epoch(number))
 
 
-def test_an_epoch_has_a_pair_however_rarely_pairs_come() -> None:
+def test_an_epoch_has_at_least_one_pair_at_low_rates() -> None:
     sampler = Sampler(*like_sentences(7), batch_tokens=300, rates=np.array([0.0, 0.01, 0.01, 0.02, 0.01, 0.0, 0.0]))
     plans = [sampler.epoch(number) for number in range(50)]
     assert all(len(plan) == 1 and len(plan[0]) for plan in plans)
@@ -268,13 +270,13 @@ def test_an_epoch_has_a_pair_however_rarely_pairs_come() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_heaviest_update_is_the_one_with_the_most_positions(seed: int) -> None:
-    """Though the two sides have nothing to do with each other."""
+    """The lengths of the two sides are independent."""
     source, target = like_sentences(2_000)
     source = np.random.default_rng(seed).permutation(source)
     plan = Sampler(source, target, batch_tokens=500).epoch(0)
-    places = [len(update) * int(source[update].max() + target[update].max()) for update in plan]
-    assert places[plan.heaviest()] == max(places)
-    places = [
+    positions = [len(update) * int(source[update].max() + target[update].max()) for update in plan]
+    assert positions[plan.heaviest()] == max(positions)
+    positions = [
         len(update) * sum(next_length(int(side[update].max())) for side in (source, target)) for update in plan
     ]
-    assert places[plan.heaviest(next_length)] == max(places)
+    assert positions[plan.heaviest(next_length)] == max(positions)

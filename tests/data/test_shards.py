@@ -1,4 +1,4 @@
-"""Shards: results in order, kept on disk, whatever happens to the workers."""
+"""Shards: results are in order and kept on disk, also if workers are killed."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def refuse_large(number: int) -> bytes:
     return square(number)
 
 
-def end_worker_once(number: int, folder: Path) -> bytes:
-    """End the worker process at shard 3, the first time only."""
+def kill_worker_once(number: int, folder: Path) -> bytes:
+    """Kill the worker process at shard 3, the first time only."""
     (folder / f"{time.monotonic_ns()}-{number}").touch()
     mark = folder / "ended"
     if number == 3 and not mark.exists():
@@ -46,16 +46,16 @@ def end_worker_once(number: int, folder: Path) -> bytes:
     return square(number)
 
 
-def end_worker_always(number: int) -> bytes:
-    """End the worker process at shard 3, while shard 2 is being computed."""
+def kill_worker_always(number: int) -> bytes:
+    """Kill the worker process at shard 3, while shard 2 is being computed."""
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(1.0 if number == 2 else 0.0)
     return square(number)
 
 
-class Inline(InlineExecutor):
-    """Computes in the calling thread, and remembers what was submitted."""
+class RecordingInlineExecutor(InlineExecutor):
+    """Compute in the calling thread, and record the submitted shards."""
 
     def __init__(self) -> None:
         self.submitted: list[Any] = []
@@ -65,8 +65,8 @@ class Inline(InlineExecutor):
         return super().submit(fn, *args, **kwargs)
 
 
-class Manual(Executor):
-    """Computes when the test says so."""
+class ManualExecutor(Executor):
+    """Leave it to the test to set the results."""
 
     def __init__(self) -> None:
         self.futures: list[Future[bytes]] = []
@@ -81,7 +81,7 @@ def results(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def test_results_come_in_order_from_processes(results: Path) -> None:
+def test_results_of_processes_are_in_order(results: Path) -> None:
     with open_executor(workers=2) as executor:
         done: list[int] = []
         squares = list(map_shards(square, range(20), results, key="a", executor=executor, advance=done.append))
@@ -90,32 +90,32 @@ def test_results_come_in_order_from_processes(results: Path) -> None:
 
 
 def test_results_of_the_same_key_are_not_computed_again(results: Path) -> None:
-    first = map_shards(square, range(6), results, key="a", executor=Inline())
+    first = map_shards(square, range(6), results, key="a", executor=RecordingInlineExecutor())
     assert [next(first), next(first)] == [b"0", b"1"]
     first.close()
-    again = Inline()
+    again = RecordingInlineExecutor()
     assert list(map_shards(square, range(6), results, key="a", executor=again)) == [square(n) for n in range(6)]
     assert again.submitted == [2, 3, 4, 5]
 
 
-def test_another_key_begins_anew_and_leaves_foreign_files(results: Path) -> None:
-    list(map_shards(square, range(6), results, key="a", executor=Inline()))
+def test_another_key_starts_again_and_leaves_other_files(results: Path) -> None:
+    list(map_shards(square, range(6), results, key="a", executor=RecordingInlineExecutor()))
     (results / "notes.txt").write_text("mine")
-    other = Inline()
+    other = RecordingInlineExecutor()
     assert list(map_shards(square, range(2), results, key="b", executor=other)) == [b"0", b"1"]
     assert other.submitted == [0, 1]
     remove_shards(results)
     assert [path.name for path in results.iterdir()] == ["notes.txt"]
 
 
-def test_a_folder_without_foreign_files_is_removed(results: Path) -> None:
-    list(map_shards(square, range(6), results, key="a", executor=Inline()))
+def test_a_folder_without_other_files_is_removed(results: Path) -> None:
+    list(map_shards(square, range(6), results, key="a", executor=RecordingInlineExecutor()))
     remove_shards(results)
     assert not results.exists()
 
 
 def test_shards_are_read_only_as_they_are_needed(results: Path) -> None:
-    executor, taken = Manual(), []
+    executor, taken = ManualExecutor(), []
     shards_read = (taken.append(number) or number for number in range(1000))
     run = map_shards(square, shards_read, results, key="a", executor=executor, ahead=3)
     threading.Timer(0.05, lambda: executor.futures[0].set_result(b"0")).start()
@@ -123,8 +123,8 @@ def test_shards_are_read_only_as_they_are_needed(results: Path) -> None:
     assert len(taken) <= 4
 
 
-def test_results_that_are_early_are_kept_although_the_first_is_missing(results: Path) -> None:
-    executor = Manual()
+def test_finished_results_are_kept_although_an_earlier_shard_fails(results: Path) -> None:
+    executor = ManualExecutor()
     run = map_shards(square, range(4), results, key="a", executor=executor, ahead=4)
 
     def finish() -> None:
@@ -140,7 +140,7 @@ def test_results_that_are_early_are_kept_although_the_first_is_missing(results: 
     with pytest.raises(KeyError):
         next(run)
     waiter.join()
-    again = Inline()
+    again = RecordingInlineExecutor()
     assert list(map_shards(square, range(4), results, key="a", executor=again)) == [square(n) for n in range(4)]
     assert set(again.submitted) <= {0, 3}
 
@@ -151,43 +151,43 @@ def test_the_error_of_the_first_shard_in_order_is_raised(results: Path) -> None:
     assert (results / "00000002.shard").read_bytes() == b"4"
 
 
-def test_shards_of_a_killed_worker_are_done_again(results: Path, tmp_path: Path) -> None:
-    work = partial(end_worker_once, folder=tmp_path)
+def test_shards_of_a_killed_worker_are_computed_again(results: Path, tmp_path: Path) -> None:
+    work = partial(kill_worker_once, folder=tmp_path)
     with open_executor(workers=2) as executor:
         squares = list(map_shards(work, range(12), results, key="a", executor=executor))
     assert squares == [square(number) for number in range(12)]
     assert (tmp_path / "ended").exists()
 
 
-def test_a_shard_that_always_ends_its_worker_is_named(results: Path) -> None:
+def test_a_shard_that_always_kills_its_worker_is_named(results: Path) -> None:
     with open_executor(workers=2) as executor, pytest.raises(DataError, match=r"^Shard 3 .* 4 times.*results"):
-        list(map_shards(end_worker_always, range(6), results, key="a", executor=executor))
+        list(map_shards(kill_worker_always, range(6), results, key="a", executor=executor))
     kept = {path.name for path in results.glob("*.shard")}
     assert {"00000000.shard", "00000001.shard", "00000002.shard"} <= kept
 
 
-def test_a_full_disk_leaves_nothing_half_written(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = map_shards(square, range(6), results, key="a", executor=Inline())
+def test_a_full_disk_leaves_no_partial_shard(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = map_shards(square, range(6), results, key="a", executor=RecordingInlineExecutor())
     assert next(run) == b"0"
 
-    def full(handle: int) -> None:
+    def fail_with_full_disk(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", fail_with_full_disk)
     with pytest.raises(DataError, match=r"00000001.shard cannot be written: No space left on device"):
         next(run)
     assert sorted(path.name for path in results.iterdir()) == ["00000000.shard", "key", "lock"]
 
 
 def test_two_calls_do_not_write_the_same_folder(results: Path) -> None:
-    first = map_shards(square, range(6), results, key="a", executor=Inline())
+    first = map_shards(square, range(6), results, key="a", executor=RecordingInlineExecutor())
     next(first)
     with pytest.raises(DataError, match="another process"):
-        next(map_shards(square, range(6), results, key="b", executor=Inline()))
+        next(map_shards(square, range(6), results, key="b", executor=RecordingInlineExecutor()))
     first.close()
 
 
-def running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -226,7 +226,7 @@ def test_a_signal_ends_all_processes_and_keeps_what_is_finished(tmp_path: Path, 
     assert errors.count(b"Traceback") <= 1  # that of this program; its workers are silent
     pids = [int(path.name.removeprefix("pid-")) for path in tmp_path.glob("pid-*")]
     assert pids
-    wait_for(lambda: not any(running(pid) for pid in pids))
+    wait_for(lambda: not any(is_running(pid) for pid in pids))
     kept = {path.name for path in (tmp_path / "results").glob("*.shard")}
     assert kept == {"00000000.shard", "00000001.shard"}
 
@@ -239,7 +239,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield opened
 
 
-def test_results_of_a_dask_cluster_are_those_of_this_machine(cluster: Cluster, results: Path) -> None:
+def test_results_of_a_dask_cluster_are_those_of_local_processes(cluster: Cluster, results: Path) -> None:
     with open_executor(cluster.address) as executor:
         squares = list(map_shards(square, range(50), results, key="a", executor=executor))
         assert executor.count() == 2
@@ -247,14 +247,14 @@ def test_results_of_a_dask_cluster_are_those_of_this_machine(cluster: Cluster, r
 
 
 def wait_for_file(number: int, folder: Path) -> bytes:
-    """Note the start of a shard; from shard 4 on wait until the test says go."""
+    """Record the start of a shard; from shard 4 on wait for the file `go`."""
     (folder / f"started-{number}-{os.getpid()}").touch()
     if number >= 4:
         wait_for((folder / "go").exists)
     return square(number)
 
 
-def test_a_cluster_that_loses_and_gains_workers_does_every_shard_once(
+def test_a_cluster_that_loses_and_gains_workers_computes_every_shard(
     cluster: Cluster, results: Path, tmp_path: Path
 ) -> None:
     work = partial(wait_for_file, folder=tmp_path)
@@ -270,19 +270,19 @@ def test_a_cluster_that_loses_and_gains_workers_does_every_shard_once(
     assert len(list(results.glob("*.shard"))) == 20
 
 
-def test_an_error_of_a_worker_is_the_error_of_the_call(cluster: Cluster, results: Path) -> None:
+def test_an_error_of_a_cluster_worker_is_raised(cluster: Cluster, results: Path) -> None:
     with open_executor(cluster.address) as executor, pytest.raises(DataError, match="3 is too large"):
         list(map_shards(refuse_large, range(8), results, key="a", executor=executor))
 
 
-def test_a_shard_that_always_ends_its_worker_of_a_cluster_is_named(cluster: Cluster, results: Path) -> None:
+def test_a_shard_that_always_kills_its_worker_of_a_cluster_is_named(cluster: Cluster, results: Path) -> None:
     for _ in range(2 * 4):
         cluster.add()  # without a nanny that would start a killed worker again
     with open_executor(cluster.address) as executor, pytest.raises(DataError, match=r"^Shard 3 .*tcp://.*results"):
-        list(map_shards(end_worker_always, range(6), results, key="a", executor=executor))
+        list(map_shards(kill_worker_always, range(6), results, key="a", executor=executor))
 
 
-def test_a_scheduler_that_is_gone_is_named_in_one_error(
+def test_a_lost_scheduler_is_one_error_without_log_records(
     cluster: Cluster, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[logging.LogRecord] = []

@@ -1,4 +1,4 @@
-"""The note of sources beside a text is found by the names of its files, and says what a model card needs."""
+"""The note of sources of a text is found by its file names, and holds the data for model cards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_all_files_of_a_text_have_one_note(name: str) -> None:
     assert sources_path(Path("a") / name) == Path("a/my.text.sources.json")
 
 
-def test_sources_are_read_as_written_each_once(tmp_path: Path) -> None:
+def test_sources_are_restored_from_their_note_without_repetition(tmp_path: Path) -> None:
     write_sources(tmp_path / "x.sources.json", [SOURCE, SOURCE], manyheads="1")
     assert read_sources([tmp_path / "x.de.gz", tmp_path / "x.en.gz", tmp_path / "y.en"]) == [SOURCE]
     assert SOURCE.line() == "Tatoeba (x.tmx): 1,234 pairs; licence: CC BY 4.0"

@@ -1,4 +1,4 @@
-"""Divided text: nothing is in two splits, nothing is lost without being counted, nothing is overwritten."""
+"""Splitting a corpus: no pair is in two splits or lost without being counted, and no file is overwritten."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Pairs = list[tuple[str, str]]
 
 
 def sentences(count: int, seed: int = 1) -> Pairs:
-    """Pairs of random words, none of which is like another."""
+    """Return pairs of random words, all different."""
     rng = random.Random(seed)
 
     def sentence() -> str:
@@ -40,13 +40,15 @@ def write(folder: Path, pairs: Iterable[tuple[str, str]], ending: str = "\n") ->
     return files
 
 
-def divided(folder: Path, pairs: Iterable[tuple[str, str]], **options: Any) -> tuple[dict[str, Pairs], SplitResult]:
+def split_pairs(
+    folder: Path, pairs: Iterable[tuple[str, str]], **options: Any
+) -> tuple[dict[str, Pairs], SplitResult]:
     files = write(folder, pairs)
     result = split_corpus(files, folder / "out", ("aa", "bb"), SplitOptions(**options))
-    return read(folder / "out"), result
+    return read_splits(folder / "out"), result
 
 
-def read(folder: Path) -> dict[str, Pairs]:
+def read_splits(folder: Path) -> dict[str, Pairs]:
     found = {}
     for split in SPLITS:
         sides = [[*read_lines(path)] for path in sorted(folder.glob(f"{split}.*"))]
@@ -61,17 +63,17 @@ def shared_keys(splits: dict[str, Pairs], *, near: bool = True) -> int:
         found = CopyKeys(near=near)
         found.add([source for source, _ in pairs], [target for _, target in pairs])
         keys[name] = [set(column.tolist()) for column in found.arrays()]
-    pairs_of_splits = [(one, other) for one in keys for other in keys if one < other]
+    pairs_of_splits = [(first, second) for first in keys for second in keys if first < second]
     return sum(
-        len(mine & theirs)
-        for one, other in pairs_of_splits
-        for mine, theirs in zip(keys[one], keys[other], strict=True)
+        len(left & right)
+        for first, second in pairs_of_splits
+        for left, right in zip(keys[first], keys[second], strict=True)
     )
 
 
 def test_every_pair_is_in_one_split_in_the_order_of_the_text(tmp_path: Path) -> None:
     pairs = sentences(500)
-    splits, result = divided(tmp_path, pairs)
+    splits, result = split_pairs(tmp_path, pairs)
     assert Counter(pair for split in splits.values() for pair in split) == Counter(pairs)
     for name, split in splits.items():
         assert [pair for pair in pairs if pair in set(split)] == split
@@ -79,71 +81,71 @@ def test_every_pair_is_in_one_split_in_the_order_of_the_text(tmp_path: Path) -> 
     assert (result.valid, result.test, result.read) == (25, 25, 500)
 
 
-def test_planted_copies_are_never_on_both_sides(tmp_path: Path) -> None:
-    """Each tenth pair returns with another translation or source, other digits and case, or one other word."""
+def test_copies_of_a_pair_are_in_the_same_split(tmp_path: Path) -> None:
+    """Each tenth pair is repeated with another target or source, other digits and case, or another word."""
     pairs = sentences(600)
-    planted = []
+    copies = []
     for number, (source, target) in enumerate(pairs[::10]):
         words = source.split()
-        planted.append([
+        copies.append([
             (source, f"quite another sentence number {'x' * number}"),
             (f"something else entirely {'y' * number}", target.upper() + "!"),
             (f"{number} " + source.title(), target),
             (" ".join([*words[:4], "zzz", *words[5:]]), target),
         ][number % 4])  # fmt: skip
-    text = [*pairs, *planted]
+    text = [*pairs, *copies]
     random.Random(4).shuffle(text)
-    splits, result = divided(tmp_path, text, valid=100, test=100)
+    splits, result = split_pairs(tmp_path, text, valid=100, test=100)
     folded = {name: [set(fold(side)) for side in zip(*split, strict=True)] for name, split in splits.items()}
-    for one, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
-        for mine, theirs in zip(folded[one], folded[other], strict=True):
-            assert not mine & theirs
+    for first, second in (("train", "valid"), ("train", "test"), ("valid", "test")):
+        for left, right in zip(folded[first], folded[second], strict=True):
+            assert not left & right
     assert shared_keys(splits) == 0
     assert result.copies >= 120
     assert min(result.valid, result.test) >= 95
 
 
-def test_near_copies_may_be_divided_on_request(tmp_path: Path) -> None:
+def test_near_copies_may_be_in_different_splits_on_request(tmp_path: Path) -> None:
     pairs = [
         (f"{source} {word}", f"{target} {word}") for source, target in sentences(200) for word in ("eins", "zwei")
     ]
-    together, _ = divided(tmp_path, pairs, valid=60, test=60)
+    together, _ = split_pairs(tmp_path, pairs, valid=60, test=60)
     (tmp_path / "again").mkdir()
-    apart, _ = divided(tmp_path / "again", pairs, valid=60, test=60, near=False)
+    apart, _ = split_pairs(tmp_path / "again", pairs, valid=60, test=60, near=False)
     assert shared_keys(together) == 0
     assert shared_keys(apart, near=False) == 0
     assert shared_keys(apart) > 0
 
 
-def test_the_seed_decides(tmp_path: Path) -> None:
+def test_the_split_depends_on_the_seed_alone(tmp_path: Path) -> None:
     pairs, found = sentences(300), []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         (tmp_path / name).mkdir()
-        found.append(divided(tmp_path / name, pairs, seed=seed)[0])
+        found.append(split_pairs(tmp_path / name, pairs, seed=seed)[0])
     assert found[0] == found[1] != found[2]
 
 
 def test_repetitions_of_a_held_out_pair_are_left_out_and_counted(tmp_path: Path) -> None:
     pairs = [pair for pair in sentences(200) for _ in range(3)]
-    splits, result = divided(tmp_path, pairs, valid=40, test=40)
+    splits, result = split_pairs(tmp_path, pairs, valid=40, test=40)
     assert all(max(Counter(splits[name]).values()) == 1 for name in ("valid", "test"))
     assert result.repeated == 2 * (result.valid + result.test)
     assert result.read == result.train + result.valid + result.test + result.repeated + result.empty
 
 
-def test_pairs_without_text_on_a_side_are_left_out_and_connect_nothing(tmp_path: Path) -> None:
+def test_pairs_with_an_empty_side_are_left_out_and_are_no_copies(tmp_path: Path) -> None:
     pairs = sentences(100)
     text = [*pairs, ("", "b"), ("a", " "), ("", ""), *(("", target) for _, target in pairs[:50])]
-    splits, result = divided(tmp_path, text)
+    splits, result = split_pairs(tmp_path, text)
     assert result.empty == 53
     assert Counter(pair for split in splits.values() for pair in split) == Counter(pairs)
     assert result.copies == 0
 
 
-def test_documents_stay_whole(tmp_path: Path) -> None:
+def test_documents_are_not_divided(tmp_path: Path) -> None:
     pairs = sentences(1_000)
     (tmp_path / "names").write_text("".join(f"document {n // 10}\n" for n in range(1_000)), encoding="utf-8")
-    splits, result = divided(tmp_path, pairs, valid=50, test=50, documents=tmp_path / "names")
+    splits, result = split_pairs(tmp_path, pairs, valid=50, test=50, documents=tmp_path / "names")
     number = {pair: n // 10 for n, pair in enumerate(pairs)}
     documents = {name: {number[pair] for pair in split} for name, split in splits.items()}
     assert sum(len(found) for found in documents.values()) == 100 == result.documents
@@ -156,7 +158,7 @@ def test_blank_lines_end_documents_and_common_sentences_are_not_held_out(tmp_pat
     text: Pairs = []
     for start in range(0, 800, 8):
         text += [*pairs[start : start + 8], ("Danke sehr", "thank you"), ("", "")]
-    splits, result = divided(tmp_path, text, valid=40, test=40, blank_lines=True)
+    splits, result = split_pairs(tmp_path, text, valid=40, test=40, blank_lines=True)
     number = {pair: n // 8 for n, pair in enumerate(pairs)}
     owners = [{number[pair] for pair in split if pair in number} for split in splits.values()]
     assert sum(map(len, owners)) == 100
@@ -166,13 +168,13 @@ def test_blank_lines_end_documents_and_common_sentences_are_not_held_out(tmp_pat
     assert result.repeated == len(owners[1]) + len(owners[2])
 
 
-def test_documents_that_share_sentences_do_not_bring_them_into_two_splits(tmp_path: Path) -> None:
-    """Each document begins with a sentence of the one before."""
+def test_sentences_shared_by_documents_are_in_one_split(tmp_path: Path) -> None:
+    """Each document begins with the last sentence of the document before."""
     pairs = sentences(600)
     text: Pairs = []
     for start in range(6, 600, 6):
         text += [pairs[start - 1], *pairs[start : start + 6], ("", "")]
-    splits, result = divided(tmp_path, text, valid=60, test=60, blank_lines=True)
+    splits, result = split_pairs(tmp_path, text, valid=60, test=60, blank_lines=True)
     assert shared_keys(splits) == 0
     assert result.repeated > 0
 
@@ -185,43 +187,45 @@ def test_files_of_different_lengths_are_named_with_both_counts(tmp_path: Path) -
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("packed", [".gz", ".xz"])
-def test_packed_text_gives_packed_files(tmp_path: Path, packed: str) -> None:
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_compressed_text_is_split_into_compressed_files(tmp_path: Path, suffix: str) -> None:
     pairs = sentences(60)
     plain = write(tmp_path, pairs)
-    files = [file.with_name(file.name + packed) for file in plain]
+    files = [file.with_name(file.name + suffix) for file in plain]
     for file, original in zip(files, plain, strict=True):
         with module.open_packed(file) as stream:
             stream.write(original.read_bytes())
         original.unlink()
     result = split_corpus(files, tmp_path / "out", ("aa", "bb"), SplitOptions())
-    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {packed}
-    assert sum(map(len, read(tmp_path / "out").values())) == 60 == result.read
-    if packed == ".gz":
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {suffix}
+    assert sum(map(len, read_splits(tmp_path / "out").values())) == 60 == result.read
+    if suffix == ".gz":
         assert gzip.decompress((tmp_path / "out" / "test.aa.gz").read_bytes()).count(b"\n") == result.test
 
 
-def test_line_ends_and_byte_order_marks_of_windows_are_not_text(tmp_path: Path) -> None:
+def test_line_ends_and_byte_order_marks_of_windows_are_removed(tmp_path: Path) -> None:
     pairs = sentences(60)
     files = write(tmp_path, pairs, ending="\r\n")
     for file in files:
         file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
     split_corpus(files, tmp_path / "out", ("aa", "bb"), SplitOptions())
-    assert Counter(pair for split in read(tmp_path / "out").values() for pair in split) == Counter(pairs)
+    assert Counter(pair for split in read_splits(tmp_path / "out").values() for pair in split) == Counter(pairs)
 
 
 def test_one_file_with_both_sides_becomes_two(tmp_path: Path) -> None:
     pairs = [*sentences(40), ("two\nlines", "of text")]
     (tmp_path / "corpus.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs[:40]), encoding="utf-8")
     split_corpus([tmp_path / "corpus.tsv"], tmp_path / "tsv", ("aa", "bb"), SplitOptions())
-    assert sum(map(len, read(tmp_path / "tsv").values())) == 40
+    assert sum(map(len, read_splits(tmp_path / "tsv").values())) == 40
     records = "".join(json.dumps({"translation": {"aa": a, "bb": b}}) + "\n" for a, b in pairs)
     (tmp_path / "corpus.jsonl").write_text(records, encoding="utf-8")
     split_corpus([tmp_path / "corpus.jsonl"], tmp_path / "jsonl", ("aa", "bb"), SplitOptions())
-    assert ("two lines", "of text") in [pair for split in read(tmp_path / "jsonl").values() for pair in split]
+    assert ("two lines", "of text") in [
+        pair for split in read_splits(tmp_path / "jsonl").values() for pair in split
+    ]
 
 
-def test_files_that_are_there_are_not_overwritten(tmp_path: Path) -> None:
+def test_existing_splits_are_not_overwritten(tmp_path: Path) -> None:
     files = write(tmp_path, sentences(30))
     (tmp_path / "valid.bb.gz").write_bytes(b"mine")
     with pytest.raises(DataError, match=r"holds valid\.bb\.gz already; nothing is overwritten"):
@@ -235,19 +239,19 @@ def test_the_folder_of_the_text_may_be_the_folder_of_the_splits(tmp_path: Path) 
     assert len(list(tmp_path.iterdir())) == 8
 
 
-def test_after_an_error_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = write(tmp_path, sentences(30))
 
-    def full(path: Path) -> Any:
+    def fail_with_full_disk(path: Path) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "open_packed", full)
+    monkeypatch.setattr(module, "open_packed", fail_with_full_disk)
     with pytest.raises(DataError, match="out cannot be written: No space left on device"):
         split_corpus(files, tmp_path / "out", ("aa", "bb"), SplitOptions())
     assert {path.name for path in tmp_path.iterdir()} == {"corpus.aa", "corpus.bb"}
 
 
-def test_text_that_changes_between_the_two_readings_is_noticed(
+def test_text_that_changes_between_the_two_passes_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, original = write(tmp_path, sentences(30)), module.choose
@@ -263,8 +267,8 @@ def test_text_that_changes_between_the_two_readings_is_noticed(
 
 
 @pytest.mark.parametrize("count", [3, 10, 21])
-def test_a_handful_of_pairs_is_divided(tmp_path: Path, count: int) -> None:
-    splits, _ = divided(tmp_path, sentences(count))
+def test_a_few_pairs_are_split(tmp_path: Path, count: int) -> None:
+    splits, _ = split_pairs(tmp_path, sentences(count))
     assert all(splits.values())
     assert len(splits["train"]) >= count - 2
 
@@ -278,26 +282,26 @@ def test_a_handful_of_pairs_is_divided(tmp_path: Path, count: int) -> None:
 )
 def test_too_few_pairs_are_an_error(tmp_path: Path, count: int, options: dict[str, int], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        divided(tmp_path, sentences(count), **options)
+        split_pairs(tmp_path, sentences(count), **options)
 
 
-def test_text_in_which_all_belongs_together_says_what_to_do(tmp_path: Path) -> None:
-    """Each pair shares its source with one neighbour and its target with the other."""
+def test_text_whose_pairs_are_all_connected_is_an_error_with_advice(tmp_path: Path) -> None:
+    """Each pair shares its source with one neighbour and its target with the other neighbour."""
     words = [source for source, _ in sentences(200)]
     pairs = [(words[(n + 1) // 2], words[100 + n // 2]) for n in range(199)]
     with pytest.raises(DataError, match=r"test: 9 pairs are wanted, and only 0 of 199 can be held out.*--test 1"):
-        divided(tmp_path, pairs)
+        split_pairs(tmp_path, pairs)
 
 
-def test_text_of_few_patterns_can_be_divided_by_equal_sentences(tmp_path: Path) -> None:
+def test_text_of_few_patterns_can_be_split_by_equal_sentences(tmp_path: Path) -> None:
     pairs = [
         (pair.source, pair.target) for pair in builtin_pairs("de-en", "train", source="de", target="en")[:2_000]
     ]
-    splits, _ = divided(tmp_path, pairs, near=False)
+    splits, _ = split_pairs(tmp_path, pairs, near=False)
     assert shared_keys(splits, near=False) == 0
 
 
-def test_advance_counts_both_readings(tmp_path: Path) -> None:
+def test_progress_counts_both_passes(tmp_path: Path) -> None:
     seen: list[int] = []
     split_corpus(write(tmp_path, sentences(70)), tmp_path / "out", ("aa", "bb"), SplitOptions(), seen.append)
     assert sum(seen) == 140
@@ -312,4 +316,6 @@ def test_bytes_that_are_not_utf8_are_an_error_with_advice_or_are_replaced_and_co
     result = split_corpus(files, tmp_path / "out", ("aa", "bb"), SplitOptions(replace_invalid=True))
     assert result.replaced == 2
     assert "  2 bytes that are no UTF-8 were replaced by U+FFFD" in result.lines()
-    assert ("gr\ufffd\ufffde", "greetings") in [pair for pairs in read(tmp_path / "out").values() for pair in pairs]
+    assert ("gr\ufffd\ufffde", "greetings") in [
+        pair for pairs in read_splits(tmp_path / "out").values() for pair in pairs
+    ]

@@ -1,4 +1,4 @@
-"""Token ids on disk: written once, mapped into memory, whole or not there."""
+"""Token ids on disk: written once, memory-mapped, complete or missing."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ WORDS = ["ein", "Hund", "läuft", "over", "the", "hill", "구름", "🙂"]
 
 
 def encode_words(texts: Sequence[str]) -> list[list[int]]:
-    """4 + the place of each word."""
+    """Return 4 + the index of each word."""
     return [[4 + WORDS.index(word) for word in text.split()] for text in texts]
 
 
 def encode_letters(texts: Sequence[str]) -> list[list[int]]:
-    """1000 + the code point: another vocabulary for the other side."""
+    """Return 1000 + each code point, another vocabulary for the target side."""
     return [[1_000 + ord(letter) for letter in text] for text in texts]
 
 
-def some_pairs(count: int) -> list[Pair]:
-    """Pairs of 0 to 4 source words and 0 to 14 target letters, at odd lines."""
-    dice = np.random.default_rng(7)
+def make_pairs(count: int) -> list[Pair]:
+    """Return pairs of 0 to 4 source words and 1 to 11 target letters, with odd line numbers."""
+    rng = np.random.default_rng(7)
     return [
-        Pair(" ".join(dice.choice(WORDS, dice.integers(0, 5))), "ab구🙂x" * dice.integers(0, 3) + "z", 2 * i + 1)
+        Pair(" ".join(rng.choice(WORDS, rng.integers(0, 5))), "ab구🙂x" * rng.integers(0, 3) + "z", 2 * i + 1)
         for i in range(count)
     ]
 
@@ -48,13 +48,13 @@ def build(folder: Path, pairs: Sequence[Pair], **settings: Any) -> TokenStore:
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a few pairs make several chunks, the last of them not full."""
+    """Make chunks so small that a few pairs fill several, the last one in part."""
     monkeypatch.setattr(module, "TOKENISED", 5)
     monkeypatch.setattr(module, "WRITTEN", 4)
 
 
-def test_text_comes_back_with_its_line_and_its_corpus(tmp_path: Path) -> None:
-    pairs = some_pairs(23)
+def test_text_is_restored_with_its_line_and_its_corpus(tmp_path: Path) -> None:
+    pairs = make_pairs(23)
     text_store(tmp_path / "text", pairs[:9], [], pairs[9:])
     opened = TextStore(tmp_path / "text")
     assert len(opened) == 23
@@ -71,21 +71,21 @@ def test_text_comes_back_with_its_line_and_its_corpus(tmp_path: Path) -> None:
     assert list(opened.sides(most=10)[1]) == [pair.target for pair in pairs[::3]]
 
 
-def test_the_fingerprint_is_of_the_text_in_its_order(tmp_path: Path) -> None:
-    pairs = some_pairs(9)
+def test_the_fingerprint_depends_on_the_text_and_its_order(tmp_path: Path) -> None:
+    pairs = make_pairs(9)
     sums = [text_store(tmp_path / str(n), *split).sha256
             for n, split in enumerate([[pairs], [pairs[:5], pairs[5:]], [pairs[::-1]], [pairs[1:]]])]  # fmt: skip
     assert sums[0] == sums[1]
     assert len(set(sums)) == 3
 
 
-def test_the_fingerprint_tells_where_the_source_ends(tmp_path: Path) -> None:
-    one, other = ([Pair("ein", "Hund", 1)], [Pair("einH", "und", 1)])
-    assert text_store(tmp_path / "a", one).sha256 != text_store(tmp_path / "b", other).sha256
+def test_the_fingerprint_depends_on_where_the_source_ends(tmp_path: Path) -> None:
+    first, second = ([Pair("ein", "Hund", 1)], [Pair("einH", "und", 1)])
+    assert text_store(tmp_path / "a", first).sha256 != text_store(tmp_path / "b", second).sha256
 
 
-def test_what_is_stored_comes_back(tmp_path: Path) -> None:
-    pairs = some_pairs(23)
+def test_token_ids_are_restored_from_a_store(tmp_path: Path) -> None:
+    pairs = make_pairs(23)
     build(tmp_path / "store", pairs)
     opened = TokenStore(tmp_path / "store")
     assert len(opened) == len(opened.source) == len(opened.target) == 23
@@ -96,7 +96,7 @@ def test_what_is_stored_comes_back(tmp_path: Path) -> None:
 
 
 def test_lengths_are_those_of_the_rows(tmp_path: Path) -> None:
-    store = build(tmp_path / "store", some_pairs(12))
+    store = build(tmp_path / "store", make_pairs(12))
     assert store.source.lengths.tolist() == [len(row) for row in store.source]
     assert store.target.lengths.tolist() == [len(row) for row in store.target]
 
@@ -110,7 +110,7 @@ def test_pairs_with_a_long_side_are_left_out_and_counted(tmp_path: Path) -> None
     assert [row.tolist() for row in store.source] == encode_words(["ein Hund", "ein ein ein"])
 
 
-def test_whole_chunks_that_are_too_long_leave_no_trace(tmp_path: Path) -> None:
+def test_chunks_of_long_pairs_alone_leave_no_rows(tmp_path: Path) -> None:
     pairs = (
         [Pair("ein ein", "a", line) for line in range(5)] + [Pair("Hund", "a", 99)] + [Pair("ein ein", "a", 0)] * 9
     )
@@ -120,9 +120,9 @@ def test_whole_chunks_that_are_too_long_leave_no_trace(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 5, 10])
 def test_any_number_of_pairs_can_be_stored(tmp_path: Path, count: int) -> None:
-    assert len(build(tmp_path / "store", some_pairs(count))) == count
+    assert len(build(tmp_path / "store", make_pairs(count))) == count
     texts = TextStore(tmp_path / "text")
-    assert texts.text(0, range(count)) == [pair.source for pair in some_pairs(count)]
+    assert texts.text(0, range(count)) == [pair.source for pair in make_pairs(count)]
 
 
 def test_pairs_without_tokens_are_rows_without_tokens(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_pairs_without_tokens_are_rows_without_tokens(tmp_path: Path) -> None:
     assert TextStore(tmp_path / "text").text(1, [0, 1]) == ["", ""]
 
 
-def test_ids_stay_on_disk(tmp_path: Path) -> None:
-    store = build(tmp_path / "store", some_pairs(9))
+def test_ids_are_memory_mapped_and_read_only(tmp_path: Path) -> None:
+    store = build(tmp_path / "store", make_pairs(9))
     for ragged in (store.source, store.target, *TextStore(tmp_path / "text").texts):
         assert isinstance(ragged.values, np.memmap)
         assert isinstance(ragged.offsets, np.memmap)
@@ -140,18 +140,18 @@ def test_ids_stay_on_disk(tmp_path: Path) -> None:
         store.source.values[0] = 1
 
 
-def test_a_store_is_there_for_its_own_key_alone(tmp_path: Path) -> None:
+def test_a_store_is_found_by_its_own_key_alone(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     assert not TokenStore.has(folder, "first")
-    build(folder, some_pairs(3), key="first")
+    build(folder, make_pairs(3), key="first")
     assert TokenStore.has(folder, "first")
     assert not TokenStore.has(folder, "second")
 
 
-def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
+def test_building_again_replaces_the_earlier_store(tmp_path: Path) -> None:
     folder = tmp_path / "store"
-    build(folder, some_pairs(20), key="first")
-    assert len(build(folder, some_pairs(4), key="second")) == 4
+    build(folder, make_pairs(20), key="first")
+    assert len(build(folder, make_pairs(4), key="second")) == 4
     assert TokenStore.has(folder, "second")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["store", "text"]
 
@@ -161,49 +161,49 @@ def interrupted(pairs: Sequence[Pair], after: int) -> Iterator[Pair]:
     raise KeyboardInterrupt
 
 
-def test_an_aborted_build_leaves_nothing(tmp_path: Path) -> None:
+def test_an_aborted_build_leaves_no_files(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        TextStore.build(tmp_path / "s", [interrupted(some_pairs(30), 12)], key="k", details=dict)
+        TextStore.build(tmp_path / "s", [interrupted(make_pairs(30), 12)], key="k", details=dict)
     assert not TextStore.has(tmp_path / "s", "k")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_aborted_build_leaves_the_store_before_it(tmp_path: Path) -> None:
-    text_store(tmp_path / "s", some_pairs(4))
+def test_an_aborted_build_keeps_the_earlier_store(tmp_path: Path) -> None:
+    text_store(tmp_path / "s", make_pairs(4))
     with pytest.raises(KeyboardInterrupt):
-        TextStore.build(tmp_path / "s", [interrupted(some_pairs(30), 12)], key="k", details=dict)
+        TextStore.build(tmp_path / "s", [interrupted(make_pairs(30), 12)], key="k", details=dict)
     assert TextStore.has(tmp_path / "s", "text")
     assert len(TextStore(tmp_path / "s")) == 4
 
 
-def test_what_is_refused_at_the_end_leaves_nothing(tmp_path: Path) -> None:
+def test_a_build_refused_at_the_end_leaves_no_files(tmp_path: Path) -> None:
     def refuse() -> dict[str, Any]:
         raise DataError("nothing left")
 
     with pytest.raises(DataError):
-        TextStore.build(tmp_path / "s", [some_pairs(3)], key="k", details=refuse)
+        TextStore.build(tmp_path / "s", [make_pairs(3)], key="k", details=refuse)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_kill_left_of_a_build_does_not_disturb_the_next(tmp_path: Path) -> None:
+def test_the_draft_of_a_killed_build_is_removed_by_the_next_build(tmp_path: Path) -> None:
     draft = tmp_path / "s.draft"
     draft.mkdir()
     (draft / "source.values").write_bytes(b"\x01" * 40)
     (draft / "stray").write_text("x")
     assert not TokenStore.has(tmp_path / "s", "k")
-    assert len(build(tmp_path / "s", some_pairs(2))) == 2
+    assert len(build(tmp_path / "s", make_pairs(2))) == 2
     assert not (tmp_path / "s" / "stray").exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"key": "k"}', '{"key": "k", "format": 99}', "[1]", "null"])
 def test_a_folder_without_a_proper_index_is_no_store(tmp_path: Path, content: str) -> None:
-    build(tmp_path / "s", some_pairs(2))
+    build(tmp_path / "s", make_pairs(2))
     (tmp_path / "s" / "index.json").write_text(content)
     assert not TokenStore.has(tmp_path / "s", "k")
 
 
 def test_a_store_of_another_format_is_no_store(tmp_path: Path) -> None:
-    build(tmp_path / "s", some_pairs(2))
+    build(tmp_path / "s", make_pairs(2))
     path = tmp_path / "s" / "index.json"
     index = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(index | {"format": index["format"] - 1}), encoding="utf-8")
@@ -213,7 +213,7 @@ def test_a_store_of_another_format_is_no_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["source.values", "target.offsets", "rows"])
 @pytest.mark.parametrize("damage", ["missing", "short"])
 def test_a_store_that_lost_bytes_is_no_store(tmp_path: Path, name: str, damage: str) -> None:
-    build(tmp_path / "s", some_pairs(8))
+    build(tmp_path / "s", make_pairs(8))
     path = tmp_path / "s" / name
     content = path.read_bytes()
     path.unlink()
@@ -222,7 +222,7 @@ def test_a_store_that_lost_bytes_is_no_store(tmp_path: Path, name: str, damage: 
     assert not TokenStore.has(tmp_path / "s", "k")
 
 
-def test_the_encoders_get_whole_chunks(tmp_path: Path) -> None:
+def test_the_encoders_are_called_with_full_chunks(tmp_path: Path) -> None:
     sizes: list[int] = []
 
     def encode(texts: Sequence[str]) -> list[list[int]]:
@@ -235,6 +235,6 @@ def test_the_encoders_get_whole_chunks(tmp_path: Path) -> None:
 
 
 def test_the_index_is_plain_json(tmp_path: Path) -> None:
-    build(tmp_path / "s", some_pairs(2), key="some-key")
+    build(tmp_path / "s", make_pairs(2), key="some-key")
     index = json.loads((tmp_path / "s" / "index.json").read_text(encoding="utf-8"))
     assert index["key"] == "some-key"

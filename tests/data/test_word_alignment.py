@@ -1,4 +1,4 @@
-"""IBM model 1 against a textbook implementation with dictionaries."""
+"""IBM model 1 compared with a textbook implementation with dictionaries."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ PAIRS = [("a b", "x y"), ("a", "x"), ("", "y"), ("b c b", "y z"), ("c", ""), ("a
 
 def textbook(pairs: list[tuple[str, str]], rounds: int, null: dict[str, float]) -> dict[tuple[str, str], float]:
     """Return the expected counts of word links after some rounds of expectation maximisation."""
-    chances: defaultdict[tuple[str, str], float] = defaultdict(lambda: 1.0)
+    probabilities: defaultdict[tuple[str, str], float] = defaultdict(lambda: 1.0)
     counts: defaultdict[tuple[str, str], float] = defaultdict(float)
     for step in range(rounds):
         counts.clear()
         for source, target in pairs:
             for word in target.split():
                 empty = 0.0 if not null else null[word] if step else 1.0
-                total = sum(chances[other, word] for other in source.split()) + empty
+                total = sum(probabilities[other, word] for other in source.split()) + empty
                 for other in source.split():
-                    counts[other, word] += chances[other, word] / total
+                    counts[other, word] += probabilities[other, word] / total
         totals: defaultdict[str, float] = defaultdict(float)
         for (other, _), count in counts.items():
             totals[other] += count
         for other, word in counts:
-            chances[other, word] = counts[other, word] / totals[other]
+            probabilities[other, word] = counts[other, word] / totals[other]
     return dict(counts)
 
 

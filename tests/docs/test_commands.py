@@ -47,7 +47,7 @@ from tests.docs.console import BEGINS, Command, commands, fences, joined
 from tests.docs.desk import Desk
 from tests.docs.pages import Block, blocks, new_names
 from tests.docs.workbench import Workbench
-from tests.interop.shelf import stand_in_for_hub
+from tests.interop.local_hub import use_local_hub
 
 from manyheads.config.load import load_config
 from manyheads.config.schema import ModelConfig
@@ -111,7 +111,7 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
             thread.start()
             corpus = bench.multi30k(f"http://127.0.0.1:{server.server_port}")
             patch.setattr(download, "CORPORA", {**download.CORPORA, "multi30k": corpus})
-            stand_in_for_hub(bench.shelf, bench.root / "cache", patch)
+            use_local_hub(bench.shelf, bench.root / "cache", patch)
             yield bench
             server.shutdown()
             thread.join()

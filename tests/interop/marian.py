@@ -1,4 +1,4 @@
-"""Random MarianMT models of transformers, as folders like those of opus-mt, with small SentencePiece models."""
+"""Random MarianMT models of transformers as folders like those of opus-mt, with small SentencePiece models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TARGETS = [text.upper() for text in TEXTS]
 
 
 def train_pieces(texts: list[str], size: int) -> bytes:
-    """A SentencePiece model with the library's own settings, normalisation included."""
+    """Train a SentencePiece model with the library's default settings, normalisation included."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(texts), model_writer=model, vocab_size=size, model_type="unigram",
@@ -31,7 +31,7 @@ def vocabulary_matrices(model: Any) -> list[torch.Tensor]:
 
 
 def write_marian_folder(folder: Path, *, shared: bool = True, seed: int = 2, **changes: Any) -> Any:
-    """Write the folder; returns the model of transformers in float64. D = 30, F = 37, 2 + 3 layers, 3 heads."""
+    """Write the folder and return the model of transformers in float64: D = 30, F = 37, 2 + 3 layers, 3 heads."""
     import transformers
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def write_marian_folder(folder: Path, *, shared: bool = True, seed: int = 2, **c
     model = transformers.MarianMTModel(transformers.MarianConfig(**settings | changes)).eval()
     scramble(model)
     with torch.no_grad():
-        for matrix in {id(one): one for one in vocabulary_matrices(model)}.values():
+        for matrix in {id(each): each for each in vocabulary_matrices(model)}.values():
             matrix.mul_(0.3 / matrix.std())
         model.final_logits_bias.copy_(0.3 * torch.randn_like(model.final_logits_bias))
         model.final_logits_bias[0, 0] += 1.0

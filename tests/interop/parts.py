@@ -1,4 +1,4 @@
-"""Small models with tokenizers, whose weights are all at work."""
+"""Small models with tokenizers, in which every weight influences the output."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Parts = tuple[Config, TokenizerPair, EncoderDecoder]
 
 
 def sentences(count: int = 40, seed: int = 1) -> list[str]:
-    """Two to seven words each."""
-    dice = np.random.default_rng(seed)
-    return [" ".join(dice.choice(WORDS, dice.integers(2, 8))) for _ in range(count)]
+    """Return random sentences of two to seven words."""
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, rng.integers(2, 8))) for _ in range(count)]
 
 
 def make_parts(
     seed: int = 1, tokenizer: dict[str, Any] | None = None, end_bias: float = 1.0, **model: Any
 ) -> Parts:
-    """D = 30 in 3 heads of 10, F = 37, 2 + 3 layers; subwords unless changed; float32, not training."""
+    """Return a model in evaluation mode: D = 30 in 3 heads of 10, F = 37, 2 + 3 layers, subwords, float32."""
     config = Config.model_validate(
         {
             "data": {"source": "de", "target": "en", "root": "nowhere"},

@@ -1,4 +1,4 @@
-"""Random models of transformers as folders like those of the hub, with small vocabularies of the usual kinds."""
+"""Random models of transformers as folders like those of the Hugging Face hub, with small vocabularies."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ HOSTILE = [
 
 
 def word_pieces() -> tokenizers.Tokenizer:
-    """As BERT's: characters, and some whole words and endings."""
+    """Return a WordPiece tokenizer like that of BERT: characters, some whole words and endings."""
     seen = sorted({c for text in TEXTS for c in unicodedata.normalize("NFD", text.lower()) if not c.isspace()})
     marks = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     pieces = [*marks, *seen, *(f"##{c}" for c in seen), *WORDS[::2], "##er", "##um", "##se", "##tern"]
-    made = tokenizers.Tokenizer(
+    backend = tokenizers.Tokenizer(
         tokenizers.models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]")
     )
-    made.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
-    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    made.decoder = tokenizers.decoders.WordPiece()
-    made.add_special_tokens([name for name in marks if name != "[unused0]"])
-    numbers = [(name, made.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
-    made.post_processor = tokenizers.processors.TemplateProcessing(
+    backend.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    backend.decoder = tokenizers.decoders.WordPiece()
+    backend.add_special_tokens([name for name in marks if name != "[unused0]"])
+    numbers = [(name, backend.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    backend.post_processor = tokenizers.processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=numbers
     )
-    return made
+    return backend
 
 
 def byte_pieces(marks: list[str]) -> tokenizers.Tokenizer:
-    """As GPT-2's and RoBERTa's: bytes, and the merges that spell some words, one byte after the other."""
+    """Return a byte-level BPE tokenizer like that of GPT-2 and RoBERTa, with the merges of some words."""
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     pieces = {piece: number for number, piece in enumerate([*marks, *alphabet])}
     merges: dict[tuple[str, str], None] = {}
@@ -63,27 +63,29 @@ def byte_pieces(marks: list[str]) -> tokenizers.Tokenizer:
         for end in range(1, len(word)):
             merges[word[:end], word[end]] = None
             pieces.setdefault(word[: end + 1], len(pieces))
-    made = tokenizers.Tokenizer(tokenizers.models.BPE(pieces, list(merges)))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = tokenizers.decoders.ByteLevel()
-    made.add_special_tokens(marks)
-    return made
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(pieces, list(merges)))
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = tokenizers.decoders.ByteLevel()
+    backend.add_special_tokens(marks)
+    return backend
 
 
 def fast_tokenizer(family: str) -> Any:
-    """The whole tokenizer of transformers."""
+    """Return the complete tokenizer of transformers."""
     if family in ("bert", "distilbert"):
         return transformers.PreTrainedTokenizerFast(
             tokenizer_object=word_pieces(), unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",
             sep_token="[SEP]", mask_token="[MASK]",
         )  # fmt: skip
     if family == "gpt2":
-        made = byte_pieces(["<|endoftext|>"])
-        return transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|endoftext|>")
-    made = byte_pieces(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
-    made.post_processor = tokenizers.processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+        backend = byte_pieces(["<|endoftext|>"])
+        return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<|endoftext|>")
+    backend = byte_pieces(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    backend.post_processor = tokenizers.processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), add_prefix_space=False
+    )
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, unk_token="<unk>", pad_token="<pad>", cls_token="<s>", bos_token="<s>",
+        tokenizer_object=backend, unk_token="<unk>", pad_token="<pad>", cls_token="<s>", bos_token="<s>",
         sep_token="</s>", eos_token="</s>", mask_token="<mask>",
     )  # fmt: skip
 
@@ -93,20 +95,20 @@ DISTIL = {"n_layers": 2, "n_heads": 3, "dim": 30, "hidden_dim": 37}
 GPT2 = {"n_layer": 2, "n_head": 3, "n_embd": 30, "n_inner": 37, "n_positions": 64}
 
 
-def settings(family: str, tokenizer: Any, **changes: Any) -> Any:
-    """Their configuration: D = 30, F = 37, 2 layers of 3 heads, a vocabulary with 3 rows that are no tokens."""
+def make_settings(family: str, tokenizer: Any, **changes: Any) -> Any:
+    """Return the transformers configuration: D = 30, F = 37, 2 layers of 3 heads, 3 rows that are no tokens."""
     rows = {"vocab_size": len(tokenizer) + 3}
     if family == "gpt2":
         ends = {"bos_token_id": tokenizer.eos_token_id, "eos_token_id": tokenizer.eos_token_id}
         return transformers.GPT2Config(**rows, **ends, **GPT2 | changes)
     padding = {"pad_token_id": tokenizer.pad_token_id}
-    places = {"max_position_embeddings": 64}
+    positions = {"max_position_embeddings": 64}
     if family == "distilbert":
-        return transformers.DistilBertConfig(**rows, **padding, **DISTIL | places | changes)
+        return transformers.DistilBertConfig(**rows, **padding, **DISTIL | positions | changes)
     if family == "roberta":
         offset = {"max_position_embeddings": 64 + 1 + tokenizer.pad_token_id, "type_vocab_size": 1}
         return transformers.RobertaConfig(**rows, **padding, **SIZES | offset | {"layer_norm_eps": 1e-5} | changes)
-    return transformers.BertConfig(**rows, **padding, **SIZES | places | changes)
+    return transformers.BertConfig(**rows, **padding, **SIZES | positions | changes)
 
 
 AUTO = {
@@ -121,14 +123,14 @@ INNER = ("intermediate.dense.weight", "lin1.weight", "c_fc.weight")  # the first
 
 
 def write_folder(folder: Path, family: str, head: str = "", *, seed: int = 3, **changes: Any) -> tuple[Any, Any]:
-    """Write a random model; returns it and its tokenizer. `head` is a task of ours, or nothing."""
+    """Write a random model; return it and its tokenizer. `head` is a task of manyheads, or "" for none."""
     tokenizer = fast_tokenizer(family)
     torch.manual_seed(seed)
-    model = AUTO[head].from_config(settings(family, tokenizer, **changes)).eval()
+    model = AUTO[head].from_config(make_settings(family, tokenizer, **changes)).eval()
     scramble(model)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if name.endswith(INNER):  # far from 0, where all non-linearities are alike
+            if name.endswith(INNER):  # inputs far from 0, where the activation functions differ
                 parameter.mul_(20)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -136,7 +138,7 @@ def write_folder(folder: Path, family: str, head: str = "", *, seed: int = 3, **
 
 
 def change_settings(folder: Path, **changes: Any) -> None:
-    """Change a config.json; None removes a name."""
+    """Change settings of a config.json; None removes a setting."""
     path = folder / "config.json"
     content = {**json.loads(path.read_text(encoding="utf-8")), **changes}
     kept = {name: value for name, value in content.items() if value is not None}

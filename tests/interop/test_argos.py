@@ -1,4 +1,4 @@
-"""An Argos package is what Argos Translate expects; where that program is installed, it installs and uses it."""
+"""An Argos package has the format of Argos Translate; where that program is installed, it uses the package."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from manyheads.search.options import SearchOptions
 ctranslate2 = pytest.importorskip("ctranslate2")
 
 
-def package(folder: Path, numbers: str = "int8", **changes: Any) -> tuple[Path, LoadedModel]:
+def write_package(folder: Path, numbers: str = "int8", **changes: Any) -> tuple[Path, LoadedModel]:
     opened = LoadedModel(*make_parts(**changes))
     path = folder / "x.argosmodel"
     write_argos(path, opened, numbers, "read me\n")
     return path, opened
 
 
-def unpacked(path: Path, folder: Path) -> Path:
+def unpack(path: Path, folder: Path) -> Path:
     with zipfile.ZipFile(path) as archive:
         archive.extractall(folder)
     (only,) = folder.iterdir()
     return only
 
 
-def as_argos_does(folder: Path, texts: list[str]) -> tuple[list[list[str]], list[str]]:
-    """Pieces of outputs and their texts, with the calls and the settings that Argos Translate 1.11 has."""
+def translate_like_argos(folder: Path, texts: list[str]) -> tuple[list[list[str]], list[str]]:
+    """Return pieces and texts of outputs, computed with the calls and settings of Argos Translate 1.11."""
     processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "sentencepiece.model"))
     translator = ctranslate2.Translator(str(folder / "model"))
     found = translator.translate_batch(
@@ -55,12 +55,12 @@ def as_argos_does(folder: Path, texts: list[str]) -> tuple[list[list[str]], list
         return_scores=True,
         max_decoding_length=40,
     )
-    pieces = [one.hypotheses[0] for one in found]
+    pieces = [result.hypotheses[0] for result in found]
     return pieces, [processor.decode_pieces(row).replace("▁", " ").replace("_", " ").strip() for row in pieces]
 
 
-def test_the_archive_is_one_folder_with_all_that_argos_reads(tmp_path: Path) -> None:
-    path, _ = package(tmp_path)
+def test_the_archive_is_one_folder_with_all_files_of_argos(tmp_path: Path) -> None:
+    path, _ = write_package(tmp_path)
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         metadata = json.loads(archive.read("translate-de_en-1_0/metadata.json"))
@@ -71,13 +71,13 @@ def test_the_archive_is_one_folder_with_all_that_argos_reads(tmp_path: Path) -> 
     assert [metadata[f"{side}_{what}"] for side in ("from", "to") for what in ("code", "name")] == [
         "de", "German", "en", "English",
     ]  # fmt: skip
-    folder = unpacked(path, tmp_path / "out")
+    folder = unpack(path, tmp_path / "out")
     assert json.loads((folder / "model" / "config.json").read_text(encoding="utf-8"))["add_source_eos"] is True
 
 
 def test_the_same_model_gives_the_same_archive(tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
-    assert package(tmp_path)[0].read_bytes() == package(tmp_path / "again")[0].read_bytes()
+    assert write_package(tmp_path)[0].read_bytes() == write_package(tmp_path / "again")[0].read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -89,68 +89,70 @@ def test_the_same_model_gives_the_same_archive(tmp_path: Path) -> None:
     ],
     ids=["joint", "two vocabularies", "bytes for unknown characters"],
 )
-def test_the_calls_of_argos_give_our_translations(tmp_path: Path, changes: dict[str, Any]) -> None:
-    path, opened = package(tmp_path, "float32", **changes)
+def test_the_calls_of_argos_give_the_translations_of_the_run(tmp_path: Path, changes: dict[str, Any]) -> None:
+    path, opened = write_package(tmp_path, "float32", **changes)
     texts = sentences(9, seed=5)
-    found, shown = as_argos_does(unpacked(path, tmp_path / "out"), texts)
+    found, shown = translate_like_argos(unpack(path, tmp_path / "out"), texts)
     (tmp_path / "own").mkdir()
     write_ctranslate2(tmp_path / "own", opened.config, opened.tokenizers, opened.model)
     _, engine = load_ctranslate2(tmp_path / "own")
     options = SearchOptions(
         beam_size=4, length_penalty=0.2, max_length_ratio=0.0, max_length_offset=39, batch_tokens=4_096
     )
-    right = []
-    for row in opened.tokenizers.source.encode(texts):  # an output has a token at least: Argos says nothing else
-        right += engine.search([row], replace(options, min_length_ratio=1.001 / len(row)))
+    expected = []
+    for row in opened.tokenizers.source.encode(texts):  # outputs have at least one token, which Argos requires
+        expected += engine.search([row], replace(options, min_length_ratio=1.001 / len(row)))
     target = opened.tokenizers.target
-    assert [row[:39] for row in found] == [target.pieces(one[0].tokens) for one in right]
+    assert [row[:39] for row in found] == [target.pieces(outputs[0].tokens) for outputs in expected]
     ids = {piece: i for i, piece in enumerate(target.pieces(range(target.size)))}
     assert shown == [target.decode([ids[piece] for piece in row]).strip() for row in found]
     assert len(set(shown)) > 2
 
 
-def test_the_check_lets_a_package_of_two_vocabularies_pass(tmp_path: Path) -> None:
-    path, opened = package(tmp_path, "float32", tokenizer={"joint": False, "vocab_size": 40})
-    right = reference(opened.model, Samples(opened.tokenizers.source.encode(sentences(9, seed=5)), "here"))
+def test_a_package_of_two_vocabularies_passes_the_check(tmp_path: Path) -> None:
+    path, opened = write_package(tmp_path, "float32", tokenizer={"joint": False, "vocab_size": 40})
+    expected = reference(opened.model, Samples(opened.tokenizers.source.encode(sentences(9, seed=5)), "here"))
     known = {opened.tokenizers.source.pieces([i])[0] for i in range(opened.tokenizers.source.size)}
-    assert any(set(opened.tokenizers.target.pieces(row)) - known for row in right.outputs)
-    assert check_argos(path, opened, right).largest < 2e-5
+    assert any(set(opened.tokenizers.target.pieces(row)) - known for row in expected.outputs)
+    assert check_argos(path, opened, expected).largest < 2e-5
 
 
-def test_the_check_sees_other_pieces(tmp_path: Path) -> None:
-    path, opened = package(tmp_path, "float32")
-    right = reference(opened.model, Samples(opened.tokenizers.source.encode(sentences(9, seed=5)), "here"))
-    assert check_argos(path, opened, right).largest < 2e-5
+def test_the_check_detects_another_segmentation(tmp_path: Path) -> None:
+    path, opened = write_package(tmp_path, "float32")
+    expected = reference(opened.model, Samples(opened.tokenizers.source.encode(sentences(9, seed=5)), "here"))
+    assert check_argos(path, opened, expected).largest < 2e-5
     other = LoadedModel(*make_parts(tokenizer={"vocab_size": 55}))
-    folder = unpacked(path, tmp_path / "out")
+    folder = unpack(path, tmp_path / "out")
     (folder / "sentencepiece.model").write_bytes(other.tokenizers.source.to_bytes())
     with zipfile.ZipFile(path, "w") as archive:
         for file in folder.rglob("*"):
             archive.write(file, file.relative_to(folder.parent))
     with pytest.raises(ParityError, match="the package splits text in another way"):
-        check_argos(path, opened, right)
+        check_argos(path, opened, expected)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"kind": "characters"}, 'tokenizer.kind = "characters"'),
         ({"lowercase": True}, r"tokenizer\.lowercase = true"),
     ],
 )
-def test_what_argos_cannot_split_is_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(RunError, match=said):
-        package(tmp_path, tokenizer=changes)
+def test_tokenizers_that_argos_does_not_support_are_refused(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RunError, match=message):
+        write_package(tmp_path, tokenizer=changes)
 
 
-STOCK = """
+ARGOS_PROGRAM = """
 import json, sys
 import spacy
 from pathlib import Path
 from argostranslate import package, settings, translate
 package.install_from_path(Path(sys.argv[1]))
 (folder,) = settings.package_data_dir.iterdir()
-spacy.blank("de").to_disk(folder / "spacy")  # its own splitter of sentences would be fetched
+spacy.blank("de").to_disk(folder / "spacy")  # else Argos would download a sentence splitter
 print(json.dumps([translate.translate(text, "de", "en") for text in json.loads(sys.argv[2])]))
 """
 
@@ -159,11 +161,11 @@ print(json.dumps([translate.translate(text, "de", "en") for text in json.loads(s
     not all(find_spec(name) for name in ("argostranslate", "stanza", "minisbd")),
     reason="argostranslate is not installed, or not with all that it needs",
 )
-def test_stock_argos_translate_installs_and_uses_it(tmp_path: Path) -> None:
-    path, _ = package(tmp_path, end_bias=3.0)
+def test_argos_translate_installs_and_uses_a_package(tmp_path: Path) -> None:
+    path, _ = write_package(tmp_path, end_bias=3.0)
     texts = sentences(9, seed=5)
     result = subprocess.run(
-        [sys.executable, "-c", STOCK, str(path), json.dumps(texts)],
+        [sys.executable, "-c", ARGOS_PROGRAM, str(path), json.dumps(texts)],
         env={**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"),
              "ARGOS_CHUNK_TYPE": "SPACY",
              "ARGOS_PACKAGES_DIR": str(tmp_path / "packages"), "ARGOS_DEVICE_TYPE": "cpu"},
@@ -172,8 +174,8 @@ def test_stock_argos_translate_installs_and_uses_it(tmp_path: Path) -> None:
         check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    _, right = as_argos_does(unpacked(path, tmp_path / "out"), texts)
+    _, expected = translate_like_argos(unpack(path, tmp_path / "out"), texts)
     found = json.loads(result.stdout.splitlines()[-1])
-    ended = [i for i, text in enumerate(right) if len(text.split()) < 15]  # Argos has no limit of 40 tokens
-    assert [found[i].strip() for i in ended] == [right[i] for i in ended]
+    ended = [i for i, text in enumerate(expected) if len(text.split()) < 15]  # Argos has no limit of 40 tokens
+    assert [found[i].strip() for i in ended] == [expected[i] for i in ended]
     assert len(ended) > 4

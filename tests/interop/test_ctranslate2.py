@@ -1,4 +1,4 @@
-"""CTranslate2 gives what we give: every variant, every option it knows, and by itself too."""
+"""CTranslate2 gives the results of manyheads for every variant and option that it supports, also by itself."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ GREEDY = SearchOptions(
 BEAM = replace(GREEDY, beam_size=4, n_best=3)
 
 
-def opened_engine(folder: Path, parts: Parts, **choices: Any) -> CTranslate2Engine:
-    """The engine of a model, by way of the disk."""
+def make_engine(folder: Path, parts: Parts, **choices: Any) -> CTranslate2Engine:
+    """Write a model to disk and return its engine."""
     folder.mkdir(exist_ok=True)
     write_ctranslate2(folder, *parts)
     _, engine = load_ctranslate2(folder, **choices)
@@ -53,8 +53,8 @@ def limits(rows: list[list[int]], options: SearchOptions) -> torch.Tensor:
     return torch.tensor(options.longest(rows, 40))
 
 
-def ours(parts: Parts, rows: list[list[int]], options: SearchOptions) -> list[list[Hypothesis]]:
-    """Our own search, row by row."""
+def reference_search(parts: Parts, rows: list[list[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+    """Search with manyheads itself, row by row."""
     found = []
     for row in rows:
         stepper = EncoderDecoderStepper(parts[2], torch.tensor([[*row, EOS]]))
@@ -79,52 +79,54 @@ def ours(parts: Parts, rows: list[list[int]], options: SearchOptions) -> list[li
     return found
 
 
-def assert_scored(parts: Parts, row: list[int], one: Hypothesis, length_penalty: float = 1.0) -> None:
-    """What a hypothesis says of itself is what our model says with the whole output given."""
-    tokens = [*one.tokens, EOS] if one.ended else list(one.tokens)
+def assert_scores_match(parts: Parts, row: list[int], hypothesis: Hypothesis, length_penalty: float = 1.0) -> None:
+    """Check the scores of a hypothesis against a teacher-forced pass of the model."""
+    tokens = [*hypothesis.tokens, EOS] if hypothesis.ended else list(hypothesis.tokens)
     logits = parts[2](torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *tokens][: len(tokens)]]))[0]
     logits[:, [PAD, BOS]] = -torch.inf
-    right = logits.log_softmax(-1)[torch.arange(len(tokens)), torch.tensor(tokens)].tolist()
-    assert list(one.token_scores) == pytest.approx(right, abs=1e-4)
-    assert one.log_probability == pytest.approx(sum(right), abs=1e-3)
-    assert one.score == pytest.approx(sum(right) / len(right) ** length_penalty, abs=1e-3)
+    expected = logits.log_softmax(-1)[torch.arange(len(tokens)), torch.tensor(tokens)].tolist()
+    assert list(hypothesis.token_scores) == pytest.approx(expected, abs=1e-4)
+    assert hypothesis.log_probability == pytest.approx(sum(expected), abs=1e-3)
+    assert hypothesis.score == pytest.approx(sum(expected) / len(expected) ** length_penalty, abs=1e-3)
 
 
-def assert_rounding_alone(folder: Path, parts: Parts, right: Reference) -> None:
-    """No score is further from that of float64 than the rounding of float32 in such a model explains.
+def assert_rounding_alone(folder: Path, parts: Parts, expected: Reference) -> None:
+    """Check that scores differ from those in float64 by no more than the rounding of float32 explains.
 
-    Our own scores show how much that is: how long its sums are, and how much its layers amplify. Another order of
-    summation gives up to 1.7 times as much (AVX-512, AVX2 and SSE); four times is allowed. An epsilon of the norms
-    that is ten times too large gives 16 times as much, and more.
+    The scores of manyheads in float32 show the size of the rounding in this model. Another order of summation
+    gives up to 1.7 times as much (AVX-512, AVX2 and SSE); four times is allowed. An epsilon of the norms that is
+    ten times too large gives 16 times as much, and more.
     """
-    exact = reference_scores(deepcopy(parts[2]).double(), right)
-    scores = load_ctranslate2(folder)[1].score(right.samples.rows, right.outputs)
-    assert largest_gap(scores, exact) <= 4 * largest_gap(right.scores, exact)
+    exact = reference_scores(deepcopy(parts[2]).double(), expected)
+    scores = load_ctranslate2(folder)[1].score(expected.samples.rows, expected.outputs)
+    assert max_difference(scores, exact) <= 4 * max_difference(expected.scores, exact)
 
 
 @torch.inference_mode()
-def reference_scores(model: EncoderDecoder, right: Reference) -> list[list[float]]:
-    """What a model gives the outputs of another, in its own number type."""
-    logits = model(pad_rows(right.samples.rows, PAD, last=EOS), decoder_input(right.outputs))
+def reference_scores(model: EncoderDecoder, expected: Reference) -> list[list[float]]:
+    """Return the token scores that a model gives to the outputs of a reference, in the number type of the model."""
+    logits = model(pad_rows(expected.samples.rows, PAD, last=EOS), decoder_input(expected.outputs))
     logits[..., [PAD, BOS]] = -torch.inf
     return [
         row[torch.arange(len(output) + 1), torch.tensor([*output, EOS])].tolist()
-        for row, output in zip(logits.log_softmax(-1), right.outputs, strict=True)
+        for row, output in zip(logits.log_softmax(-1), expected.outputs, strict=True)
     ]
 
 
-def largest_gap(some: list[list[float]], others: list[list[float]]) -> float:
-    return max(abs(a - b) for row, other in zip(some, others, strict=True) for a, b in zip(row, other, strict=True))
+def max_difference(first: list[list[float]], second: list[list[float]]) -> float:
+    return max(
+        abs(a - b) for row, other in zip(first, second, strict=True) for a, b in zip(row, other, strict=True)
+    )
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_every_variant_scores_and_writes_as_ours(tmp_path: Path, variant: str) -> None:
+def test_every_variant_gives_the_scores_and_outputs_of_manyheads(tmp_path: Path, variant: str) -> None:
     tokenizer = {} if VARIANTS[variant]["tied_embeddings"] == "all" else {"joint": False, "vocab_size": 40}
     parts = make_parts(tokenizer=tokenizer, **VARIANTS[variant])
     write_ctranslate2(tmp_path, *parts)
-    right = reference(parts[2], Samples(rows_of(parts), ""))
-    assert_rounding_alone(tmp_path, parts, right)
-    parity = check_ctranslate2(tmp_path, right)
+    expected = reference(parts[2], Samples(rows_of(parts), ""))
+    assert_rounding_alone(tmp_path, parts, expected)
+    parity = check_ctranslate2(tmp_path, expected)
     assert parity.same_outputs == parity.sentences == 13
     assert parity.tokens > 50
 
@@ -138,143 +140,147 @@ def test_every_variant_scores_and_writes_as_ours(tmp_path: Path, variant: str) -
     ],
     ids=["swish", "gelu-tanh", "rotary, normed embeddings"],
 )
-def test_what_other_models_bring_in_is_theirs_too(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_options_of_imported_models_are_exported(tmp_path: Path, changes: dict[str, Any]) -> None:
     parts = make_parts(**changes)
     write_ctranslate2(tmp_path, *parts)
     assert_rounding_alone(tmp_path, parts, reference(parts[2], Samples(rows_of(parts), "")))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_wrong_epsilon_is_more_than_rounding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str
-) -> None:
+def test_a_wrong_epsilon_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str) -> None:
     tokenizer = {} if VARIANTS[variant]["tied_embeddings"] == "all" else {"joint": False, "vocab_size": 40}
     parts = make_parts(tokenizer=tokenizer, **VARIANTS[variant])
 
-    def wrong(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
+    def build_wrong_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
         spec = build_spec(model, tokenizers)
         spec.config.layer_norm_epsilon *= 10
         return spec
 
-    monkeypatch.setattr(convert, "build_spec", wrong)
+    monkeypatch.setattr(convert, "build_spec", build_wrong_spec)
     write_ctranslate2(tmp_path, *parts)
     with pytest.raises(AssertionError):
         assert_rounding_alone(tmp_path, parts, reference(parts[2], Samples(rows_of(parts), "")))
 
 
 @pytest.mark.parametrize("kind", ["words", "characters", "bytes", "unigram"])
-def test_every_kind_of_tokenizer(tmp_path: Path, kind: str) -> None:
-    """Among the characters are a blank and its sign, whose readable pieces are the same."""
+def test_every_kind_of_tokenizer_is_exported(tmp_path: Path, kind: str) -> None:
+    """The character tokenizer has a blank and its sign ▁, whose readable pieces are the same."""
     if kind == "words":
         pytest.importorskip("spacy")
     parts = make_parts(tokenizer={"kind": kind})
     names = piece_names(parts[1].source)
     assert len(set(names)) == len(names) == parts[1].source.size
-    engine = opened_engine(tmp_path / "x", parts)
+    engine = make_engine(tmp_path / "x", parts)
     rows = rows_of(parts, 5)
-    assert [one[0].tokens for one in engine.search(rows, GREEDY)] == [
-        one[0].tokens for one in ours(parts, rows, GREEDY)
+    assert [outputs[0].tokens for outputs in engine.search(rows, GREEDY)] == [
+        outputs[0].tokens for outputs in reference_search(parts, rows, GREEDY)
     ]
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0, 0.6])
-def test_greedy_outputs_their_scores_and_their_cuts_are_ours(tmp_path: Path, penalty: float) -> None:
-    """Some of the outputs would go on beyond their limits, which differ."""
+def test_greedy_outputs_scores_and_truncations_are_those_of_manyheads(tmp_path: Path, penalty: float) -> None:
+    """Some outputs reach their length limits, which differ."""
     parts = make_parts()
-    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts)
+    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
     options = replace(GREEDY, length_penalty=penalty, max_length_ratio=0.5, max_length_offset=3)
-    found, right = engine.search(rows, options), ours(parts, rows, options)
-    assert [one[0].tokens for one in found] == [one[0].tokens for one in right]
-    assert [one[0].ended for one in found] == [one[0].ended for one in right]
-    assert {one[0].ended for one in right} == {True, False}
-    for row, (one,) in zip(rows, found, strict=True):
-        assert_scored(parts, row, one, penalty)
+    found, expected = engine.search(rows, options), reference_search(parts, rows, options)
+    assert [outputs[0].tokens for outputs in found] == [outputs[0].tokens for outputs in expected]
+    assert [outputs[0].ended for outputs in found] == [outputs[0].ended for outputs in expected]
+    assert {outputs[0].ended for outputs in expected} == {True, False}
+    for row, (hypothesis,) in zip(rows, found, strict=True):
+        assert_scores_match(parts, row, hypothesis, penalty)
 
 
-def test_an_output_of_no_token_has_a_score(tmp_path: Path) -> None:
+def test_an_empty_output_has_a_score(tmp_path: Path) -> None:
     parts = make_parts(end_bias=30.0)
-    (found,) = opened_engine(tmp_path / "x", parts).search(rows_of(parts, 1), GREEDY)
+    (found,) = make_engine(tmp_path / "x", parts).search(rows_of(parts, 1), GREEDY)
     assert found[0].tokens == ()
     assert found[0].ended
-    assert_scored(parts, rows_of(parts, 1)[0], found[0])
+    assert_scores_match(parts, rows_of(parts, 1)[0], found[0])
 
 
-def test_a_beam_finds_outputs_as_good_as_ours_and_scores_each_rightly(tmp_path: Path) -> None:
+def test_beam_search_finds_mostly_the_same_best_outputs_with_correct_scores(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts)
-    found, right = engine.search(rows, BEAM), ours(parts, rows, BEAM)
+    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
+    found, expected = engine.search(rows, BEAM), reference_search(parts, rows, BEAM)
     assert sorted({len(outputs) for outputs in found})[-1] == 3
     assert all(
-        [one.score for one in outputs] == sorted((one.score for one in outputs), reverse=True) for outputs in found
+        [hypothesis.score for hypothesis in outputs]
+        == sorted((hypothesis.score for hypothesis in outputs), reverse=True)
+        for outputs in found
     )
     for row, outputs in zip(rows, found, strict=True):
-        assert 1 <= len({one.tokens for one in outputs}) == len(outputs)
-        for one in outputs:
-            assert_scored(parts, row, one)
-    same = sum(one[0].tokens == other[0].tokens for one, other in zip(found, right, strict=True))
-    assert same >= len(rows) - 2  # it stops by a rule of its own
+        assert 1 <= len({hypothesis.tokens for hypothesis in outputs}) == len(outputs)
+        for hypothesis in outputs:
+            assert_scores_match(parts, row, hypothesis)
+    same = sum(outputs[0].tokens == others[0].tokens for outputs, others in zip(found, expected, strict=True))
+    assert same >= len(rows) - 2  # CTranslate2 stops by another rule
 
 
-def test_without_token_scores_the_sum_is_still_known(tmp_path: Path) -> None:
+def test_scores_are_the_same_without_token_scores(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts)
+    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
     for options in (GREEDY, BEAM, replace(BEAM, length_penalty=0.3)):
         full, bare = engine.search(rows, options), engine.search(rows, replace(options, token_scores=False))
-        assert any(not one[0].token_scores for one in bare)
-        for one, other in zip((h for row in full for h in row), (h for row in bare for h in row), strict=True):
-            assert not other.token_scores or other.token_scores == pytest.approx(one.token_scores, abs=1e-4)
-            assert other.log_probability == pytest.approx(one.log_probability, abs=1e-3)
-            assert other.score == pytest.approx(one.score, abs=1e-3)
+        assert any(not outputs[0].token_scores for outputs in bare)
+        for hypothesis, other in zip(
+            (h for row in full for h in row), (h for row in bare for h in row), strict=True
+        ):
+            assert not other.token_scores or other.token_scores == pytest.approx(hypothesis.token_scores, abs=1e-4)
+            assert other.log_probability == pytest.approx(hypothesis.log_probability, abs=1e-3)
+            assert other.score == pytest.approx(hypothesis.score, abs=1e-3)
 
 
-def test_results_do_not_depend_on_the_rows_beside(tmp_path: Path) -> None:
+def test_results_do_not_depend_on_other_rows(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened_engine(tmp_path / "x", parts, workers=2), rows_of(parts)
+    engine, rows = make_engine(tmp_path / "x", parts, workers=2), rows_of(parts)
     for options in (replace(GREEDY, max_length_ratio=0.6), BEAM):
         together = engine.search(rows, options)
         alone = [engine.search([row], options)[0] for row in rows]
-        assert [[one.tokens for one in row] for row in together] == [[one.tokens for one in row] for row in alone]
+        assert [[hypothesis.tokens for hypothesis in row] for row in together] == [
+            [hypothesis.tokens for hypothesis in row] for row in alone
+        ]
 
 
-def test_prefixes_forbidden_words_and_lengths_are_kept(tmp_path: Path) -> None:
+def test_prefixes_forbidden_words_lengths_and_no_repetition_are_obeyed(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts)
+    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
     plain = [row[0].tokens for row in engine.search(rows, GREEDY)]
     prefix = tuple((9, 11) if i % 2 else () for i in range(len(rows)))
     for options in (GREEDY, BEAM):
         for row, start, outputs in zip(
             rows, prefix, engine.search(rows, replace(options, prefixes=prefix)), strict=True
         ):
-            for one in outputs:
-                assert one.tokens[: len(start)] == start
-                assert_scored(parts, row, one)
+            for hypothesis in outputs:
+                assert hypothesis.tokens[: len(start)] == start
+                assert_scores_match(parts, row, hypothesis)
     common = max({t for row in plain for t in row}, key=lambda t: sum(t in row for row in plain))
     forbidden = (((common,),),) * len(rows)
     for outputs in engine.search(rows, replace(BEAM, forbidden=forbidden)):
-        assert all(common not in one.tokens for one in outputs)
+        assert all(common not in hypothesis.tokens for hypothesis in outputs)
     for row, outputs in zip(rows, engine.search(rows, replace(BEAM, min_length_ratio=1.0)), strict=True):
-        assert all(len(one.tokens) >= len(row) for one in outputs if one.ended)
+        assert all(len(hypothesis.tokens) >= len(row) for hypothesis in outputs if hypothesis.ended)
     for outputs in engine.search(rows, replace(BEAM, no_repeat_ngram=1)):
-        assert all(len(set(one.tokens)) == len(one.tokens) for one in outputs)
+        assert all(len(set(hypothesis.tokens)) == len(hypothesis.tokens) for hypothesis in outputs)
 
 
-def test_attention_is_that_of_the_last_layer_and_adds_up_to_one(tmp_path: Path) -> None:
+def test_attention_is_that_of_the_last_layer(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts, 4)
+    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts, 4)
     seen: list[torch.Tensor] = []
     attention = parts[2].decoder_layers[-1].cross_attention
 
-    def look(module: Any, query: torch.Tensor, key: torch.Tensor, value: Any, mask: Any) -> None:
+    def record_attention(module: Any, query: torch.Tensor, key: torch.Tensor, value: Any, mask: Any) -> None:
         scores = query @ key.transpose(-1, -2) / query.size(-1) ** 0.5
         seen.append(scores.softmax(-1).mean(1)[0])
 
-    for row, (one,) in zip(rows, engine.search(rows, replace(GREEDY, alignment=True)), strict=True):
-        attention.observer = look
-        parts[2](torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *one.tokens]]))
+    for row, (hypothesis,) in zip(rows, engine.search(rows, replace(GREEDY, alignment=True)), strict=True):
+        attention.observer = record_attention
+        parts[2](torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *hypothesis.tokens]]))
         attention.observer = None
-        right = seen.pop()[: len(one.token_scores)]
-        assert one.attention is not None
-        torch.testing.assert_close(torch.tensor(one.attention), right, rtol=0, atol=1e-4)
+        expected = seen.pop()[: len(hypothesis.token_scores)]
+        assert hypothesis.attention is not None
+        torch.testing.assert_close(torch.tensor(hypothesis.attention), expected, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -289,18 +295,18 @@ def test_attention_is_that_of_the_last_layer_and_adds_up_to_one(tmp_path: Path) 
         (replace(BEAM, alignment=True, prefixes=((5,),)), "prefixes"),
     ],
 )
-def test_what_it_cannot_do_is_refused_by_name(tmp_path: Path, options: SearchOptions, name: str) -> None:
-    engine = opened_engine(tmp_path / "x", make_parts())
+def test_unsupported_options_are_refused_by_name(tmp_path: Path, options: SearchOptions, name: str) -> None:
+    engine = make_engine(tmp_path / "x", make_parts())
     with pytest.raises(UsageError, match=rf"--engine ctranslate2 cannot do: {name}"):
         engine.search([[5]], options)
 
 
 def test_a_stream_gives_the_greedy_output(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts)
+    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
     options = replace(GREEDY, max_length_ratio=0.5)
-    for row, (one,) in zip(rows, engine.search(rows, options), strict=True):
-        assert tuple(engine.stream(row, options)) == one.tokens
+    for row, (hypothesis,) in zip(rows, engine.search(rows, options), strict=True):
+        assert tuple(engine.stream(row, options)) == hypothesis.tokens
     (prefixed,) = (engine.stream(rows[0], replace(options, prefixes=((9, 11),))),)
     assert tuple(prefixed)[:2] == (9, 11)
 
@@ -308,25 +314,25 @@ def test_a_stream_gives_the_greedy_output(tmp_path: Path) -> None:
 # --- the folder ---
 
 
-def test_the_folder_is_a_model_for_plain_ctranslate2_and_sentencepiece(tmp_path: Path) -> None:
-    """As anybody would write it who knows nothing of us."""
+def test_the_folder_is_usable_with_ctranslate2_and_sentencepiece_alone(tmp_path: Path) -> None:
+    """The calls are those of a user of both libraries without manyheads."""
     parts = make_parts()
     write_ctranslate2(tmp_path, *parts)
     texts = sentences(8, seed=5)
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "tokenizer.source.model"))
     translator = ctranslate2.Translator(str(tmp_path))
     found = translator.translate_batch(pieces.encode(texts, out_type=str), beam_size=1, max_decoding_length=39)
-    plain = [pieces.decode(one.hypotheses[0]) for one in found]
+    plain = [pieces.decode(result.hypotheses[0]) for result in found]
     rows = parts[1].source.encode(texts)
     long = replace(GREEDY, max_length_ratio=0.0, max_length_offset=39)
-    right = [parts[1].target.decode(row[0].tokens) for row in ours(parts, rows, long)]
-    assert plain == right
-    assert len(set(right)) > 4
+    expected = [parts[1].target.decode(row[0].tokens) for row in reference_search(parts, rows, long)]
+    assert plain == expected
+    assert len(set(expected)) > 4
 
 
 @pytest.mark.parametrize("numbers", ["int8", "int8_float32", "bfloat16", "float16", "int16"])
-def test_smaller_numbers_stay_near(tmp_path: Path, numbers: str) -> None:
-    """What is stored, computed in float32: the same on every processor."""
+def test_scores_of_quantized_models_are_near(tmp_path: Path, numbers: str) -> None:
+    """The stored weights are computed with in float32, with equal results on every processor."""
     parts = make_parts()
     write_ctranslate2(tmp_path, *parts, quantization=numbers)
     parity = check_ctranslate2(tmp_path, reference(parts[2], Samples(rows_of(parts), "")))
@@ -337,12 +343,12 @@ def test_smaller_numbers_stay_near(tmp_path: Path, numbers: str) -> None:
     assert (tmp_path / "model.bin").stat().st_size < 0.75 * (plain / "model.bin").stat().st_size
 
 
-def test_an_export_leaves_the_model_as_it_was(tmp_path: Path) -> None:
-    """The library quantises in place."""
+def test_an_export_does_not_modify_the_model(tmp_path: Path) -> None:
+    """The library quantizes in place."""
     parts = make_parts()
     before = [parameter.clone() for parameter in parts[2].parameters()]
     write_ctranslate2(tmp_path, *parts, quantization="int8")
-    assert all(torch.equal(one, other) for one, other in zip(before, parts[2].parameters(), strict=True))
+    assert all(torch.equal(old, new) for old, new in zip(before, parts[2].parameters(), strict=True))
 
 
 def test_token_types_are_refused_by_name(tmp_path: Path) -> None:
@@ -350,14 +356,14 @@ def test_token_types_are_refused_by_name(tmp_path: Path) -> None:
         write_ctranslate2(tmp_path, *make_parts(token_types=2))
 
 
-def test_another_number_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_quantization_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--quantization int4 is none of float32, int8"):
         write_ctranslate2(tmp_path, *make_parts(), quantization="int4")
 
 
 @pytest.mark.parametrize("fault", ["weights", "positions", "scale"])
-def test_an_export_that_gives_something_else_is_told(tmp_path: Path, fault: str) -> None:
-    """The parity check sees the faults of a converter: here the model changes after it was written."""
+def test_an_export_with_other_results_is_an_error(tmp_path: Path, fault: str) -> None:
+    """The model is changed after the export, in place of an error of the converter."""
     parts = make_parts()
     write_ctranslate2(tmp_path, *parts)
     model = parts[2]
@@ -372,7 +378,7 @@ def test_an_export_that_gives_something_else_is_told(tmp_path: Path, fault: str)
         check_ctranslate2(tmp_path, reference(model, random_samples(parts[1].source)))
 
 
-def test_a_folder_that_was_changed_is_refused(tmp_path: Path) -> None:
+def test_a_modified_folder_is_refused(tmp_path: Path) -> None:
     parts = make_parts()
     write_ctranslate2(tmp_path, *parts)
     data = bytearray((tmp_path / "model.bin").read_bytes())
@@ -382,7 +388,7 @@ def test_a_folder_that_was_changed_is_refused(tmp_path: Path) -> None:
         load_ctranslate2(tmp_path)
 
 
-def test_a_model_that_the_library_cannot_read_is_told(tmp_path: Path) -> None:
+def test_a_model_that_the_library_cannot_read_is_an_error(tmp_path: Path) -> None:
     parts = make_parts()
     write_ctranslate2(tmp_path, *parts)
     _, engine = load_ctranslate2(tmp_path)
@@ -391,26 +397,26 @@ def test_a_model_that_the_library_cannot_read_is_told(tmp_path: Path) -> None:
         engine.search([[5]], GREEDY)
 
 
-def test_workers_and_threads_are_chosen_or_as_given(tmp_path: Path) -> None:
+def test_workers_and_threads_have_defaults_and_can_be_set(tmp_path: Path) -> None:
     parts = make_parts()
     cores = torch.get_num_threads()
-    engine = opened_engine(tmp_path / "x", parts)
+    engine = make_engine(tmp_path / "x", parts)
     assert (engine.many, engine.single) == ((cores, 1), (1, cores))
-    assert opened_engine(tmp_path / "x", parts, threads=1, workers=3).many == (3, 1)
+    assert make_engine(tmp_path / "x", parts, threads=1, workers=3).many == (3, 1)
     write_ctranslate2(tmp_path / "x", *parts, quantization="int8")
     _, small = load_ctranslate2(tmp_path / "x")
     assert small.single == (cores, 1)
 
 
-def test_long_sources_have_positions(tmp_path: Path) -> None:
-    """1,024 positions at least, whatever the run was trained with: the table is computed."""
+def test_exported_models_have_at_least_1024_positions(tmp_path: Path) -> None:
+    """The sinusoidal table is computed, whatever length the run was trained with."""
     parts = make_parts(positions="sinusoidal", max_positions=41)
     spec = build_spec(parts[2], parts[1])
     assert spec.encoder.position_encodings.encodings.shape == (1024, 30)
 
 
-def test_an_imported_model_and_its_pieces_go_too(tmp_path: Path) -> None:
-    """Theirs, ours and CTranslate2: the pieces that their list lacks are unknown to all."""
+def test_an_imported_model_is_exported_with_its_pieces(tmp_path: Path) -> None:
+    """Pieces that are missing in the imported vocabulary are unknown to manyheads and CTranslate2 alike."""
     pytest.importorskip("transformers")
     from tests.interop.marian import write_marian_folder
 
@@ -419,17 +425,17 @@ def test_an_imported_model_and_its_pieces_go_too(tmp_path: Path) -> None:
     write_marian_folder(tmp_path / "theirs", shared=False, tie_word_embeddings=False)
     opened = read_marian(tmp_path / "theirs")
     parts: Parts = (opened.config, opened.tokenizers, opened.model)
-    engine = opened_engine(tmp_path / "out", parts)
+    engine = make_engine(tmp_path / "out", parts)
     texts = sentences(9, seed=5)
     rows = opened.tokenizers.source.encode(texts)
-    assert [one[0].tokens for one in engine.search(rows, GREEDY)] == [
-        one[0].tokens for one in ours(parts, rows, GREEDY)
+    assert [outputs[0].tokens for outputs in engine.search(rows, GREEDY)] == [
+        outputs[0].tokens for outputs in reference_search(parts, rows, GREEDY)
     ]
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "out" / "source.spm"))
     plain = ctranslate2.Translator(str(tmp_path / "out")).translate_batch(
         pieces.encode(texts, out_type=str), beam_size=1, max_decoding_length=20, min_decoding_length=0
     )
     long = replace(GREEDY, max_length_ratio=0.0, max_length_offset=20)
-    assert [tuple(engine.ids[name] for name in one.hypotheses[0]) for one in plain] == [
-        one[0].tokens for one in ours(parts, rows, long)
+    assert [tuple(engine.ids[name] for name in result.hypotheses[0]) for result in plain] == [
+        outputs[0].tokens for outputs in reference_search(parts, rows, long)
     ]

@@ -1,4 +1,4 @@
-"""BERT, DistilBERT, RoBERTa and GPT-2 in and out, against transformers itself."""
+"""Import and export of BERT, DistilBERT, RoBERTa and GPT-2, compared with transformers itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TASKS: dict[str, Task] = {"": "classification", "masked-lm": "masked-lm", "class
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tuple[Path, Any, Any]]:
-    """Every family with every head: the folder, the model and the tokenizer of transformers."""
+    """Write every family with every head; return the folder, the model and the tokenizer of transformers."""
     found = {}
     for family in FAMILIES:
         for head in ("language-modeling",) if family == "gpt2" else ("", "classification", "masked-lm"):
@@ -45,7 +45,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], t
 
 
 def build(found: HuggingFaceModel, task: Task, classes: int = 5) -> Any:
-    """A model of ours with all weights that the folder has for a task."""
+    """Return a model of manyheads with all weights of the folder for a task."""
     config, size = ModelConfig(**found.shape), found.tokenizer.size
     model: Transformer
     if task == "language-modeling":
@@ -59,22 +59,22 @@ def build(found: HuggingFaceModel, task: Task, classes: int = 5) -> Any:
     return model.eval()
 
 
-def numbered(tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
-    """Ids of ours as numbers of theirs."""
+def to_hf_ids(tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
+    """Convert token ids of manyheads to those of transformers."""
     return torch.tensor([-1 if number is None else number for number in tokenizer.theirs])[ids]
 
 
-def read_both(tokenizer: HuggingFaceTokenizer, fast: Any, texts: list[str]) -> tuple[Tensor, Tensor | None, Any]:
-    """A padded batch of ours, and what transformers makes of the same texts."""
+def encode_both(tokenizer: HuggingFaceTokenizer, fast: Any, texts: list[str]) -> tuple[Tensor, Tensor | None, Any]:
+    """Return padded ids and types of manyheads, and the batch of transformers of the same texts."""
     ids, types = make_texts(
         encode_texts(tokenizer.encode, texts, tokenizer.marks_between), pad=PAD, bos=BOS, eos=EOS, with_types=True
     )
     pairs = [text.split("\t") for text in texts]
-    given = ([a for a, _ in pairs], [b for _, b in pairs]) if len(pairs[0]) == 2 else (texts,)
-    return ids, types, fast(*given, padding=True, return_tensors="pt", return_token_type_ids=True)
+    inputs = ([a for a, _ in pairs], [b for _, b in pairs]) if len(pairs[0]) == 2 else (texts,)
+    return ids, types, fast(*inputs, padding=True, return_tensors="pt", return_token_type_ids=True)
 
 
-# --- the numbers ---
+# --- hidden states and logits ---
 
 TEXTS = ["hund katze", "Où est le café ?", "haus", "안녕하세요 세계 und stern"]
 
@@ -82,51 +82,51 @@ TEXTS = ["hund katze", "Où est le café ?", "haus", "안녕하세요 세계 und
 @pytest.mark.parametrize("family", ENCODERS)
 @torch.no_grad()
 def test_hidden_states_are_those_of_transformers_with_padding(family: str, folders: Any) -> None:
-    folder, theirs, fast = folders[family, ""]
+    folder, hf_model, fast = folders[family, ""]
     found = read_pretrained(folder)
-    ours = build(found, "classification")
+    model = build(found, "classification")
     for texts in (TEXTS, ["hund\tkatze stern", "haus\tbaum"]):
-        ids, types, batch = read_both(found.tokenizer, fast, texts)
-        assert torch.equal(numbered(found.tokenizer, ids), batch["input_ids"])
+        ids, types, batch = encode_both(found.tokenizer, fast, texts)
+        assert torch.equal(to_hf_ids(found.tokenizer, ids), batch["input_ids"])
         real = batch["attention_mask"].bool()
         extra = {"token_type_ids": batch["token_type_ids"]} if family == "bert" else {}
-        right = theirs(batch["input_ids"], attention_mask=batch["attention_mask"], **extra).last_hidden_state
-        hidden, _ = ours.encode(ids, types if family == "bert" else None)
-        torch.testing.assert_close(hidden[real], right[real], rtol=1e-5, atol=1e-5)
+        expected = hf_model(batch["input_ids"], attention_mask=batch["attention_mask"], **extra).last_hidden_state
+        hidden, _ = model.encode(ids, types if family == "bert" else None)
+        torch.testing.assert_close(hidden[real], expected[real], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", ENCODERS)
 @torch.no_grad()
 def test_heads_give_the_logits_of_transformers(family: str, folders: Any) -> None:
     for head in ("classification", "masked-lm"):
-        folder, theirs, fast = folders[family, head]
+        folder, hf_model, fast = folders[family, head]
         found = read_pretrained(folder)
         assert found.labels == (() if head == "masked-lm" else tuple(f"LABEL_{n}" for n in range(5)))
-        ids, _, batch = read_both(found.tokenizer, fast, TEXTS)
-        right = theirs(batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+        ids, _, batch = encode_both(found.tokenizer, fast, TEXTS)
+        expected = hf_model(batch["input_ids"], attention_mask=batch["attention_mask"]).logits
         logits = build(found, TASKS[head])(ids)
         if head == "masked-lm":
             real = batch["attention_mask"].bool()
-            logits = logits[real][:, [found.tokenizer.ours[n] for n in range(right.size(-1))]]
-            right = right[real]
-        torch.testing.assert_close(logits, right, rtol=1e-5, atol=1e-5)
+            logits = logits[real][:, [found.tokenizer.ours[n] for n in range(expected.size(-1))]]
+            expected = expected[real]
+        torch.testing.assert_close(logits, expected, rtol=1e-5, atol=1e-5)
 
 
 @torch.no_grad()
-def test_gpt2_gives_its_logits_and_never_a_symbol_that_it_lacks(folders: Any) -> None:
-    folder, theirs, _ = folders["gpt2", "language-modeling"]
+def test_gpt2_gives_the_logits_of_transformers_and_no_special_symbols_that_it_lacks(folders: Any) -> None:
+    folder, hf_model, _ = folders["gpt2", "language-modeling"]
     found = read_pretrained(folder)
-    ours = build(found, "language-modeling")
+    model = build(found, "language-modeling")
     assert found.tokenizer.absent == (UNK, PAD, BOS)
     ids = torch.randint(EOS, found.tokenizer.size, (3, 64))
-    logits, right = ours(ids), theirs(numbered(found.tokenizer, ids)).logits
-    places = [found.tokenizer.ours[n] for n in range(right.size(-1))]
-    torch.testing.assert_close(logits[..., places], right, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(logits.log_softmax(-1)[..., places], right.log_softmax(-1), rtol=1e-5, atol=1e-5)
+    logits, expected = model(ids), hf_model(to_hf_ids(found.tokenizer, ids)).logits
+    columns = [found.tokenizer.ours[n] for n in range(expected.size(-1))]
+    torch.testing.assert_close(logits[..., columns], expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(logits.log_softmax(-1)[..., columns], expected.log_softmax(-1), rtol=1e-5, atol=1e-5)
     assert (logits.softmax(-1)[..., :EOS] == 0).all()
 
 
-def test_old_norms_and_old_prefixes_are_known(folders: Any, tmp_path: Path) -> None:
+def test_old_names_of_norms_and_prefixes_are_read(folders: Any, tmp_path: Path) -> None:
     folder, *_ = folders["bert", ""]
     shutil.copytree(folder, tmp_path / "old")
     weights = load_file(folder / "model.safetensors")
@@ -134,8 +134,8 @@ def test_old_norms_and_old_prefixes_are_known(folders: Any, tmp_path: Path) -> N
         weights = {name.replace(new, old): tensor for name, tensor in weights.items()}
     weights = {f"bert.{name}": tensor for name, tensor in weights.items()}
     save_file({**weights, "bert.embeddings.position_ids": torch.arange(9)}, tmp_path / "old" / "model.safetensors")
-    one, other = read_pretrained(folder).body, read_pretrained(tmp_path / "old").body
-    assert all(torch.equal(one[name], other[name]) for name in one)
+    new_weights, old_weights = read_pretrained(folder).body, read_pretrained(tmp_path / "old").body
+    assert all(torch.equal(new_weights[name], old_weights[name]) for name in new_weights)
 
 
 # --- the vocabulary ---
@@ -147,10 +147,10 @@ def test_ids_are_those_of_the_fast_tokenizer_on_hostile_text(family: str, folder
     tokenizer = read_pretrained(folder).tokenizer
     again = load_tokenizer(TokenizerConfig(kind="huggingface"), "en", tokenizer.to_bytes())
     assert again.sha256 == tokenizer.sha256
-    for made in (tokenizer, again):
-        for text, row in zip(HOSTILE, made.encode(HOSTILE), strict=True):
-            right = fast(text, add_special_tokens=False)["input_ids"]
-            assert [tokenizer.theirs[i] for i in row] == right, text[:40]
+    for loaded in (tokenizer, again):
+        for text, row in zip(HOSTILE, loaded.encode(HOSTILE), strict=True):
+            expected = fast(text, add_special_tokens=False)["input_ids"]
+            assert [tokenizer.theirs[i] for i in row] == expected, text[:40]
     assert all(
         0 <= i < tokenizer.size and i not in (PAD, BOS, EOS) for row in tokenizer.encode(HOSTILE) for i in row
     )
@@ -162,25 +162,25 @@ def test_two_texts_are_marked_as_the_fast_tokenizer_does(family: str, folders: A
     tokenizer = read_pretrained(folder).tokenizer
     assert tokenizer.marks_between == (2 if family == "roberta" else 1)
     for pair in PAIRS:
-        ids, types, batch = read_both(tokenizer, fast, ["\t".join(pair)])
-        assert torch.equal(numbered(tokenizer, ids), batch["input_ids"])
+        ids, types, batch = encode_both(tokenizer, fast, ["\t".join(pair)])
+        assert torch.equal(to_hf_ids(tokenizer, ids), batch["input_ids"])
         if family == "bert":
             assert types is not None
             assert torch.equal(types, batch["token_type_ids"])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_reads_like_a_special_symbol_is_text(family: str, folders: Any) -> None:
+def test_text_that_looks_like_a_special_symbol_is_text(family: str, folders: Any) -> None:
     folder, _, fast = folders[family, "language-modeling" if family == "gpt2" else ""]
     tokenizer = read_pretrained(folder).tokenizer
     for text in ("[SEP] a [PAD]", "</s> a <pad><s>", "<|endoftext|>"):
         (row,) = tokenizer.encode([text])
-        right = fast(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-        assert [tokenizer.theirs[i] for i in row] == right
+        expected = fast(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        assert [tokenizer.theirs[i] for i in row] == expected
         assert not {PAD, BOS, EOS} & set(row)
 
 
-def test_any_string_will_do(folders: Any) -> None:
+def test_unpaired_surrogates_are_encoded(folders: Any) -> None:
     for family in FAMILIES:
         tokenizer = read_pretrained(folders[family, "language-modeling" if family == "gpt2" else ""][0]).tokenizer
         lone, joined = tokenizer.encode(["a\ud800b", "\ud83d\ude00"])
@@ -188,7 +188,7 @@ def test_any_string_will_do(folders: Any) -> None:
         assert joined == tokenizer.encode(["😀"])[0]
 
 
-def test_pieces_of_bytes_read_as_text_and_come_back(folders: Any) -> None:
+def test_byte_level_pieces_are_shown_as_text_and_decode_exactly(folders: Any) -> None:
     tokenizer = read_pretrained(folders["gpt2", "language-modeling"][0]).tokenizer
     for text in HOSTILE:
         (row,) = tokenizer.encode([text])
@@ -222,7 +222,7 @@ def test_an_older_vocabulary_gives_the_same_ids(kind: str, folders: Any, tmp_pat
     assert old.encode(HOSTILE) == new.encode(HOSTILE)
 
 
-# --- out again ---
+# --- export ---
 
 
 def run_config(found: HuggingFaceModel, task: Task) -> Config:
@@ -235,10 +235,10 @@ def run_config(found: HuggingFaceModel, task: Task) -> Config:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @torch.no_grad()
-def test_what_goes_out_is_what_came_in(family: str, folders: Any, tmp_path: Path) -> None:
+def test_an_exported_model_equals_the_imported_model(family: str, folders: Any, tmp_path: Path) -> None:
     heads = ("language-modeling",) if family == "gpt2" else ("classification", "masked-lm")
     for head in heads:
-        folder, theirs, fast = folders[family, head]
+        folder, hf_model, fast = folders[family, head]
         found = read_pretrained(folder)
         labels = ("sehr gut", "gut", "mäßig", "schlecht", "안녕") if head == "classification" else ()
         model, config = build(found, head), run_config(found, head)  # type: ignore[arg-type]
@@ -251,8 +251,8 @@ def test_what_goes_out_is_what_came_in(family: str, folders: Any, tmp_path: Path
         assert again.tokenizer.theirs == found.tokenizer.theirs
         for name, tensor in found.tensors(head).items():  # type: ignore[arg-type]
             assert torch.equal(again.tensors(head)[name], tensor), name  # type: ignore[arg-type]
-        opened = type(theirs).from_pretrained(out)
-        for name, tensor in theirs.state_dict().items():
+        opened = type(hf_model).from_pretrained(out)
+        for name, tensor in hf_model.state_dict().items():
             if name.endswith("position_embeddings.weight") and family == "roberta":
                 tensor = tensor.clone()
                 tensor[: 1 + fast.pad_token_id] = 0  # rows that no token has
@@ -267,7 +267,7 @@ def test_what_goes_out_is_what_came_in(family: str, folders: Any, tmp_path: Path
         assert check_pretrained(out, found.tokenizer, head, model).largest < 1e-4  # type: ignore[arg-type]
 
 
-def test_a_comparison_that_fails_is_told(folders: Any) -> None:
+def test_a_failed_comparison_is_an_error(folders: Any) -> None:
     folder, *_ = folders["bert", "classification"]
     found = read_pretrained(folder)
     model = build(found, "classification")
@@ -278,7 +278,7 @@ def test_a_comparison_that_fails_is_told(folders: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"pooling": "mean"}, r'model\.pooling = "mean" \(it has "cls"; --to sentence-transformers holds both\)'),
         ({"norm": "pre"}, r'model\.norm = "pre" \(it has "post"\)'),
@@ -289,21 +289,21 @@ def test_a_comparison_that_fails_is_told(folders: Any) -> None:
         ({"embedding_norm": False, "pooler": "relu"}, r"model\.embedding_norm = false; model\.pooler"),
     ],
 )
-def test_what_transformers_cannot_be_is_refused_by_name(
-    change: dict[str, Any], said: str, folders: Any, tmp_path: Path
+def test_models_that_transformers_does_not_support_are_refused_by_name(
+    change: dict[str, Any], message: str, folders: Any, tmp_path: Path
 ) -> None:
     found = read_pretrained(folders["bert", "classification"][0])
     config = run_config(found, "classification")
     other = config.model_copy(update={"model": config.model.model_copy(update=change)})
-    with pytest.raises(RunError, match=rf"of the type bert of transformers cannot be this one: .*{said}"):
+    with pytest.raises(RunError, match=rf"of the type bert of transformers cannot be this one: .*{message}"):
         write_pretrained(tmp_path, other, found.tokenizer, build(found, "classification"))
     assert not list(tmp_path.iterdir())
 
 
-# --- folders that are not as they should be ---
+# --- invalid folders ---
 
 
-def test_a_type_that_is_not_supported_is_named_with_those_that_are(folders: Any, tmp_path: Path) -> None:
+def test_an_unsupported_model_type_is_refused_with_the_supported_types(folders: Any, tmp_path: Path) -> None:
     shutil.copytree(folders["bert", ""][0], tmp_path / "x")
     change_settings(tmp_path / "x", model_type="electra")
     assert is_pretrained(tmp_path / "x")
@@ -312,7 +312,7 @@ def test_a_type_that_is_not_supported_is_named_with_those_that_are(folders: Any,
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
         ({"is_decoder": True}, "is_decoder is True"),
@@ -330,16 +330,16 @@ def test_a_type_that_is_not_supported_is_named_with_those_that_are(folders: Any,
         ({"max_position_embeddings": 65}, r"positions\.table\.weight is \(64, 30\), not \(65, 30\)"),
     ],
 )
-def test_settings_that_do_not_fit_are_named(
-    changes: dict[str, Any], said: str, folders: Any, tmp_path: Path
+def test_settings_that_do_not_fit_the_weights_are_named(
+    changes: dict[str, Any], message: str, folders: Any, tmp_path: Path
 ) -> None:
     shutil.copytree(folders["bert", ""][0], tmp_path / "x")
     change_settings(tmp_path / "x", **changes)
-    with pytest.raises(RunError, match=said):
+    with pytest.raises(RunError, match=message):
         read_pretrained(tmp_path / "x")
 
 
-def test_a_head_that_tells_no_classes_apart_is_none(folders: Any, tmp_path: Path) -> None:
+def test_a_multi_label_head_is_not_imported(folders: Any, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(folders["bert", "classification"][0], tmp_path / "x"))
     change_settings(folder, problem_type="multi_label_classification")
     assert read_pretrained(folder).labels == ()
@@ -347,23 +347,23 @@ def test_a_head_that_tells_no_classes_apart_is_none(folders: Any, tmp_path: Path
     assert len(read_pretrained(folder).labels) == 5
 
 
-def test_weights_that_are_missing_unknown_or_no_numbers_are_named(folders: Any, tmp_path: Path) -> None:
+def test_missing_unknown_and_nan_weights_are_named(folders: Any, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(folders["bert", ""][0], tmp_path / "x"))
     path = folder / "model.safetensors"
     whole = load_file(path)
     name = "encoder.layer.1.output.dense.bias"
-    for changed, said in (
+    for changed, message in (
         ({key: tensor for key, tensor in whole.items() if key != name}, f"lacks weights.*{name}"),
         ({**whole, "encoder.layer.0.adapter.weight": torch.ones(2)}, r"does not speak of: .*0\.adapter\.weight"),
         ({**whole, name: torch.full((30,), torch.nan)}, f"{name} holds values that are not finite"),
         ({}, "lacks weights"),
     ):
         save_file(changed, path)
-        with pytest.raises(RunError, match=said):
+        with pytest.raises(RunError, match=message):
             read_pretrained(folder)
 
 
-def test_a_pickle_is_read_only_when_somebody_vouches_for_it(folders: Any, tmp_path: Path) -> None:
+def test_a_pickle_is_read_only_if_it_is_trusted(folders: Any, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(folders["bert", "classification"][0], tmp_path / "x"))
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
@@ -373,15 +373,15 @@ def test_a_pickle_is_read_only_when_somebody_vouches_for_it(folders: Any, tmp_pa
     with pytest.raises(RunError, match=r"pytorch_model\.bin alone. That is a pickle"):
         read_pretrained(folder)
     found = read_pretrained(folder, trust_pickle=True)
-    right = read_pretrained(folders["bert", "classification"][0])
-    assert all(torch.equal(found.body[name], right.body[name]) for name in right.body)
+    expected = read_pretrained(folders["bert", "classification"][0])
+    assert all(torch.equal(found.body[name], expected.body[name]) for name in expected.body)
     check_pretrained(folder, found.tokenizer, "classification", build(found, "classification"), trust_pickle=True)
 
 
 def test_a_vocabulary_that_does_not_fit_is_refused(folders: Any, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(folders["bert", ""][0], tmp_path / "x"))
     content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    for change, said in (
+    for change, message in (
         ({"model": None}, "cannot be read"),
         ({"model": {**content["model"], "vocab": {**content["model"]["vocab"], "zzz": 10**6}}}, "beyond its"),
         (
@@ -390,11 +390,11 @@ def test_a_vocabulary_that_does_not_fit_is_refused(folders: Any, tmp_path: Path)
         ),
     ):
         (folder / "tokenizer.json").write_text(json.dumps({**content, **change}), encoding="utf-8")
-        with pytest.raises(RunError, match=said):
+        with pytest.raises(RunError, match=message):
             read_pretrained(folder)
 
 
-# --- a real one ---
+# --- a published model ---
 
 
 def minilm() -> Path:
@@ -409,17 +409,17 @@ def test_a_real_bert_gives_the_hidden_states_and_ids_of_transformers() -> None:
     folder = minilm()
     found = read_pretrained(folder)
     fast = transformers.AutoTokenizer.from_pretrained(folder)
-    theirs = transformers.AutoModel.from_pretrained(folder).eval()
-    ours = build(found, "classification", classes=2)
+    hf_model = transformers.AutoModel.from_pretrained(folder).eval()
+    model = build(found, "classification", classes=2)
     for text, row in zip(HOSTILE, found.tokenizer.encode(HOSTILE), strict=True):
-        right = fast(text, add_special_tokens=False)["input_ids"]
-        assert [found.tokenizer.theirs[i] for i in row] == right, text[:40]
+        expected = fast(text, add_special_tokens=False)["input_ids"]
+        assert [found.tokenizer.theirs[i] for i in row] == expected, text[:40]
     texts = ["A gripping film.", "안녕하세요", "It isn't over yet, is it? " * 5]
-    ids, types, batch = read_both(found.tokenizer, fast, texts)
+    ids, types, batch = encode_both(found.tokenizer, fast, texts)
     real = batch["attention_mask"].bool()
-    output = theirs(**batch)
-    hidden, mask = ours.encode(ids, types)
+    output = hf_model(**batch)
+    hidden, mask = model.encode(ids, types)
     torch.testing.assert_close(hidden[real], output.last_hidden_state[real], rtol=1e-5, atol=1e-5)
-    pooled = torch.tanh(ours.pooler(ours.pool(hidden, mask)))
+    pooled = torch.tanh(model.pooler(model.pool(hidden, mask)))
     torch.testing.assert_close(pooled, output.pooler_output, rtol=1e-5, atol=1e-5)
     assert sum(tensor.numel() for tensor in found.tensors("classification").values()) == 22_713_216

@@ -1,4 +1,4 @@
-"""What a comparison of two models means is said in words."""
+"""The result of comparing two models is explained in words."""
 
 from __future__ import annotations
 

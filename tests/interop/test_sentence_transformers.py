@@ -1,7 +1,7 @@
-"""Classifiers that read the mean of their tokens, as folders of sentence-transformers.
+"""Classifiers with mean pooling, exported as folders of sentence-transformers.
 
-That library is not needed for these tests: what a folder says is computed here by transformers and torch, module by
-module. Where it is installed, it is asked too.
+These tests do not need that library: they compute the modules of a folder with transformers and torch. Where the
+library is installed, its results are compared too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from manyheads import Classifier
 from manyheads.cli.main import run as program
 from manyheads.errors import ParityError, RunError, UsageError
-from manyheads.interop import sentence_transformers as ours
+from manyheads.interop import sentence_transformers as module
 from manyheads.runs.export import export
 from manyheads.runs.import_model import import_model
 from manyheads.runs.train import train
@@ -34,11 +34,11 @@ LABELS = ["mäßig", "sehr gut", "안녕"]
 
 
 @pytest.fixture(scope="module")
-def brought(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A run of each family: the mean of the tokens, three classes, a head that has hardly learnt."""
+def trained_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Train a run of each family for two steps: mean pooling and three classes."""
     found = {}
     text = tmp_path_factory.mktemp("text")
-    rows = [f"{LABELS[place % 3]}\t{one}\n" for place, (_, one) in enumerate(examples(40))]
+    rows = [f"{LABELS[index % 3]}\t{example}\n" for index, (_, example) in enumerate(examples(40))]
     (text / "train.tsv").write_text("".join(rows), encoding="utf-8")
     for family in ENCODERS:
         folder = tmp_path_factory.mktemp(family)
@@ -52,25 +52,25 @@ def brought(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def written(brought: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def exported(trained_runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     out = tmp_path_factory.mktemp("out")
-    for family, run in brought.items():
+    for family, run in trained_runs.items():
         assert export(run, out / family, "sentence-transformers").parity.largest < 1e-4
-    return {family: out / family for family in brought}
+    return {family: out / family for family in trained_runs}
 
 
-def imported(name: str) -> Any:
-    """A class of torch by its whole name."""
+def import_class(name: str) -> Any:
+    """Import a class of torch by its qualified name."""
     module, _, kind = name.rpartition(".")
     return getattr(__import__(module, fromlist=[kind]), kind)
 
 
 @torch.no_grad()
-def as_the_files_say(folder: Path, texts: list[str]) -> np.ndarray:
-    """Logits, module by module, as the library would compute them."""
+def logits_of_modules(folder: Path, texts: list[str]) -> np.ndarray:
+    """Compute the logits module by module, as the library would."""
     listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-    kinds = [(one["type"].rpartition(".")[2], folder / one["path"]) for one in listed]
-    assert [one["idx"] for one in listed] == [0, 1, 2, 3]
+    kinds = [(entry["type"].rpartition(".")[2], folder / entry["path"]) for entry in listed]
+    assert [entry["idx"] for entry in listed] == [0, 1, 2, 3]
     assert [kind for kind, _ in kinds] == ["Transformer", "Pooling", "Dense", "Dense"]
     longest = json.loads((folder / "sentence_bert_config.json").read_text(encoding="utf-8"))["max_seq_length"]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -81,53 +81,53 @@ def as_the_files_say(folder: Path, texts: list[str]) -> np.ndarray:
     real = batch["attention_mask"][..., None]
     x = (x * real).sum(1) / real.sum(1) if modes == {"pooling_mode_mean_tokens"} else x[:, 0]
     for _, dense in kinds[2:]:
-        said = json.loads((dense / "config.json").read_text(encoding="utf-8"))
-        layer = nn.Linear(said["in_features"], said["out_features"], bias=said["bias"])
+        settings = json.loads((dense / "config.json").read_text(encoding="utf-8"))
+        layer = nn.Linear(settings["in_features"], settings["out_features"], bias=settings["bias"])
         tensors = load_file(dense / "model.safetensors")
-        layer.load_state_dict({name.removeprefix("linear."): one for name, one in tensors.items()})
-        x = imported(said["activation_function"])()(layer(x))
+        layer.load_state_dict({name.removeprefix("linear."): tensor for name, tensor in tensors.items()})
+        x = import_class(settings["activation_function"])()(layer(x))
     return x.numpy()  # type: ignore[no-any-return]
 
 
 def probabilities(classifier: Classifier, texts: list[Any]) -> np.ndarray:
-    return np.array([list(one.probabilities.values()) for one in classifier.classify(texts)])
+    return np.array([list(result.probabilities.values()) for result in classifier.classify(texts)])
 
 
 @pytest.mark.parametrize("family", ENCODERS)
 def test_the_modules_give_the_probabilities_of_the_classifier(
-    family: str, brought: dict[str, Path], written: dict[str, Path]
+    family: str, trained_runs: dict[str, Path], exported: dict[str, Path]
 ) -> None:
-    classifier = Classifier.load(brought[family], device="cpu")
+    classifier = Classifier.load(trained_runs[family], device="cpu")
     assert classifier.config.model.pooling == "mean"
-    right = probabilities(classifier, TEXTS)
-    logits = torch.from_numpy(as_the_files_say(written[family], TEXTS))
-    assert logits.softmax(-1).numpy() == pytest.approx(right, abs=1e-5)
-    names = transformers.AutoConfig.from_pretrained(written[family]).id2label
+    expected = probabilities(classifier, TEXTS)
+    logits = torch.from_numpy(logits_of_modules(exported[family], TEXTS))
+    assert logits.softmax(-1).numpy() == pytest.approx(expected, abs=1e-5)
+    names = transformers.AutoConfig.from_pretrained(exported[family]).id2label
     assert list(names.values()) == LABELS
-    card = (written[family] / "README.md").read_text(encoding="utf-8")
+    card = (exported[family] / "README.md").read_text(encoding="utf-8")
     assert "library_name: sentence-transformers" in card
     assert "license:  # to be filled in by you" in card
 
 
 @pytest.mark.parametrize("family", ENCODERS)
-def test_the_library_itself_gives_them(
-    family: str, brought: dict[str, Path], written: dict[str, Path], capsys: pytest.CaptureFixture[str]
+def test_the_library_itself_gives_the_probabilities_of_the_classifier(
+    family: str, trained_runs: dict[str, Path], exported: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     library = pytest.importorskip("sentence_transformers")
-    classifier = Classifier.load(brought[family], device="cpu")
-    opened = library.SentenceTransformer(str(written[family]), device="cpu")
+    classifier = Classifier.load(trained_runs[family], device="cpu")
+    opened = library.SentenceTransformer(str(exported[family]), device="cpu")
     found = opened.encode(TEXTS, convert_to_tensor=True).softmax(-1).numpy()
     assert found == pytest.approx(probabilities(classifier, TEXTS), abs=1e-5)
-    (code,) = re.findall(r"```python\n(.*?)```", (written[family] / "README.md").read_text(encoding="utf-8"), re.S)
+    (code,) = re.findall(r"```python\n(.*?)```", (exported[family] / "README.md").read_text(encoding="utf-8"), re.S)
     capsys.readouterr()
-    exec(code.replace("DIRECTORY", str(written[family])).replace('"..."', '"a great film"'), {})
-    (right,) = classifier.classify(["a great film"])
+    exec(code.replace("DIRECTORY", str(exported[family])).replace('"..."', '"a great film"'), {})
+    (expected,) = classifier.classify(["a great film"])
     label, _, probability = capsys.readouterr().out.strip().rpartition(" ")
-    assert (label, float(probability)) == (right.label, pytest.approx(right.probability, abs=1e-5))
+    assert (label, float(probability)) == (expected.label, pytest.approx(expected.probability, abs=1e-5))
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_a_trained_one_goes_out_by_the_command_line(pooling: str, tmp_path: Path) -> None:
+def test_a_trained_classifier_is_exported_by_the_command_line(pooling: str, tmp_path: Path) -> None:
     write_folder(tmp_path / "theirs", "bert")
     model = {"init_from": str(tmp_path / "theirs"), "pooling": pooling, "dropout": 0.0}
     text = write_labelled(tmp_path / "text")
@@ -136,40 +136,42 @@ def test_a_trained_one_goes_out_by_the_command_line(pooling: str, tmp_path: Path
     )
     run, out = str(tmp_path / "run"), str(tmp_path / "out")
     assert program(["export", run, "-o", out, "--to", "sentence-transformers"]) == 0
-    right = probabilities(Classifier.load(run, device="cpu"), TEXTS)
-    found = torch.from_numpy(as_the_files_say(tmp_path / "out", TEXTS)).softmax(-1).numpy()
-    assert found == pytest.approx(right, abs=1e-5)
+    expected = probabilities(Classifier.load(run, device="cpu"), TEXTS)
+    found = torch.from_numpy(logits_of_modules(tmp_path / "out", TEXTS)).softmax(-1).numpy()
+    assert found == pytest.approx(expected, abs=1e-5)
     assert "- Scores on 14 texts of its test set: accuracy" in (tmp_path / "out" / "README.md").read_text()
     if pooling == "mean":
         with pytest.raises(RunError, match=r'model\.pooling = "mean" \(it has "cls"; --to sentence-transformers'):
             export(tmp_path / "run", tmp_path / "no", "huggingface")
 
 
-def test_an_export_that_gives_something_else_is_not_kept(
-    brought: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_export_with_other_results_is_not_kept(
+    trained_runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = ours.write_sentence_transformer
+    original = module.write_sentence_transformer
 
-    def wrong(folder: Path, *others: Any) -> None:
-        honest(folder, *others)
+    def write_wrong_bias(folder: Path, *others: Any) -> None:
+        original(folder, *others)
         tensors = load_file(folder / "2_Dense" / "model.safetensors")
         tensors["linear.bias"] += 0.5
         save_file(tensors, folder / "2_Dense" / "model.safetensors")
 
-    monkeypatch.setattr("manyheads.runs.export.write_sentence_transformer", wrong)
+    monkeypatch.setattr("manyheads.runs.export.write_sentence_transformer", write_wrong_bias)
     with pytest.raises(ParityError, match="nothing was kept"):
-        export(brought["bert"], tmp_path / "out", "sentence-transformers")
+        export(trained_runs["bert"], tmp_path / "out", "sentence-transformers")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_such_a_folder_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
+def test_unsupported_models_are_refused_by_name(tmp_path: Path) -> None:
     train(
         labelled_config(write_labelled(tmp_path / "text"), training={"steps": 1}),
         tmp_path / "own",
         listener=CollectingListener(),
     )
-    said = r'tokenizer\.kind = "bpe" \(its vocabulary must .*model\.norm = "pre".*model\.positions = "sinusoidal"'
-    with pytest.raises(RunError, match=said):
+    message = (
+        r'tokenizer\.kind = "bpe" \(its vocabulary must .*model\.norm = "pre".*model\.positions = "sinusoidal"'
+    )
+    with pytest.raises(RunError, match=message):
         export(tmp_path / "own", tmp_path / "out", "sentence-transformers")
     with pytest.raises(UsageError, match="can be exported by --to huggingface or sentence-transformers in float32"):
         export(tmp_path / "own", tmp_path / "out", "onnx")

@@ -1,4 +1,4 @@
-"""Weights come from safetensors; a pickle is opened only for a user who trusts it, and never runs code."""
+"""Weights are read from safetensors; a pickle is read only if it is trusted, and never runs code."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PICKLE = "pytorch_model.bin"
 WEIGHTS = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(5, dtype=torch.float16)}
 
 
-class Call:
-    """An object whose pickle calls a function when an unrestricted reader meets it."""
+class CallOnLoad:
+    """An object whose pickle calls a function when an unrestricted reader loads it."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self.call = function, arguments
@@ -32,8 +32,8 @@ class Call:
         return self.call
 
 
-class Named:
-    """An object of a class that is not torch's, whose state is set by its own method."""
+class StateOnLoad:
+    """An object of a class outside torch, whose state is set by its own method."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = str(marker)
@@ -42,17 +42,17 @@ class Named:
         os.mkdir(state["marker"])
 
 
-# Contents that make the folder `marker` when pickle itself reads them.
+# Contents that create the folder `marker` when pickle itself loads them.
 HOSTILE: dict[str, Callable[[Path], Any]] = {
-    "function of os": lambda marker: {"x": Call(os.mkdir, str(marker))},
-    "exec": lambda marker: {"x": Call(exec, f"import os; os.mkdir({str(marker)!r})")},
+    "function of os": lambda marker: {"x": CallOnLoad(os.mkdir, str(marker))},
+    "exec": lambda marker: {"x": CallOnLoad(exec, f"import os; os.mkdir({str(marker)!r})")},
     "getattr": lambda marker: {
-        "x": Call(getattr, Call(__import__, "os"), "mkdir"),
-        "y": Call(os.mkdir, str(marker)),
+        "x": CallOnLoad(getattr, CallOnLoad(__import__, "os"), "mkdir"),
+        "y": CallOnLoad(os.mkdir, str(marker)),
     },
-    "state of a class": lambda marker: {"x": Named(marker)},
-    "key beside weights": lambda marker: {**WEIGHTS, Call(os.mkdir, str(marker)): torch.ones(2)},
-    "no dictionary": lambda marker: Call(os.mkdir, str(marker)),
+    "state of a class": lambda marker: {"x": StateOnLoad(marker)},
+    "key beside weights": lambda marker: {**WEIGHTS, CallOnLoad(os.mkdir, str(marker)): torch.ones(2)},
+    "no dictionary": lambda marker: CallOnLoad(os.mkdir, str(marker)),
 }
 WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     "zip": torch.save,
@@ -61,9 +61,9 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
 }
 
 
-def assert_equal(found: dict[str, Tensor], right: dict[str, Tensor]) -> None:
-    assert found.keys() == right.keys()
-    assert all(torch.equal(found[name], right[name]) for name in right)
+def assert_equal(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
 
 
 @pytest.mark.parametrize("content", HOSTILE)
@@ -110,7 +110,7 @@ def test_safetensors_are_preferred_to_a_pickle(tmp_path: Path, shards: bool, tru
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"\x80\x04nothing", "cannot be read as weights alone"),
         (b"", "cannot be read as weights alone"),
@@ -118,12 +118,12 @@ def test_safetensors_are_preferred_to_a_pickle(tmp_path: Path, shards: bool, tru
         ({"a": torch.ones(3), "b": 7}, "holds something else than tensors by name"),
     ],
 )
-def test_a_trusted_pickle_without_weights_is_refused(tmp_path: Path, content: Any, said: str) -> None:
+def test_a_trusted_pickle_without_weights_is_refused(tmp_path: Path, content: Any, message: str) -> None:
     if isinstance(content, bytes):
         (tmp_path / PICKLE).write_bytes(content)
     else:
         torch.save(content, tmp_path / PICKLE)
-    with pytest.raises(RunError, match=said):
+    with pytest.raises(RunError, match=message):
         read_weights(tmp_path, trust_pickle=True)
 
 
@@ -133,7 +133,7 @@ def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("map_", "said"),
+    ("map_", "message"),
     [
         ({"a": "../model.safetensors"}, "no plain file of this folder"),
         ({"a": "missing.safetensors"}, "it is missing"),
@@ -143,11 +143,11 @@ def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
         ({"a": "part.safetensors", "b": "part.safetensors", "c": "part.safetensors"}, "only one of them has c"),
     ],
 )
-def test_an_index_that_does_not_fit_is_refused(tmp_path: Path, map_: object, said: str) -> None:
+def test_an_index_that_does_not_fit_is_refused(tmp_path: Path, map_: object, message: str) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     write_tensors(folder / "part.safetensors", WEIGHTS)
     shutil.copy(folder / "part.safetensors", tmp_path / "model.safetensors")
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": map_}), encoding="utf-8")
-    with pytest.raises(RunError, match=said):
+    with pytest.raises(RunError, match=message):
         read_weights(folder)

@@ -28,7 +28,7 @@ from tests.runs.parts import (
     write_corpus,
     write_split,
 )
-from tests.training.parts import CollectingListener, scored
+from tests.training.parts import CollectingListener, validation_report
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.checkpoints import Checkpoints
@@ -170,7 +170,7 @@ def script_losses(monkeypatch: pytest.MonkeyPatch, losses: dict[int, float]) -> 
             pass
 
         def __call__(self, step: int) -> ValidationReport:
-            return scored(step, losses[step], 1.0, 1.0)
+            return validation_report(step, losses[step], 1.0, 1.0)
 
     monkeypatch.setattr(translation, "Validation", Scripted)
 
@@ -195,7 +195,9 @@ def test_the_mean_of_the_last_checkpoints_is_published_if_it_is_better(
 ) -> None:
     losses = iter([2.0, 1.0, 1.5, mean])
     script_losses(monkeypatch, {})
-    monkeypatch.setattr(translation.Validation, "__call__", lambda self, step: scored(step, next(losses)))
+    monkeypatch.setattr(
+        translation.Validation, "__call__", lambda self, step: validation_report(step, next(losses))
+    )
     listener = CollectingListener()
     config = make_config(corpus, training={"average_checkpoints": 3, "keep_checkpoints": 1})
     found = train(config, tmp_path / "run", listener=listener)
@@ -711,4 +713,4 @@ def test_figures_that_are_not_finite_are_null_in_the_log(tmp_path: Path) -> None
 def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     listener = RecordingListener(CollectingListener(), tmp_path / "missing" / "metrics.jsonl")
     with pytest.raises(SaveError, match=r"the log could not be written to .*metrics\.jsonl"):
-        listener.validation(scored(1, 1.0))
+        listener.validation(validation_report(1, 1.0))

@@ -1,7 +1,7 @@
-"""Models without a network: random log-probabilities of the next token, a function of the prefix.
+"""Models without a network: random log-probabilities of the next token that depend on the prefix alone.
 
-With two slower searches of them (a plain beam, a sentence at a time, and the enumeration of every output), and with
-what the tests of all kinds of search have in common.
+Two reference implementations search them: a plain beam search of one sentence, and the enumeration of every output.
+The module also holds the helpers that the tests of all search algorithms share.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ def assert_independent(
 
 @dataclass(frozen=True)
 class Table:
-    """A random tree: every prefix has a distribution of its own.
+    """A random model: every prefix has a next-token distribution of its own.
 
     Attributes:
-        seed: which tree.
+        seed: seed of the distributions.
         size: V.
-        end_bias: what is added to the logit of EOS; +4 ends most outputs at once, -4 hardly any, -inf none.
+        end_bias: value added to the logit of EOS; +4 ends most outputs at once, -4 hardly any, -inf none.
         sharpness: scale of the logits.
         impossible: share of tokens of probability 0.
-        steps: logits are rounded to 1 / steps, so that equals occur; 0 is not at all.
+        steps: logits are rounded to multiples of 1 / steps, so that ties occur; 0 means no rounding.
     """
 
     seed: int
@@ -81,15 +81,15 @@ class Table:
     def score_tokens(self, hypothesis: Hypothesis) -> tuple[float, ...]:
         """Return the log-probability of each token of an output."""
         tokens = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
-        return tuple(self.log_probs(tokens[:place])[token].item() for place, token in enumerate(tokens))
+        return tuple(self.log_probs(tokens[:index])[token].item() for index, token in enumerate(tokens))
 
 
 @dataclass(frozen=True)
-class Bound(Table):
+class RestrictedTable(Table):
     """A table in which some tokens cannot follow some prefixes; the others keep their log-probabilities.
 
     Attributes:
-        banned: (prefix, token) -> whether it cannot follow.
+        banned: function of (prefix, token): whether the token cannot follow the prefix.
     """
 
     banned: Callable[[Prefix, int], bool] = field(default=lambda prefix, token: False, compare=False)
@@ -104,21 +104,23 @@ class TableStepper:
     """A stepper with one row a table; records the number of rows of each step, and checks its arguments."""
 
     def __init__(self, tables: Sequence[Table]) -> None:
-        self.rows: list[tuple[int, Table, Prefix]] = [(place, table, ()) for place, table in enumerate(tables)]
+        self.rows: list[tuple[int, Table, Prefix]] = [
+            (sentence, table, ()) for sentence, table in enumerate(tables)
+        ]
         self.row_counts: list[int] = []
 
     def step(self, tokens: Tensor) -> Tensor:
         assert tokens.shape == (len(self.rows),)
         if self.row_counts:
             self.rows = [
-                (place, table, (*prefix, token))
-                for (place, table, prefix), token in zip(self.rows, tokens.tolist(), strict=True)
+                (sentence, table, (*prefix, token))
+                for (sentence, table, prefix), token in zip(self.rows, tokens.tolist(), strict=True)
             ]
         else:
             assert tokens.tolist() == [BOS] * len(self.rows)
         self.row_counts.append(len(self.rows))
-        places = [place for place, _, _ in self.rows]
-        assert places == sorted(places), "the rows of a sentence stand together"
+        sentences = [sentence for sentence, _, _ in self.rows]
+        assert sentences == sorted(sentences), "the rows of a sentence are contiguous"
         return torch.stack([table.log_probs(prefix) for _, table, prefix in self.rows])
 
     def select(self, rows: Tensor) -> None:
@@ -129,17 +131,17 @@ class TableStepper:
 
 
 @dataclass(frozen=True)
-class Found:
-    """An output of a slow search; tokens without EOS."""
+class ReferenceOutput:
+    """An output of a reference search; tokens without EOS."""
 
     score: float
     tokens: Prefix
     ended: bool
 
 
-def found(outputs: Sequence[Hypothesis]) -> list[Found]:
-    """Return outputs of a search as those of a slow search."""
-    return [Found(output.score, output.tokens, output.ended) for output in outputs]
+def to_reference(outputs: Sequence[Hypothesis]) -> list[ReferenceOutput]:
+    """Return the outputs of a search in the form of the reference search."""
+    return [ReferenceOutput(output.score, output.tokens, output.ended) for output in outputs]
 
 
 def score(total: float, length: int, length_penalty: float) -> float:
@@ -147,38 +149,40 @@ def score(total: float, length: int, length_penalty: float) -> float:
 
 
 def permitted(table: Table, prefix: Prefix, forbidden: Sequence[int]) -> list[tuple[float, int]]:
-    """Return (log-probability, token) of the possible next tokens, best first; of equal ones the lower id."""
+    """Return (log-probability, token) of the possible next tokens, best first, ties by the lower id."""
     row = table.log_probs(prefix).tolist()
     options = [(value, token) for token, value in enumerate(row) if token not in forbidden and value > -torch.inf]
     return sorted(options, key=lambda option: (-option[0], option[1]))
 
 
-def close(table: Table, prefix: Prefix, total: float, length_penalty: float, forbidden: Sequence[int]) -> Found:
+def finish_at_limit(
+    table: Table, prefix: Prefix, total: float, length_penalty: float, forbidden: Sequence[int]
+) -> ReferenceOutput:
     """Return the output of a prefix at its length limit."""
     options = permitted(table, prefix, forbidden)
     if options and options[0][1] == EOS:
-        return Found(score(total + options[0][0], len(prefix) + 1, length_penalty), prefix, True)
-    return Found(score(total, len(prefix), length_penalty), prefix, False)
+        return ReferenceOutput(score(total + options[0][0], len(prefix) + 1, length_penalty), prefix, True)
+    return ReferenceOutput(score(total, len(prefix), length_penalty), prefix, False)
 
 
 def enumerate_outputs(
     table: Table, limit: int, length_penalty: float, forbidden: Sequence[int] = ()
-) -> Iterator[Found]:
-    """Return every possible output."""
+) -> Iterator[ReferenceOutput]:
+    """Yield every possible output."""
     stack: list[tuple[Prefix, float]] = [((), 0.0)]
     while stack:
         prefix, total = stack.pop()
         if len(prefix) == limit:
-            yield close(table, prefix, total, length_penalty, forbidden)
+            yield finish_at_limit(table, prefix, total, length_penalty, forbidden)
             continue
         for value, token in permitted(table, prefix, forbidden):
             if token == EOS:
-                yield Found(score(total + value, len(prefix) + 1, length_penalty), prefix, True)
+                yield ReferenceOutput(score(total + value, len(prefix) + 1, length_penalty), prefix, True)
             else:
                 stack.append(((*prefix, token), total + value))
 
 
-def slow_beam(
+def reference_beam(
     table: Table,
     *,
     beam_size: int,
@@ -186,10 +190,10 @@ def slow_beam(
     length_penalty: float,
     limit: int,
     forbidden: Sequence[int] = (),
-) -> tuple[list[Found], int]:
-    """Search one sentence with lists; return its outputs and the number of steps."""
+) -> tuple[list[ReferenceOutput], int]:
+    """Search one sentence with lists, as a reference; return its outputs and the number of steps."""
     beam: list[tuple[float, Prefix]] = [(0.0, ())]
-    outputs: list[Found] = []
+    outputs: list[ReferenceOutput] = []
     for length in range(limit + 1):
         choices = [
             (-(total + value), parent, rank, value, token)
@@ -197,14 +201,14 @@ def slow_beam(
             for rank, (value, token) in enumerate(permitted(table, prefix, forbidden))
         ]
         if length == limit or not (choices or outputs):
-            outputs += [close(table, prefix, total, length_penalty, forbidden) for total, prefix in beam]
+            outputs += [finish_at_limit(table, prefix, total, length_penalty, forbidden) for total, prefix in beam]
             break
         grown: list[tuple[float, Prefix]] = []
-        for place, (negative, parent, _, _, token) in enumerate(sorted(choices)):
+        for index, (negative, parent, _, _, token) in enumerate(sorted(choices)):
             prefix = beam[parent][1]
             if token == EOS:
-                if place < beam_size:
-                    outputs.append(Found(score(-negative, length + 1, length_penalty), prefix, True))
+                if index < beam_size:
+                    outputs.append(ReferenceOutput(score(-negative, length + 1, length_penalty), prefix, True))
             elif len(grown) < beam_size:
                 grown.append((-negative, (*prefix, token)))
         beam = grown

@@ -1,4 +1,4 @@
-"""Beam search against enumeration, a slow rewrite, and itself in another batch."""
+"""Beam search compared with enumeration, a reference implementation, and itself in other batches."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.search.tables import (
     TableStepper,
     assert_independent,
     enumerate_outputs,
-    found,
     parameters,
-    slow_beam,
+    reference_beam,
+    to_reference,
 )
 from torch import Tensor
 
@@ -28,7 +28,7 @@ from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 
-# Ends that are improbable, as likely as any other token, probable, and nearly certain.
+# EOS is improbable, as likely as any other token, probable, and nearly certain.
 END_BIASES = [-4.0, 0.0, 2.0, 5.0]
 LENGTH_PENALTIES = [0.0, 0.6, 1.0, 2.0]
 
@@ -42,10 +42,10 @@ def search(
     length_penalty: float = 1.0,
     forbidden: Sequence[int] = (),
 ) -> list[list[Hypothesis]]:
-    asked = parameters(
+    search_parameters = parameters(
         limits, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, suppressed=forbidden
     )
-    return beam_search(TableStepper(tables), asked)
+    return beam_search(TableStepper(tables), search_parameters)
 
 
 @pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
@@ -65,14 +65,16 @@ def test_a_beam_that_holds_everything_finds_the_best_of_all_outputs(end_bias, le
 @pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
 @pytest.mark.parametrize("end_bias", END_BIASES)
 @pytest.mark.parametrize(("beam_size", "n_best"), [(1, 1), (2, 1), (3, 3), (5, 2)])
-def test_a_beam_finds_what_a_slow_search_of_one_sentence_finds(beam_size, n_best, end_bias, length_penalty) -> None:
+def test_beam_search_equals_the_reference_search_of_one_sentence(
+    beam_size, n_best, end_bias, length_penalty
+) -> None:
     limits = [11, 1, 4, 7, 0, 11]
     tables = [Table(seed, size=13, end_bias=end_bias) for seed in range(len(limits))]
     results = search(
         tables, limits, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, forbidden=(PAD, BOS)
     )
     for table, limit, result in zip(tables, limits, results, strict=True):
-        expected, _ = slow_beam(
+        expected, _ = reference_beam(
             table,
             beam_size=beam_size,
             n_best=n_best,
@@ -80,10 +82,10 @@ def test_a_beam_finds_what_a_slow_search_of_one_sentence_finds(beam_size, n_best
             limit=limit,
             forbidden=(PAD, BOS),
         )
-        assert found(result) == expected
+        assert to_reference(result) == expected
 
 
-def test_the_regimes_of_these_tests_have_winners_of_every_length() -> None:
+def test_the_tables_of_these_tests_have_best_outputs_of_every_length() -> None:
     """If all best outputs had one token, errors of parents, lengths and `select` would not be detected."""
     lengths = set()
     for end_bias in END_BIASES:
@@ -105,21 +107,21 @@ def test_the_regimes_of_these_tests_have_winners_of_every_length() -> None:
 def test_an_output_does_not_depend_on_the_other_sentences_or_their_order(
     sentences, beam_size, length_penalty, end_bias, steps, impossible
 ) -> None:
-    """Bit-identical, also with equal continuations and with impossible tokens."""
+    """Outputs are bit-identical, also with tied continuations and with impossible tokens."""
 
-    def search_some(some: Sequence[tuple[Table, int]]) -> list[list[Hypothesis]]:
-        tables, limits = zip(*some, strict=True)
+    def search_subset(subset: Sequence[tuple[Table, int]]) -> list[list[Hypothesis]]:
+        tables, limits = zip(*subset, strict=True)
         return search(tables, limits, beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty)
 
-    asked = [
+    cases = [
         (Table(seed, size=9, end_bias=end_bias, steps=steps, impossible=impossible, sharpness=1.0), limit)
         for seed, limit in sentences
     ]
-    for (table, limit), result in zip(asked, assert_independent(search_some, asked), strict=True):
-        slow, _ = slow_beam(
+    for (table, limit), result in zip(cases, assert_independent(search_subset, cases), strict=True):
+        expected, _ = reference_beam(
             table, beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty, limit=limit
         )
-        assert found(result) == slow
+        assert to_reference(result) == expected
 
 
 @settings(deadline=None, max_examples=60)
@@ -130,7 +132,7 @@ def test_an_output_does_not_depend_on_the_other_sentences_or_their_order(
     steps=st.sampled_from([0, 1, 4]),
     impossible=st.sampled_from([0.0, 0.4, 0.9]),
 )
-def test_a_beam_of_one_is_greedy(sentences, length_penalty, end_bias, steps, impossible) -> None:
+def test_beam_search_of_size_1_is_greedy_search(sentences, length_penalty, end_bias, steps, impossible) -> None:
     tables = [
         Table(seed, size=9, end_bias=end_bias, steps=steps, impossible=impossible, sharpness=1.0)
         for seed, _ in sentences
@@ -142,7 +144,7 @@ def test_a_beam_of_one_is_greedy(sentences, length_penalty, end_bias, steps, imp
 
 
 @pytest.mark.parametrize("end_bias", END_BIASES)
-def test_a_score_is_the_sum_along_the_tree_over_the_length(end_bias) -> None:
+def test_a_score_is_the_sum_of_token_scores_over_the_length_penalty(end_bias) -> None:
     tables = [Table(seed, size=13, end_bias=end_bias) for seed in range(7)]
     results = search(tables, [5] * 7, beam_size=4, n_best=4, length_penalty=0.7)
     for table, result in zip(tables, results, strict=True):
@@ -153,23 +155,23 @@ def test_a_score_is_the_sum_along_the_tree_over_the_length(end_bias) -> None:
             assert output.score == pytest.approx(output.log_probability / len(output.token_scores) ** 0.7)
 
 
-def test_a_model_that_mixes_up_its_rows_is_noticed() -> None:
-    """The scores of such a model do not belong to its tokens: here they are asked for, not only the order."""
+def test_a_stepper_that_selects_wrong_rows_is_detected() -> None:
+    """The token scores of such a stepper do not belong to its tokens."""
 
     class Shuffled(TableStepper):
         def select(self, rows: Tensor) -> None:
             super().select(rows.sort().values)
 
     table = Table(3, size=13, end_bias=-2.0)
-    asked = parameters([6], beam_size=3, suppressed=())
-    ((good,),) = beam_search(TableStepper([table]), asked)
-    ((bad,),) = beam_search(Shuffled([table]), asked)
+    search_parameters = parameters([6], beam_size=3, suppressed=())
+    ((good,),) = beam_search(TableStepper([table]), search_parameters)
+    ((bad,),) = beam_search(Shuffled([table]), search_parameters)
     assert good.token_scores == table.score_tokens(good)
     assert bad.token_scores != table.score_tokens(bad)
 
 
 @pytest.mark.parametrize("end_bias", END_BIASES)
-def test_the_n_best_are_different_and_stand_in_order(end_bias) -> None:
+def test_the_n_best_outputs_are_distinct_and_sorted_by_score(end_bias) -> None:
     tables = [Table(seed, size=9, end_bias=end_bias, steps=2) for seed in range(9)]
     for result in search(tables, [5] * 9, beam_size=6, n_best=6):
         scores = [output.score for output in result]
@@ -178,15 +180,15 @@ def test_the_n_best_are_different_and_stand_in_order(end_bias) -> None:
         assert len({(output.tokens, output.ended) for output in result}) == 6
 
 
-def test_the_n_best_begin_with_the_best() -> None:
-    """Asking for more can only make the search longer."""
+def test_the_first_of_n_best_outputs_is_the_single_best_output() -> None:
+    """A larger n_best can only make the search longer."""
     for seed in range(20):
-        ((one,),) = search([Table(seed, size=9)], [6], beam_size=4, length_penalty=0.0)
+        ((single,),) = search([Table(seed, size=9)], [6], beam_size=4, length_penalty=0.0)
         (four,) = search([Table(seed, size=9)], [6], beam_size=4, n_best=4, length_penalty=0.0)
-        assert four[0] == one
+        assert four[0] == single
 
 
-def test_an_output_at_its_limit_ends_only_if_that_is_most_likely() -> None:
+def test_an_output_at_its_limit_ends_only_if_eos_is_most_likely() -> None:
     table = Table(1, size=9, end_bias=0.5)
     ends = {True: 0, False: 0}
     for output in search([table], [2], beam_size=30, n_best=30)[0]:
@@ -200,7 +202,7 @@ def test_an_output_at_its_limit_ends_only_if_that_is_most_likely() -> None:
     assert min(ends.values()) > 0
 
 
-def test_a_model_that_never_ends_is_cut_at_the_limit_of_each_sentence() -> None:
+def test_outputs_that_never_end_are_truncated_at_the_limit_of_each_sentence() -> None:
     limits = [5, 2, 3, 1]
     tables = [Table(seed, end_bias=-torch.inf) for seed in range(4)]
     results = search(tables, limits, beam_size=3, n_best=3)
@@ -209,7 +211,7 @@ def test_a_model_that_never_ends_is_cut_at_the_limit_of_each_sentence() -> None:
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_forbidden_tokens_never_come_out(beam_size) -> None:
+def test_suppressed_tokens_are_never_generated(beam_size) -> None:
     tables = [Table(seed, size=8, end_bias=-1.0) for seed in range(9)]
     free = search(tables, [6] * 9, beam_size=beam_size, n_best=beam_size)
     bound = search(tables, [6] * 9, beam_size=beam_size, n_best=beam_size, forbidden=(UNK, PAD, BOS))
@@ -219,35 +221,35 @@ def test_forbidden_tokens_never_come_out(beam_size) -> None:
         assert (len(result[0].tokens), result[0].ended) == (6, False)
 
 
-def test_a_row_that_only_fills_the_beam_is_not_given_a_forbidden_token() -> None:
-    """A model may not be able to take it: padding masks itself, and other ids may have no embedding."""
+def test_filler_rows_of_a_beam_are_not_fed_suppressed_tokens() -> None:
+    """A model may not accept these ids: padding masks itself, and other ids may have no embedding."""
 
-    class Listening(TableStepper):
+    class RecordingStepper(TableStepper):
         def step(self, tokens: Tensor) -> Tensor:
-            heard.update(tokens.tolist())
+            fed_tokens.update(tokens.tolist())
             return super().step(tokens)
 
-    heard: set[int] = set()
+    fed_tokens: set[int] = set()
     beam_search(
-        Listening([Table(seed, size=5, end_bias=-1.0) for seed in range(3)]),
+        RecordingStepper([Table(seed, size=5, end_bias=-1.0) for seed in range(3)]),
         parameters([4, 3, 4], beam_size=7, suppressed=(UNK, PAD)),
     )
-    assert heard == {BOS, EOS, 4}
+    assert fed_tokens == {BOS, EOS, 4}
 
 
 @pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
 def test_a_beam_wider_than_the_vocabulary_returns_only_what_is_possible(length_penalty) -> None:
-    """Of four tokens two are forbidden: with at most 2 of the rest there are 3 outputs that end, or a cut."""
+    """Two of four tokens are suppressed: at most 2 of the others make 3 outputs that end, or a truncated one."""
     tables = [Table(seed, size=4) for seed in range(6)]
     forbidden = (PAD, BOS)
     results = search(tables, [2] * 6, beam_size=11, n_best=11, length_penalty=length_penalty, forbidden=forbidden)
     for table, result in zip(tables, results, strict=True):
         every = sorted(enumerate_outputs(table, 2, length_penalty, forbidden), key=lambda output: -output.score)
-        assert found(result) == every
+        assert to_reference(result) == every
         assert all(output.log_probability > -torch.inf for output in result)
 
 
-def test_a_dead_end_is_left_while_there_is_another_way() -> None:
+def test_a_prefix_without_continuations_is_dropped_while_another_exists() -> None:
     class DeadEnd(Table):
         def log_probs(self, prefix: tuple[int, ...]) -> Tensor:
             row = torch.full((6,), -torch.inf)
@@ -260,44 +262,46 @@ def test_a_dead_end_is_left_while_there_is_another_way() -> None:
     assert (narrow.tokens, narrow.ended) == ((4,), False)
 
 
-def test_where_nothing_is_possible_the_prefix_so_far_is_returned() -> None:
+def test_the_prefix_is_returned_if_no_token_is_possible() -> None:
     ((output,),) = search([Table(0, size=4)], [3], beam_size=3, forbidden=(0, 1, 2, 3))
     assert output == Hypothesis((), 0.0, 0.0, (), ended=False)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-def test_a_search_stops_as_early_as_it_says(length_penalty) -> None:
+def test_beam_search_takes_as_many_steps_as_the_reference_search(length_penalty) -> None:
     taken = set()
     for end_bias, n_best, seed in itertools.product(END_BIASES, (1, 3), range(8)):
         table = Table(seed, size=9, end_bias=end_bias)
         stepper = TableStepper([table])
-        asked = parameters([9], beam_size=3, n_best=n_best, length_penalty=length_penalty, suppressed=())
-        beam_search(stepper, asked)
-        _, steps = slow_beam(table, beam_size=3, n_best=n_best, length_penalty=length_penalty, limit=9)
+        search_parameters = parameters(
+            [9], beam_size=3, n_best=n_best, length_penalty=length_penalty, suppressed=()
+        )
+        beam_search(stepper, search_parameters)
+        _, steps = reference_beam(table, beam_size=3, n_best=n_best, length_penalty=length_penalty, limit=9)
         assert len(stepper.row_counts) == steps
         taken.add(steps)
     assert len(taken) > 6  # they stop at many different steps
 
 
-def test_sentences_that_have_stopped_leave_the_batch() -> None:
+def test_finished_sentences_are_removed_from_the_batch() -> None:
     tables = [Table(seed, end_bias=-torch.inf) for seed in range(3)]
     stepper = TableStepper(tables)
     beam_search(stepper, parameters([1, 5, 3], beam_size=4, suppressed=()))
-    # a step a token, and one to see whether the output ends there
+    # a step for each token, and one to check whether the output ends there
     assert stepper.row_counts == [3, 12, 8, 8, 4, 4]
 
 
-def test_equals_are_taken_in_the_order_of_their_ids() -> None:
-    class Even(Table):
+def test_ties_are_broken_by_the_lower_id() -> None:
+    class UniformTable(Table):
         def log_probs(self, prefix: tuple[int, ...]) -> Tensor:
             return torch.zeros(self.size).log_softmax(0)
 
     for size in (9, 3000):  # the wide vocabulary is searched in chunks
-        (result,) = search([Even(0, size)], [1], beam_size=4, n_best=4, forbidden=(EOS,))
+        (result,) = search([UniformTable(0, size)], [1], beam_size=4, n_best=4, forbidden=(EOS,))
         assert [output.tokens for output in result] == [(0,), (1,), (2,), (4,)]
 
 
-def test_no_sentences_are_no_outputs() -> None:
+def test_no_sentences_give_no_outputs() -> None:
     assert search([], [], beam_size=3) == []
 
 
@@ -305,6 +309,6 @@ def test_no_sentences_are_no_outputs() -> None:
     ("beam_size", "n_best", "length_penalty", "named"),
     [(0, 1, 1.0, "beam_size"), (2, 3, 1.0, "n_best"), (2, 0, 1.0, "n_best"), (2, 1, -0.5, "length_penalty")],
 )
-def test_an_argument_out_of_range_is_named(beam_size, n_best, length_penalty, named) -> None:
+def test_a_search_parameter_out_of_range_is_named(beam_size, n_best, length_penalty, named) -> None:
     with pytest.raises(ValueError, match=named):
         search([Table(0)], [3], beam_size=beam_size, n_best=n_best, length_penalty=length_penalty)

@@ -1,4 +1,4 @@
-"""The state of a beam search: its hypotheses, and the outputs that are kept."""
+"""The state of a beam search: its hypotheses and its finished outputs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from manyheads.search.beam_state import Beam, Continuations, Finished, divisors
 
 
 def continuations(parent: list[int], token: list[int], value: list[float], total: list[float]) -> Continuations:
-    """The candidates of one sentence."""
+    """Return the candidates of one sentence."""
     return Continuations(np.array([parent]), np.array([token]), np.array([value]), np.array([total]))
 
 
-def test_divisors_of_short_and_of_endless_outputs() -> None:
+def test_divisors_of_empty_outputs_are_1_and_of_large_penalties_are_infinite() -> None:
     assert divisors(3, 1.0).tolist() == [1.0, 1.0, 2.0, 3.0]
     assert np.isinf(divisors(5, 1e9)[2:]).all()
 

@@ -1,4 +1,4 @@
-"""A cancelled sentence leaves every kind of search at the next step, without any effect on the others."""
+"""A cancelled sentence is removed from every search at its next step, without any effect on the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def beam(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
 
 
 def greedy(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return [[one] for one in greedy_search(start(), parameters([LONG] * count))]
+    return [[output] for output in greedy_search(start(), parameters([LONG] * count))]
 
 
 def sampled(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
@@ -38,55 +38,55 @@ def diverse(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
     return diverse_beam_search(start, parameters([LONG] * count, beam_size=4), groups=2, strength=0.5)
 
 
-def required(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
+def constrained(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
     return grid_beam_search(start(), [((4, 5),)] * count, parameters([LONG] * count, beam_size=2))
 
 
-class Leaving:
-    """A search of tables in which some sentences are cancelled after a number of steps."""
+class CancelledSearch:
+    """Start steppers of tables in which some sentences are cancelled after a number of steps."""
 
-    def __init__(self, gone: Sequence[int], after: int) -> None:
-        self.gone, self.after, self.steppers = gone, after, list[TableStepper]()
+    def __init__(self, cancelled: Sequence[int], after: int) -> None:
+        self.cancelled, self.after, self.steppers = cancelled, after, list[TableStepper]()
 
     def start(self) -> Stepper:
         self.steppers.append(TableStepper(TABLES))
         stepper = self.steppers[-1]
 
         def cancelled() -> Sequence[int]:
-            return self.gone if len(stepper.row_counts) > self.after else ()
+            return self.cancelled if len(stepper.row_counts) > self.after else ()
 
         return CancellableStepper(stepper, len(TABLES), cancelled, EOS)
 
 
-SEARCHES = [beam, greedy, sampled, diverse, required]
+SEARCHES = [beam, greedy, sampled, diverse, constrained]
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_the_others_come_out_to_the_bit(search: Search) -> None:
-    alone = search(lambda: TableStepper(TABLES), len(TABLES))
-    found = search(Leaving((1, 3), after=6).start, len(TABLES))
-    assert [found[place] for place in (0, 2, 4)] == [alone[place] for place in (0, 2, 4)]
+def test_outputs_of_other_sentences_are_bit_identical_after_a_cancellation(search: Search) -> None:
+    complete = search(lambda: TableStepper(TABLES), len(TABLES))
+    found = search(CancelledSearch((1, 3), after=6).start, len(TABLES))
+    assert [found[index] for index in (0, 2, 4)] == [complete[index] for index in (0, 2, 4)]
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_the_abandoned_are_computed_no_further(search: Search) -> None:
-    whole, leaving = Leaving((), after=0), Leaving((1, 3), after=6)
+def test_cancelled_sentences_are_not_computed_any_further(search: Search) -> None:
+    whole, cancelled = CancelledSearch((), after=0), CancelledSearch((1, 3), after=6)
     search(whole.start, len(TABLES))
-    search(leaving.start, len(TABLES))
-    for before, after in zip(whole.steppers, leaving.steppers, strict=True):
+    search(cancelled.start, len(TABLES))
+    for before, after in zip(whole.steppers, cancelled.steppers, strict=True):
         rows = after.row_counts[8:]
         assert rows
-        assert all(one * 5 <= 3 * other + 5 for one, other in zip(rows, before.row_counts[8:], strict=False))
+        assert all(count * 5 <= 3 * other + 5 for count, other in zip(rows, before.row_counts[8:], strict=False))
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_a_search_that_nobody_waits_for_ends(search: Search) -> None:
-    leaving = Leaving(range(len(TABLES)), after=6)
-    found = search(leaving.start, len(TABLES))
-    assert all(len(stepper.row_counts) == 7 for stepper in leaving.steppers)
-    assert all(len(one.tokens) <= 7 for outputs in found for one in outputs)
+def test_a_search_whose_sentences_are_all_cancelled_ends(search: Search) -> None:
+    cancelled = CancelledSearch(range(len(TABLES)), after=6)
+    found = search(cancelled.start, len(TABLES))
+    assert all(len(stepper.row_counts) == 7 for stepper in cancelled.steppers)
+    assert all(len(output.tokens) <= 7 for outputs in found for output in outputs)
 
 
-def test_numbers_are_those_of_the_batch() -> None:
+def test_cancelled_numbers_are_mapped_to_the_rows_of_a_batch() -> None:
     assert list(cancelled_among(lambda: {7, 3, 5}, [2, 3, 7])()) in ([2, 1], [1, 2])
     assert cancelled_among(never_cancelled, [2, 3]) is never_cancelled

@@ -1,4 +1,4 @@
-"""The best next tokens of a row against a stable sort of the whole row."""
+"""The best next tokens of a row, compared with a stable sort of the whole row."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_best_tokens_are_those_of_a_stable_sort(seed, width, count, levels, 
     assert torch.equal(log_probs, before)
 
 
-def test_a_row_does_not_depend_on_the_rows_beside_it() -> None:
+def test_the_best_tokens_of_a_row_do_not_depend_on_other_rows() -> None:
     log_probs = torch.randn(17, 3001, generator=torch.Generator().manual_seed(1)).bfloat16().float()
     values, ids = best_tokens(log_probs, 6, (1, 2))
     for row in range(17):
@@ -52,7 +52,7 @@ def test_a_row_does_not_depend_on_the_rows_beside_it() -> None:
         assert torch.equal(alone_ids[0], ids[row])
 
 
-def test_a_log_probability_that_is_no_number_is_refused() -> None:
+def test_a_log_probability_of_nan_is_refused() -> None:
     log_probs = torch.zeros(3, 900)
     log_probs[1, 777] = torch.nan
     with pytest.raises(FloatingPointError, match="NaN"):

@@ -1,4 +1,4 @@
-"""Required sequences: in every output, and in the best possible outputs if the beam is wide enough."""
+"""Constrained decoding: every output holds the required sequences, and a wide beam finds the best outputs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.search.tables import (
     TableStepper,
     assert_independent,
     enumerate_outputs,
-    found,
     parameters,
-    slow_beam,
+    reference_beam,
+    to_reference,
 )
 
 from manyheads.search.constrained import grid_beam_search
@@ -37,7 +37,7 @@ def holds(tokens: Prefix, sequence: Prefix) -> bool:
 @pytest.mark.parametrize("required", [[(4,)], [(5, 4)], [(4,), (5,)], [(4, 4, 5)], [(5, 4), (4, 5)]], ids=str)
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 @pytest.mark.parametrize("end_bias", [-3.0, 0.0, 3.0])
-def test_a_beam_that_holds_everything_finds_the_best_outputs_that_hold_them(
+def test_a_beam_that_holds_everything_finds_the_best_outputs_with_the_required_sequences(
     required, end_bias, length_penalty
 ) -> None:
     limit = max(3, sum(map(len, required)) + 1)
@@ -68,16 +68,16 @@ def test_a_beam_that_holds_everything_finds_the_best_outputs_that_hold_them(
     beam_size=st.integers(1, 4),
     end_bias=st.sampled_from([-4.0, 0.0, 4.0]),
 )
-def test_every_output_holds_them_whatever_stands_beside_it(sentences, beam_size, end_bias) -> None:
-    def search_some(some: Sequence[tuple[Table, list[Prefix], int]]) -> list[list[Hypothesis]]:
-        tables, required, limits = zip(*some, strict=True)
+def test_every_output_holds_its_required_sequences_in_any_batch(sentences, beam_size, end_bias) -> None:
+    def search_subset(subset: Sequence[tuple[Table, list[Prefix], int]]) -> list[list[Hypothesis]]:
+        tables, required, limits = zip(*subset, strict=True)
         return search(tables, required, limits, beam_size=beam_size, n_best=beam_size)
 
-    asked = [
-        (Table(seed, size=9, end_bias=end_bias), sequences, sum(map(len, sequences)) + room)
-        for seed, sequences, room in sentences
+    cases = [
+        (Table(seed, size=9, end_bias=end_bias), sequences, sum(map(len, sequences)) + slack)
+        for seed, sequences, slack in sentences
     ]
-    for (table, sequences, limit), result in zip(asked, assert_independent(search_some, asked), strict=True):
+    for (table, sequences, limit), result in zip(cases, assert_independent(search_subset, cases), strict=True):
         assert 1 <= len(result) <= beam_size
         for output in result:
             assert all(holds(output.tokens, sequence) for sequence in sequences)
@@ -87,27 +87,27 @@ def test_every_output_holds_them_whatever_stands_beside_it(sentences, beam_size,
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
-def test_where_nothing_is_required_it_is_a_beam_search(beam_size) -> None:
+def test_constrained_search_without_required_sequences_is_beam_search(beam_size) -> None:
     limits = [6, 0, 3, 9]
     tables = [Table(seed, size=9, end_bias=-1.0) for seed in range(4)]
     results = search(tables, [[]] * 4, limits, beam_size=beam_size, n_best=beam_size)
     for table, limit, result in zip(tables, limits, results, strict=True):
-        expected, _ = slow_beam(
+        expected, _ = reference_beam(
             table, beam_size=beam_size, n_best=beam_size, length_penalty=1.0, limit=limit, forbidden=FORBIDDEN
         )
-        assert found(result) == expected
+        assert to_reference(result) == expected
 
 
-def test_a_sequence_is_put_where_it_costs_little_not_only_at_the_end() -> None:
+def test_required_sequences_are_placed_where_they_are_likely_not_only_at_the_end() -> None:
     tables = [Table(seed, size=9, end_bias=-1.0) for seed in range(20)]
     results = search(tables, [[(7, 5)]] * 20, [8] * 20, beam_size=4)
-    places = {result[0].tokens.index(7) for result in results}
-    assert len(places) > 2
+    positions = {result[0].tokens.index(7) for result in results}
+    assert len(positions) > 2
     at_the_end = [result[0].tokens[-2:] == (7, 5) for result in results]
     assert not all(at_the_end)
 
 
-def test_a_forced_prefix_and_rules_hold_too() -> None:
+def test_constrained_search_obeys_forced_prefixes_and_rules() -> None:
     tables = [Table(seed, size=9, end_bias=-1.0) for seed in range(6)]
     ruled = RuledStepper(TableStepper(tables), 6, rules=[NoRepeat(1)], prefixes=[(6, 4)] * 6)
     for (output,) in grid_beam_search(
@@ -121,7 +121,7 @@ def test_a_forced_prefix_and_rules_hold_too() -> None:
         assert len(set(output.tokens)) == len(output.tokens)
 
 
-def test_what_is_required_and_forbidden_at_once_is_left_out_and_the_output_is_cut() -> None:
+def test_a_sequence_that_is_required_and_forbidden_is_left_out_and_the_output_is_truncated() -> None:
     ruled = RuledStepper(TableStepper([Table(1, size=9)]), 1, rules=[ForbiddenSequences([[(5,)]])])
     ((output,),) = grid_beam_search(
         ruled,

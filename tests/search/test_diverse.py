@@ -1,4 +1,4 @@
-"""Diverse beam search against beam searches of tables with the penalties subtracted by hand."""
+"""Diverse beam search, compared with beam searches of tables from which the penalties are subtracted."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.search.tables import (
     EOS,
     FORBIDDEN,
-    Found,
     Prefix,
+    ReferenceOutput,
     Table,
     TableStepper,
     assert_independent,
     parameters,
+    reference_beam,
     score,
-    slow_beam,
 )
 from torch import Tensor
 
@@ -29,11 +29,11 @@ from manyheads.search.interface import Hypothesis
 
 def diverse(tables: Sequence[Table], limits: Sequence[int], **options: float) -> list[list[Hypothesis]]:
     groups, strength = options.pop("groups", 2), options.pop("strength", 0.7)
-    asked = parameters(limits, **{"beam_size": 4, "n_best": 4} | options)
-    return diverse_beam_search(lambda: TableStepper(tables), asked, groups=int(groups), strength=strength)
+    options_ = parameters(limits, **{"beam_size": 4, "n_best": 4} | options)
+    return diverse_beam_search(lambda: TableStepper(tables), options_, groups=int(groups), strength=strength)
 
 
-class Lowered(Table):
+class PenalizedTable(Table):
     """A table with penalties on some tokens at some steps."""
 
     taken: list[Counter[int]]
@@ -47,8 +47,8 @@ class Lowered(Table):
         return row
 
 
-class Watched(TableStepper):
-    """Records the tokens of the open prefixes at each step; a row of probability 0 does not count."""
+class RecordingStepper(TableStepper):
+    """Record the last tokens of the unfinished prefixes at each step; rows of probability 0 do not count."""
 
     taken: list[Counter[int]]
 
@@ -62,65 +62,69 @@ class Watched(TableStepper):
         return found
 
 
-def one_group_after_the_other(
+def reference_diverse_search(
     table: Table, limit: int, *, groups: int, strength: float, beam_size: int, length_penalty: float
-) -> list[Found]:
-    """Section 4 of the paper for one sentence, group by group."""
+) -> list[ReferenceOutput]:
+    """Search one sentence group by group (section 4 of the paper)."""
     taken: list[Counter[int]] = []
-    every: dict[tuple[Prefix, bool], Found] = {}
+    every: dict[tuple[Prefix, bool], ReferenceOutput] = {}
     for _ in range(groups):
-        lowered = Lowered(table.seed, table.size, table.end_bias, impossible=table.impossible)
-        object.__setattr__(lowered, "taken", taken)
-        object.__setattr__(lowered, "strength", strength)
+        penalized = PenalizedTable(table.seed, table.size, table.end_bias, impossible=table.impossible)
+        object.__setattr__(penalized, "taken", taken)
+        object.__setattr__(penalized, "strength", strength)
         size = beam_size // groups
-        outputs, _ = slow_beam(
-            lowered, beam_size=size, n_best=size, length_penalty=length_penalty, limit=limit, forbidden=FORBIDDEN
+        outputs, _ = reference_beam(
+            penalized, beam_size=size, n_best=size, length_penalty=length_penalty, limit=limit, forbidden=FORBIDDEN
         )
         for output in outputs:
             tokens = (*output.tokens, EOS) if output.ended else output.tokens
-            total = sum(table.log_probs(tokens[:place])[token].item() for place, token in enumerate(tokens))
-            own = Found(score(total, len(tokens), length_penalty), output.tokens, output.ended)
+            total = sum(table.log_probs(tokens[:index])[token].item() for index, token in enumerate(tokens))
+            own = ReferenceOutput(score(total, len(tokens), length_penalty), output.tokens, output.ended)
             every.setdefault((output.tokens, output.ended), own)
-        stepper = Watched([lowered])
+        stepper = RecordingStepper([penalized])
         beam_search(stepper, parameters([limit], beam_size=size, n_best=size, length_penalty=length_penalty))
         longest = max(len(taken), len(stepper.taken))
         taken = [
-            sum((counts[place] for counts in (taken, stepper.taken) if place < len(counts)), Counter())
-            for place in range(longest)
+            sum((counts[index] for counts in (taken, stepper.taken) if index < len(counts)), Counter())
+            for index in range(longest)
         ]
-    return sorted(every.values(), key=lambda one: -one.score)
+    return sorted(every.values(), key=lambda output: -output.score)
 
 
 @pytest.mark.parametrize("impossible", [0.0, 0.7])
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 @pytest.mark.parametrize("end_bias", [-4.0, -1.0, 1.0])
 @pytest.mark.parametrize(("groups", "beam_size"), [(2, 4), (3, 3), (3, 6)])
-def test_groups_find_what_slow_groups_find(groups, beam_size, end_bias, length_penalty, impossible) -> None:
+def test_diverse_search_equals_the_reference_search(
+    groups, beam_size, end_bias, length_penalty, impossible
+) -> None:
     limits = [5, 3, 0, 6, 5]
     tables = [Table(seed, size=9, end_bias=end_bias, impossible=impossible) for seed in range(5)]
-    asked = {"groups": groups, "strength": 0.7, "beam_size": beam_size, "length_penalty": length_penalty}
-    results = diverse(tables, limits, n_best=beam_size, **asked)
+    options_ = {"groups": groups, "strength": 0.7, "beam_size": beam_size, "length_penalty": length_penalty}
+    results = diverse(tables, limits, n_best=beam_size, **options_)
     for table, limit, result in zip(tables, limits, results, strict=True):
-        expected = one_group_after_the_other(table, limit, **asked)[:beam_size]
-        assert [(one.tokens, one.ended) for one in result] == [(one.tokens, one.ended) for one in expected]
-        assert [one.score for one in result] == pytest.approx([one.score for one in expected], abs=1e-5)
-        for one in result:
-            assert one.token_scores == pytest.approx(table.score_tokens(one), abs=1e-5), "scores of the model"
+        expected = reference_diverse_search(table, limit, **options_)[:beam_size]
+        assert [(output.tokens, output.ended) for output in result] == [
+            (output.tokens, output.ended) for output in expected
+        ]
+        assert [output.score for output in result] == pytest.approx([output.score for output in expected], abs=1e-5)
+        for output in result:
+            assert output.token_scores == pytest.approx(table.score_tokens(output), abs=1e-5), "scores of the model"
 
 
-def test_strength_leads_the_groups_apart() -> None:
+def test_a_higher_strength_gives_more_different_first_tokens() -> None:
     tables = [Table(seed, size=9, end_bias=-4.0) for seed in range(12)]
 
     def first_tokens(strength: float) -> int:
         results = diverse(tables, [5] * 12, groups=4, strength=strength)
-        return sum(len({one.tokens[0] for one in result}) for result in results)
+        return sum(len({output.tokens[0] for output in result}) for result in results)
 
     counts = [first_tokens(strength) for strength in (0.0, 0.5, 50.0)]
     assert counts[0] == 12
     assert counts[0] < counts[1] < counts[2] == 48
 
 
-def test_without_strength_all_groups_find_what_a_beam_finds() -> None:
+def test_groups_without_strength_find_the_outputs_of_beam_search() -> None:
     tables = [Table(seed, size=9) for seed in range(5)]
     beam = beam_search(TableStepper(tables), parameters([5] * 5, beam_size=2, n_best=2))
     assert diverse(tables, [5] * 5, groups=3, beam_size=6, n_best=6, strength=0.0) == beam
@@ -133,10 +137,10 @@ def test_without_strength_all_groups_find_what_a_beam_finds() -> None:
     impossible=st.sampled_from([0.0, 0.5]),
 )
 def test_an_output_does_not_depend_on_the_other_sentences(sentences, groups, impossible) -> None:
-    def search(some: Sequence[tuple[int, int]]) -> list[list[Hypothesis]]:
-        tables = [Table(seed, size=9, end_bias=-1.0, impossible=impossible) for seed, _ in some]
-        asked = {"groups": groups, "beam_size": 2 * groups, "n_best": 2 * groups}
-        return diverse(tables, [limit for _, limit in some], **asked)
+    def search(subset: Sequence[tuple[int, int]]) -> list[list[Hypothesis]]:
+        tables = [Table(seed, size=9, end_bias=-1.0, impossible=impossible) for seed, _ in subset]
+        options_ = {"groups": groups, "beam_size": 2 * groups, "n_best": 2 * groups}
+        return diverse(tables, [limit for _, limit in subset], **options_)
 
     for result in assert_independent(search, sentences):
-        assert len({(one.tokens, one.ended) for one in result}) == len(result)
+        assert len({(output.tokens, output.ended) for output in result}) == len(result)

@@ -1,4 +1,4 @@
-"""Ensembles: the mean of the models' distributions, row by row."""
+"""Ensembles: the mean of the distributions of several models, row by row."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import math
 
 import pytest
 import torch
-from tests.search.tables import Found, Prefix, Table, TableStepper, parameters, slow_beam
+from tests.search.tables import Prefix, ReferenceOutput, Table, TableStepper, parameters, reference_beam
 from torch import Tensor
 
 from manyheads.search.beam import beam_search
 from manyheads.search.ensemble import EnsembleStepper, mean_logarithm, mean_probability
 
 
-class Mean(Table):
-    """The ensemble of the tables of three seeds, from the definition."""
+class MeanTable(Table):
+    """The ensemble of the tables of three seeds, by its definition."""
 
     geometric = False
 
     def log_probs(self, prefix: Prefix) -> Tensor:
-        rows = [Table(self.seed + more, self.size).log_probs(prefix).exp().tolist() for more in (0, 100, 200)]
+        rows = [Table(self.seed + offset, self.size).log_probs(prefix).exp().tolist() for offset in (0, 100, 200)]
         if self.geometric:
             means = [math.prod(column) ** (1 / 3) for column in zip(*rows, strict=True)]
         else:
@@ -27,27 +27,27 @@ class Mean(Table):
         return torch.tensor([mean / sum(means) for mean in means]).log()
 
 
-class Geometric(Mean):
+class GeometricMeanTable(MeanTable):
     geometric = True
 
 
-@pytest.mark.parametrize(("combine", "kind"), [(mean_probability, Mean), (mean_logarithm, Geometric)])
-def test_an_ensemble_searches_as_one_model_of_the_mean_would(combine, kind) -> None:
+@pytest.mark.parametrize(("combine", "kind"), [(mean_probability, MeanTable), (mean_logarithm, GeometricMeanTable)])
+def test_the_search_of_an_ensemble_equals_that_of_a_model_of_the_mean(combine, kind) -> None:
     seeds, limits = range(5), [5, 2, 6, 0, 4]
-    steppers = [TableStepper([Table(seed + more, 7) for seed in seeds]) for more in (0, 100, 200)]
+    steppers = [TableStepper([Table(seed + offset, 7) for seed in seeds]) for offset in (0, 100, 200)]
     results = beam_search(
         EnsembleStepper(steppers, combine),
         parameters(limits, beam_size=3, n_best=3, suppressed=()),
     )
     for seed, limit, result in zip(seeds, limits, results, strict=True):
-        expected, _ = slow_beam(kind(seed, 7), beam_size=3, n_best=3, length_penalty=1.0, limit=limit)
-        assert [Found(0, one.tokens, one.ended) for one in result] == [
-            Found(0, one.tokens, one.ended) for one in expected
+        expected, _ = reference_beam(kind(seed, 7), beam_size=3, n_best=3, length_penalty=1.0, limit=limit)
+        assert [ReferenceOutput(0, output.tokens, output.ended) for output in result] == [
+            ReferenceOutput(0, output.tokens, output.ended) for output in expected
         ]
-        assert [one.score for one in result] == pytest.approx([one.score for one in expected], abs=1e-5)
+        assert [output.score for output in result] == pytest.approx([output.score for output in expected], abs=1e-5)
 
 
-def test_one_model_alone_is_itself_to_the_bit() -> None:
+def test_the_mean_of_a_single_model_is_bit_identical() -> None:
     row = torch.randn(3, 5).log_softmax(-1)
     assert torch.equal(mean_probability([row]), row)
 

@@ -1,4 +1,4 @@
-"""Greedy search against a loop over one sentence."""
+"""Greedy search, compared with a loop over one sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 
 
-def follow(table: Table, limit: int, forbidden: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
+def reference_greedy(table: Table, limit: int, forbidden: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
     """Append the most likely token until the end symbol."""
     prefix: tuple[int, ...] = ()
     while True:
@@ -23,23 +23,23 @@ def follow(table: Table, limit: int, forbidden: tuple[int, ...]) -> tuple[tuple[
         prefix = (*prefix, token)
 
 
-def test_every_sentence_follows_its_most_likely_tokens_in_any_batch() -> None:
+def test_greedy_search_takes_the_most_likely_tokens_in_any_batch() -> None:
     forbidden = (UNK, PAD, BOS)
     tables = [Table(seed, size=11, end_bias=seed % 3 - 1.0) for seed in range(20)]
     limits = [seed % 8 for seed in range(20)]
     outputs = greedy_search(TableStepper(tables), parameters(limits, suppressed=forbidden))
     assert [(output.tokens, output.ended) for output in outputs] == [
-        follow(table, limit, forbidden) for table, limit in zip(tables, limits, strict=True)
+        reference_greedy(table, limit, forbidden) for table, limit in zip(tables, limits, strict=True)
     ]
     assert {output.ended for output in outputs} == {True, False}
     assert len({len(output.tokens) for output in outputs}) > 4
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])
-def test_a_score_is_the_sum_along_the_tree_over_the_length(length_penalty) -> None:
+def test_a_greedy_score_is_the_sum_of_token_scores_over_the_length_penalty(length_penalty) -> None:
     tables = [Table(seed, size=11, end_bias=-1.0) for seed in range(9)]
-    asked = parameters([4] * 9, length_penalty=length_penalty, suppressed=())
-    outputs = greedy_search(TableStepper(tables), asked)
+    search_parameters = parameters([4] * 9, length_penalty=length_penalty, suppressed=())
+    outputs = greedy_search(TableStepper(tables), search_parameters)
     for table, output in zip(tables, outputs, strict=True):
         assert output.token_scores == table.score_tokens(output)
         assert output.log_probability == sum(output.token_scores)
@@ -47,16 +47,16 @@ def test_a_score_is_the_sum_along_the_tree_over_the_length(length_penalty) -> No
         assert output.score == pytest.approx(output.log_probability / max(1, length) ** length_penalty)
 
 
-def test_rows_that_have_ended_leave_the_batch() -> None:
+def test_finished_rows_are_removed_from_the_batch() -> None:
     stepper = TableStepper([Table(seed, end_bias=-torch.inf) for seed in range(4)])
     greedy_search(stepper, parameters([2, 0, 4, 2], suppressed=()))
     assert stepper.row_counts == [4, 3, 3, 1, 1]
 
 
-def test_where_nothing_is_possible_the_prefix_so_far_is_returned() -> None:
+def test_greedy_search_returns_the_prefix_if_no_token_is_possible() -> None:
     outputs = greedy_search(TableStepper([Table(0, size=4)]), parameters([3], suppressed=(0, 1, 2, 3)))
     assert outputs == [Hypothesis((), 0.0, 0.0, (), ended=False)]
 
 
-def test_no_sentences_are_no_outputs() -> None:
+def test_greedy_search_of_no_sentences_gives_no_outputs() -> None:
     assert greedy_search(TableStepper([]), parameters([])) == []

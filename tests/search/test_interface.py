@@ -22,14 +22,14 @@ def test_an_empty_output_is_not_divided_by_zero() -> None:
     assert make_hypothesis([], [], ended=False, length_penalty=1.0).score == 0.0
 
 
-def test_other_log_probabilities_change_the_sum_and_the_score_alone() -> None:
+def test_rescoring_changes_the_log_probabilities_and_the_score_alone() -> None:
     output = make_hypothesis([7, 5, 3], [-0.5, -1.0, -0.25], ended=True, length_penalty=1.0)
     other = with_scores(output, [-1.0, -2.0, -1.5], 2.0)
     assert (other.tokens, other.ended) == (output.tokens, True)
     assert (other.token_scores, other.log_probability, other.score) == ((-1.0, -2.0, -1.5), -4.5, -0.5)
 
 
-def test_the_best_outputs_come_first_and_equal_ones_in_their_order() -> None:
+def test_the_best_outputs_come_first_and_ties_keep_their_order() -> None:
     outputs = [
         make_hypothesis([token], [score], ended=False, length_penalty=1.0)
         for token, score in ((4, -2.0), (5, -1.0), (6, -2.0), (7, -3.0))

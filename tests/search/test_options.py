@@ -1,4 +1,4 @@
-"""Search options: refused when out of range, selected for some rows, named when on."""
+"""Search options: values out of range are refused, rows are selected, and options in use are listed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from manyheads.search.options import Sampling, SearchOptions
 
 
-def options(**given: object) -> SearchOptions:
+def make_options(**changes: object) -> SearchOptions:
     needed = {
         "beam_size": 4,
         "length_penalty": 1.0,
@@ -15,11 +15,11 @@ def options(**given: object) -> SearchOptions:
         "max_length_offset": 3,
         "batch_tokens": 100,
     }
-    return SearchOptions(**(needed | given))  # type: ignore[arg-type]
+    return SearchOptions(**(needed | changes))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    "given",
+    "changes",
     [
         {"beam_size": 0},
         {"n_best": 0},
@@ -38,22 +38,24 @@ def options(**given: object) -> SearchOptions:
     ],
     ids=str,
 )
-def test_what_cannot_be_meant_is_refused_by_name(given) -> None:
-    with pytest.raises(ValueError, match=next(iter(given)).replace("_", ".")):
-        options(**given)
+def test_invalid_options_are_refused_by_name(changes) -> None:
+    with pytest.raises(ValueError, match=next(iter(changes)).replace("_", ".")):
+        make_options(**changes)
 
 
-def test_more_samples_may_be_drawn_than_a_beam_holds() -> None:
-    assert options(n_best=9, sampling=Sampling()).n_best == 9
+def test_n_best_may_exceed_the_beam_size_when_sampling() -> None:
+    assert make_options(n_best=9, sampling=Sampling()).n_best == 9
 
 
-def test_options_that_are_on_are_named_for_engines_that_lack_them() -> None:
-    assert options(n_best=2).in_use() == []
-    assert options(diverse_strength=2.0, attention_layer=1).in_use() == [], "off without what they belong to"
-    asked = options(
+def test_options_in_use_are_listed() -> None:
+    assert make_options(n_best=2).in_use() == []
+    assert make_options(diverse_strength=2.0, attention_layer=1).in_use() == [], (
+        "not in use without the option that they refine"
+    )
+    chosen = make_options(
         diverse_groups=2, diverse_strength=2.0, attention_layer=1, alignment=True, prefixes=((4,),), rivals=1
     )
-    assert asked.in_use() == [
+    assert chosen.in_use() == [
         "diverse_groups",
         "diverse_strength",
         "rivals",
@@ -63,26 +65,26 @@ def test_options_that_are_on_are_named_for_engines_that_lack_them() -> None:
     ]
 
 
-def test_some_of_the_rows_keep_what_was_asked_of_them() -> None:
-    asked = options(prefixes=((4,), (), (5, 6)), forbidden=(((7,),), (), ((8,),)))
-    part = asked.select_rows([2, 0])
+def test_selected_rows_keep_their_own_options() -> None:
+    chosen = make_options(prefixes=((4,), (), (5, 6)), forbidden=(((7,),), (), ((8,),)))
+    part = chosen.select_rows([2, 0])
     assert (part.prefixes, part.forbidden, part.required) == (((5, 6), (4,)), (((8,),), ((7,),)), ())
     assert part.select_rows([0]).beam_size == 4
 
 
-def test_limits_follow_the_source_and_leave_room_for_what_must_come() -> None:
+def test_length_limits_follow_the_source_and_allow_prefixes_and_required_sequences() -> None:
     rows = [[4] * 2, [4] * 10, [4] * 2]
-    assert options().longest(rows, 100) == [6, 18, 6]
-    assert options().longest(rows, 7) == [6, 7, 6]
-    asked = options(prefixes=((4,) * 9, (4,), ()), required=((), ((5,),), ((5,) * 4, (6,) * 3)))
-    assert asked.longest(rows, 100) == [9, 18, 7]
-    assert options(min_length_ratio=0.8).shortest(rows) == [1, 8, 1]
+    assert make_options().longest(rows, 100) == [6, 18, 6]
+    assert make_options().longest(rows, 7) == [6, 7, 6]
+    chosen = make_options(prefixes=((4,) * 9, (4,), ()), required=((), ((5,),), ((5,) * 4, (6,) * 3)))
+    assert chosen.longest(rows, 100) == [9, 18, 7]
+    assert make_options(min_length_ratio=0.8).shortest(rows) == [1, 8, 1]
 
 
 @pytest.mark.parametrize(
     "name", ["beam_size", "length_penalty", "max_length_ratio", "max_length_offset", "batch_tokens"]
 )
-def test_an_engine_gets_every_setting_of_the_run(name: str) -> None:
-    given = {one: value for one, value in vars(options()).items() if one != name}
+def test_settings_of_a_run_have_no_defaults_in_search_options(name: str) -> None:
+    incomplete = {key: value for key, value in vars(make_options()).items() if key != name}
     with pytest.raises(TypeError, match=name):
-        SearchOptions(**given)
+        SearchOptions(**incomplete)

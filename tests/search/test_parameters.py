@@ -1,4 +1,4 @@
-"""The parameters of a search are checked when they are made."""
+"""The parameters of a search are checked on construction."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def test_a_value_outside_of_its_range_is_refused_by_name(changes, message) -> No
         parameters(**({"limits": [5, 0]} | changes))
 
 
-def test_the_limits_are_on_the_cpu_and_there_may_be_none() -> None:
+def test_limits_are_on_the_cpu_and_may_be_empty() -> None:
     assert parameters([5, 0]).limits().tolist() == [5, 0]
     assert parameters([]).limits().tolist() == []

@@ -1,4 +1,4 @@
-"""Rules around a stepper against tables in which the forbidden tokens are impossible from the start."""
+"""Rules around a stepper, compared with tables in which the forbidden tokens are impossible."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tests.search.tables import (
     BOS,
     EOS,
     FORBIDDEN,
-    Bound,
     Prefix,
+    RestrictedTable,
     Table,
     TableStepper,
     assert_independent,
     enumerate_outputs,
-    found,
     parameters,
-    slow_beam,
+    reference_beam,
+    to_reference,
 )
 
 from manyheads.search.beam import beam_search
@@ -55,16 +55,16 @@ def repeats(n: int) -> Banned:
     return banned
 
 
-def holds(sequences: Sequence[Prefix]) -> Banned:
+def completes(sequences: Sequence[Prefix]) -> Banned:
     def banned(prefix: Prefix, token: int) -> bool:
-        text = "".join(chr(65 + one) for one in (*prefix, token))
-        return any(text.endswith("".join(chr(65 + one) for one in sequence)) for sequence in sequences)
+        text = "".join(chr(65 + each) for each in (*prefix, token))
+        return any(text.endswith("".join(chr(65 + each) for each in sequence)) for sequence in sequences)
 
     return banned
 
 
-def leaves(start: Prefix, rest: Banned) -> Banned:
-    """A forced prefix, within which no rule applies."""
+def violates_prefix(start: Prefix, rest: Banned) -> Banned:
+    """Return whether a token violates a forced prefix, or a rule after the prefix."""
 
     def banned(prefix: Prefix, token: int) -> bool:
         if len(prefix) < len(start):
@@ -79,30 +79,34 @@ PREFIXES: list[Prefix] = [(4, 5), (), (7, 7, 7), (6,)]
 CASES = [
     pytest.param([MinLength([3, 0, 4, 2], EOS)], [shorter_than(n) for n in (3, 0, 4, 2)], id="min length"),
     *(pytest.param([NoRepeat(n)], [repeats(n)] * 4, id=f"no repeat {n}") for n in (1, 2, 3)),
-    pytest.param([ForbiddenSequences(SEQUENCES)], [holds(sequences) for sequences in SEQUENCES], id="without"),
+    pytest.param([ForbiddenSequences(SEQUENCES)], [completes(sequences) for sequences in SEQUENCES], id="without"),
 ]
 
 
 @pytest.mark.parametrize("prefixes", [[], PREFIXES])
 @pytest.mark.parametrize("beam_size", [1, 3, 200])
 @pytest.mark.parametrize(("rules", "banned"), CASES)
-def test_a_rule_leaves_what_a_table_without_the_rest_has(rules, banned, beam_size, prefixes) -> None:
+def test_a_rule_equals_a_table_in_which_its_forbidden_tokens_are_impossible(
+    rules, banned, beam_size, prefixes
+) -> None:
     limits = [5, 4, 6, 3] if beam_size < 200 else [3, 3, 4, 3]
     if prefixes:
-        banned = [leaves(prefix, one) for prefix, one in zip(prefixes, banned, strict=True)]
+        banned = [violates_prefix(prefix, rule) for prefix, rule in zip(prefixes, banned, strict=True)]
     for end_bias in (-2.0, 0.0, 2.0):
         tables = [Table(seed, size=SIZE, end_bias=end_bias) for seed in range(4)]
-        bound = [Bound(seed, size=SIZE, end_bias=end_bias, banned=one) for seed, one in enumerate(banned)]
+        restricted = [
+            RestrictedTable(seed, size=SIZE, end_bias=end_bias, banned=rule) for seed, rule in enumerate(banned)
+        ]
         n_best = min(beam_size, 4)
         results = beam(stepper(tables, rules, prefixes), limits, beam_size=beam_size, n_best=n_best)
-        for table, limit, result in zip(bound, limits, results, strict=True):
-            expected, _ = slow_beam(
+        for table, limit, result in zip(restricted, limits, results, strict=True):
+            expected, _ = reference_beam(
                 table, beam_size=beam_size, n_best=n_best, length_penalty=1.0, limit=limit, forbidden=FORBIDDEN
             )
-            assert found(result) == expected
+            assert to_reference(result) == expected
             if beam_size == 200 and limit == 3:
-                every = sorted(enumerate_outputs(table, limit, 1.0, FORBIDDEN), key=lambda one: -one.score)
-                assert found(result)[0] == every[0]
+                every = sorted(enumerate_outputs(table, limit, 1.0, FORBIDDEN), key=lambda output: -output.score)
+                assert to_reference(result)[0] == every[0]
 
 
 def test_the_rules_of_these_tests_change_the_outputs() -> None:
@@ -134,29 +138,29 @@ def test_the_rules_of_these_tests_change_the_outputs() -> None:
     beam_size=st.integers(1, 4),
     impossible=st.sampled_from([0.0, 0.5]),
 )
-def test_rules_together_hold_for_each_sentence_whatever_stands_beside_it(
-    sentences, n, beam_size, impossible
-) -> None:
-    def search(some: Sequence) -> list[list[Hypothesis]]:
-        tables = [Table(seed, size=SIZE, end_bias=-1.0, impossible=impossible) for seed, *_ in some]
+def test_combined_rules_hold_for_each_sentence_in_any_batch(sentences, n, beam_size, impossible) -> None:
+    def search(subset: Sequence) -> list[list[Hypothesis]]:
+        tables = [Table(seed, size=SIZE, end_bias=-1.0, impossible=impossible) for seed, *_ in subset]
         rules = [
-            MinLength([one[4] for one in some], EOS),
+            MinLength([sentence[4] for sentence in subset], EOS),
             NoRepeat(n),
-            ForbiddenSequences([one[3] for one in some]),
+            ForbiddenSequences([sentence[3] for sentence in subset]),
         ]
-        ruled = stepper(tables, rules, [one[2] for one in some])
-        limits = [max(one[1], len(one[2])) for one in some]
+        ruled = stepper(tables, rules, [sentence[2] for sentence in subset])
+        limits = [max(sentence[1], len(sentence[2])) for sentence in subset]
         return beam(ruled, limits, beam_size=beam_size, n_best=beam_size)
 
     for sentence, result in zip(sentences, assert_independent(search, sentences), strict=True):
         seed, _, prefix, sequences, shortest = sentence
         table = Table(seed, size=SIZE, end_bias=-1.0, impossible=impossible)
-        rules = (shorter_than(shortest), repeats(n), holds(sequences))
-        banned = leaves(prefix, lambda before, token, rules=rules: any(rule(before, token) for rule in rules))
+        rules = (shorter_than(shortest), repeats(n), completes(sequences))
+        banned = violates_prefix(
+            prefix, lambda before, token, rules=rules: any(rule(before, token) for rule in rules)
+        )
         for output in result:
             tokens = (*output.tokens, EOS) if output.ended else output.tokens
             assert output.tokens[: len(prefix)] == prefix[: len(output.tokens)]
-            assert not any(banned(tokens[:place], token) for place, token in enumerate(tokens))
+            assert not any(banned(tokens[:index], token) for index, token in enumerate(tokens))
             assert output.token_scores == table.score_tokens(output), "scores stay those of the model"
 
 
@@ -172,41 +176,43 @@ def test_greedy_search_and_sampling_obey_the_same_rules(draws) -> None:
         parameters([6] * 4),
         draws=draws,
     )
-    for place, prefix in enumerate(PREFIXES):
-        for output in (greedy[place], *drawn[place]):
+    for index, prefix in enumerate(PREFIXES):
+        for output in (greedy[index], *drawn[index]):
             assert output.tokens[: len(prefix)] == prefix
             free = output.tokens[len(prefix) :]
             assert len(set(free)) == len(free)
             assert not set(free) & set(prefix)
             assert len(output.tokens) >= 2 or not output.ended
             assert not any(
-                holds(SEQUENCES[place])(output.tokens[:end], output.tokens[end])
+                completes(SEQUENCES[index])(output.tokens[:end], output.tokens[end])
                 for end in range(len(prefix), len(output.tokens))
             )
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_row_in_which_all_is_forbidden_ends_cut(beam_size) -> None:
+def test_a_row_in_which_every_token_is_forbidden_ends_truncated(beam_size) -> None:
     rules = [ForbiddenSequences([[(token,) for token in range(4, SIZE)] + [(0,), (EOS,)], []])]
     tables = [Table(1, size=SIZE), Table(2, size=SIZE)]
     stuck, other = beam(stepper(tables, rules), [4, 4], beam_size=beam_size, n_best=1)
     assert stuck == [Hypothesis((), 0.0, 0.0, (), ended=False)]
     assert (
-        found(other)
-        == slow_beam(tables[1], beam_size=beam_size, n_best=1, length_penalty=1.0, limit=4, forbidden=FORBIDDEN)[0]
+        to_reference(other)
+        == reference_beam(
+            tables[1], beam_size=beam_size, n_best=1, length_penalty=1.0, limit=4, forbidden=FORBIDDEN
+        )[0]
     )
 
 
-def test_the_log_probabilities_of_the_model_are_left_as_they_are() -> None:
-    """A stepper may return a tensor that it keeps."""
+def test_rules_do_not_modify_the_log_probabilities_of_the_model() -> None:
+    """A stepper may return a tensor that it uses again."""
     table = Table(3, size=SIZE)
     before = table.log_probs(()).clone()
 
-    class Keeping(TableStepper):
+    class CachingStepper(TableStepper):
         def step(self, tokens: torch.Tensor) -> torch.Tensor:
             super().step(tokens)
             return table.log_probs(())[None]
 
-    ruled = RuledStepper(Keeping([table]), 1, rules=[MinLength([5], EOS)], prefixes=[(4,)])
+    ruled = RuledStepper(CachingStepper([table]), 1, rules=[MinLength([5], EOS)], prefixes=[(4,)])
     ruled.step(torch.tensor([BOS]))
     assert torch.equal(table.log_probs(()), before)

@@ -1,4 +1,4 @@
-"""Sampling: outputs occur as often as their exact probability says, and each sample is independent."""
+"""Sampling: outputs occur with their exact probabilities, and each sample is independent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from manyheads.search.options import Sampling
 from manyheads.search.sampling import draw_tokens, sample
 
 
-def drawn(
+def draw_samples(
     tables: list[Table], keys: list[int], sampling: Sampling, draws: int, limit: int
 ) -> list[list[Hypothesis]]:
     return sample(
@@ -40,14 +40,16 @@ def distribution(table: Table, prefix: Prefix, sampling: Sampling) -> dict[int, 
     total = sum(weights[token] for token in ranked)
     kept: list[int] = []
     for token in ranked:
-        if sum(weights[one] for one in kept) < sampling.top_p * total:
+        if sum(weights[earlier] for earlier in kept) < sampling.top_p * total:
             kept.append(token)
     total = sum(weights[token] for token in kept)
     return {token: weights[token] / total for token in kept}
 
 
-def exact(table: Table, limit: int, sampling: Sampling) -> Iterator[tuple[tuple[Prefix, bool], float]]:
-    """Return every output and its probability."""
+def exact_probabilities(
+    table: Table, limit: int, sampling: Sampling
+) -> Iterator[tuple[tuple[Prefix, bool], float]]:
+    """Yield every output and its probability."""
     stack: list[tuple[Prefix, float]] = [((), 1.0)]
     while stack:
         prefix, probability = stack.pop()
@@ -78,15 +80,15 @@ def chi_square_bound(freedom: int) -> float:
     ],
     ids=str,
 )
-def test_outputs_come_as_often_as_their_exact_probability_says(sampling) -> None:
+def test_outputs_occur_with_their_exact_probabilities(sampling) -> None:
     draws, table = 4_000, Table(5, size=7, end_bias=0.5, sharpness=1.0)
     expected: Counter[tuple[Prefix, bool]] = Counter()
-    for output, probability in exact(table, 2, sampling):
+    for output, probability in exact_probabilities(table, 2, sampling):
         expected[output] += probability
     assert sum(expected.values()) == pytest.approx(1.0)
-    (outputs,) = drawn([table], [0], sampling, draws, 2)
+    (outputs,) = draw_samples([table], [0], sampling, draws, 2)
     counts = Counter((output.tokens, output.ended) for output in outputs)
-    assert set(counts) <= set(expected), "nothing comes that the options rule out"
+    assert set(counts) <= set(expected), "no output occurs that the options rule out"
     common = [output for output, probability in expected.items() if probability * draws >= 5]
     rare = draws * (1 - sum(expected[output] for output in common))
     terms = [(counts[output] - draws * expected[output]) ** 2 / (draws * expected[output]) for output in common]
@@ -105,70 +107,70 @@ def test_outputs_come_as_often_as_their_exact_probability_says(sampling) -> None
     top_p=st.sampled_from([1.0, 0.6]),
     impossible=st.sampled_from([0.0, 0.5]),
 )
-def test_a_draw_does_not_depend_on_the_others_or_their_order(
+def test_a_sample_does_not_depend_on_other_sentences_or_their_order(
     sentences, draws, seed, top_k, top_p, impossible
 ) -> None:
     sampling = Sampling(temperature=1.5, top_k=top_k, top_p=top_p, seed=seed)
 
     def search(keys: Sequence[int], draws: int = draws) -> list[list[Hypothesis]]:
         tables = [Table(key, size=9, end_bias=-1.0, impossible=impossible) for key in keys]
-        return drawn(tables, list(keys), sampling, draws, 6)
+        return draw_samples(tables, list(keys), sampling, draws, 6)
 
     for key, result in zip(sentences, assert_independent(search, sentences), strict=True):
-        assert search([key], draws=1) == [result[:1]], "more draws change none of the first"
+        assert search([key], draws=1) == [result[:1]], "more draws do not change the first"
 
 
-def test_seeds_sources_and_draws_differ() -> None:
+def test_samples_differ_between_seeds_sources_and_draws() -> None:
     tables = [Table(1, size=9, end_bias=-3.0)] * 2
-    first, other = drawn(tables, [0, 1], Sampling(seed=1), 4, 9)
-    again, _ = drawn(tables, [0, 1], Sampling(seed=2), 4, 9)
+    first, other = draw_samples(tables, [0, 1], Sampling(seed=1), 4, 9)
+    again, _ = draw_samples(tables, [0, 1], Sampling(seed=2), 4, 9)
     outputs = [output.tokens for output in (*first, *other, *again)]
     assert len(set(outputs)) == 12
 
 
-def test_scores_are_those_of_the_model_itself() -> None:
+def test_scores_of_samples_are_those_of_the_model() -> None:
     table = Table(2, size=9)
-    for output in drawn([table], [0], Sampling(temperature=2.0, top_k=3), 20, 5)[0]:
+    for output in draw_samples([table], [0], Sampling(temperature=2.0, top_k=3), 20, 5)[0]:
         assert output.token_scores == table.score_tokens(output)
         assert output.log_probability == sum(output.token_scores)
 
 
-def test_the_likeliest_token_alone_is_greedy_search() -> None:
+def test_sampling_from_the_most_likely_token_alone_is_greedy_search() -> None:
     tables = [Table(seed, size=9, end_bias=-1.0, steps=2) for seed in range(9)]
     greedy = greedy_search(
         TableStepper(tables),
         parameters([6] * 9),
     )
     for sampling in (Sampling(top_k=1), Sampling(top_p=1e-9)):
-        assert drawn(tables, list(range(9)), sampling, 1, 6) == [[one] for one in greedy]
+        assert draw_samples(tables, list(range(9)), sampling, 1, 6) == [[output] for output in greedy]
 
 
 @settings(deadline=None, max_examples=100)
 @given(
     logits=st.lists(st.sampled_from([-9.0, -1.0, 0.0, 0.5, 2.0, -math.inf]), min_size=4, max_size=9),
-    chance=st.floats(0, 1, exclude_max=True),
+    uniform=st.floats(0, 1, exclude_max=True),
     temperature=st.sampled_from([0.01, 1.0, 50.0]),
     top_k=st.integers(0, 5),
     top_p=st.floats(0, 1, exclude_min=True),
 )
-def test_whatever_the_chance_a_possible_token_is_drawn(logits, chance, temperature, top_k, top_p) -> None:
+def test_a_possible_token_is_drawn_for_every_random_number(logits, uniform, temperature, top_k, top_p) -> None:
     row = torch.tensor([logits])
     sampling = Sampling(temperature, top_k, top_p)
-    (token,), (value,) = draw_tokens(row, torch.tensor([chance], dtype=torch.float64), sampling, FORBIDDEN)
-    possible = any(value > -math.inf for place, value in enumerate(logits) if place not in FORBIDDEN)
+    (token,), (value,) = draw_tokens(row, torch.tensor([uniform], dtype=torch.float64), sampling, FORBIDDEN)
+    possible = any(value > -math.inf for token_id, value in enumerate(logits) if token_id not in FORBIDDEN)
     assert (value > -math.inf) == possible
     assert value == (row[0, token].double() if possible else -math.inf)
     assert not possible or token not in FORBIDDEN
 
 
-def test_the_last_chance_below_one_draws_the_last_possible_token() -> None:
+def test_the_largest_random_number_draws_the_last_possible_token() -> None:
     row = torch.tensor([[0.3, 0.1, 0.2, 0.1, 0.7, -torch.inf]]).log_softmax(-1)
-    for chance, expected in ((0.0, 0), (1 - 2**-53, 4)):
-        (token,), _ = draw_tokens(row, torch.tensor([chance], dtype=torch.float64), Sampling(), ())
+    for uniform, expected in ((0.0, 0), (1 - 2**-53, 4)):
+        (token,), _ = draw_tokens(row, torch.tensor([uniform], dtype=torch.float64), Sampling(), ())
         assert token == expected
 
 
-def test_numbers_that_are_none_are_refused() -> None:
+def test_log_probabilities_of_nan_are_refused_in_sampling() -> None:
     with pytest.raises(FloatingPointError):
         draw_tokens(torch.full((1, 5), torch.nan), torch.zeros(1, dtype=torch.float64), Sampling(), ())
 
@@ -184,6 +186,6 @@ def test_numbers_that_are_none_are_refused() -> None:
         ((1.0, 0, 1.0, -1), "seed"),
     ],
 )
-def test_an_option_out_of_range_is_named(values, named) -> None:
+def test_a_sampling_option_out_of_range_is_named(values, named) -> None:
     with pytest.raises(ValueError, match=named):
         Sampling(*values)

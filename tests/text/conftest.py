@@ -47,5 +47,5 @@ def config(request: pytest.FixtureRequest) -> TokenizerConfig:
 
 @pytest.fixture(scope="session")
 def tokenizer(config: TokenizerConfig) -> Tokenizer:
-    """One vocabulary for German and Korean."""
+    """Return a tokenizer with a joint vocabulary of German and Korean."""
     return train_tokenizers(config, GERMAN, KOREAN, "de", "ko").source

@@ -1,4 +1,4 @@
-"""Languages are told apart by their characters."""
+"""Languages are identified by their characters."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def test_nearly_every_new_sentence_is_recognised(profiles: dict[str, LanguagePro
     german, english = sentences("de-en", "test", 150)
     korean, _ = sentences("ko-en", "test", 150)
     for language, texts in (("de", german), ("en", english), ("ko", korean)):
-        right = sum(confidences(text, profiles)[0][0] == language for text in texts)
-        assert right >= 148
+        correct = sum(confidences(text, profiles)[0][0] == language for text in texts)
+        assert correct >= 148
 
 
-def test_probabilities_of_what_may_come_add_up_to_one(profiles: dict[str, LanguageProfile]) -> None:
+def test_probabilities_of_the_next_character_sum_to_one(profiles: dict[str, LanguageProfile]) -> None:
     profile = profiles["de"]
     known = {sequence for sequence in profile.counts if len(sequence) == 1}
     for history in ("", "e", "ch", "qx"):
@@ -49,7 +49,7 @@ def test_probabilities_of_what_may_come_add_up_to_one(profiles: dict[str, Langua
         assert 0.99 < total <= 1 + 1e-9  # the rest is for characters that were never seen
 
 
-def test_confidence_is_a_share_and_the_surest_comes_first(profiles: dict[str, LanguageProfile]) -> None:
+def test_confidences_are_shares_in_descending_order(profiles: dict[str, LanguageProfile]) -> None:
     found = confidences("Unser müder Vater hofft, dass die Sängerinnen singen.", profiles)
     assert {language for language, _ in found} == {"de", "en", "ko"}
     assert [share for _, share in found] == sorted((share for _, share in found), reverse=True)
@@ -57,13 +57,13 @@ def test_confidence_is_a_share_and_the_surest_comes_first(profiles: dict[str, La
     assert sum(share for _, share in found) <= 1 + 1e-9
 
 
-def test_what_is_in_none_of_them_is_not_sure(profiles: dict[str, LanguageProfile]) -> None:
+def test_text_in_an_unknown_language_has_low_confidence(profiles: dict[str, LanguageProfile]) -> None:
     assert confidences("Это предложение на русском языке.", profiles)[0][1] < 0.2
     assert confidences("12 + 3 = 15 🙂", profiles) == []
     assert confidences("Hund", {}) == []
 
 
-def test_a_profile_is_small_and_comes_back_from_json(profiles: dict[str, LanguageProfile]) -> None:
+def test_a_profile_is_small_and_survives_json(profiles: dict[str, LanguageProfile]) -> None:
     again = LanguageProfile.from_json(json.loads(json.dumps(profiles["ko"].to_json())))
     assert again.counts == profiles["ko"].counts
     assert max(map(len, again.counts)) == LONGEST
@@ -73,15 +73,15 @@ def test_a_profile_is_small_and_comes_back_from_json(profiles: dict[str, Languag
             LanguageProfile.from_json(wrong)
 
 
-def test_case_marks_and_digits_do_not_count() -> None:
+def test_case_punctuation_and_digits_do_not_count() -> None:
     assert plain("Ein\u00a0HUND, 3 Hunde!") == " ein hund hunde "
     assert make_profile(["Hund."]).counts == make_profile(["HUND 7"]).counts
     assert [has_letters(text) for text in ("a", "안", "7 🙂 .", "")] == [True, True, False, False]
 
 
-def test_codes_are_understood_as_clients_write_them() -> None:
+def test_language_codes_match_in_the_spellings_of_clients() -> None:
     known = ["de", "en", "zh-Hans", "pt-BR"]
-    asked = {"DE": "de", "de_AT": "de", "zh": "zh-Hans", "ZH-hans": "zh-Hans", "pb": "pt-BR", "pt-br": "pt-BR"}
-    assert {code: same_language(code, known) for code in asked} == asked
+    expected = {"DE": "de", "de_AT": "de", "zh": "zh-Hans", "ZH-hans": "zh-Hans", "pb": "pt-BR", "pt-br": "pt-BR"}
+    assert {code: same_language(code, known) for code in expected} == expected
     assert [same_language(code, known) for code in ("fr", "", "d", "pt")] == [None] * 4
     assert (language_name("de_DE"), language_name("xx")) == ("German", "xx")

@@ -17,13 +17,15 @@ CONTROLS = [c for c in EVERY_CHARACTER if unicodedata.category(c) == "Cc" and no
 
 @settings(deadline=None)
 @given(ANY_TEXT)
-def test_normalising_twice_changes_nothing_more(text: str) -> None:
+def test_normalisation_is_idempotent(text: str) -> None:
     assert normalize(normalize(text)) == normalize(text)
 
 
 @settings(deadline=None)
 @given(ANY_TEXT)
-def test_a_normal_text_is_composed_encodable_and_its_only_white_space_single_blanks_inside(text: str) -> None:
+def test_normalised_text_is_composed_and_encodable_with_single_blanks_inside_as_its_only_white_space(
+    text: str,
+) -> None:
     normal = normalize(text)
     normal.encode()
     assert unicodedata.is_normalized("NFC", normal)
@@ -32,19 +34,19 @@ def test_a_normal_text_is_composed_encodable_and_its_only_white_space_single_bla
     assert not {c for c in normal if c != " " and (c.isspace() or unicodedata.category(c) in ("Cc", "Cs"))}
 
 
-def test_every_kind_of_white_space_becomes_one_blank_inside_and_nothing_outside() -> None:
+def test_every_kind_of_white_space_becomes_one_blank_inside_and_is_removed_at_the_ends() -> None:
     assert {"\r", "\t", "\x0b", "\x0c", "\x1c", "\x85", "\xa0", "\u2028", "\u2029", "\u3000"} <= set(WHITE_SPACE)
     for blank in WHITE_SPACE:
         assert normalize(f"{blank}a{blank}{blank} b{blank}") == "a b", repr(blank)
 
 
-def test_control_characters_and_byte_order_marks_disappear_anywhere() -> None:
+def test_control_characters_and_byte_order_marks_are_removed_anywhere() -> None:
     assert "\0" in CONTROLS
     for control in [*CONTROLS, "\ufeff"]:
         assert normalize(f"{control}a{control}b {control} c{control}") == "ab c", repr(control)
 
 
-def test_an_accent_joins_its_letter_when_the_control_character_between_them_goes() -> None:
+def test_an_accent_is_composed_with_its_letter_after_a_control_character_between_them_is_removed() -> None:
     assert normalize("e\0\u0301") == "é"
 
 
@@ -67,5 +69,5 @@ def test_surrogates_are_paired_or_replaced_and_their_neighbours_stay() -> None:
     assert normalize("\ud83d") == "\ufffd"
 
 
-def test_cleaning_leaves_white_space_inside_as_it_is() -> None:
+def test_cleaning_keeps_white_space_inside() -> None:
     assert clean("\ufeff a \u2028\t b\xa0c\0\r\n") == "a \u2028\t b\xa0c"

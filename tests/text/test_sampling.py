@@ -1,4 +1,4 @@
-"""Splits by chance have the chances of their definitions."""
+"""Sampled segmentations (BPE dropout, unigram sampling) have the probabilities of their definitions."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ UNIGRAMS = {"a": -1.5, "b": -2.0, "c": -2.5, "ab": -2.2, "bc": -2.1, "abc": -3.0
 
 
 def frequencies(sampler: WordSampler, word: str) -> dict[tuple[str, ...], float]:
-    dice = Random(11)
-    found = Counter(tuple(sampler.draw(word, dice)) for _ in range(DRAWS))
+    rng = Random(11)
+    found = Counter(tuple(sampler.draw(word, rng)) for _ in range(DRAWS))
     return {split: count / DRAWS for split, count in found.items()}
 
 
-def dropout_chances(pieces: tuple[str, ...], dropout: float) -> Counter[tuple[str, ...]]:
-    """BPE dropout by its definition, every choice followed: the chance of each result."""
+def dropout_probabilities(pieces: tuple[str, ...], dropout: float) -> Counter[tuple[str, ...]]:
+    """Return the probability of each result of BPE dropout by enumerating every choice."""
     merges = [(-MERGES[a + b], i) for i, (a, b) in enumerate(itertools.pairwise(pieces)) if a + b in MERGES]
-    chances: Counter[tuple[str, ...]] = Counter()
+    probabilities: Counter[tuple[str, ...]] = Counter()
     passed_over = 1.0
-    for _, place in sorted(merges):
-        merged = (*pieces[:place], pieces[place] + pieces[place + 1], *pieces[place + 2 :])
-        for split, chance in dropout_chances(merged, dropout).items():
-            chances[split] += passed_over * (1 - dropout) * chance
+    for _, index in sorted(merges):
+        merged = (*pieces[:index], pieces[index] + pieces[index + 1], *pieces[index + 2 :])
+        for split, probability in dropout_probabilities(merged, dropout).items():
+            probabilities[split] += passed_over * (1 - dropout) * probability
         passed_over *= dropout
-    chances[pieces] += passed_over
-    return chances
+    probabilities[pieces] += passed_over
+    return probabilities
 
 
-def splits(word: str) -> Iterator[tuple[str, ...]]:
-    """Every way to cut a word."""
+def segmentations(word: str) -> Iterator[tuple[str, ...]]:
+    """Yield every segmentation of a word."""
     if not word:
         yield ()
     for end in range(1, len(word) + 1):
-        for rest in splits(word[end:]):
+        for rest in segmentations(word[end:]):
             yield (word[:end], *rest)
 
 
 @pytest.mark.parametrize("dropout", [0.05, 0.3, 0.8])
 @pytest.mark.parametrize("word", ["abca", "bcab", "abcabc", "axbc", "a"])
-def test_bpe_dropout_has_the_chances_of_its_definition(dropout: float, word: str) -> None:
-    expected = dropout_chances(tuple(word), dropout)
+def test_bpe_dropout_has_the_probabilities_of_its_definition(dropout: float, word: str) -> None:
+    expected = dropout_probabilities(tuple(word), dropout)
     assert sum(expected.values()) == pytest.approx(1)
     found = frequencies(BpeSampler(MERGES, dropout), word)
     assert found.keys() <= expected.keys()
-    for split, chance in expected.items():
-        spread = math.sqrt(chance * (1 - chance) / DRAWS)
-        assert found.get(split, 0) == pytest.approx(chance, abs=5 * spread + 1e-9), split
+    for split, probability in expected.items():
+        spread = math.sqrt(probability * (1 - probability) / DRAWS)
+        assert found.get(split, 0) == pytest.approx(probability, abs=5 * spread + 1e-9), split
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0])
@@ -66,20 +66,20 @@ def test_unigram_splits_have_their_probability_to_the_power_of_alpha(alpha: floa
     scores = UNIGRAMS | {"x": unknown, "d": unknown}
     weights = {
         split: math.exp(alpha * sum(scores[piece] for piece in split))
-        for split in splits(word)
+        for split in segmentations(word)
         if all(piece in scores for piece in split)
     }
     found = frequencies(UnigramSampler(UNIGRAMS, alpha), word)
     assert found.keys() <= weights.keys()
     for split, weight in weights.items():
-        chance = weight / sum(weights.values())
-        spread = math.sqrt(chance * (1 - chance) / DRAWS)
-        assert found.get(split, 0) == pytest.approx(chance, abs=5 * spread + 1e-9), split
+        probability = weight / sum(weights.values())
+        spread = math.sqrt(probability * (1 - probability) / DRAWS)
+        assert found.get(split, 0) == pytest.approx(probability, abs=5 * spread + 1e-9), split
 
 
 @pytest.mark.parametrize("sampler", [BpeSampler(MERGES, 0.3), UnigramSampler(UNIGRAMS, 0.3)])
-def test_what_was_drawn_before_changes_only_the_dice(sampler: WordSampler) -> None:
-    """Remembered words come out as new ones do."""
+def test_earlier_draws_change_only_the_random_numbers(sampler: WordSampler) -> None:
+    """Cached words are sampled as new words are."""
     first = [sampler.draw(word, Random(5)) for word in ("abca", "bcab")]
     for _ in range(100):
         sampler.draw("abca", Random())

@@ -1,4 +1,4 @@
-"""Sentences: nothing of a text is lost, and people would cut it where it is cut."""
+"""Sentence segmentation: no text is lost, and boundaries are where readers see them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def lengths(texts) -> list[int]:
     return [len(text) for text in texts]
 
 
-def tokens(texts) -> list[int]:
-    """As tokenizers see them: all blank space between two words is one blank."""
+def token_lengths(texts) -> list[int]:
+    """Return the lengths with white space between words counted as one blank, as tokenizers do."""
     return [len(" ".join(text.split())) for text in texts]
 
 
-def put_together(text: str, spans: list[Span]) -> str:
-    """The text from its spans and what stands between them."""
+def join_spans(text: str, spans: list[Span]) -> str:
+    """Return the text of the spans and of the white space between them."""
     last, whole = 0, ""
     for start, end in spans:
         assert text[last:start].strip() == ""
@@ -41,23 +41,23 @@ def put_together(text: str, spans: list[Span]) -> str:
 @settings(max_examples=400)
 @given(st.one_of(MIXED, st.text(max_size=40)), st.sampled_from(["en", "de", "ko", "zh", ""]))
 def test_the_sentences_and_the_blanks_between_them_are_the_text(text, language) -> None:
-    assert put_together(text, sentence_spans(text, language)) == text
+    assert join_spans(text, sentence_spans(text, language)) == text
 
 
 @settings(max_examples=300)
 @given(MIXED.filter(str.strip), st.integers(1, 12))
 def test_pieces_and_the_blanks_between_them_are_the_text(text, limit) -> None:
     stripped = text.strip()
-    spans = pieces_within(stripped, (0, len(stripped)), limit, tokens)
-    assert put_together(stripped, spans) == stripped
-    assert all(size <= limit for size in tokens(stripped[start:end] for start, end in spans))
+    spans = pieces_within(stripped, (0, len(stripped)), limit, token_lengths)
+    assert join_spans(stripped, spans) == stripped
+    assert all(size <= limit for size in token_lengths(stripped[start:end] for start, end in spans))
 
 
 @settings(max_examples=100)
 @given(MIXED)
 def test_a_line_end_is_always_the_end_of_a_sentence(text) -> None:
-    apart = [sentence for line in text.replace("\u2028", "\n").split("\n") for sentence in sentences(line)]
-    assert sentences(text) == apart
+    by_line = [sentence for line in text.replace("\u2028", "\n").split("\n") for sentence in sentences(line)]
+    assert sentences(text) == by_line
 
 
 @pytest.mark.parametrize(
@@ -94,18 +94,18 @@ def test_sentences_end_where_people_see_their_end(language, text) -> None:
         ("ja", "「はい。」と言った。|彼は来た。|行く？|うん。"),
     ],
 )
-def test_languages_without_blanks_end_sentences_without_them(language, text) -> None:
+def test_sentences_of_languages_without_blanks_end_without_blanks(language, text) -> None:
     parts = text.split("|")
     assert sentences("".join(parts), language) == parts
 
 
-def test_paragraphs_and_blanks_stay_outside() -> None:
+def test_spans_exclude_line_ends_and_blanks() -> None:
     text = "  One.  Two.\n\n\tThree\r\nfour. \n"
     assert sentence_spans(text) == [(2, 6), (8, 12), (15, 20), (22, 27)]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "...", "!", "\u3000", "a", "."])
-def test_texts_without_a_sentence_have_at_most_one(text) -> None:
+def test_short_or_empty_texts_have_at_most_one_sentence(text) -> None:
     assert sentences(text) == [text.strip()] * bool(text.strip())
 
 
@@ -129,13 +129,13 @@ def test_pieces_are_about_equally_long() -> None:
     assert max(sizes) <= 1.35 * min(sizes)
 
 
-def test_a_character_is_not_parted_from_its_accent() -> None:
+def test_a_character_is_not_separated_from_its_combining_accent() -> None:
     text = "e\u0301" * 40
     for start, _ in pieces_within(text, (0, len(text)), 7, lengths):
         assert text[start] == "e"
 
 
-MILLION = {
+MILLION_CHARACTERS = {
     "dots": "." * 10**6 + "x",
     "dots and blanks": ". " * 500_000,
     "one word": "a" * 10**6,
@@ -150,12 +150,12 @@ MILLION = {
 }
 
 
-@pytest.mark.parametrize("text", MILLION.values(), ids=MILLION)
+@pytest.mark.parametrize("text", MILLION_CHARACTERS.values(), ids=MILLION_CHARACTERS)
 @pytest.mark.slow
 def test_a_million_characters_take_seconds(text) -> None:
     start = time.process_time()
     spans = sentence_spans(text)
     for span in spans[:2]:
         pieces_within(text, span, 100, lengths)
-    assert put_together(text, spans) == text
+    assert join_spans(text, spans) == text
     assert time.process_time() - start < 20, "quadratic time would be hours"

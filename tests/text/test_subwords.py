@@ -30,31 +30,31 @@ def sampled(request: pytest.FixtureRequest, german: list[str], korean: list[str]
 
 
 def test_the_stored_model_is_a_plain_sentencepiece_model(sampled: SubwordTokenizer, german: list[str]) -> None:
-    """Other tools that open the file get the same ids."""
-    theirs = sentencepiece.SentencePieceProcessor(model_proto=sampled.to_bytes())
-    assert theirs.encode(german) == sampled.encode(german)
+    """The SentencePiece library encodes the same ids with the stored file."""
+    library = sentencepiece.SentencePieceProcessor(model_proto=sampled.to_bytes())
+    assert library.encode(german) == sampled.encode(german)
     assert sampled.suffix == ".model"
 
 
-def test_pieces_are_shown_as_sentencepiece_writes_them(sampled: SubwordTokenizer) -> None:
+def test_pieces_are_named_as_in_sentencepiece(sampled: SubwordTokenizer) -> None:
     pieces = sampled.pieces(sampled.encode(["Hund 漢"])[0])
     assert pieces[0].startswith("▁")
     assert pieces[-3:] == ["<0xE6>", "<0xBC>", "<0xA2>"]
 
 
 def test_sampling_depends_on_texts_and_seed_alone(sampled: SubwordTokenizer, german: list[str]) -> None:
-    """Not on calls before it, nor on the thread."""
+    """Neither earlier calls nor the thread change the samples."""
     first = sampled.sample(german, 5)
     sampled.sample(german[3:], 6)
     assert sampled.sample(german, 5) == first
-    elsewhere: list[list[list[int]]] = []
-    thread = threading.Thread(target=lambda: elsewhere.extend(sampled.sample(german, 5) for _ in range(2)))
+    other_thread: list[list[list[int]]] = []
+    thread = threading.Thread(target=lambda: other_thread.extend(sampled.sample(german, 5) for _ in range(2)))
     thread.start()
     thread.join()
-    assert elsewhere == [first, first]
+    assert other_thread == [first, first]
 
 
-DRAW = """
+SAMPLING_PROGRAM = """
 import hashlib, sys
 from manyheads.config.schema import TokenizerConfig
 from manyheads.text.subwords import WORTH_THREADS, SubwordTokenizer
@@ -63,17 +63,17 @@ print(tokenizer.sample(["Der Hund schläft im Garten."] * 20, 5))
 """
 
 
-def test_another_process_draws_the_same(sampled: SubwordTokenizer, tmp_path: Path) -> None:
-    """Else training would not go on after an interruption as if nothing had happened."""
+def test_another_process_samples_the_same_pieces(sampled: SubwordTokenizer, tmp_path: Path) -> None:
+    """Resumed training depends on it to equal uninterrupted training."""
     path = tmp_path / "tokenizer.model"
     path.write_bytes(sampled.to_bytes())
-    command = [sys.executable, "-c", DRAW, sampled.kind, str(path)]
+    command = [sys.executable, "-c", SAMPLING_PROGRAM, sampled.kind, str(path)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert printed.strip() == str(sampled.sample(["Der Hund schläft im Garten."] * 20, 5))
 
 
-def test_without_chance_words_are_split_as_the_library_does(german: list[str], korean: list[str]) -> None:
-    """Byte-pair merges in the library's order; for unigram, a large alpha leaves only the best split."""
+def test_sampling_without_randomness_segments_as_the_library_does(german: list[str], korean: list[str]) -> None:
+    """BPE merges in the library's order; for unigram, a large alpha leaves only the best segmentation."""
     texts = [*german, *korean, "Straße ☃☃ 漢字 x\u200dy <s> </s> <0x41> a  b", "☃"]
     for kind, sampling in (("bpe", 1e-12), ("unigram", 0.999)):
         for fallback in (True, False):
@@ -85,16 +85,14 @@ def test_without_chance_words_are_split_as_the_library_does(german: list[str], k
             assert tokenizer.sample(texts, 1) == tokenizer.encode(texts), (kind, fallback)
 
 
-def test_one_text_alone_is_sampled_as_reproducibly(sampled: SubwordTokenizer, german: list[str]) -> None:
+def test_sampling_a_single_text_is_reproducible(sampled: SubwordTokenizer, german: list[str]) -> None:
     long_text = [" ".join(german)]
     first = sampled.sample(long_text, 5)
     sampled.sample(german, 5)
     assert sampled.sample(long_text, 5) == first
 
 
-def test_threads_that_sample_at_once_do_not_disturb_each_other(
-    sampled: SubwordTokenizer, german: list[str]
-) -> None:
+def test_concurrent_threads_sample_independently(sampled: SubwordTokenizer, german: list[str]) -> None:
     texts = german * 5
     expected = {seed: sampled.sample(texts, seed) for seed in range(8)}
     found: dict[int, bool] = {}
@@ -118,18 +116,18 @@ def test_every_integer_is_a_seed(sampled: SubwordTokenizer, german: list[str], s
 
 @settings(deadline=None, max_examples=50)
 @given(text=st.text(st.characters(exclude_categories=())), seed=st.integers())
-def test_sampled_pieces_spell_the_same_text(sampled: SubwordTokenizer, text: str, seed: int) -> None:
+def test_sampled_pieces_decode_to_the_same_text(sampled: SubwordTokenizer, text: str, seed: int) -> None:
     (ids,) = sampled.sample([f"Hund ▁{text}"], seed)
     assert sampled.decode(ids) == normalize(f"Hund ▁{text}")
 
 
-def test_sampling_splits_further_than_encoding(sampled: SubwordTokenizer, german: list[str]) -> None:
+def test_sampled_texts_have_more_pieces_than_encoded_texts(sampled: SubwordTokenizer, german: list[str]) -> None:
     drawn = sum(map(len, sampled.sample(german, 1)))
     plain = sum(map(len, sampled.encode(german)))
     assert plain * 1.02 < drawn < plain * 3
 
 
-def test_bpe_dropout_grows_with_its_probability(german: list[str]) -> None:
+def test_bpe_dropout_gives_more_pieces_at_a_higher_probability(german: list[str]) -> None:
     model = SubwordTokenizer.train(TokenizerConfig(vocab_size=380), german, "de").to_bytes()
     configs = [TokenizerConfig(vocab_size=380, sampling=p) for p in (0.01, 0.1, 0.3, 0.9)]
     lengths = [sum(map(len, SubwordTokenizer(config, model).sample(german * 5, 1))) for config in configs]
@@ -137,7 +135,7 @@ def test_bpe_dropout_grows_with_its_probability(german: list[str]) -> None:
 
 
 @pytest.mark.parametrize("kind", SUBWORD_KINDS)
-def test_sampling_0_is_plain_encoding(kind: str, german: list[str]) -> None:
+def test_sampling_with_probability_0_is_encoding(kind: str, german: list[str]) -> None:
     tokenizer = SubwordTokenizer.train(TokenizerConfig(kind=kind, vocab_size=340), german, "de")
     assert tokenizer.sample(german, 3) == tokenizer.encode(german)
 
@@ -191,14 +189,14 @@ def test_split_digits_makes_every_digit_a_token(kind: str, german: list[str]) ->
 
 
 @pytest.mark.parametrize("kind", SUBWORD_KINDS)
-def test_text_that_looks_like_a_symbol_is_text(kind: str, german: list[str]) -> None:
+def test_text_that_looks_like_a_special_symbol_is_encoded_as_text(kind: str, german: list[str]) -> None:
     texts = german + ["<s> <pad> </s> <unk> <0x41> ▁ ▅ <s>"] * 20
     tokenizer = SubwordTokenizer.train(TokenizerConfig(kind=kind, vocab_size=340), texts, "de")
     assert not any(UNK in ids for ids in tokenizer.encode(texts))
     assert [tokenizer.decode(ids) for ids in tokenizer.encode(texts)] == texts
 
 
-def test_lines_with_the_characters_the_library_keeps_for_itself_are_learned_from(german: list[str]) -> None:
+def test_training_lines_may_contain_characters_that_the_library_reserves(german: list[str]) -> None:
     config = TokenizerConfig(vocab_size=340)
     marked = [f"▅ {text.replace(' ', '▁')}" for text in german]
     assert (
@@ -231,8 +229,8 @@ def test_a_model_with_other_special_ids_is_refused(german: list[str]) -> None:
         load_tokenizer(TokenizerConfig(), "de", model.getvalue())
 
 
-def test_the_library_writes_nothing_while_it_trains(german: list[str]) -> None:
-    """In a process of its own: how much it says is set once for all of a process."""
+def test_training_prints_nothing(german: list[str]) -> None:
+    """The log level of the library is set once for a process, hence a separate process."""
     program = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
         "from manyheads.config.schema import TokenizerConfig\n"
@@ -243,6 +241,8 @@ def test_the_library_writes_nothing_while_it_trains(german: list[str]) -> None:
     assert (done.stdout, done.stderr) == ("340\n", "")
 
 
-def test_many_texts_at_once_have_the_pieces_of_each_alone(sampled: SubwordTokenizer, german: list[str]) -> None:
+def test_many_texts_encoded_together_have_the_pieces_of_each_alone(
+    sampled: SubwordTokenizer, german: list[str]
+) -> None:
     many = german * (WORTH_THREADS // len(german) + 1)
     assert sampled.encode(many) == [sampled.encode([text])[0] for text in many]

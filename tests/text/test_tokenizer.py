@@ -23,9 +23,21 @@ from manyheads.text.tokenizer import (
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # surrogates included
-# Text that a tokenizer may take for something of its own.
-TRAPS = ["▁", "a▁ ▁b▁", "▅ a", "\U000f0000▁\U000f0001", "<s> </s> <pad> <unk>", "<0xEA>", "⁇", "\ufffe", "\ud800"]
-quiet = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+# Texts that a tokenizer may confuse with its internal symbols.
+CONFUSING_TEXTS = [
+    "▁",
+    "a▁ ▁b▁",
+    "▅ a",
+    "\U000f0000▁\U000f0001",
+    "<s> </s> <pad> <unk>",
+    "<0xEA>",
+    "⁇",
+    "\ufffe",
+    "\ud800",
+]
+hypothesis_settings = settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def test_the_special_symbols_have_the_ids_0_to_3(tokenizer: Tokenizer) -> None:
@@ -39,20 +51,20 @@ def test_training_text_survives_the_round_trip(tokenizer: Tokenizer, german: lis
     assert [tokenizer.decode(ids) for ids in tokenizer.encode(texts)] == texts
 
 
-@quiet
+@hypothesis_settings
 @given(text=ANY_TEXT)
-@example(text=" ".join(TRAPS))
-def test_any_text_survives_the_round_trip_where_bytes_can_spell_it(tokenizer: Tokenizer, text: str) -> None:
+@example(text=" ".join(CONFUSING_TEXTS))
+def test_any_text_survives_the_round_trip_with_byte_fallback(tokenizer: Tokenizer, text: str) -> None:
     if tokenizer.kind != "characters":
         assert tokenizer.decode(tokenizer.encode([text])[0]) == normalize(text)
 
 
-@quiet
+@hypothesis_settings
 @given(text=ANY_TEXT)
-@example(text=" ".join(TRAPS))
+@example(text=" ".join(CONFUSING_TEXTS))
 @example(text=" 👩\u200d👧 \0\x1f😀")
 @example(text="नमस्ते العربية Ελληνικά 漢字")
-def test_every_string_has_ids_none_of_them_special(tokenizer: Tokenizer, text: str) -> None:
+def test_no_text_is_encoded_with_special_ids(tokenizer: Tokenizer, text: str) -> None:
     (ids,) = tokenizer.encode([text])
     assert not {PAD, BOS, EOS} & set(ids)
     assert all(0 <= i < tokenizer.size for i in ids)
@@ -60,14 +72,14 @@ def test_every_string_has_ids_none_of_them_special(tokenizer: Tokenizer, text: s
     assert bool(ids) == bool(normalize(text))
 
 
-@quiet
-@given(texts=st.lists(st.one_of(ANY_TEXT, st.sampled_from(TRAPS)), max_size=4))
-def test_a_text_has_the_same_ids_whatever_its_neighbours(tokenizer: Tokenizer, texts: list[str]) -> None:
+@hypothesis_settings
+@given(texts=st.lists(st.one_of(ANY_TEXT, st.sampled_from(CONFUSING_TEXTS)), max_size=4))
+def test_the_ids_of_a_text_do_not_depend_on_other_texts(tokenizer: Tokenizer, texts: list[str]) -> None:
     assert tokenizer.encode(texts) == [tokenizer.encode([text])[0] for text in texts]
 
 
 @pytest.mark.parametrize("variant", ["{}\r\n", "\ufeff{}", "\t{} ", "\0{}\x08", "{}\u2028"])
-def test_line_ends_marks_and_control_characters_leave_no_trace(
+def test_line_ends_byte_order_marks_and_control_characters_are_ignored(
     tokenizer: Tokenizer, german: list[str], variant: str
 ) -> None:
     clean = german[0]
@@ -81,17 +93,17 @@ def test_decomposed_hangul_has_the_ids_of_composed_hangul(tokenizer: Tokenizer, 
     assert tokenizer.encode(decomposed) == tokenizer.encode(korean)
 
 
-def test_decoding_leaves_out_padding_and_ends_and_shows_unknown_symbols(tokenizer: Tokenizer) -> None:
+def test_decoding_leaves_out_padding_and_end_marks_and_shows_unknown_symbols(tokenizer: Tokenizer) -> None:
     (ids,) = tokenizer.encode(["Hund"])
     assert tokenizer.decode([BOS, *ids, EOS, PAD, PAD]) == "Hund"
     assert tokenizer.decode([*ids, UNK]) == "Hund<unk>"
     assert tokenizer.decode([PAD, EOS]) == tokenizer.decode([]) == ""
 
 
-@quiet
+@hypothesis_settings
 @given(data=st.data())
 def test_all_ids_can_be_decoded_in_any_order(tokenizer: Tokenizer, data: st.DataObject) -> None:
-    """A model may write half a character; its bytes become U+FFFD."""
+    """A model may generate incomplete characters, whose bytes become U+FFFD."""
     ids = data.draw(st.lists(st.integers(0, tokenizer.size - 1)))
     tokenizer.decode(ids).encode()
     assert len(tokenizer.pieces(ids)) == len(ids)
@@ -109,7 +121,7 @@ def test_an_id_outside_the_vocabulary_is_named(tokenizer: Tokenizer, offset: int
             tokenizer.pieces([wrong])
 
 
-def test_one_text_in_the_place_of_a_list_is_refused(tokenizer: Tokenizer) -> None:
+def test_a_text_in_place_of_a_list_is_refused(tokenizer: Tokenizer) -> None:
     with pytest.raises(UsageError, match="list of texts"):
         tokenizer.encode("Hund")
 
@@ -121,7 +133,7 @@ def test_a_word_of_a_megabyte_and_a_character_repeated_are_encoded(tokenizer: To
         assert len(ids) <= len(text.encode()) + 1
 
 
-def test_a_stored_tokenizer_is_the_tokenizer(
+def test_a_tokenizer_survives_saving_and_loading(
     tokenizer: Tokenizer, config: TokenizerConfig, german: list[str], korean: list[str]
 ) -> None:
     loaded = load_tokenizer(config, "ko", tokenizer.to_bytes())
@@ -129,11 +141,11 @@ def test_a_stored_tokenizer_is_the_tokenizer(
     assert loaded.sha256 == tokenizer.sha256
     assert len(loaded.sha256) == 64
     assert (loaded.kind, loaded.size, loaded.suffix) == (config.kind, tokenizer.size, tokenizer.suffix)
-    texts = [*german, *korean, *TRAPS]
+    texts = [*german, *korean, *CONFUSING_TEXTS]
     assert loaded.encode(texts) == tokenizer.encode(texts)
 
 
-def test_the_same_text_gives_the_same_tokenizer_and_another_text_another(
+def test_equal_training_texts_give_equal_tokenizers_and_other_texts_give_others(
     tokenizer: Tokenizer, config: TokenizerConfig, german: list[str], korean: list[str]
 ) -> None:
     assert train_tokenizers(config, german, korean, "de", "ko").target.sha256 == tokenizer.sha256
@@ -171,7 +183,7 @@ def test_nothing_can_be_learned_from_blank_text(kind: str) -> None:
             train_tokenizers(TokenizerConfig(kind=kind), texts, texts, "de", "en")
 
 
-def test_a_joint_vocabulary_is_one_object_that_knows_both_languages(
+def test_a_joint_vocabulary_is_one_tokenizer_for_both_languages(
     config: TokenizerConfig, german: list[str], korean: list[str]
 ) -> None:
     pair = train_tokenizers(config, german, korean, "de", "ko")
@@ -180,7 +192,7 @@ def test_a_joint_vocabulary_is_one_object_that_knows_both_languages(
     assert UNK not in pair.source.encode(["Straße 길을"])[0]
 
 
-def test_each_side_learns_from_and_encodes_its_own_language_only(german: list[str], korean: list[str]) -> None:
+def test_separate_tokenizers_learn_and_encode_their_own_language_only(german: list[str], korean: list[str]) -> None:
     config = TokenizerConfig(kind="characters", joint=False)
     pair = train_tokenizers(config, german, korean, "de", "ko")
     assert not pair.joint
@@ -200,14 +212,14 @@ def test_a_joint_pair_of_two_tokenizers_is_refused(tokenizer: Tokenizer, config:
         TokenizerPair(tokenizer, load_tokenizer(config, "de", tokenizer.to_bytes()), joint=True)
 
 
-def test_lower_case_is_part_of_the_tokenizer_when_configured(
+def test_a_tokenizer_lowercases_if_configured(
     config: TokenizerConfig, german: list[str], korean: list[str]
 ) -> None:
     configured = TokenizerConfig(kind=config.kind, vocab_size=360, lowercase=True)
     tokenizer = train_tokenizers(configured, german, korean, "de", "ko").source
-    for either in (tokenizer, load_tokenizer(configured, "de", tokenizer.to_bytes())):
-        assert either.encode(["DER HUND"]) == either.encode(["der hund"])
-        assert either.decode(either.encode(["DER HUND"])[0]) == "der hund"
+    for variant in (tokenizer, load_tokenizer(configured, "de", tokenizer.to_bytes())):
+        assert variant.encode(["DER HUND"]) == variant.encode(["der hund"])
+        assert variant.decode(variant.encode(["DER HUND"])[0]) == "der hund"
     assert not any(
         piece != piece.lower() for piece in tokenizer.pieces(range(4, tokenizer.size)) if "<" not in piece
     )
@@ -215,12 +227,12 @@ def test_lower_case_is_part_of_the_tokenizer_when_configured(
 
 @settings(deadline=None)
 @given(ANY_TEXT)
-@example("T\u0308")  # no such capital exists composed, but such a small letter does
-def test_lower_case_of_a_normal_text_is_normal(text: str) -> None:
+@example("T\u0308")  # only the small letter exists in composed form
+def test_lowercased_normalised_text_is_normalised(text: str) -> None:
     assert normalize(lower(normalize(text))) == lower(normalize(text))
 
 
-def test_only_subword_kinds_are_sampled() -> None:
+def test_character_and_byte_tokenizers_refuse_sampling() -> None:
     for kind in ("characters", "bytes"):
         tokenizer = train_tokenizers(TokenizerConfig(kind=kind), ["Hund"], ["dog"], "de", "en").source
         with pytest.raises(UsageError, match=f'"{kind}" has no subword sampling'):

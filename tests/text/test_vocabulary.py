@@ -11,7 +11,7 @@ from manyheads.text.vocabulary import Stored, count_symbols
 GOOD = Stored(kind="characters", lowercase=False, languages="de", symbols=("a", "é", " "))
 
 
-def test_the_file_is_readable_json_with_one_symbol_a_line() -> None:
+def test_a_vocabulary_file_is_json_with_one_symbol_a_line() -> None:
     data = GOOD.to_bytes()
     assert json.loads(data)["symbols"] == ["a", "é", " "]
     assert '"é",\n'.encode() in data
@@ -36,7 +36,7 @@ def test_the_file_is_readable_json_with_one_symbol_a_line() -> None:
         ({"more": 1}, "more: "),
     ],
 )
-def test_a_file_that_was_tampered_with_is_refused(change: dict[str, object], reason: str) -> None:
+def test_a_modified_vocabulary_file_is_refused(change: dict[str, object], reason: str) -> None:
     data = json.dumps({**json.loads(GOOD.to_bytes()), **change}).encode()
     with pytest.raises(RunError, match=reason) as caught:
         Stored.from_bytes(data, kind="characters", language="de")
@@ -44,7 +44,7 @@ def test_a_file_that_was_tampered_with_is_refused(change: dict[str, object], rea
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"[" * 1_000_000, b"[]", b"null", b'{"version": 1e999}'])
-def test_bytes_that_are_no_such_file_are_refused(data: bytes) -> None:
+def test_bytes_that_are_no_vocabulary_file_are_refused(data: bytes) -> None:
     with pytest.raises(RunError, match="cannot be used"):
         Stored.from_bytes(data, kind="characters", language="de")
 

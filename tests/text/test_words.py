@@ -22,12 +22,12 @@ def needs_spacy() -> None:
     pytest.importorskip("spacy")
 
 
-def german(texts: list[str], *, min_count: int = 1, lowercase: bool = False) -> WordTokenizer:
-    """A German tokenizer of these texts."""
+def german_tokenizer(texts: list[str], *, min_count: int = 1, lowercase: bool = False) -> WordTokenizer:
+    """Return a German word tokenizer trained on these texts."""
     return WordTokenizer.train(TokenizerConfig(kind="words", min_count=min_count, lowercase=lowercase), texts, "de")
 
 
-@pytest.mark.skipif(not MULTI30K.exists(), reason="the Multi30k corpus is not here")
+@pytest.mark.skipif(not MULTI30K.exists(), reason="the Multi30k corpus is missing")
 @pytest.mark.parametrize(("language", "published"), [("de", 7_853), ("en", 5_893)])
 def test_the_vocabularies_of_multi30k_have_the_published_sizes(language: str, published: int) -> None:
     text = gzip.decompress((MULTI30K / f"train.{language}.gz").read_bytes()).decode()
@@ -36,7 +36,7 @@ def test_the_vocabularies_of_multi30k_have_the_published_sizes(language: str, pu
 
 
 def test_words_are_numbered_by_falling_count_then_alphabetically() -> None:
-    tokenizer = german(["b a b", "d c a b C"])
+    tokenizer = german_tokenizer(["b a b", "d c a b C"])
     assert tokenizer.pieces(range(4, tokenizer.size)) == ["b", "a", "C", "c", "d"]
 
 
@@ -48,36 +48,36 @@ def test_words_are_split_by_the_rules_of_their_language() -> None:
 
 
 def test_decoding_joins_the_words_with_blanks() -> None:
-    tokenizer = german(GERMAN)
+    tokenizer = german_tokenizer(GERMAN)
     assert tokenizer.decode(tokenizer.encode(["Der Hund schläft."])[0]) == "Der Hund schläft ."
     assert tokenizer.decode([2, *tokenizer.encode(["Der Hund lacht"])[0], 3, 1]) == "Der Hund <unk>"
 
 
 def test_rare_words_and_names_of_special_symbols_are_unknown() -> None:
-    tokenizer = german(["a a b </s> <pad>", "a <pad> <unk> </s> </s>"], min_count=2)
+    tokenizer = german_tokenizer(["a a b </s> <pad>", "a <pad> <unk> </s> </s>"], min_count=2)
     assert (
         {"a"} <= set(tokenizer.pieces(range(4, tokenizer.size))) <= {"a", "<", ">", "s", "/s", "pad", "</s", "<pad"}
     )
     assert tokenizer.encode(["b"]) == [[UNK]]
     assert not {1, 2, 3} & set(tokenizer.encode(["<pad> <s> </s> <unk>"])[0])
     with pytest.raises(ConfigError, match=r"min_count = 9 leaves no symbol of de\. Use at most"):
-        german(["a a b"], min_count=9)
+        german_tokenizer(["a a b"], min_count=9)
 
 
 def test_words_are_lower_cased_after_the_split() -> None:
-    """The split looks at capitals: for spaCy ``St.`` is one word, ``st.`` are two."""
-    tokenizer = german(["Die Kirche St. Anna", "St. Anna"], lowercase=True)
+    """The segmentation depends on case: for spaCy ``St.`` is one word, ``st.`` are two."""
+    tokenizer = german_tokenizer(["Die Kirche St. Anna", "St. Anna"], lowercase=True)
     assert tokenizer.pieces(tokenizer.encode(["DIE St. ANNA"])[0]) == ["die", "st.", "anna"]
 
 
-def test_white_space_is_a_word_where_training_text_had_it_and_else_leaves_no_trace() -> None:
-    plain, spaced = german(["a b"]), german(["a  b"])
+def test_repeated_white_space_is_a_word_only_if_the_training_text_had_it() -> None:
+    plain, spaced = german_tokenizer(["a b"]), german_tokenizer(["a  b"])
     assert plain.pieces(plain.encode([" a \t b\u2028a\r\n"])[0]) == ["a", "b", "a"]
     assert spaced.pieces(spaced.encode(["a  b\r\n"])[0]) == ["a", "▁", "b"]
     assert plain.encode(["", " ", "\0"]) == [[], [], []]
 
 
-def test_one_vocabulary_for_two_languages_splits_both_by_the_multi_language_rules() -> None:
+def test_a_joint_vocabulary_segments_both_languages_by_the_multi_language_rules() -> None:
     pair = train_tokenizers(TokenizerConfig(kind="words"), ENGLISH, GERMAN, "en", "de")
     assert pair.source is pair.target
     assert UNK not in pair.source.encode(["Der dog"])[0]
@@ -88,7 +88,7 @@ def test_one_vocabulary_for_two_languages_splits_both_by_the_multi_language_rule
 
 
 @pytest.mark.parametrize("language", ["ko", "mi", "zz"])
-def test_languages_without_rules_here_take_the_multi_language_rules(language: str) -> None:
+def test_languages_without_installed_rules_use_the_multi_language_rules(language: str) -> None:
     name, split = word_splitter(language)
     if name == language:
         pytest.skip(f"spaCy has all it needs for {language}")
@@ -96,7 +96,7 @@ def test_languages_without_rules_here_take_the_multi_language_rules(language: st
     assert split("개가 잔다.") == ["개가", "잔다", "."]
 
 
-def test_very_long_words_are_cut_and_nothing_is_lost() -> None:
+def test_very_long_words_are_divided_without_loss() -> None:
     """spaCy's time grows with the square of a word's length: half a minute for 20,000 brackets."""
     _, split = word_splitter("de")
     for text in ("(" * 20_000, "x" * 1_001, "'" * 1_000):
@@ -106,7 +106,7 @@ def test_very_long_words_are_cut_and_nothing_is_lost() -> None:
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_a_stored_tokenizer_is_the_tokenizer(lowercase: bool) -> None:
+def test_a_word_tokenizer_survives_saving_and_loading(lowercase: bool) -> None:
     config = TokenizerConfig(kind="words", joint=False, lowercase=lowercase)
     pair = train_tokenizers(config, GERMAN, ["개가 잔다."], "de", "ko")
     for tokenizer, language in ((pair.source, "de"), (pair.target, "ko")):
@@ -118,13 +118,13 @@ def test_a_stored_tokenizer_is_the_tokenizer(lowercase: bool) -> None:
 
 
 def test_a_tokenizer_of_the_other_language_is_refused() -> None:
-    data = german(GERMAN).to_bytes()
+    data = german_tokenizer(GERMAN).to_bytes()
     with pytest.raises(RunError, match='made for "de", not for "en"'):
         load_tokenizer(TokenizerConfig(kind="words"), "en", data)
 
 
-def test_rules_that_are_not_installed_are_not_replaced_in_silence() -> None:
-    """Trained with Korean rules, a tokenizer would split otherwise by the multi-language ones."""
+def test_missing_rules_of_a_language_are_an_error() -> None:
+    """The multi-language rules would segment differently from the Korean rules of the training."""
     if word_splitter("ko")[0] == "ko":
         pytest.skip("spaCy has all it needs for Korean")
     data = Stored(kind="words", lowercase=False, languages="ko", pipeline="ko", symbols=("개",)).to_bytes()
@@ -134,15 +134,15 @@ def test_rules_that_are_not_installed_are_not_replaced_in_silence() -> None:
 
 def test_words_have_no_subword_sampling() -> None:
     with pytest.raises(UsageError, match="has no subword sampling"):
-        german(GERMAN).sample(GERMAN, 1)
+        german_tokenizer(GERMAN).sample(GERMAN, 1)
 
 
-def test_one_text_in_the_place_of_a_list_is_refused() -> None:
+def test_a_text_in_place_of_a_list_is_refused_by_word_tokenizers() -> None:
     with pytest.raises(UsageError, match="list of texts"):
-        german(GERMAN).encode("Hund")
+        german_tokenizer(GERMAN).encode("Hund")
 
 
-def test_without_spacy_the_message_holds_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_without_spacy_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtraError, match=r'pip install "manyheads\[words\]"'):
         train_tokenizers(TokenizerConfig(kind="words"), GERMAN, ENGLISH, "de", "en")

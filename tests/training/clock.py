@@ -1,4 +1,4 @@
-"""A clock that only updates, validations and checkpoints move forward, and benches whose parts take its seconds."""
+"""A fake clock that only updates, validations and checkpoints advance, and trainers that take its seconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.parts import Bench, scored
+from tests.training.parts import TrainerHarness, validation_report
 
 from manyheads.training import timing, trainer, validation
 from manyheads.training.batches import Losses, MicroBatch
@@ -23,41 +23,43 @@ def no_losses(micro_batches: Sequence[MicroBatch], tokens: float) -> list[Losses
 
 
 class Clock:
-    """A clock that only updates, validations and checkpoints move forward."""
+    """Replace `time.perf_counter` by a clock that only updates, validations and checkpoints advance."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1_000.0
         for part in (trainer, timing, validation):
             monkeypatch.setattr(part, "time", SimpleNamespace(perf_counter=lambda: self.now))
 
-    def bench(
+    def harness(
         self,
         update: Callable[[int], float] | float,
         *,
         validation: float = 0.0,
         saving: float = 0.0,
         **settings: Any,
-    ) -> Bench:
-        """A bench in which update n of this object, the first being 1, takes update(n) seconds."""
+    ) -> TrainerHarness:
+        """Return a harness whose update n, counted from 1, takes update(n) seconds."""
 
         def validate(step: int) -> ValidationReport:
             self.now += validation
-            return scored(step, 1 / max(1, step))
+            return validation_report(step, 1 / max(1, step))
 
-        return self.slow(Bench(validate=validate, **settings), update, saving)
+        return self.slow(TrainerHarness(validate=validate, **settings), update, saving)
 
-    def idle_bench(self, update: Callable[[int], float] | float, **settings: Any) -> Bench:
-        """A bench whose updates take these seconds and compute nothing: for tests of time alone."""
-        bench = self.bench(lambda number: 0.0, **settings)
-        bench.trainer.updater.gradients = no_losses  # type: ignore[method-assign]
-        bench.trainer.updater.clip_gradients = lambda: 1.0  # type: ignore[method-assign]
-        bench.trainer.updater.step = lambda rate, step: None  # type: ignore[method-assign]
-        return self.slow(bench, update)
+    def idle_harness(self, update: Callable[[int], float] | float, **settings: Any) -> TrainerHarness:
+        """Return a harness whose updates take these seconds and compute nothing, for tests of time alone."""
+        harness = self.harness(lambda number: 0.0, **settings)
+        harness.trainer.updater.gradients = no_losses  # type: ignore[method-assign]
+        harness.trainer.updater.clip_gradients = lambda: 1.0  # type: ignore[method-assign]
+        harness.trainer.updater.step = lambda rate, step: None  # type: ignore[method-assign]
+        return self.slow(harness, update)
 
-    def slow(self, bench: Bench, update: Callable[[int], float] | float, saving: float = 0.0) -> Bench:
-        """Let the updates and checkpoints of a bench take these seconds."""
+    def slow(
+        self, harness: TrainerHarness, update: Callable[[int], float] | float, saving: float = 0.0
+    ) -> TrainerHarness:
+        """Let the updates and checkpoints of a harness take these seconds."""
         numbers = itertools.count(1)
-        clip, save = bench.trainer.updater.clip_gradients, bench.storage.save
+        clip, save = harness.trainer.updater.clip_gradients, harness.storage.save
 
         def slow_clip() -> float:
             self.now += update(next(numbers)) if callable(update) else update
@@ -67,6 +69,6 @@ class Clock:
             self.now += saving
             save(snapshot)
 
-        bench.trainer.updater.clip_gradients = slow_clip  # type: ignore[method-assign]
-        bench.storage.save = slow_save  # type: ignore[method-assign]
-        return bench
+        harness.trainer.updater.clip_gradients = slow_clip  # type: ignore[method-assign]
+        harness.storage.save = slow_save  # type: ignore[method-assign]
+        return harness

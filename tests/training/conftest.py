@@ -1,4 +1,4 @@
-"""The clock of the tests of time."""
+"""The fake clock of tests that measure time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tiny model, pairs of ids in memory, and everything a trainer needs around them."""
+"""A tiny model, pairs of ids in memory, and a trainer of them with its listener and storage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Row = list[int]
 
 
 def tiny_model(seed: int = 1, **settings: Any) -> EncoderDecoder:
-    """D = 16, 1 + 1 layers, float64, no dropout unless asked for."""
+    """Return a model in float64 with D = 16, 1 + 1 layers, and no dropout by default."""
     small = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
     torch.manual_seed(seed)
     config = ModelConfig(**(small | {"dropout": 0.0} | settings))
@@ -48,19 +48,19 @@ def tiny_model(seed: int = 1, **settings: Any) -> EncoderDecoder:
 
 
 def translation_objective(model: EncoderDecoder, config: TrainingConfig) -> Objective:
-    """The loss that these settings ask for."""
+    """Return the training objective of these settings."""
     return Objective(model, partial(translation_loss, smoothing=config.label_smoothing, r_drop=config.r_drop))
 
 
 def random_pairs(count: int, seed: int = 3) -> tuple[list[Row], list[Row]]:
-    """Sources and targets of 1 to 9 ids."""
+    """Return random sources and targets of 1 to 9 ids."""
     rng = np.random.default_rng(seed)
     both = [[rng.integers(4, VOCABULARY, rng.integers(1, 10)).tolist() for _ in range(count)] for _ in range(2)]
     return both[0], both[1]
 
 
 class PairUpdates:
-    """Batches of pairs in memory; a function of epoch and position."""
+    """Batches of pairs in memory, determined by epoch and position."""
 
     def __init__(self, sources: list[Row], targets: list[Row], *, size: int = 5, parts: int = 1) -> None:
         self.sources = sources
@@ -73,7 +73,7 @@ class PairUpdates:
         return [order[start : start + self.size] for start in range(0, len(order), self.size)]
 
     def batches(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> list[Batch]:
-        assert np.array_equal(pairs, self.epoch(epoch)[position]), "the trainer says rightly where it is"
+        assert np.array_equal(pairs, self.epoch(epoch)[position]), "the trainer passes the right epoch and position"
         return [self.batch(part) for part in np.array_split(pairs, min(self.parts, len(pairs)))]
 
     def batch(self, pairs: Sequence[int] | NDArray[np.int64]) -> Batch:
@@ -88,7 +88,7 @@ class PairUpdates:
 
 
 class CollectingListener(SilentListener):
-    """Collects the messages and reports of a training in lists."""
+    """Collect the messages and reports of a training in lists."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
@@ -112,13 +112,15 @@ class CollectingListener(SilentListener):
         self.validations.append(report)
 
 
-def scored(step: int, loss: float, bleu: float | None = None, chrf: float | None = None) -> ValidationReport:
-    """A validation report with these figures."""
+def validation_report(
+    step: int, loss: float, bleu: float | None = None, chrf: float | None = None
+) -> ValidationReport:
+    """Return a validation report with these figures."""
     return ValidationReport(step, loss, {"bleu": bleu, "chrf": chrf}, False, None)
 
 
 class MemoryStorage:
-    """Keeps copies of checkpoints in a list, as (snapshot, whether best), and the best weights by step."""
+    """Keep copies of checkpoints in a list, as (snapshot, whether best), and the best weights by step."""
 
     def __init__(self) -> None:
         self.saved: list[tuple[Snapshot, bool]] = []
@@ -147,8 +149,8 @@ class MemoryStorage:
         return True
 
 
-class Bench:
-    """A trainer with a listener and a storage in memory."""
+class TrainerHarness:
+    """Hold a trainer of a tiny model with a listener and a storage in memory."""
 
     def __init__(
         self,
@@ -174,7 +176,7 @@ class Bench:
             device=CPU,
             precision="fp32",
             listener=self.listener,
-            validate=validate or (lambda step: scored(step, 1 / max(1, step))),
+            validate=validate or (lambda step: validation_report(step, 1 / max(1, step))),
             storage=self.storage,
             measured=measured,
             timed_validation=timed_validation,
@@ -195,16 +197,16 @@ def weights(model: EncoderDecoder) -> dict[str, Tensor]:
 
 
 def pair_losses(model: EncoderDecoder, updates: PairUpdates, smoothing: float) -> Iterator[tuple[Tensor, int]]:
-    """Loss of each pair alone, without padding, by torch's own function; and its target tokens."""
+    """Yield the loss of each pair alone, without padding, by torch's own function, and its target tokens."""
     for source, target in zip(updates.sources, updates.targets, strict=True):
         logits = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))[0]
-        right = torch.tensor([*target, EOS])
-        yield functional.cross_entropy(logits, right, label_smoothing=smoothing, reduction="sum"), len(right)
+        labels = torch.tensor([*target, EOS])
+        yield functional.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum"), len(labels)
 
 
-def steps_told(bench: Bench) -> list[tuple[float, ...]]:
-    """Of each log point what does not depend on the clock."""
+def logged_figures(harness: TrainerHarness) -> list[tuple[float, ...]]:
+    """Return the figures of each log point that do not depend on the clock."""
     return [
         (r.step, r.epoch, r.loss, r.nll, r.learning_rate, r.gradient_norm, r.padding, r.skipped)
-        for r in bench.listener.steps
+        for r in harness.listener.steps
     ]

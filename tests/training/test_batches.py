@@ -1,4 +1,4 @@
-"""Results made ahead by threads are those made one by one."""
+"""Results prefetched by threads equal those computed one by one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyheads.training.batches import AHEAD, prefetch
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
-def test_results_come_in_order(threads: int) -> None:
+def test_prefetched_results_are_in_order(threads: int) -> None:
     def slow(number: int) -> int:
         time.sleep(0.002 * (number % 3))
         return number**2
@@ -21,7 +21,7 @@ def test_results_come_in_order(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
-def test_an_error_comes_when_its_result_is_due(threads: int) -> None:
+def test_an_error_is_raised_in_place_of_its_result(threads: int) -> None:
     def make(number: int) -> int:
         if number == 4:
             raise ValueError("four")
@@ -34,17 +34,17 @@ def test_an_error_comes_when_its_result_is_due(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_the_next_ones_are_made_meanwhile_but_not_all(threads: int) -> None:
-    begun: list[int] = []
-    found = prefetch(begun.append, range(100), threads)
+def test_a_bounded_number_of_results_is_prefetched(threads: int) -> None:
+    started: list[int] = []
+    found = prefetch(started.append, range(100), threads)
     next(found)
     deadline = time.monotonic() + 10
-    while len(begun) < AHEAD * threads + 1 and time.monotonic() < deadline:
+    while len(started) < AHEAD * threads + 1 and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert len(begun) == AHEAD * threads + 1
+    assert len(started) == AHEAD * threads + 1
 
 
-def test_leaving_early_leaves_no_thread() -> None:
+def test_closing_the_iterator_early_ends_its_threads() -> None:
     before = threading.active_count()
     found = prefetch(lambda number: number, itertools.count(), 2)
     next(found)

@@ -1,4 +1,4 @@
-"""The loss of a classifier: by hand, in parts, on nothing but chance."""
+"""The loss of a classifier: by its formula, in micro-batches, and on random labels."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ PAD, BOS, EOS = 1, 2, 3
 VOCABULARY, CLASSES = 23, 3
 
 
-def tiny(seed: int = 1, **settings: object) -> TextClassifier:
+def tiny_classifier(seed: int = 1, **settings: object) -> TextClassifier:
     torch.manual_seed(seed)
     small = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.0}
     return TextClassifier(ModelConfig(**(small | settings)), VOCABULARY, CLASSES)  # type: ignore[arg-type]
 
 
-def drawn(count: int, rng: np.random.Generator) -> list[Example]:
+def random_examples(count: int, rng: np.random.Generator) -> list[Example]:
     return [
         Example(rng.integers(4, VOCABULARY, rng.integers(1, 10)).tolist(), int(rng.integers(CLASSES)))
         for _ in range(count)
     ]
 
 
-def made(rows: list[Example]) -> Examples:
+def make_batch(rows: list[Example]) -> Examples:
     return make_examples(rows, pad=PAD, bos=BOS, eos=EOS, with_types=False)
 
 
@@ -45,9 +45,9 @@ def test_the_loss_is_the_sum_of_weighted_smoothed_cross_entropies(
     smoothing: float, weights: list[float] | None
 ) -> None:
     """With s the smoothing and w the weights: -(1 - s) w_y log p_y - s / C sum over c of w_c log p_c."""
-    model, rows = tiny(), drawn(7, np.random.default_rng(2))
-    given = None if weights is None else torch.tensor(weights)
-    loss, plain = classification_loss(model, made(rows), smoothing, given)
+    model, rows = tiny_classifier(), random_examples(7, np.random.default_rng(2))
+    class_weights = None if weights is None else torch.tensor(weights)
+    loss, plain = classification_loss(model, make_batch(rows), smoothing, class_weights)
     w = weights or [1.0] * CLASSES
     expected = expected_plain = 0.0
     for ids, label in rows:
@@ -61,8 +61,8 @@ def test_the_loss_is_the_sum_of_weighted_smoothed_cross_entropies(
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_parts_have_the_gradient_of_the_whole(smoothing: float) -> None:
-    model, batch = tiny(), made(drawn(11, np.random.default_rng(3)))
+def test_micro_batches_have_the_gradient_of_the_whole_batch(smoothing: float) -> None:
+    model, batch = tiny_classifier(), make_batch(random_examples(11, np.random.default_rng(3)))
     weights = torch.tensor([0.5, 1.0, 3.0])
     (classification_loss(model, batch, smoothing, weights)[0] / batch.target_tokens).backward()
     whole = gradients(model)
@@ -71,12 +71,12 @@ def test_parts_have_the_gradient_of_the_whole(smoothing: float) -> None:
     parts = [*(quarter for half in batch.halves() for quarter in half.halves()), blank]
     for part in parts:
         (classification_loss(model, part, smoothing, weights)[0] / batch.target_tokens).backward()
-    for one, other in zip(gradients(model), whole, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
+    for found, expected in zip(gradients(model), whole, strict=True):
+        torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-4)
 
 
-def test_a_blank_part_has_no_loss_and_no_gradient() -> None:
-    model = tiny()
+def test_a_blank_batch_has_no_loss_and_no_gradient() -> None:
+    model = tiny_classifier()
     blank = blank_examples(pad=PAD, bos=BOS, eos=EOS, with_types=False)
     loss, plain = classification_loss(model, blank, 0.1, torch.tensor([0.5, 1.0, 3.0]))
     loss.backward()
@@ -85,25 +85,25 @@ def test_a_blank_part_has_no_loss_and_no_gradient() -> None:
 
 
 def test_more_padding_changes_neither_loss_nor_gradient() -> None:
-    model, batch = tiny(), made(drawn(7, np.random.default_rng(4)))
+    model, batch = tiny_classifier(), make_batch(random_examples(7, np.random.default_rng(4)))
     found = []
-    for one in (batch, batch.padded(100)):
+    for variant in (batch, batch.padded(100)):
         model.zero_grad()
-        loss, _ = classification_loss(model, one, 0.1)
+        loss, _ = classification_loss(model, variant, 0.1)
         loss.backward()
         found.append((loss, gradients(model)))
     assert batch.padded(100).ids.shape != batch.ids.shape
     torch.testing.assert_close(found[0][0], found[1][0], atol=1e-5, rtol=1e-5)
-    for one, other in zip(found[0][1], found[1][1], strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+    for gradient, padded in zip(found[0][1], found[1][1], strict=True):
+        torch.testing.assert_close(gradient, padded, atol=1e-5, rtol=1e-4)
 
 
-def test_on_labels_of_pure_chance_the_loss_does_not_go_below_ln_of_their_number(training_seed: int) -> None:
-    model, rng = tiny(training_seed), np.random.default_rng(training_seed)
+def test_the_loss_on_random_labels_does_not_go_below_ln_of_the_number_of_classes(training_seed: int) -> None:
+    model, rng = tiny_classifier(training_seed), np.random.default_rng(training_seed)
     optimizer = torch.optim.Adam(model.parameters(), 3e-3)
     found = []
     for _ in range(150):
-        loss, plain = classification_loss(model, made(drawn(32, rng)), 0.0)
+        loss, plain = classification_loss(model, make_batch(random_examples(32, rng)), 0.0)
         optimizer.zero_grad()
         (loss / 32).backward()
         optimizer.step()

@@ -1,4 +1,4 @@
-"""Compiled layers: the same numbers, a few shapes, and no code but for these."""
+"""Compiled layers: the results of eager layers, and one compilation for each of a few shapes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.training.parts import (
     CPU,
     EOS,
     PAD,
-    Bench,
     CollectingListener,
     PairUpdates,
+    TrainerHarness,
     needs_compiler,
     random_pairs,
-    scored,
     tiny_model,
     translation_objective,
+    validation_report,
 )
 from torch import Tensor
 
@@ -43,15 +43,15 @@ from manyheads.training.distributed import ALONE
 from manyheads.training.objective import corpus_nll
 from manyheads.training.update import Updater
 
-# torch's compiler warns of itself, and hides it only where warnings are no errors
+# torch's compiler raises these warnings in its own code, and hides them only where warnings are no errors
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"),
     pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning"),
 ]
 
 
-class Graphs:
-    """A compiler that counts what it is given, and runs it as it is."""
+class CountingBackend:
+    """A backend of torch.compile that counts the graphs, and runs them without compiling."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -62,9 +62,9 @@ class Graphs:
 
 
 @pytest.fixture
-def graphs() -> Iterator[Graphs]:
-    """Stands in for torch's own compiler; what torch does before and after it is done all the same."""
-    counting = Graphs()
+def graphs() -> Iterator[CountingBackend]:
+    """Replace the backend of torch.compile; the tracing before it is torch's own."""
+    counting = CountingBackend()
     with torch.compiler.set_stance("default", force_backend=counting):
         yield counting
 
@@ -75,7 +75,7 @@ def updater_of(model: EncoderDecoder, **settings: Any) -> Updater:
 
 
 def gradients(updater: Updater, batch: Batch) -> dict[str, Tensor]:
-    """Those of a batch, with its loss."""
+    """Return the gradients of a batch by parameter name, its loss and its NLL."""
     ((_, loss, nll),) = updater.gradients([batch], batch.target_tokens)
     found = {name: parameter.grad.clone() for name, parameter in updater.model.named_parameters()}  # type: ignore[union-attr]
     updater.zero_grad()
@@ -83,7 +83,7 @@ def gradients(updater: Updater, batch: Batch) -> dict[str, Tensor]:
 
 
 def batches_of(*rows: int) -> list[Batch]:
-    """Batches of so many random pairs."""
+    """Return a batch of random pairs for each number of rows."""
     updates = PairUpdates(*random_pairs(sum(rows)))
     ends = np.cumsum(rows).tolist()
     return [updates.batch(range(end - count, end)) for count, end in zip(rows, ends, strict=True)]
@@ -102,18 +102,18 @@ def assert_equal_to_eager(batches: list[Batch], **settings: Any) -> None:
 
 @needs_compiler
 @pytest.mark.slow
-def test_compiled_layers_have_the_losses_and_gradients_of_others() -> None:
-    """By torch's own compiler, with any number of rows."""
+def test_compiled_layers_have_the_losses_and_gradients_of_eager_layers() -> None:
+    """The backend is torch's own compiler, and batches have different numbers of rows."""
     assert_equal_to_eager(batches_of(5, 7), positions="rotary")
 
 
 @pytest.mark.slow
-def test_compiled_dropout_falls_anew_each_time_and_leaves_the_mean(graphs: Graphs) -> None:
-    """Both layers of a model have their own."""
+def test_compiled_dropout_is_drawn_anew_each_time_and_keeps_the_mean(graphs: CountingBackend) -> None:
+    """Both layers of a model have dropout masks of their own."""
     updater = updater_of(tiny_model(dropout=0.5, feed_forward_dropout=0.3, word_dropout=0.1), compile=True)
     plain = updater_of(tiny_model(dropout=0.5, feed_forward_dropout=0.3, word_dropout=0.1))
     (batch,) = batches_of(200)
-    found, expected = ([float(gradients(one, batch)["nll"]) for _ in range(12)] for one in (updater, plain))
+    found, expected = ([float(gradients(each, batch)["nll"]) for _ in range(12)] for each in (updater, plain))
     assert len(set(found)) == 12
     assert np.mean(found) == pytest.approx(np.mean(expected), abs=3 * np.std(expected))
 
@@ -128,20 +128,22 @@ def test_compiled_dropout_falls_anew_each_time_and_leaves_the_mean(graphs: Graph
     ],
     ids=lambda settings: " ".join(map(str, settings.values())),
 )
-def test_so_has_every_kind_of_layer(graphs: Graphs, settings: dict[str, Any]) -> None:
+def test_every_kind_of_compiled_layer_equals_the_eager_layer(
+    graphs: CountingBackend, settings: dict[str, Any]
+) -> None:
     assert_equal_to_eager(batches_of(5, 7, 3, 1), **settings)
     assert graphs.count > 0
 
 
 @pytest.mark.slow
-def test_learned_positions_that_just_suffice_suffice(graphs: Graphs) -> None:
+def test_padding_for_compilation_stays_within_the_learned_positions(graphs: CountingBackend) -> None:
     batch = make_batch([[5] * 29], [[5] * 27], pad=PAD, bos=BOS, eos=EOS)
     assert_equal_to_eager([batch], positions="learned", max_positions=30)
 
 
 @pytest.mark.slow
-def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: Graphs) -> None:
-    """However many rows, and however many layers: equal ones share their code."""
+def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: CountingBackend) -> None:
+    """Equal layers share their compiled code, for any number of rows."""
     rng = np.random.default_rng(5)
     lengths = rng.lognormal(2.2, 0.5, 1_500).astype(np.int64).clip(2, 24)
     others = (lengths * rng.uniform(0.8, 1.2, len(lengths))).astype(np.int64).clip(2, 24)
@@ -160,8 +162,8 @@ def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: Graphs) -> No
 
 
 @pytest.mark.slow
-def test_validation_and_decoding_compile_nothing(graphs: Graphs) -> None:
-    """They have other shapes, and the model is itself again between updates."""
+def test_validation_and_decoding_compile_nothing(graphs: CountingBackend) -> None:
+    """Their shapes differ, and the model is not compiled between updates."""
     sources, targets = random_pairs(13)
     model, counts = tiny_model(), []
 
@@ -171,37 +173,39 @@ def test_validation_and_decoding_compile_nothing(graphs: Graphs) -> None:
         stepper = EncoderDecoderStepper(model, torch.tensor([[5, 6, EOS]]))
         stepper.step(torch.tensor([BOS]))
         counts.append(graphs.count)
-        return scored(step, nats / tokens)
+        return validation_report(step, nats / tokens)
 
     names = [name for name, _ in model.named_parameters()]
-    bench = Bench(model, PairUpdates(sources, targets), compile=True, validate=validate, save_every=2, steps=4)
-    bench.trainer.run()
+    harness = TrainerHarness(
+        model, PairUpdates(sources, targets), compile=True, validate=validate, save_every=2, steps=4
+    )
+    harness.trainer.run()
     assert counts[0] == counts[1] > 0
     assert counts[2] == counts[3]
     assert not any("forward" in vars(module) for module in model.modules())
-    assert [*bench.saved[-1][0].model] == names
+    assert [*harness.saved[-1][0].model] == names
 
 
 @pytest.mark.slow
-def test_training_that_compiles_makes_the_updates_of_one_that_does_not(graphs: Graphs) -> None:
-    """Averages, R-Drop, parts and all."""
+def test_compiled_training_makes_the_updates_of_eager_training(graphs: CountingBackend) -> None:
+    """Moving averages, R-Drop and micro-batches are included."""
     settings = {"accumulation": 2, "r_drop": 1.0, "ema": 0.9, "optimizer": "muon"}
 
-    def bench(**more: Any) -> Bench:
-        return Bench(None, PairUpdates(*random_pairs(23), parts=2), **settings, **more)
+    def harness(**more: Any) -> TrainerHarness:
+        return TrainerHarness(None, PairUpdates(*random_pairs(23), parts=2), **settings, **more)
 
-    eager, compiled = bench(), bench(compile=True)
+    eager, compiled = harness(), harness(compile=True)
     eager.trainer.run()
     compiled.trainer.run()
-    expected, found = ([report.loss for report in one.listener.steps] for one in (eager, compiled))
+    expected, found = ([report.loss for report in each.listener.steps] for each in (eager, compiled))
     assert found == pytest.approx(expected, rel=1e-9)
-    assert compiled.listener.steps[-1].padding > eager.listener.steps[-1].padding, "what is padded on is counted"
+    assert compiled.listener.steps[-1].padding > eager.listener.steps[-1].padding, (
+        "padding for compilation is counted"
+    )
 
 
 @pytest.mark.slow
-def test_code_made_for_too_many_reasons_is_an_error_and_not_slow(
-    graphs: Graphs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_recompilations_are_an_error(graphs: CountingBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.compiler.reset()
     monkeypatch.setattr(compilation, "MOST_SHAPES", 1)
     updater = updater_of(tiny_model(), compile=True)
@@ -212,18 +216,18 @@ def test_code_made_for_too_many_reasons_is_an_error_and_not_slow(
 
 
 @pytest.mark.slow
-def test_updates_that_compile_do_not_count_when_time_is_planned(
-    graphs: Graphs, monkeypatch: pytest.MonkeyPatch
+def test_updates_that_compile_are_left_out_of_the_time_estimate(
+    graphs: CountingBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Bench(None, PairUpdates(*random_pairs(60), size=7), compile=True, max_minutes=100)
+    harness = TrainerHarness(None, PairUpdates(*random_pairs(60), size=7), compile=True, max_minutes=100)
     timed: list[int] = []
-    monkeypatch.setattr(bench.trainer.limit, "add", lambda seconds, tokens: timed.append(graphs.count))
-    bench.trainer.run()
+    monkeypatch.setattr(harness.trainer.limit, "add", lambda seconds, tokens: timed.append(graphs.count))
+    harness.trainer.run()
     assert 0 < len(timed) < 7
-    assert len(bench.trainer.updater.layers.shapes) > 1
+    assert len(harness.trainer.updater.layers.shapes) > 1
 
 
-# --- a run ---
+# --- training runs ---
 
 
 def config_of(folder: Path, **training: Any) -> Config:
@@ -238,7 +242,9 @@ def losses(run: Path) -> list[float]:
 
 @needs_compiler
 @pytest.mark.slow
-def test_a_compiled_run_trains_goes_on_and_translates_as_another(graphs: Graphs, tmp_path: Path) -> None:
+def test_a_compiled_run_trains_resumes_and_translates_as_an_eager_run(
+    graphs: CountingBackend, tmp_path: Path
+) -> None:
     train(config_of(tmp_path, compile=False), tmp_path / "eager", listener=CollectingListener())
     with pytest.raises(KeyboardInterrupt):
         train(config_of(tmp_path), tmp_path / "compiled", listener=Interrupting(step=9))
@@ -248,21 +254,21 @@ def test_a_compiled_run_trains_goes_on_and_translates_as_another(graphs: Graphs,
     compiled, eager = (
         Translator.load(tmp_path / name).translate(["der Hund singt"]) for name in ("compiled", "eager")
     )
-    assert [one.translation for one in compiled] == [one.translation for one in eager]
+    assert [result.translation for result in compiled] == [result.translation for result in eager]
 
 
 @needs_compiler
 @pytest.mark.slow
-def test_the_bench_leaves_out_the_time_that_compiling_takes(graphs: Graphs, tmp_path: Path) -> None:
-    """And counts what is padded on."""
+def test_the_training_benchmark_leaves_out_the_time_of_compilation(graphs: CountingBackend, tmp_path: Path) -> None:
+    """Padding for compilation is counted."""
     compiled = bench_train(config_of(tmp_path), rounds=1, updates=5, listener=CollectingListener())
     eager = bench_train(config_of(tmp_path, compile=False), rounds=1, updates=5, listener=CollectingListener())
     assert compiled.padding > eager.padding
     assert compiled.median > eager.median / 20, "compiling takes a hundred times as long as an update"
 
 
-def test_without_a_compiler_training_does_not_begin(tmp_path: Path) -> None:
-    """One line that says what is missing, before anything is written."""
+def test_training_without_a_compiler_is_refused_before_it_begins(tmp_path: Path) -> None:
+    """The error is one line that names the missing compiler, and nothing is written."""
     file = tmp_path / "tiny.toml"
     file.write_text("\n".join(described(config_of(tmp_path))), encoding="utf-8")
     found = subprocess.run(

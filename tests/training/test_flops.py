@@ -1,4 +1,4 @@
-"""The arithmetic of training, against torch's own counter."""
+"""The floating-point operations of training, compared with torch's own counter."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def make_model(**settings: object) -> EncoderDecoder:
 
 
 @pytest.mark.parametrize("settings", [{}, {"activation": "swiglu", "bias": False}, {"tied_embeddings": "none"}])
-def test_it_is_what_torch_counts_of_the_products_with_weights(settings: dict[str, object]) -> None:
-    """But for the keys and values of the cross-attention, which are of the source's length."""
+def test_the_flops_per_token_are_those_that_torch_counts_for_products_with_weights(
+    settings: dict[str, object],
+) -> None:
+    """The keys and values of the cross-attention are corrected for the length of the source."""
     model = make_model(**settings)
     batch = make_batch([[5] * (S - 1)] * B, [[6] * (T - 1)] * B, pad=1, bos=2, eos=3)
     with FlopCounterMode(display=False) as counter:
@@ -41,6 +43,6 @@ def test_it_is_what_torch_counts_of_the_products_with_weights(settings: dict[str
     assert products == pytest.approx(expected, rel=1e-9)
 
 
-def test_a_matrix_product_takes_time() -> None:
+def test_the_measured_ceiling_of_a_matrix_product_is_plausible() -> None:
     found = product_ceiling(torch.device("cpu"), "fp32", seconds=0.05)
     assert 1e8 < found < 1e14

@@ -1,4 +1,4 @@
-"""Long computations show their progress, and end when a stop is requested."""
+"""Long computations report their progress, and end when a stop is requested."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from manyheads.training.interruption import UNWATCHED, Interrupted, Watch
 from manyheads.training.objective import corpus_nll
 
 
-def test_without_a_request_a_phase_comes_to_its_end_and_is_counted() -> None:
+def test_a_phase_without_a_stop_request_ends_and_is_counted() -> None:
     listener = CollectingListener()
     with Watch(listener).phase("counting", 5, "items") as advance:
         advance(2)
@@ -31,7 +31,7 @@ def test_a_request_ends_a_phase_at_its_next_advance() -> None:
     assert seen == [0, 1, 2]
 
 
-def test_a_request_after_the_last_advance_is_heeded_at_the_end_of_the_phase() -> None:
+def test_a_stop_request_after_the_last_advance_ends_the_phase() -> None:
     answers = iter([False, False, True])
     seen: list[int] = []
     with pytest.raises(Interrupted):
@@ -39,7 +39,7 @@ def test_a_request_after_the_last_advance_is_heeded_at_the_end_of_the_phase() ->
     assert seen == [0, 1]
 
 
-def test_an_error_in_a_phase_stays_this_error() -> None:
+def test_an_error_in_a_phase_is_raised_unchanged() -> None:
     with pytest.raises(ZeroDivisionError), UNWATCHED.phase("counting"):
         _ = 1 // 0
 
@@ -52,11 +52,11 @@ def test_a_validation_loss_is_interrupted_between_its_batches() -> None:
     def measure() -> None:
         with watch.phase("validating: loss", 23, "pairs") as advance:
 
-            def counted(count: int) -> None:
+            def record_batch(count: int) -> None:
                 batches.append(count)
                 advance(count)
 
-            corpus_nll(tiny_model(), sources, targets, bos=2, eos=3, batch_tokens=20, advance=counted)
+            corpus_nll(tiny_model(), sources, targets, bos=2, eos=3, batch_tokens=20, advance=record_batch)
 
     with pytest.raises(Interrupted):
         measure()

@@ -1,4 +1,4 @@
-"""The loss of a language model, in training and over a sliding window (invariants L, and A in small)."""
+"""The loss of a language model, in training and over a sliding window (invariants L and A, small models)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def test_the_objective_is_the_cross_entropy_of_all_positions(smoothing: float) -
     model = language_model()
     batch = make_blocks(TOKENS, np.array([2, 17, 40]), 9)
     loss, nll = next_token_loss(model, batch, smoothing)
-    logits, right = model(batch.ids).flatten(0, 1), batch.labels.flatten()
-    wanted = functional.cross_entropy(logits, right, label_smoothing=smoothing, reduction="sum")
-    plain = functional.cross_entropy(logits, right, reduction="sum")
+    logits, labels = model(batch.ids).flatten(0, 1), batch.labels.flatten()
+    wanted = functional.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum")
+    plain = functional.cross_entropy(logits, labels, reduction="sum")
     torch.testing.assert_close(loss, wanted.float())
     torch.testing.assert_close(nll, plain.float())
 
 
-def test_a_blank_batch_has_a_loss_of_nothing_and_no_gradient_but_zero() -> None:
+def test_a_blank_batch_has_a_loss_and_gradients_of_zero() -> None:
     model = language_model()
     loss, nll = next_token_loss(model, blank_blocks(1), 0.1)
     loss.backward()
@@ -44,25 +44,27 @@ def test_every_token_but_the_first_is_predicted_once_and_with_context(length: in
     windows = Windows(length, width=width, step=step)
     seen: list[int] = []
     for number in windows:
-        batch, places = windows.batch(np.arange(length, dtype=np.int32), [number])
-        seen += batch.labels.flatten()[places].tolist()
-        for place in places.tolist():
-            assert batch.labels.flatten()[place] == batch.ids.flatten()[place] + 1
-            assert place >= min(int(batch.ids.flatten()[place]), width - step)
+        batch, positions = windows.batch(np.arange(length, dtype=np.int32), [number])
+        seen += batch.labels.flatten()[positions].tolist()
+        for position in positions.tolist():
+            assert batch.labels.flatten()[position] == batch.ids.flatten()[position] + 1
+            assert position >= min(int(batch.ids.flatten()[position]), width - step)
     assert seen == list(range(1, length))
 
 
 @pytest.mark.parametrize("width", [5, 8])
-def test_the_window_judges_a_token_as_writing_it_does(width: int) -> None:
-    """Log-probabilities of a text are those with which a generator would write it."""
+def test_the_loss_of_a_window_is_that_of_generation(width: int) -> None:
+    """The log-probabilities of a text are those with which a generator would produce it."""
     model = language_model(positions="learned", max_positions=width)
     windows = Windows(len(TOKENS), width=width, step=window_step(width))
     nats, count = window_nll(model, TOKENS, windows)
     with torch.no_grad():
         ids = TOKENS.tolist()
-        written = [float(read_whole(model, ids[:place], width)[ids[place]]) for place in range(1, len(ids))]
-    assert count == len(written) == 60
-    assert nats == pytest.approx(-sum(written), rel=1e-5)
+        generated = [
+            float(read_whole(model, ids[:position], width)[ids[position]]) for position in range(1, len(ids))
+        ]
+    assert count == len(generated) == 60
+    assert nats == pytest.approx(-sum(generated), rel=1e-5)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 16, 50, 4_096])
@@ -71,7 +73,7 @@ def test_perplexity_does_not_depend_on_batching(batch_tokens: int) -> None:
     alone = [window_nll(model, TOKENS, windows, [number]) for number in windows]
     nats, count = window_nll(model, TOKENS, windows, batch_tokens=batch_tokens)
     assert count == sum(tokens for _, tokens in alone)
-    assert nats == pytest.approx(sum(each for each, _ in alone), rel=1e-6)
+    assert nats == pytest.approx(sum(part for part, _ in alone), rel=1e-6)
 
 
 def test_a_text_of_one_token_has_no_loss() -> None:
@@ -79,16 +81,16 @@ def test_a_text_of_one_token_has_no_loss() -> None:
     assert window_nll(language_model(), TOKENS[:1], windows) == (0.0, 0)
 
 
-def test_on_random_text_a_fresh_model_does_not_go_below_ln_v() -> None:
-    """Invariant A: nobody can foresee fresh random tokens."""
+def test_the_loss_of_an_untrained_model_on_random_text_is_not_below_ln_v() -> None:
+    """Invariant A: new random tokens cannot be predicted."""
     random = np.random.default_rng(9).integers(0, V, 4_000).astype(np.int32)
     model = language_model(scale_embeddings=False, positions="rotary")
     nats, count = window_nll(model, random, Windows(len(random), width=16, step=16))
     assert nats / count > math.log(V)
 
 
-def test_training_on_random_text_does_not_go_below_ln_v_either() -> None:
-    """Invariant A: a model that was fed what it must predict would."""
+def test_the_loss_of_a_trained_model_on_new_random_text_is_not_below_ln_v() -> None:
+    """Invariant A: a model whose input leaks the labels would go below."""
     rng = np.random.default_rng(3)
     train, fresh = (rng.integers(0, V, size).astype(np.int32) for size in (6_000, 3_000))
     model = language_model(positions="rotary", num_decoder_layers=1).float().train()
@@ -101,4 +103,6 @@ def test_training_on_random_text_does_not_go_below_ln_v_either() -> None:
         optimizer.step()
         optimizer.zero_grad()
     nats, count = window_nll(model.eval(), fresh, Windows(len(fresh), width=16, step=16))
-    assert math.log(V) < nats / count < math.log(V) + 0.5  # and it has learnt that it knows nothing
+    assert (
+        math.log(V) < nats / count < math.log(V) + 0.5
+    )  # and the model has learned to predict a nearly uniform distribution

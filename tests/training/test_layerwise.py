@@ -1,4 +1,4 @@
-"""Freezing, unfreezing and slower rates below."""
+"""Freezing, gradual unfreezing and lower learning rates for lower layers."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def weights(model: Transformer) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
 
-def updates(model: TextClassifier, steps: int, **settings: Any) -> list[set[int]]:
-    """Train on random texts; the depths at which something moved, update by update."""
+def trained_depths(model: TextClassifier, steps: int, **settings: Any) -> list[set[int]]:
+    """Train on random texts; return the depths of the parameters that each update changed."""
     config = TrainingConfig(**({"learning_rate": 0.01, "optimizer": "adamw", "weight_decay": 0.1} | settings))
     freeze(model, config)
-    pace = LayerwiseLearningRate(model, config)
-    optimizer = build_optimizer(model, config, CPU, pace.depth_of)
+    layerwise = LayerwiseLearningRate(model, config)
+    optimizer = build_optimizer(model, config, CPU, layerwise.depth_of)
     depth_of = {name: depths(model)[parameter] for name, parameter in model.named_parameters()}
     moved = []
     for step in range(1, steps + 1):
@@ -45,14 +45,14 @@ def updates(model: TextClassifier, steps: int, **settings: Any) -> list[set[int]
         ids = torch.randint(2, 11, (5, 7), generator=torch.Generator().manual_seed(step))
         torch.nn.functional.cross_entropy(model(ids), ids[:, 0] % 3).backward()
         for group in optimizer.param_groups:
-            group["lr"] = 0.01 * pace.factor(group, step)
+            group["lr"] = 0.01 * layerwise.factor(group, step)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         moved.append({depth_of[name] for name, tensor in weights(model).items() if not tensor.equal(before[name])})
     return moved
 
 
-def test_depths_go_up_from_the_words_to_the_head() -> None:
+def test_depths_increase_from_the_embedding_to_the_head() -> None:
     model = make_classifier()
     found = {name: depths(model)[parameter] for name, parameter in model.named_parameters()}
     assert {depth for name, depth in found.items() if name.startswith("embedding.")} == {0}
@@ -62,7 +62,7 @@ def test_depths_go_up_from_the_words_to_the_head() -> None:
     assert {found[name] for name in ("pooler.weight", "output.bias")} == {4}
 
 
-def test_a_decoder_is_above_its_encoder_and_a_tied_output_is_of_the_words() -> None:
+def test_a_decoder_is_above_its_encoder_and_a_tied_output_has_the_depth_of_the_embedding() -> None:
     model = EncoderDecoder(SHAPE, 11, 11)
     found = {name: depths(model)[parameter] for name, parameter in model.named_parameters()}
     assert {depth for name, depth in found.items() if name.startswith("decoder_layers.1.")} == {5}
@@ -71,25 +71,25 @@ def test_a_decoder_is_above_its_encoder_and_a_tied_output_is_of_the_words() -> N
 
 @pytest.mark.parametrize(("frozen", "expected"), [(0, {1, 2, 3, 4}), (2, {3, 4}), (3, {4})])
 def test_frozen_layers_stay_as_they_are(frozen: int, expected: set[int]) -> None:
-    assert updates(make_classifier(), 2, frozen_layers=frozen) == [expected] * 2
+    assert trained_depths(make_classifier(), 2, frozen_layers=frozen) == [expected] * 2
 
 
-def test_one_more_layer_learns_every_so_many_updates() -> None:
-    moved = updates(make_classifier(), 9, unfreeze_every=2)
+def test_one_more_layer_is_unfrozen_every_given_number_of_updates() -> None:
+    moved = trained_depths(make_classifier(), 9, unfreeze_every=2)
     assert moved == [{4}] * 2 + [{3, 4}] * 2 + [{2, 3, 4}] * 2 + [{1, 2, 3, 4}] * 2 + [{0, 1, 2, 3, 4}]
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
-def test_unfreezing_is_known_to_every_optimiser(optimizer: str) -> None:
-    moved = updates(make_classifier(), 3, unfreeze_every=1, optimizer=optimizer)
+def test_unfreezing_works_with_every_optimiser(optimizer: str) -> None:
+    moved = trained_depths(make_classifier(), 3, unfreeze_every=1, optimizer=optimizer)
     assert moved == [{4}, {3, 4}, {2, 3, 4}]
 
 
-def test_layers_below_learn_more_slowly() -> None:
-    """A step of Adam's first update is as long as the rate, whatever the gradient."""
+def test_lower_layers_have_lower_learning_rates() -> None:
+    """The first step of Adam is as long as the learning rate, whatever the gradient."""
     model = make_classifier()
     before = weights(model)
-    updates(model, 1, layer_decay=0.5, weight_decay=0, epsilon=1e-12)
+    trained_depths(model, 1, layer_decay=0.5, weight_decay=0, epsilon=1e-12)
     steps = {name: (tensor - before[name]).abs().max().item() for name, tensor in weights(model).items()}
     assert steps["output.weight"] == pytest.approx(0.01, rel=1e-3)
     for layer in range(3):
@@ -98,10 +98,10 @@ def test_layers_below_learn_more_slowly() -> None:
     assert steps["embedding.tokens.weight"] == pytest.approx(0.01 * 0.5**4, rel=1e-3)
 
 
-def test_without_these_settings_all_learn_alike() -> None:
-    pace = LayerwiseLearningRate(make_classifier(), TrainingConfig())
-    assert pace.depth_of is None
-    assert pace.factor({"factor": 3.0}, 1) == 3.0
+def test_all_layers_have_the_same_rate_by_default() -> None:
+    layerwise = LayerwiseLearningRate(make_classifier(), TrainingConfig())
+    assert layerwise.depth_of is None
+    assert layerwise.factor({"factor": 3.0}, 1) == 3.0
 
 
 def test_more_frozen_layers_than_there_are_are_refused() -> None:
@@ -109,6 +109,6 @@ def test_more_frozen_layers_than_there_are_are_refused() -> None:
         freeze(make_classifier(), TrainingConfig(frozen_layers=4))
 
 
-def test_a_model_of_which_nothing_is_left_to_learn_is_refused() -> None:
+def test_freezing_all_parameters_is_refused() -> None:
     with pytest.raises(ConfigError, match="nothing after its layers"):
         freeze(DecoderOnly(SHAPE, 11), TrainingConfig(frozen_layers=2))

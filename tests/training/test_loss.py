@@ -1,4 +1,4 @@
-"""The loss: torch's cross-entropy in value and gradient, without the logits of all tokens."""
+"""The loss equals torch's cross-entropy in value and gradient, without the logits of all tokens in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Inputs = tuple[Tensor, Tensor, Tensor | None, Tensor]
 
 
 def make_inputs(*, bias: bool = True, dtype: torch.dtype = torch.float64, sharpness: float = 1.0) -> Inputs:
-    """Hidden states, output matrix, bias and right tokens, the first three with gradients."""
+    """Return hidden states, output matrix, bias and labels, the first three with gradients."""
     rng = torch.Generator().manual_seed(5)
     hidden = sharpness * torch.randn(TOKENS, WIDTH, generator=rng, dtype=torch.float64)
     weight = torch.randn(VOCABULARY, WIDTH, generator=rng, dtype=torch.float64)
@@ -29,20 +29,20 @@ def make_inputs(*, bias: bool = True, dtype: torch.dtype = torch.float64, sharpn
     return leaves[0], leaves[1], leaves[2] if bias else None, targets
 
 
-def torchs(inputs: Inputs, smoothing: float) -> Tensor:
-    """Torch's own loss, summed."""
+def torch_loss(inputs: Inputs, smoothing: float) -> Tensor:
+    """Return torch's own loss, summed."""
     hidden, weight, bias, targets = inputs
     logits = functional.linear(hidden, weight, bias)
     return functional.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
 
 
 def gradients(loss: Tensor, inputs: Inputs) -> list[Tensor]:
-    """With respect to the hidden states, the matrix, and the bias when there is one."""
+    """Return the gradients of the hidden states, the matrix, and the bias if there is one."""
     return list(torch.autograd.grad(loss, [part for part in inputs[:3] if part is not None]))
 
 
-def relative(found: Tensor, expected: Tensor) -> float:
-    """Largest difference, as a share of the largest value."""
+def relative_error(found: Tensor, expected: Tensor) -> float:
+    """Return the largest difference as a share of the largest value."""
     return ((found.double() - expected).abs().max() / expected.abs().max()).detach().item()
 
 
@@ -55,25 +55,25 @@ def test_value_and_gradients_are_those_of_torch(
     monkeypatch.setattr(module, "CHUNK_LOGITS", rows * VOCABULARY + 3)
     inputs = make_inputs(bias=bias)
     loss, nll = cross_entropy_sums(*inputs, smoothing)
-    expected = torchs(inputs, smoothing)
-    assert relative(loss, expected) < 2e-7
-    assert relative(nll, torchs(inputs, 0.0)) < 2e-7
+    expected = torch_loss(inputs, smoothing)
+    assert relative_error(loss, expected) < 2e-7
+    assert relative_error(nll, torch_loss(inputs, 0.0)) < 2e-7
     for found, wanted in zip(gradients(loss, inputs), gradients(expected, inputs), strict=True):
-        assert relative(found, wanted) < 1e-6
+        assert relative_error(found, wanted) < 1e-6
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_float32_is_as_near_to_the_truth_as_torchs_float32(smoothing: float) -> None:
+def test_float32_is_near_the_loss_in_float64(smoothing: float) -> None:
     inputs, exact = make_inputs(dtype=torch.float32), make_inputs()
     loss, _ = cross_entropy_sums(*inputs, smoothing)
-    truth = torchs(exact, smoothing)
-    assert relative(loss, truth) < 1e-6
+    truth = torch_loss(exact, smoothing)
+    assert relative_error(loss, truth) < 1e-6
     for found, wanted in zip(gradients(loss, inputs), gradients(truth, exact), strict=True):
         assert found.dtype == torch.float32
-        assert relative(found, wanted) < 1e-6
+        assert relative_error(found, wanted) < 1e-6
 
 
-def test_tokens_that_are_nearly_certain_keep_their_loss_and_their_gradient() -> None:
+def test_tokens_with_a_probability_near_1_keep_their_loss_and_gradient() -> None:
     """Where p is about 1 - 1e-7, one minus p in float32 would have no digit left."""
     hidden = torch.tensor([[1.0]], dtype=torch.float32).requires_grad_()
     weight = torch.tensor([[16.0], [0.0], [-1.0]], dtype=torch.float32).requires_grad_()
@@ -92,12 +92,12 @@ def test_logits_of_any_size_give_finite_figures(shift: float) -> None:
     bias = torch.full((VOCABULARY,), shift, requires_grad=True)
     inputs = hidden, weight, bias, targets
     loss, nll = cross_entropy_sums(*inputs, 0.1)
-    torch.testing.assert_close(loss, torchs(inputs, 0.1), rtol=1e-4, atol=0.0)
-    torch.testing.assert_close(nll, torchs(inputs, 0.0), rtol=1e-4, atol=0.0)
+    torch.testing.assert_close(loss, torch_loss(inputs, 0.1), rtol=1e-4, atol=0.0)
+    torch.testing.assert_close(nll, torch_loss(inputs, 0.0), rtol=1e-4, atol=0.0)
     assert all(part.isfinite().all() for part in gradients(loss, inputs))
 
 
-def test_a_uniform_guess_costs_the_logarithm_of_the_vocabulary() -> None:
+def test_the_loss_of_a_uniform_distribution_is_the_logarithm_of_the_vocabulary() -> None:
     hidden, weight = torch.zeros(5, WIDTH), torch.zeros(VOCABULARY, WIDTH)
     loss, nll = cross_entropy_sums(hidden, weight, None, torch.arange(5), 0.1)
     assert loss.item() == pytest.approx(5 * math.log(VOCABULARY), rel=1e-6)
@@ -111,14 +111,14 @@ def test_bfloat16_products_come_within_its_rounding(monkeypatch: pytest.MonkeyPa
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss, nll = cross_entropy_sums(*inputs, smoothing)
     assert loss.dtype == nll.dtype == torch.float32
-    truth = torchs(exact, smoothing)
-    assert relative(loss, truth) < 5e-3
+    truth = torch_loss(exact, smoothing)
+    assert relative_error(loss, truth) < 5e-3
     for found, wanted in zip(gradients(loss, inputs), gradients(truth, exact), strict=True):
         assert found.dtype == torch.float32
-        assert relative(found, wanted) < 2e-2
+        assert relative_error(found, wanted) < 2e-2
 
 
-def test_under_autocast_the_products_are_those_of_bfloat16() -> None:
+def test_products_under_autocast_are_in_bfloat16() -> None:
     inputs = make_inputs(dtype=torch.float32)
     plain, _ = cross_entropy_sums(*inputs)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -134,14 +134,14 @@ def test_a_scaled_loss_has_scaled_gradients() -> None:
         torch.testing.assert_close(found, -3.5 * once)
 
 
-def test_the_plain_likelihood_has_no_gradient() -> None:
+def test_the_unsmoothed_nll_has_no_gradient() -> None:
     loss, nll = cross_entropy_sums(*make_inputs(), 0.1)
     assert loss.requires_grad
     assert not nll.requires_grad
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_without_gradients_none_are_computed(monkeypatch: pytest.MonkeyPatch, mode: Any) -> None:
+def test_no_gradients_are_computed_where_they_are_disabled(monkeypatch: pytest.MonkeyPatch, mode: Any) -> None:
     inputs = make_inputs()
     expected, _ = cross_entropy_sums(*inputs, 0.1)
 
@@ -155,17 +155,17 @@ def test_without_gradients_none_are_computed(monkeypatch: pytest.MonkeyPatch, mo
     assert loss.item() == expected.item()
 
 
-def test_the_logits_of_all_tokens_are_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_logits_of_all_tokens_are_never_in_memory_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     linear = functional.linear
 
-    def watched(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    def record_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         logits = linear(x, weight, bias)
         sizes.append(logits.numel())
         return logits
 
     monkeypatch.setattr(module, "CHUNK_LOGITS", 5 * VOCABULARY)
-    monkeypatch.setattr(module.functional, "linear", watched)
+    monkeypatch.setattr(module.functional, "linear", record_linear)
     inputs = make_inputs()
     loss, _ = cross_entropy_sums(*inputs, 0.1)
     gradients(loss, inputs)
@@ -173,32 +173,34 @@ def test_the_logits_of_all_tokens_are_never_held(monkeypatch: pytest.MonkeyPatch
     assert sum(sizes) == TOKENS * VOCABULARY, "each logit is computed once, forward and backward together"
 
 
-def test_a_vocabulary_larger_than_a_chunk_is_taken_token_by_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_logits_of_a_vocabulary_larger_than_a_chunk_are_computed_token_by_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "CHUNK_LOGITS", VOCABULARY // 2)
     inputs = make_inputs()
-    assert relative(cross_entropy_sums(*inputs, 0.1)[0], torchs(inputs, 0.1)) < 1e-6
+    assert relative_error(cross_entropy_sums(*inputs, 0.1)[0], torch_loss(inputs, 0.1)) < 1e-6
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_a_matrix_that_is_also_the_embedding_gets_both_gradients(smoothing: float) -> None:
+def test_a_tied_output_matrix_gets_the_gradients_of_both_uses(smoothing: float) -> None:
     _, weight, bias, targets = make_inputs()
     ids = torch.randint(VOCABULARY, (TOKENS,), generator=torch.Generator().manual_seed(8))
     tied = weight[ids].tanh(), weight, bias, targets
     (found,) = torch.autograd.grad(cross_entropy_sums(*tied, smoothing)[0], [weight])
     again = weight[ids].tanh(), weight, bias, targets
-    (wanted,) = torch.autograd.grad(torchs(again, smoothing), [weight])
-    assert relative(found, wanted) < 1e-6
+    (wanted,) = torch.autograd.grad(torch_loss(again, smoothing), [weight])
+    assert relative_error(found, wanted) < 1e-6
 
 
-def test_a_frozen_matrix_leaves_the_gradient_of_the_hidden_states() -> None:
+def test_a_frozen_output_matrix_keeps_the_gradient_of_the_hidden_states() -> None:
     hidden, weight, _, targets = make_inputs()
     frozen = weight.detach()
     (found,) = torch.autograd.grad(cross_entropy_sums(hidden, frozen, None, targets, 0.1)[0], [hidden])
-    (wanted,) = torch.autograd.grad(torchs((hidden, frozen, None, targets), 0.1), [hidden])
-    assert relative(found, wanted) < 1e-6
+    (wanted,) = torch.autograd.grad(torch_loss((hidden, frozen, None, targets), 0.1), [hidden])
+    assert relative_error(found, wanted) < 1e-6
 
 
-def test_no_tokens_cost_nothing() -> None:
+def test_the_loss_of_no_tokens_is_zero() -> None:
     hidden, weight, bias, targets = make_inputs()
     loss, nll = cross_entropy_sums(hidden[:0], weight, bias, targets[:0], 0.1)
     loss.backward()

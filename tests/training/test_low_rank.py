@@ -1,4 +1,4 @@
-"""LoRA: what each matrix moves by is of low rank, and the model always has the sum."""
+"""LoRA: the update of each matrix is of low rank, and the model always holds the sum."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SHAPE = ModelConfig(d_model=8, d_ff=16, num_heads=2, num_encoder_layers=2, norm=
 ADAM = {"lr": 0.02, "betas": (0.8, 0.9), "eps": 1e-6, "weight_decay": 0.1}
 
 
-class Adapted(nn.Module):
-    """A linear layer as Hu et al. write it: x W^T + s (x V^T) U^T, the gradients by autograd."""
+class AutogradLora(nn.Module):
+    """A linear layer as of Hu et al., x W^T + s (x V^T) U^T, with gradients by autograd."""
 
     def __init__(self, weight: Tensor, down: Tensor, up: Tensor, scale: float) -> None:
         super().__init__()
@@ -33,25 +33,25 @@ class Adapted(nn.Module):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_training_is_that_of_the_two_factors_by_autograd(parts: int) -> None:
+def test_training_equals_that_of_two_factors_with_autograd(parts: int) -> None:
     torch.manual_seed(3)
     rows, columns = 4, 6
     weight = nn.Parameter(torch.randn(parts * rows, columns))
-    mine = LowRank([{"params": [weight], "parts": parts}], rank=2, alpha=8, **ADAM)
-    state = mine.state[weight]
+    optimizer = LowRank([{"params": [weight], "parts": parts}], rank=2, alpha=8, **ADAM)
+    state = optimizer.state[weight]
     start = weight.detach().clone().chunk(parts)
-    theirs = [Adapted(*each, 4.0) for each in zip(start, state["down"], state["up"], strict=True)]
-    other = torch.optim.AdamW([one for layer in theirs for one in layer.parameters()], **ADAM)
+    reference = [AutogradLora(*factors, 4.0) for factors in zip(start, state["down"], state["up"], strict=True)]
+    reference_optimizer = torch.optim.AdamW([each for layer in reference for each in layer.parameters()], **ADAM)
     for _ in range(6):
         x, y = torch.randn(9, columns), torch.randn(9, parts * rows)
-        mine.zero_grad()
+        optimizer.zero_grad()
         functional.mse_loss(functional.linear(x, weight), y).backward()
-        mine.step()
-        other.zero_grad()
-        functional.mse_loss(torch.cat([layer(x) for layer in theirs], 1), y).backward()
-        other.step()
+        optimizer.step()
+        reference_optimizer.zero_grad()
+        functional.mse_loss(torch.cat([layer(x) for layer in reference], 1), y).backward()
+        reference_optimizer.step()
     x = torch.randn(5, columns)
-    expected = torch.cat([layer(x) for layer in theirs], 1)
+    expected = torch.cat([layer(x) for layer in reference], 1)
     assert (functional.linear(x, weight) - expected).abs().max() < 1e-5
     assert (weight - torch.cat(start)).abs().max() > 0.1
 
@@ -74,13 +74,13 @@ def update(model: TextClassifier, optimizer: torch.optim.Optimizer, seed: int) -
     optimizer.zero_grad(set_to_none=True)
 
 
-def test_matrices_of_layers_move_by_low_rank_the_head_by_all_and_nothing_else() -> None:
+def test_updates_of_layer_matrices_are_of_low_rank_and_only_the_head_is_trained_fully() -> None:
     model, start = make_classifier(), make_classifier()
     optimizer = make_optimizer(model)
     for seed in range(4):
         update(model, optimizer, seed)
-    for (name, ours), before in zip(model.named_parameters(), start.parameters(), strict=True):
-        moved = (ours - before).detach()
+    for (name, parameter), before in zip(model.named_parameters(), start.parameters(), strict=True):
+        moved = (parameter - before).detach()
         if name.startswith(("pooler.", "output.")):
             assert moved.any(), name
         elif moved.ndim == 2 and name.startswith("encoder_layers."):
@@ -92,14 +92,14 @@ def test_matrices_of_layers_move_by_low_rank_the_head_by_all_and_nothing_else() 
             assert not moved.any(), name
 
 
-def test_nothing_changes_before_the_first_update() -> None:
+def test_building_the_optimizer_changes_no_weights() -> None:
     model, start = make_classifier(), make_classifier()
     make_optimizer(model)
-    for ours, before in zip(model.parameters(), start.parameters(), strict=True):
-        assert ours.equal(before)
+    for parameter, before in zip(model.parameters(), start.parameters(), strict=True):
+        assert parameter.equal(before)
 
 
-def test_it_goes_on_from_its_state_bit_for_bit() -> None:
+def test_a_restored_lora_optimizer_resumes_bit_for_bit() -> None:
     whole = make_classifier()
     optimizer = make_optimizer(whole)
     for seed in range(6):
@@ -114,20 +114,20 @@ def test_it_goes_on_from_its_state_bit_for_bit() -> None:
     restore_optimizer(second, after, optimizer_tensors(first, before))
     for seed in range(3, 6):
         update(second, after, seed)
-    for (name, ours), expected in zip(second.named_parameters(), whole.parameters(), strict=True):
-        assert ours.equal(expected), name
+    for (name, parameter), expected in zip(second.named_parameters(), whole.parameters(), strict=True):
+        assert parameter.equal(expected), name
 
 
-def test_a_matrix_that_is_smaller_than_the_rank_gets_what_it_has() -> None:
+def test_the_rank_is_at_most_that_of_the_matrix() -> None:
     weight = nn.Parameter(torch.randn(3, 5))
     optimizer = LowRank([{"params": [weight]}], rank=64, alpha=8, **ADAM)
     assert optimizer.state[weight]["up"].shape == (1, 3, 3)
 
 
-def test_the_moments_are_small() -> None:
+def test_the_optimizer_state_is_smaller_than_the_matrices() -> None:
     model = make_classifier()
     optimizer = make_optimizer(model, rank=1)
     update(model, optimizer, 1)
     state = sum(tensor.numel() for name, tensor in optimizer_tensors(model, optimizer).items() if "encoder" in name)
-    matrices = sum(one.numel() for name, one in model.named_parameters() if "encoder" in name and one.ndim == 2)
+    matrices = sum(each.numel() for name, each in model.named_parameters() if "encoder" in name and each.ndim == 2)
     assert state < matrices

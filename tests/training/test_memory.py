@@ -1,4 +1,4 @@
-"""Memory that is kept, and the error of memory that is not there."""
+"""Memory that is kept for reuse, and the recognition of out-of-memory errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyheads.training import memory as module
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory, out_of_memory
 
 
-def test_the_real_error_of_this_machine_is_known() -> None:
+def test_out_of_memory_errors_are_recognised() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**55)
     assert out_of_memory(caught.value)
@@ -25,7 +25,7 @@ def test_the_real_error_of_this_machine_is_known() -> None:
 
 
 @pytest.mark.parametrize("cache", ["ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"])
-def test_how_many_kernels_are_kept_can_be_chosen(monkeypatch: pytest.MonkeyPatch, cache: str) -> None:
+def test_the_number_of_cached_kernels_can_be_configured(monkeypatch: pytest.MonkeyPatch, cache: str) -> None:
     monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "")  # both are as before after the test
     monkeypatch.setenv("LRU_CACHE_CAPACITY", "")
     monkeypatch.delenv(cache)
@@ -65,7 +65,7 @@ def test_memory_does_not_grow_with_the_number_of_shapes() -> None:
     assert last < 1.1 * settled
 
 
-def test_keeping_freed_memory_can_be_asked_for_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keeping_freed_memory_works_without_mallopt(monkeypatch: pytest.MonkeyPatch) -> None:
     class Library:
         """A C library without glibc's mallopt."""
 
@@ -74,14 +74,14 @@ def test_keeping_freed_memory_can_be_asked_for_anywhere(monkeypatch: pytest.Monk
 
 
 def test_large_blocks_are_kept_by_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[int, int] = {}
+    options: dict[int, int] = {}
 
     class Library:
         @staticmethod
         def mallopt(option: int, value: int) -> int:
-            asked[option] = value
+            options[option] = value
             return 1
 
     monkeypatch.setattr(module.ctypes, "CDLL", lambda name: Library())
     keep_freed_memory()
-    assert asked == {-3: 1 << 30, -1: (1 << 31) - 1}
+    assert options == {-3: 1 << 30, -1: (1 << 31) - 1}

@@ -1,4 +1,4 @@
-"""Muon: steps of matrices with all singular values near 1."""
+"""Muon: updates of matrices have singular values near 1."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def update(optimizer: torch.optim.Optimizer, matrices: list[nn.Parameter], seed:
     optimizer.step()
 
 
-def test_every_singular_value_comes_near_one() -> None:
+def test_every_singular_value_of_an_orthogonalized_matrix_is_near_1() -> None:
     rng = torch.Generator().manual_seed(2)
     matrices = torch.randn(7, 20, 32, generator=rng) * torch.logspace(-6, 6, 7)[:, None, None]
     found = orthogonalized(matrices)
@@ -40,27 +40,27 @@ def test_every_singular_value_comes_near_one() -> None:
     assert off.abs().max() < 1e-3, "the directions are those of the matrix itself"
 
 
-def test_a_matrix_of_zeros_stays_where_it_is() -> None:
+def test_a_matrix_of_zeros_stays_zero() -> None:
     assert not orthogonalized(torch.zeros(2, 3, 4)).any()
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.3])
 def test_several_updates_are_those_of_torch(decay: float) -> None:
-    """torch's Muon goes matrix by matrix, and always in bf16."""
-    ours, theirs = make_matrices(), make_matrices()
-    mine = Muon([{"params": ours}], lr=0.02, weight_decay=decay)
-    other = torch.optim.Muon(theirs, lr=0.02, weight_decay=decay, adjust_lr_fn="match_rms_adamw")
+    """torch's Muon updates matrix by matrix, and always in bf16."""
+    matrices, references = make_matrices(), make_matrices()
+    optimizer = Muon([{"params": matrices}], lr=0.02, weight_decay=decay)
+    reference_optimizer = torch.optim.Muon(references, lr=0.02, weight_decay=decay, adjust_lr_fn="match_rms_adamw")
     for seed in range(4):
-        update(other, theirs, seed)
+        update(reference_optimizer, references, seed)
         with torch.autocast("cpu", torch.bfloat16):
-            update(mine, ours, seed)
-    for found, expected, start in zip(ours, theirs, make_matrices(), strict=True):
-        far = (expected - start).norm()
-        assert (found - expected).norm() < 0.03 * far
+            update(optimizer, matrices, seed)
+    for found, expected, start in zip(matrices, references, make_matrices(), strict=True):
+        distance = (expected - start).norm()
+        assert (found - expected).norm() < 0.03 * distance
 
 
-def test_parts_are_matrices_of_their_own() -> None:
-    """Two matrices above each other step as they would alone, whatever the size of their gradients."""
+def test_the_parts_of_a_stacked_matrix_are_updated_separately() -> None:
+    """Two stacked matrices are updated as they would be alone, whatever the size of their gradients."""
     start, rng = make_matrices()[0].detach(), torch.Generator().manual_seed(5)
     upper, lower = torch.randn(3, 6, generator=rng), 1e3 * torch.randn(3, 6, generator=rng)
     whole = nn.Parameter(start.clone())

@@ -10,46 +10,46 @@ from tests.training.parts import BOS, EOS, PairUpdates, pair_losses, random_pair
 from manyheads.training.objective import corpus_nll
 
 
-def by_pairs(sources: list[list[int]], targets: list[list[int]]) -> tuple[float, int]:
-    """The same, a pair at a time, by torch's own function."""
+def nll_by_pairs(sources: list[list[int]], targets: list[list[int]]) -> tuple[float, int]:
+    """Return the summed NLL and the number of tokens, one pair at a time, by torch's own function."""
     with torch.no_grad():
         alone = list(pair_losses(tiny_model().eval(), PairUpdates(sources, targets), 0.0))
     return float(sum(loss for loss, _ in alone)), sum(tokens for _, tokens in alone)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 10, 37, 4_096])
-def test_it_is_the_sum_over_the_pairs_whatever_the_batches(batch_tokens: int) -> None:
+def test_the_corpus_nll_is_the_sum_over_the_pairs_for_every_batch_size(batch_tokens: int) -> None:
     sources, targets = random_pairs(29)
     nats, tokens = corpus_nll(tiny_model().eval(), sources, targets, bos=BOS, eos=EOS, batch_tokens=batch_tokens)
-    expected, count = by_pairs(sources, targets)
+    expected, count = nll_by_pairs(sources, targets)
     assert tokens == count == sum(len(target) + 1 for target in targets)
     assert nats == pytest.approx(expected, rel=1e-6)
 
 
-def test_it_does_not_depend_on_the_order_of_the_pairs() -> None:
+def test_the_corpus_nll_does_not_depend_on_the_order_of_the_pairs() -> None:
     sources, targets = random_pairs(29)
     found = set()
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(29)
-        shuffled = [sources[place] for place in order], [targets[place] for place in order]
+        shuffled = [sources[index] for index in order], [targets[index] for index in order]
         nats, tokens = corpus_nll(tiny_model().eval(), *shuffled, bos=BOS, eos=EOS, batch_tokens=40)
         found.add((round(nats, 3), tokens))
     assert len(found) == 1
 
 
-def test_it_reads_the_sources() -> None:
-    """Invariant N in small: the loss belongs to the pairs, not to the two sides."""
+def test_the_corpus_nll_depends_on_the_sources() -> None:
+    """Invariant N, with a small model: the loss depends on the pairing of the two sides."""
     sources, targets = random_pairs(12)
-    right, _ = corpus_nll(tiny_model().eval(), sources, targets, bos=BOS, eos=EOS)
-    wrong, _ = corpus_nll(tiny_model().eval(), sources[1:] + sources[:1], targets, bos=BOS, eos=EOS)
-    assert abs(right - wrong) > 1e-3
+    paired, _ = corpus_nll(tiny_model().eval(), sources, targets, bos=BOS, eos=EOS)
+    shifted, _ = corpus_nll(tiny_model().eval(), sources[1:] + sources[:1], targets, bos=BOS, eos=EOS)
+    assert abs(paired - shifted) > 1e-3
 
 
-def test_sides_without_tokens_count_as_their_marks() -> None:
+def test_sides_without_tokens_count_as_their_end_marks() -> None:
     sources, targets = [[], [5, 6], []], [[7], [], []]
     nats, tokens = corpus_nll(tiny_model().eval(), sources, targets, bos=BOS, eos=EOS)
     assert tokens == 4
-    assert nats == pytest.approx(by_pairs(sources, targets)[0], rel=1e-6)
+    assert nats == pytest.approx(nll_by_pairs(sources, targets)[0], rel=1e-6)
 
 
 def test_no_pairs_have_no_loss() -> None:
@@ -61,7 +61,7 @@ def test_sides_of_different_number_are_refused() -> None:
         corpus_nll(tiny_model().eval(), [[4]], [[4], [5]], bos=BOS, eos=EOS)
 
 
-def test_bfloat16_comes_near() -> None:
+def test_the_nll_in_bfloat16_is_near_that_in_float32() -> None:
     sources, targets = random_pairs(29)
     model = tiny_model().float().eval()
     exact, _ = corpus_nll(model, sources, targets, bos=BOS, eos=EOS)

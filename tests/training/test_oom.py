@@ -1,4 +1,4 @@
-"""When memory runs out: the same gradient from halves, or a clear end."""
+"""Out of memory: the same gradient from halved batches, or a clear error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from tests.training.parts import Bench, PairUpdates, random_pairs, tiny_model, weights
+from tests.training.parts import PairUpdates, TrainerHarness, random_pairs, tiny_model, weights
 from torch import Tensor
 
 from manyheads.checkpoint.weights import load_weights
@@ -18,8 +18,8 @@ from manyheads.training.oom import split
 NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
 
-def memory_for(bench: Bench, rows: int) -> list[int]:
-    """Let the forward pass of more than so many pairs run out of memory; returns the sizes that were tried."""
+def limit_rows(harness: TrainerHarness, rows: int) -> list[int]:
+    """Let the forward pass of more than `rows` pairs run out of memory; return the sizes that were tried."""
     tried: list[int] = []
 
     def check(module: torch.nn.Module, arguments: tuple[Batch]) -> None:
@@ -27,15 +27,15 @@ def memory_for(bench: Bench, rows: int) -> list[int]:
         if tried[-1] > rows:
             raise NO_MEMORY
 
-    bench.trainer.updater.objective.register_forward_pre_hook(check)
+    harness.trainer.updater.objective.register_forward_pre_hook(check)
     return tried
 
 
-def gradients(bench: Bench) -> list[dict[str, Tensor]]:
+def gradients(harness: TrainerHarness) -> list[dict[str, Tensor]]:
     caught: list[dict[str, Tensor]] = []
-    bench.trainer.updater.optimizer.register_step_pre_hook(
+    harness.trainer.updater.optimizer.register_step_pre_hook(
         lambda *_: caught.append(
-            {n: p.grad.clone() for n, p in bench.model.named_parameters() if p.grad is not None}
+            {n: p.grad.clone() for n, p in harness.model.named_parameters() if p.grad is not None}
         )
     )
     return caught
@@ -58,32 +58,32 @@ def test_halving_keeps_the_pairs_and_cuts_the_padding(times: int) -> None:
 
 @pytest.mark.parametrize("rows", [4, 2, 1])
 def test_the_gradient_of_halves_is_that_of_the_whole(rows: int) -> None:
-    def bench() -> Bench:
-        return Bench(tiny_model(), PairUpdates(*random_pairs(14), size=7), steps=3, clip_norm=None)
+    def harness() -> TrainerHarness:
+        return TrainerHarness(tiny_model(), PairUpdates(*random_pairs(14), size=7), steps=3, clip_norm=None)
 
-    whole, poor = bench(), bench()
-    expected, found = gradients(whole), gradients(poor)
+    whole, limited = harness(), harness()
+    expected, found = gradients(whole), gradients(limited)
     whole.trainer.run()
-    tried = memory_for(poor, rows)
-    poor.trainer.run()
-    for one, other in zip(expected, found, strict=True):
-        for name in one:
-            torch.testing.assert_close(other[name], one[name], rtol=1e-5, atol=1e-7)
-    assert [report.loss for report in poor.listener.steps] == pytest.approx(
+    tried = limit_rows(limited, rows)
+    limited.trainer.run()
+    for expected_step, found_step in zip(expected, found, strict=True):
+        for name in expected_step:
+            torch.testing.assert_close(found_step[name], expected_step[name], rtol=1e-5, atol=1e-7)
+    assert [report.loss for report in limited.listener.steps] == pytest.approx(
         [r.loss for r in whole.listener.steps], rel=1e-6
     )
-    splits = poor.trainer.oom.splits
+    splits = limited.trainer.oom.splits
     assert splits == math.ceil(math.log2(7 / rows)) or rows == 4
-    assert tried.count(7) == 1, "what is too large is tried once"
-    assert sum("memory ran out" in text for text in poor.listener.messages) == splits
+    assert tried.count(7) == 1, "a batch that is too large is tried once"
+    assert sum("memory ran out" in text for text in limited.listener.messages) == splits
 
 
-def test_gradients_of_a_backward_pass_that_broke_off_are_dropped() -> None:
-    def bench() -> Bench:
-        return Bench(tiny_model(), PairUpdates(*random_pairs(6), size=6), steps=1, clip_norm=None)
+def test_gradients_of_a_failed_backward_pass_are_dropped() -> None:
+    def harness() -> TrainerHarness:
+        return TrainerHarness(tiny_model(), PairUpdates(*random_pairs(6), size=6), steps=1, clip_norm=None)
 
-    whole, poor = bench(), bench()
-    expected, found = gradients(whole), gradients(poor)
+    whole, limited = harness(), harness()
+    expected, found = gradients(whole), gradients(limited)
     whole.trainer.run()
     calls = 0
 
@@ -94,42 +94,42 @@ def test_gradients_of_a_backward_pass_that_broke_off_are_dropped() -> None:
             raise NO_MEMORY
         return gradient
 
-    poor.model.source_embedding.tokens.weight.register_hook(fail_once)
-    poor.trainer.run()
+    limited.model.source_embedding.tokens.weight.register_hook(fail_once)
+    limited.trainer.run()
     assert calls == 4
     for name in expected[0]:
         torch.testing.assert_close(found[0][name], expected[0][name], rtol=1e-5, atol=1e-7)
 
 
-def test_the_heaviest_update_is_tried_before_the_first_and_leaves_no_trace() -> None:
-    def bench() -> Bench:
-        return Bench(tiny_model(dropout=0.4), PairUpdates(*random_pairs(14), size=7), steps=3)
+def test_the_trial_of_the_heaviest_update_does_not_change_training() -> None:
+    def harness() -> TrainerHarness:
+        return TrainerHarness(tiny_model(dropout=0.4), PairUpdates(*random_pairs(14), size=7), steps=3)
 
     torch.manual_seed(3)
-    first = bench()
+    first = harness()
     torch.manual_seed(3)
     first.trainer.run()
-    second = bench()
+    second = harness()
     second.trainer.try_heaviest = lambda: None  # type: ignore[method-assign]
     torch.manual_seed(3)
     second.trainer.run()
     assert all(torch.equal(tensor, weights(second.model)[name]) for name, tensor in weights(first.model).items())
-    third = bench()
-    memory_for(third, 3)
+    third = harness()
+    limit_rows(third, 3)
     third.trainer.try_heaviest()
     assert third.trainer.oom.splits == 2
     assert third.trainer.progress.step == 0
 
 
-def test_what_was_computed_in_vain_has_drawn_nothing() -> None:
-    """With dropout, halves that come after a failure are those that come without one."""
+def test_a_failed_attempt_does_not_advance_the_random_numbers() -> None:
+    """Dropout in halves after a failure is the same as without a failure."""
 
-    def bench() -> Bench:
-        found = Bench(tiny_model(dropout=0.4), PairUpdates(*random_pairs(6), size=6), steps=2)
+    def harness() -> TrainerHarness:
+        found = TrainerHarness(tiny_model(dropout=0.4), PairUpdates(*random_pairs(6), size=6), steps=2)
         found.trainer.try_heaviest = lambda: None  # type: ignore[method-assign]
         return found
 
-    poor, halved = bench(), bench()
+    limited, halved = harness(), harness()
     calls = 0
 
     def fail_once(gradient: Tensor) -> Tensor:
@@ -139,69 +139,71 @@ def test_what_was_computed_in_vain_has_drawn_nothing() -> None:
             raise NO_MEMORY
         return gradient
 
-    poor.model.source_embedding.tokens.weight.register_hook(fail_once)
+    limited.model.source_embedding.tokens.weight.register_hook(fail_once)
     halved.trainer.oom.splits = 1
-    for each in (poor, halved):
+    for each in (limited, halved):
         torch.manual_seed(3)
         each.trainer.run()
-    assert poor.trainer.oom.splits == 1
-    assert all(torch.equal(tensor, weights(halved.model)[name]) for name, tensor in weights(poor.model).items())
+    assert limited.trainer.oom.splits == 1
+    assert all(torch.equal(tensor, weights(halved.model)[name]) for name, tensor in weights(limited.model).items())
 
 
-def test_parts_are_halved_as_long_as_any_of_them_can_be() -> None:
-    bench = Bench(updates=PairUpdates(*random_pairs(3), size=3, parts=2), steps=2)
-    tried = memory_for(bench, 1)
-    bench.trainer.run()
+def test_micro_batches_are_halved_until_each_is_a_single_pair() -> None:
+    harness = TrainerHarness(updates=PairUpdates(*random_pairs(3), size=3, parts=2), steps=2)
+    tried = limit_rows(harness, 1)
+    harness.trainer.run()
     assert tried == [2, *[1] * 3 * 3], "the trial, and two updates of three pairs"
 
 
-def test_when_training_goes_on_what_was_too_large_is_not_tried_again() -> None:
-    first, second = (Bench(updates=PairUpdates(*random_pairs(14), size=7), steps=steps) for steps in (3, 5))
-    memory_for(first, 4)
+def test_resumed_training_does_not_try_sizes_again_that_were_too_large() -> None:
+    first, second = (
+        TrainerHarness(updates=PairUpdates(*random_pairs(14), size=7), steps=steps) for steps in (3, 5)
+    )
+    limit_rows(first, 4)
     first.trainer.run()
     snapshot = first.trainer.snapshot()
     load_weights(second.model, snapshot.model, "the snapshot")
     second.trainer.restore(snapshot.optimizer, snapshot.state)
-    tried = memory_for(second, 4)
+    tried = limit_rows(second, 4)
     second.trainer.run()
     assert set(tried) == {3, 4}
     assert second.listener.messages == []
 
 
-def test_one_of_several_processes_does_not_halve_what_the_others_do_not() -> None:
-    bench = Bench(steps=3)
-    bench.trainer.updater.world = World(0, 2)
-    tried = memory_for(bench, 2)
+def test_a_process_of_several_does_not_halve_its_batches_alone() -> None:
+    harness = TrainerHarness(steps=3)
+    harness.trainer.updater.world = World(0, 2)
+    tried = limit_rows(harness, 2)
     with pytest.raises(TrainingError, match=r"memory ran out in an update of lines \[.*batch_tokens"):
-        bench.trainer.run()
+        harness.trainer.run()
     assert tried == [5]
 
 
-def test_when_a_single_pair_is_too_much_it_is_named() -> None:
-    bench = Bench(steps=3)
-    memory_for(bench, 0)
+def test_a_single_pair_that_does_not_fit_into_memory_is_named() -> None:
+    harness = TrainerHarness(steps=3)
+    limit_rows(harness, 0)
     with pytest.raises(TrainingError, match=r"not memory enough for a single example of lines \[.*batch_tokens"):
-        bench.trainer.run()
-    assert bench.saved == []
+        harness.trainer.run()
+    assert harness.saved == []
 
 
-@pytest.mark.parametrize("place", ["the model", "the optimiser"])
-def test_other_errors_are_not_taken_for_a_lack_of_memory(place: str) -> None:
-    bench = Bench(steps=3)
+@pytest.mark.parametrize("where", ["the model", "the optimiser"])
+def test_other_errors_are_not_taken_for_a_lack_of_memory(where: str) -> None:
+    harness = TrainerHarness(steps=3)
 
     def fail(*_: object) -> None:
         raise RuntimeError("shapes cannot be multiplied")
 
-    if place == "the model":
-        bench.trainer.updater.objective.register_forward_pre_hook(fail)
+    if where == "the model":
+        harness.trainer.updater.objective.register_forward_pre_hook(fail)
     else:
-        bench.trainer.updater.optimizer.register_step_pre_hook(fail)
+        harness.trainer.updater.optimizer.register_step_pre_hook(fail)
     with pytest.raises(RuntimeError, match="shapes"):
-        bench.trainer.run()
+        harness.trainer.run()
 
 
 def test_out_of_memory_in_the_optimiser_ends_training_and_saves_nothing() -> None:
-    bench = Bench(steps=3, save_every=1)
+    harness = TrainerHarness(steps=3, save_every=1)
     calls = 0
 
     def fail(*_: object) -> None:
@@ -210,7 +212,7 @@ def test_out_of_memory_in_the_optimiser_ends_training_and_saves_nothing() -> Non
         if calls == 2:
             raise NO_MEMORY
 
-    bench.trainer.updater.optimizer.register_step_pre_hook(fail)
+    harness.trainer.updater.optimizer.register_step_pre_hook(fail)
     with pytest.raises(TrainingError, match="memory ran out in the optimiser"):
-        bench.trainer.run()
-    assert bench.saved_steps == [1]
+        harness.trainer.run()
+    assert harness.saved_steps == [1]

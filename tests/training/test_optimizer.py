@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
 
 
 def make_model(seed: int = 1) -> nn.Module:
-    """Two matrices and three vectors, one matrix shared."""
+    """Return a model of three linear layers, two of which share their matrix, and a layer norm."""
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Linear(5, 7), nn.LayerNorm(7), nn.Linear(7, 5), nn.Linear(5, 7))
     model[3].weight = model[0].weight
@@ -28,7 +28,7 @@ def make_config(**settings: Any) -> TrainingConfig:
 
 
 def step(model: nn.Module, optimizer: torch.optim.Optimizer, seed: int) -> None:
-    """One update on random numbers."""
+    """Make one update on random numbers."""
     rng = torch.Generator().manual_seed(seed)
     optimizer.zero_grad()
     model(torch.randn(11, 5, generator=rng)).square().mean().backward()
@@ -40,13 +40,13 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def paper_adam(parameters: list[Tensor], gradients: list[list[Tensor]], config: TrainingConfig) -> list[Tensor]:
-    """Kingma & Ba (2015), algorithm 1, in float64; the decay is added to the gradient."""
+    """Return the parameters after algorithm 1 of Kingma & Ba (2015), in float64, with the decay in the gradient."""
     beta1, beta2 = config.betas
     found = []
-    for place, start in enumerate(parameters):
+    for index, start in enumerate(parameters):
         x, m, v = start.double(), 0.0, 0.0
         for t, row in enumerate(gradients, start=1):
-            g = row[place].double() + config.weight_decay * x
+            g = row[index].double() + config.weight_decay * x
             m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g.square()
             x = x - config.learning_rate * (m / (1 - beta1**t)) / ((v / (1 - beta2**t)).sqrt() + config.epsilon)
         found.append(x)
@@ -84,7 +84,7 @@ def test_decay_shrinks_matrices_and_leaves_vectors(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["adam", "adamw", "muon"])
-def test_every_parameter_is_trained_once(kind: str) -> None:
+def test_every_parameter_is_in_one_group_of_the_optimizer(kind: str) -> None:
     model = make_model()
     optimizer = build_optimizer(model, make_config(optimizer=kind), CPU)
     trained = [id(parameter) for group in optimizer.param_groups for parameter in group["params"]]
@@ -92,7 +92,7 @@ def test_every_parameter_is_trained_once(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["adam", "adamw", "muon"])
-def test_a_restored_optimizer_goes_on_bit_for_bit(kind: str) -> None:
+def test_a_restored_optimizer_resumes_bit_for_bit(kind: str) -> None:
     config = make_config(optimizer=kind, weight_decay=0.01)
     whole, first, second = make_model(), make_model(), make_model(seed=9)
     optimizer = build_optimizer(whole, config, CPU)
@@ -115,7 +115,7 @@ def test_a_restored_optimizer_goes_on_bit_for_bit(kind: str) -> None:
         assert torch.equal(optimizer_tensors(second, after)[name], expected)
 
 
-def test_the_state_is_named_by_parameter_and_moment() -> None:
+def test_optimizer_tensors_are_named_by_parameter_and_moment() -> None:
     model = make_model()
     optimizer = build_optimizer(model, make_config(), CPU)
     assert optimizer_tensors(model, optimizer) == {}
@@ -139,14 +139,14 @@ def test_a_restored_state_is_a_copy() -> None:
     assert all(torch.equal(saved[name], untouched[name]) for name in saved)
 
 
-def test_nothing_to_restore_leaves_a_fresh_optimizer() -> None:
+def test_restoring_an_empty_state_leaves_a_new_optimizer() -> None:
     model = make_model()
     optimizer = build_optimizer(model, make_config(), CPU)
     restore_optimizer(model, optimizer, {})
     assert not optimizer.state
 
 
-def test_muon_turns_the_gradient_of_a_hidden_matrix_into_a_nearly_orthogonal_step() -> None:
+def test_muon_makes_a_nearly_orthogonal_update_of_a_hidden_matrix() -> None:
     """Jordan et al. (2024): the singular values of an update lie near 1, whatever those of the gradient."""
     model = make_model()
     optimizer = build_optimizer(model, make_config(optimizer="muon"), CPU)
@@ -170,8 +170,8 @@ def make_transformer(**settings: Any) -> EncoderDecoder:
 
 
 @pytest.mark.parametrize("tied", ["all", "none"])
-def test_muon_leaves_words_and_vectors_to_adam(tied: str) -> None:
-    """Every parameter of the model gets the moments of exactly one of the two."""
+def test_muon_leaves_embeddings_and_vectors_to_adam(tied: str) -> None:
+    """Every parameter of the model has the moments of exactly one of the two optimizers."""
     model = make_transformer(tied_embeddings=tied)
     optimizer = build_optimizer(model, make_config(optimizer="muon"), CPU)
     ids = torch.randint(4, 11, (3, 5))
@@ -187,7 +187,7 @@ def test_muon_leaves_words_and_vectors_to_adam(tied: str) -> None:
 
 
 @pytest.mark.parametrize(("activation", "expected"), [("relu", {3: 3, 1: 7}), ("swiglu", {3: 3, 2: 2, 1: 5})])
-def test_muon_takes_stacked_projections_apart(activation: str, expected: dict[int, int]) -> None:
+def test_muon_updates_stacked_projections_separately(activation: str, expected: dict[int, int]) -> None:
     """Queries, keys and values of three attentions; the gates and values of two gated feed-forward layers."""
     optimizer = build_optimizer(make_transformer(activation=activation), make_config(optimizer="muon"), CPU)
     groups = [group for group in optimizer.param_groups if "parts" in group]

@@ -1,4 +1,4 @@
-"""Which device, which number format."""
+"""The choice of device and number format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_named_device_is_taken() -> None:
 
 
 @pytest.mark.parametrize("name", ["cuda:99", "tpu9", "cpu:x", ""])
-def test_a_device_that_is_not_there_is_named(name: str) -> None:
+def test_an_unavailable_device_is_an_error_that_names_it(name: str) -> None:
     with pytest.raises(ConfigError, match=r"training\.device = .* cannot be used") as caught:
         pick_device(name)
     assert f'"{name}"' in str(caught.value)
@@ -66,7 +66,7 @@ def test_auto_is_bf16_on_a_gpu_that_has_it(monkeypatch: pytest.MonkeyPatch, supp
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-def test_the_measurement_gives_a_time(dtype: torch.dtype) -> None:
+def test_the_measured_time_of_a_product_is_plausible(dtype: torch.dtype) -> None:
     assert 0 < module.product_seconds(dtype) < 10
 
 

@@ -1,4 +1,4 @@
-"""When a loss counts as gone astray."""
+"""Detection of a diverging loss."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ import math
 from manyheads.training.progress import FAR, MEMORY, SETTLED, DivergenceDetector
 
 
-def seen(*losses: float) -> DivergenceDetector:
-    watch = DivergenceDetector()
+def observed(*losses: float) -> DivergenceDetector:
+    detector = DivergenceDetector()
     for loss in losses:
-        assert not watch.observe(loss)
-    return watch
+        assert not detector.observe(loss)
+    return detector
 
 
-def test_a_loss_far_above_its_running_mean_is_told_once() -> None:
-    watch = seen(*[2.0] * SETTLED)
-    assert [watch.observe(2.1 + FAR) for _ in range(3)] == [True, False, False]
-    assert not watch.observe(2.0)
-    assert watch.observe(2.1 + FAR), "and again when it had come back"
+def test_a_loss_far_above_its_running_mean_is_reported_once() -> None:
+    detector = observed(*[2.0] * SETTLED)
+    assert [detector.observe(2.1 + FAR) for _ in range(3)] == [True, False, False]
+    assert not detector.observe(2.0)
+    assert detector.observe(2.1 + FAR), "and again after it had fallen back"
 
 
-def test_what_is_astray_does_not_move_the_mean() -> None:
-    watch = seen(*[2.0] * SETTLED)
+def test_a_diverging_loss_does_not_change_the_running_mean() -> None:
+    detector = observed(*[2.0] * SETTLED)
     for _ in range(100):
-        watch.observe(9.0)
-    assert watch.mean == 2.0
+        detector.observe(9.0)
+    assert detector.mean == 2.0
 
 
-def test_the_first_losses_and_a_falling_loss_are_no_matter() -> None:
-    seen(3.0, *[9.0] * (SETTLED - 1))
-    seen(*[9.0 * 0.97**n for n in range(200)])
+def test_the_first_losses_and_a_falling_loss_are_not_reported() -> None:
+    observed(3.0, *[9.0] * (SETTLED - 1))
+    observed(*[9.0 * 0.97**n for n in range(200)])
 
 
-def test_a_loss_that_is_not_finite_is_counted_elsewhere() -> None:
-    watch = seen(*[2.0] * SETTLED)
-    assert not watch.observe(math.nan)
-    assert not watch.observe(math.inf)
-    assert watch.mean == 2.0
+def test_a_loss_that_is_not_finite_is_not_reported() -> None:
+    detector = observed(*[2.0] * SETTLED)
+    assert not detector.observe(math.nan)
+    assert not detector.observe(math.inf)
+    assert detector.mean == 2.0
 
 
-def test_it_remembers_the_last_points_only() -> None:
-    watch = seen(*[5.0] * 50, *[4.5] * 200)
-    assert abs(watch.mean - 4.5) < 0.5 * (1 - 1 / MEMORY) ** 200 + 1e-9
+def test_the_running_mean_is_of_the_last_points_alone() -> None:
+    detector = observed(*[5.0] * 50, *[4.5] * 200)
+    assert abs(detector.mean - 4.5) < 0.5 * (1 - 1 / MEMORY) ** 200 + 1e-9
 
 
-def test_it_goes_on_from_its_state() -> None:
-    watch, other = seen(*[2.0] * SETTLED), DivergenceDetector()
-    watch.observe(9.0)
-    other.restore(json.loads(json.dumps(watch.state())))
-    assert not other.observe(9.0), "already told"
+def test_a_restored_detector_resumes_from_its_state() -> None:
+    detector, other = observed(*[2.0] * SETTLED), DivergenceDetector()
+    detector.observe(9.0)
+    other.restore(json.loads(json.dumps(detector.state())))
+    assert not other.observe(9.0), "already reported"
     assert other.mean == 2.0

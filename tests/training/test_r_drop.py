@@ -13,31 +13,33 @@ from manyheads.training.loss import kl_divergence_sum
 from manyheads.training.objective import translation_loss
 
 
-def by_torch(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """The same, by automatic differentiation, all logits at once."""
+def reference_divergence(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return the divergence by torch's own functions, from all logits at once."""
     p, q = (functional.linear(side, weight, bias).log_softmax(-1) for side in (first, second))
-    forth = functional.kl_div(q, p, log_target=True, reduction="sum")
-    back = functional.kl_div(p, q, log_target=True, reduction="sum")
-    return (forth + back) / 2
+    forward = functional.kl_div(q, p, log_target=True, reduction="sum")
+    backward = functional.kl_div(p, q, log_target=True, reduction="sum")
+    return (forward + backward) / 2
 
 
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("rows", [1, 3, 100])
-def test_value_and_gradients_are_torchs(biased: bool, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_divergence_and_its_gradients_equal_those_of_torch(
+    biased: bool, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "CHUNK_LOGITS", 13 * rows)
     torch.manual_seed(5)
     tensors = [torch.randn(7, 5), torch.randn(7, 5), torch.randn(13, 5)] + ([torch.randn(13)] if biased else [])
-    ours, theirs = ([tensor.clone().requires_grad_() for tensor in tensors] for _ in range(2))
+    inputs, references = ([tensor.clone().requires_grad_() for tensor in tensors] for _ in range(2))
     bias = [] if biased else [None]
-    found, expected = kl_divergence_sum(*ours, *bias), by_torch(*theirs, *bias)
+    found, expected = kl_divergence_sum(*inputs, *bias), reference_divergence(*references, *bias)
     torch.testing.assert_close(found, expected)
     (3 * found).backward()
     (3 * expected).backward()
-    for own, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(own.grad, other.grad, rtol=1e-4, atol=1e-5)
+    for tensor, reference in zip(inputs, references, strict=True):
+        torch.testing.assert_close(tensor.grad, reference.grad, rtol=1e-4, atol=1e-5)
 
 
-def test_the_same_prediction_twice_is_no_divergence() -> None:
+def test_the_divergence_of_equal_predictions_is_zero() -> None:
     torch.manual_seed(5)
     hidden, weight = torch.randn(7, 5, requires_grad=True), torch.randn(13, 5)
     found = kl_divergence_sum(hidden, hidden.detach().clone(), weight, None)
@@ -50,12 +52,12 @@ def test_without_dropout_r_drop_changes_nothing() -> None:
     model, updates = tiny_model(), PairUpdates(*random_pairs(7))
     batch = updates.batch(range(7))
     loss, nll = translation_loss(model, batch, 0.1, 5.0)
-    expected = sum(one for one, _ in pair_losses(model, updates, 0.1))
+    expected = sum(pair_loss for pair_loss, _ in pair_losses(model, updates, 0.1))
     torch.testing.assert_close(loss.double(), expected, rtol=1e-6, atol=0.0)
     torch.testing.assert_close(nll, translation_loss(model, batch, 0.1, 0.0)[1], rtol=1e-6, atol=0.0)
 
 
-def test_with_dropout_the_loss_is_the_mean_of_two_passes_and_half_of_alpha_times_their_divergence() -> None:
+def test_r_drop_is_the_mean_loss_of_two_passes_and_half_of_alpha_times_their_divergence() -> None:
     """Equation 4 of Liang et al. (2021), halved, so that it can be compared with the loss of one pass."""
     model = tiny_model(dropout=0.3).train()
     batch = PairUpdates(*random_pairs(7)).batch(range(7))
@@ -66,9 +68,9 @@ def test_with_dropout_the_loss_is_the_mean_of_two_passes_and_half_of_alpha_times
         torch.cat([ids, ids]) for ids in (batch.source, batch.target_in, batch.target_out)
     )
     hidden = model.decode(target_in, *model.encode(source))
-    logits, right = model.output(hidden)[target_out != 1], target_out[target_out != 1]
-    both = functional.cross_entropy(logits, right, label_smoothing=0.1, reduction="sum")
+    logits, labels = model.output(hidden)[target_out != 1], target_out[target_out != 1]
+    both = functional.cross_entropy(logits, labels, label_smoothing=0.1, reduction="sum")
     first, second = hidden[target_out != 1].chunk(2)
-    apart = by_torch(first, second, model.output.weight, model.output.bias)
-    assert apart.item() > 0.01
-    torch.testing.assert_close(loss.double(), (both + 5 * apart) / 2, rtol=1e-5, atol=0.0)
+    divergence = reference_divergence(first, second, model.output.weight, model.output.bias)
+    assert divergence.item() > 0.01
+    torch.testing.assert_close(loss.double(), (both + 5 * divergence) / 2, rtol=1e-5, atol=0.0)

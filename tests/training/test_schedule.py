@@ -1,4 +1,4 @@
-"""The learning rate of every update."""
+"""Learning rate schedules: the rate of every update."""
 
 from __future__ import annotations
 
@@ -17,129 +17,131 @@ SCHEDULES = ["inverse-sqrt", "noam", "cosine", "linear", "plateau", "constant"]
 RISING = [name for name in SCHEDULES if name != "noam"]
 
 
-def schedule(name: str, *, warmup: int = WARMUP, d_model: int = 512, **settings: Any) -> Schedule:
+def make_schedule(name: str, *, warmup: int = WARMUP, d_model: int = 512, **settings: Any) -> Schedule:
     config = TrainingConfig(schedule=name, learning_rate=PEAK, warmup_steps=warmup, **settings)  # type: ignore[arg-type]
     return Schedule(config, d_model)
 
 
-def rates(of: Schedule, total: int = TOTAL) -> list[float]:
-    """The rate of each update: rates[0] is that of update 1."""
-    return [of.rate(step, total) for step in range(1, total + 1)]
+def rates(schedule: Schedule, total: int = TOTAL) -> list[float]:
+    """Return the rate of each update, that of update 1 first."""
+    return [schedule.rate(step, total) for step in range(1, total + 1)]
 
 
 @pytest.mark.parametrize("warmup", [1, 40, 4_000])
 @pytest.mark.parametrize("d_model", [64, 512])
-def test_noam_is_the_formula_of_section_5_3(warmup: int, d_model: int) -> None:
-    of = schedule("noam", warmup=warmup, d_model=d_model)
+def test_noam_is_the_formula_of_section_5_3_of_the_attention_paper(warmup: int, d_model: int) -> None:
+    schedule = make_schedule("noam", warmup=warmup, d_model=d_model)
     for step in (1, 2, warmup // 2 + 1, warmup, warmup + 1, 10 * warmup):
         paper = d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
-        assert of.rate(step, 100_000) == pytest.approx(PEAK * paper, rel=1e-12)
+        assert schedule.rate(step, 100_000) == pytest.approx(PEAK * paper, rel=1e-12)
 
 
 def test_noam_is_highest_at_the_end_of_the_warm_up() -> None:
-    found = rates(schedule("noam"))
+    found = rates(make_schedule("noam"))
     assert max(found) == found[WARMUP - 1] == pytest.approx(PEAK * 512**-0.5 * WARMUP**-0.5)
 
 
 @pytest.mark.parametrize("name", RISING)
-def test_the_rate_rises_in_a_straight_line_to_the_peak(name: str) -> None:
-    found = rates(schedule(name))
+def test_the_rate_rises_linearly_to_the_peak(name: str) -> None:
+    found = rates(make_schedule(name))
     assert found[:WARMUP] == pytest.approx([PEAK * step / WARMUP for step in range(1, WARMUP + 1)])
     assert max(found) == pytest.approx(PEAK)
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("warmup", [0, 1, TOTAL, 3 * TOTAL])
-def test_any_warm_up_gives_rates_between_nothing_and_the_peak(name: str, warmup: int) -> None:
-    found = rates(schedule(name, warmup=warmup, d_model=1))
+def test_rates_are_between_zero_and_the_peak_for_any_warm_up(name: str, warmup: int) -> None:
+    found = rates(make_schedule(name, warmup=warmup, d_model=1))
     assert all(0 <= rate <= PEAK * (1 + 1e-9) for rate in found)
     assert found[0] > 0
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_without_a_warm_up_training_begins_at_the_peak(name: str) -> None:
-    found = rates(schedule(name, warmup=0, d_model=1))
+    found = rates(make_schedule(name, warmup=0, d_model=1))
     assert found[0] == max(found) == pytest.approx(PEAK)
 
 
 @pytest.mark.parametrize("name", ["inverse-sqrt", "noam", "cosine", "linear"])
 def test_the_rate_falls_after_the_warm_up(name: str) -> None:
-    found = rates(schedule(name))[WARMUP - 1 :]
+    found = rates(make_schedule(name))[WARMUP - 1 :]
     assert all(later < earlier for earlier, later in pairwise(found))
 
 
 def test_inverse_sqrt_falls_with_the_root_of_the_step() -> None:
-    of = schedule("inverse-sqrt")
+    schedule = make_schedule("inverse-sqrt")
     for step in (WARMUP, 2 * WARMUP, 77, 4 * WARMUP):
-        assert of.rate(step, TOTAL) == pytest.approx(PEAK * math.sqrt(WARMUP / step))
+        assert schedule.rate(step, TOTAL) == pytest.approx(PEAK * math.sqrt(WARMUP / step))
 
 
 @pytest.mark.parametrize(("name", "middle"), [("linear", 0.5), ("cosine", 0.5)])
-def test_linear_and_cosine_pass_the_middle_and_end_at_zero(name: str, middle: float) -> None:
-    of = schedule(name)
-    assert of.rate((WARMUP + TOTAL) // 2, TOTAL) == pytest.approx(PEAK * middle)
-    assert of.rate(TOTAL, TOTAL) == pytest.approx(0.0, abs=1e-12)
-    assert of.rate(TOTAL - 1, TOTAL) > 0
+def test_linear_and_cosine_are_at_half_the_peak_in_the_middle_and_zero_at_the_end(name: str, middle: float) -> None:
+    schedule = make_schedule(name)
+    assert schedule.rate((WARMUP + TOTAL) // 2, TOTAL) == pytest.approx(PEAK * middle)
+    assert schedule.rate(TOTAL, TOTAL) == pytest.approx(0.0, abs=1e-12)
+    assert schedule.rate(TOTAL - 1, TOTAL) > 0
 
 
-def test_linear_and_cosine_differ_as_their_names_say() -> None:
+def test_linear_and_cosine_follow_their_formulas() -> None:
     quarter = WARMUP + (TOTAL - WARMUP) // 4
-    assert schedule("linear").rate(quarter, TOTAL) == pytest.approx(PEAK * 0.75)
-    assert schedule("cosine").rate(quarter, TOTAL) == pytest.approx(PEAK * 0.5 * (1 + math.cos(math.pi / 4)))
+    assert make_schedule("linear").rate(quarter, TOTAL) == pytest.approx(PEAK * 0.75)
+    assert make_schedule("cosine").rate(quarter, TOTAL) == pytest.approx(PEAK * 0.5 * (1 + math.cos(math.pi / 4)))
 
 
 @pytest.mark.parametrize("name", ["linear", "cosine"])
-def test_a_shorter_plan_falls_faster(name: str) -> None:
-    of = schedule(name)
-    assert of.rate(100, 110) < of.rate(100, 300)
+def test_the_rate_of_a_shorter_training_falls_faster(name: str) -> None:
+    schedule = make_schedule(name)
+    assert schedule.rate(100, 110) < schedule.rate(100, 300)
 
 
 @pytest.mark.parametrize("name", ["constant", "plateau"])
-def test_constant_and_plateau_stay_by_themselves(name: str) -> None:
-    assert set(rates(schedule(name))[WARMUP - 1 :]) == {PEAK}
+def test_constant_and_plateau_stay_at_the_peak_without_validation(name: str) -> None:
+    assert set(rates(make_schedule(name))[WARMUP - 1 :]) == {PEAK}
 
 
 def plateau(factor: float = 0.5, patience: int = 3) -> Schedule:
-    return schedule("plateau", plateau_factor=factor, plateau_patience=patience)
+    return make_schedule("plateau", plateau_factor=factor, plateau_patience=patience)
 
 
-def told(of: Schedule, *losses: float) -> list[float]:
-    """The rate, as a share of the peak, after each of these validation losses."""
+def rates_after(schedule: Schedule, *losses: float) -> list[float]:
+    """Return the rate, as a share of the peak, after each of these validation losses."""
     found = []
     for loss in losses:
-        of.validated(loss)
-        found.append(of.rate(TOTAL, TOTAL) / PEAK)
+        schedule.validated(loss)
+        found.append(schedule.rate(TOTAL, TOTAL) / PEAK)
     return found
 
 
-def test_a_plateau_lowers_the_rate_after_as_many_validations_as_patience_says() -> None:
-    assert told(plateau(), 2.0, 2.0, 2.1, 2.0, 2.0, 2.0, 2.0) == pytest.approx([1, 1, 1, 0.5, 0.5, 0.5, 0.25])
+def test_a_plateau_lowers_the_rate_after_patience_validations() -> None:
+    assert rates_after(plateau(), 2.0, 2.0, 2.1, 2.0, 2.0, 2.0, 2.0) == pytest.approx(
+        [1, 1, 1, 0.5, 0.5, 0.5, 0.25]
+    )
 
 
-def test_a_better_loss_begins_the_wait_anew() -> None:
-    assert told(plateau(), 2.0, 2.0, 2.0, 1.9, 1.95, 1.95, 1.95) == pytest.approx([1, 1, 1, 1, 1, 1, 0.5])
+def test_a_better_loss_resets_the_patience_of_the_plateau() -> None:
+    assert rates_after(plateau(), 2.0, 2.0, 2.0, 1.9, 1.95, 1.95, 1.95) == pytest.approx([1, 1, 1, 1, 1, 1, 0.5])
 
 
-def test_better_is_better_than_the_best_and_not_than_the_last() -> None:
-    assert told(plateau(patience=2), 1.0, 3.0, 2.0) == pytest.approx([1, 1, 0.5])
+def test_a_plateau_compares_with_the_best_loss_and_not_with_the_last() -> None:
+    assert rates_after(plateau(patience=2), 1.0, 3.0, 2.0) == pytest.approx([1, 1, 0.5])
 
 
 @pytest.mark.parametrize("name", [name for name in SCHEDULES if name != "plateau"])
-def test_other_schedules_do_not_listen_to_validation(name: str) -> None:
-    of = schedule(name, plateau_patience=1)
-    before = rates(of)
+def test_other_schedules_ignore_validation(name: str) -> None:
+    schedule = make_schedule(name, plateau_patience=1)
+    before = rates(schedule)
     for _ in range(9):
-        of.validated(5.0)
-    assert rates(of) == before
+        schedule.validated(5.0)
+    assert rates(schedule) == before
 
 
 @pytest.mark.parametrize("cut", range(7))
-def test_a_restored_schedule_goes_on_as_the_one_before(cut: int) -> None:
+def test_a_restored_schedule_continues_as_an_uninterrupted_one(cut: int) -> None:
     losses = [2.0, 2.0, 2.1, 2.0, 1.5, 1.6, 1.7, 1.8, 1.9]
     whole = plateau(patience=2)
-    expected = told(whole, *losses)
+    expected = rates_after(whole, *losses)
     first, second = plateau(patience=2), plateau(patience=2)
-    before = told(first, *losses[:cut])
+    before = rates_after(first, *losses[:cut])
     second.restore(json.loads(json.dumps(first.state())))
-    assert before + told(second, *losses[cut:]) == expected
+    assert before + rates_after(second, *losses[cut:]) == expected
     assert second.state() == whole.state()

@@ -1,4 +1,4 @@
-"""The state of the random generators: of several processes each has its own, and each goes on with it."""
+"""The states of the random generators: each process has its own, and resumes from it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SEED = 7
 
 
 def draws_of(rank: int) -> Tensor:
-    """What a process of a new run draws after the first weights."""
+    """Return the draws of a process of a new run after the initial weights."""
     torch.manual_seed(SEED)
     seed_process(SEED, rank)
     return torch.rand(11)
 
 
-def gathered(processes: int) -> dict[str, Tensor]:
-    """The states of as many processes, each some draws into its training."""
+def gathered_states(processes: int) -> dict[str, Tensor]:
+    """Return the generator states of several processes, each after some draws."""
     found: dict[str, Tensor] = {}
     for rank in range(processes):
         draws_of(rank)
@@ -35,29 +35,29 @@ def next_draws(states: dict[str, Tensor], rank: int, processes: int) -> Tensor:
     return torch.rand(11)
 
 
-def test_dropout_falls_differently_in_each_process_and_in_each_run() -> None:
+def test_random_numbers_differ_between_processes_and_between_seeds() -> None:
     found = [draws_of(rank) for rank in range(4)]
     torch.manual_seed(SEED + 1)
     seed_process(SEED + 1, 1)
     found.append(torch.rand(11))
-    assert not any(torch.equal(one, other) for place, one in enumerate(found) for other in found[:place])
+    assert not any(torch.equal(draws, other) for index, draws in enumerate(found) for other in found[:index])
 
 
-def test_the_first_process_draws_what_one_alone_draws() -> None:
+def test_the_first_process_draws_as_a_single_process_does() -> None:
     torch.manual_seed(SEED)
     assert torch.equal(draws_of(0), torch.manual_seed(SEED) and torch.rand(11))
 
 
-def test_each_process_goes_on_where_it_stood() -> None:
-    states = gathered(12)  # the end of 11 is that of 1
+def test_each_process_resumes_from_its_own_generator_state() -> None:
+    states = gathered_states(12)  # the names of ranks 1 and 11 end in the same digit
     for rank in range(12):
         draws_of(rank)
         assert torch.equal(torch.rand(11), next_draws(states, rank, 12))
 
 
-def test_a_process_that_was_not_there_before_draws_by_its_own_seed() -> None:
-    states = gathered(1)
+def test_an_additional_process_draws_from_its_own_seed() -> None:
+    states = gathered_states(1)
     found = [next_draws(states, rank, 3) for rank in range(3)]
     assert torch.equal(found[1], draws_of(1))
     assert torch.equal(found[2], draws_of(2))
-    assert not torch.equal(found[0], draws_of(0)), "which goes on"
+    assert not torch.equal(found[0], draws_of(0)), "the first process resumes"

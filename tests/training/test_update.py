@@ -1,4 +1,4 @@
-"""BatchSource read one number from the device: each read makes the CPU wait for all computations before it."""
+"""Updates read one number from the device: each read makes the CPU wait for all computations before it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.parts import Bench, PairUpdates, random_pairs
+from tests.training.parts import PairUpdates, TrainerHarness, random_pairs
 from torch.utils._python_dispatch import TorchDispatchMode
 
-READING = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "_unique2", "is_nonzero")
+READ_OPERATIONS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "_unique2", "is_nonzero")
 
 
-class Reads(TorchDispatchMode):
-    """Counts the operations whose result, or the size of it, must be known to the processor."""
+class DeviceReads(TorchDispatchMode):
+    """Count the operations whose result, or the size of it, must be known to the CPU."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,9 +27,9 @@ class Reads(TorchDispatchMode):
     ) -> Any:
         name = func.overloadpacket.__name__
         masked = name in ("index", "index_put_") and any(
-            place is not None and place.dtype is torch.bool for place in args[1]
+            index is not None and index.dtype is torch.bool for index in args[1]
         )
-        if name in READING or masked:
+        if name in READ_OPERATIONS or masked:
             self.counts[name] += 1
         return func(*args, **(kwargs or {}))
 
@@ -38,10 +38,12 @@ class Reads(TorchDispatchMode):
 @pytest.mark.parametrize(
     "settings", [{}, {"accumulation": 2}, {"r_drop": 1.0}, {"ema": 0.9}], ids=lambda settings: " ".join(settings)
 )
-def test_an_update_reads_one_number_the_norm_of_its_gradient(optimizer: str, settings: dict[str, Any]) -> None:
-    """Losses are read at log points, all at once."""
+def test_an_update_reads_the_norm_of_its_gradient_alone(optimizer: str, settings: dict[str, Any]) -> None:
+    """Losses are read at log points, all together."""
     parts = settings.get("accumulation", 1)
-    bench = Bench(None, PairUpdates(*random_pairs(23), parts=parts), optimizer=optimizer, log_every=100, **settings)
+    harness = TrainerHarness(
+        None, PairUpdates(*random_pairs(23), parts=parts), optimizer=optimizer, log_every=100, **settings
+    )
     counts: list[Counter[str]] = []
     losses: list[Counter[str]] = []
 
@@ -49,12 +51,12 @@ def test_an_update_reads_one_number_the_norm_of_its_gradient(optimizer: str, set
         counts.append(Counter(reads.counts))
         if len(counts) < 3:
             return False
-        with Reads() as own:
-            assert len(bench.trainer.window.read()) == 5
+        with DeviceReads() as own:
+            assert len(harness.trainer.window.read()) == 5
         losses.append(own.counts)
         return True
 
-    with Reads() as reads:
-        bench.trainer.run(stop=read_losses_after_three_updates)
+    with DeviceReads() as reads:
+        harness.trainer.run(stop=read_losses_after_three_updates)
     assert [later - earlier for earlier, later in pairwise(counts)] == [{"_local_scalar_dense": 1}] * 2
     assert losses[0]["_local_scalar_dense"] <= 3 * 2 * parts

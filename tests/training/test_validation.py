@@ -1,26 +1,34 @@
-"""A checkpoint is saved before its validation, which is made when training resumes if it was interrupted."""
+"""A checkpoint is saved before its validation; an interrupted validation is repeated on resuming."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from tests.training.parts import Bench, PairUpdates, random_pairs, scored, steps_told, tiny_model, weights
+from tests.training.parts import (
+    PairUpdates,
+    TrainerHarness,
+    logged_figures,
+    random_pairs,
+    tiny_model,
+    validation_report,
+    weights,
+)
 
 from manyheads.training.interruption import Interrupted
 from manyheads.training.log import ValidationReport
 from manyheads.training.snapshot import Snapshot
 
 
-def pending_bench(stop_at: int | None) -> Bench:
-    """A bench whose validation of a step is interrupted; with all that a validation changes."""
+def validating_harness(stop_at: int | None) -> TrainerHarness:
+    """Return a harness whose validation of step `stop_at` is interrupted, with plateau, patience and average."""
 
     def validate(step: int) -> ValidationReport:
         torch.randn(3)
         if step == stop_at:
             raise Interrupted
-        return scored(step, {2: 3.0, 4: 2.0}.get(step, 2.5))
+        return validation_report(step, {2: 3.0, 4: 2.0}.get(step, 2.5))
 
-    return Bench(
+    return TrainerHarness(
         tiny_model(dropout=0.3),
         PairUpdates(*random_pairs(14), size=5),
         validate=validate,
@@ -33,25 +41,25 @@ def pending_bench(stop_at: int | None) -> Bench:
     )
 
 
-@pytest.mark.parametrize("step", [2, 4, 6, 10])  # 4 is the best, from 8 on the rate falls, 10 is the last
+@pytest.mark.parametrize("step", [2, 4, 6, 10])  # 4 is the best, the rate falls from 8 on, 10 is the last
 def test_an_interrupted_validation_is_made_when_training_resumes(step: int) -> None:
     torch.manual_seed(5)
-    whole = pending_bench(None)
+    whole = validating_harness(None)
     whole.trainer.run()
     assert whole.trainer.progress.stopped_early
     torch.manual_seed(5)
-    first = pending_bench(step)
+    first = validating_harness(step)
     first.trainer.run()
     assert (first.trainer.progress.step, first.trainer.progress.complete) == (step, False)
     assert first.saved_steps[-1] == step
     assert first.listener.validations == whole.listener.validations[: step // 2 - 1]
     torch.manual_seed(77)
-    second = pending_bench(None)
+    second = validating_harness(None)
     second.storage.saved = first.storage.saved
     assert second.storage.go_back(second.trainer)
     second.trainer.run()
     assert first.listener.validations + second.listener.validations == whole.listener.validations
-    assert steps_told(first) + steps_told(second) == steps_told(whole)
+    assert logged_figures(first) + logged_figures(second) == logged_figures(whole)
     assert [best for _, best in second.saved] == [best for _, best in whole.saved]
     published = {**first.storage.published, **second.storage.published}
     assert published.keys() == whole.storage.published.keys()
@@ -64,32 +72,32 @@ def test_a_checkpoint_is_saved_before_it_is_validated() -> None:
     saved: list[list[int]] = []
 
     def validate(step: int) -> ValidationReport:
-        saved.append(bench.saved_steps)
-        return scored(step, 1.0)
+        saved.append(harness.saved_steps)
+        return validation_report(step, 1.0)
 
-    bench = Bench(validate=validate, steps=4, save_every=2)
-    bench.trainer.run()
+    harness = TrainerHarness(validate=validate, steps=4, save_every=2)
+    harness.trainer.run()
     assert saved == [[2], [2, 4]]
 
 
-def test_the_answer_to_a_request_to_stop_fits_the_moment() -> None:
+def test_the_answer_to_a_stop_request_depends_on_the_current_activity() -> None:
     answers: list[str] = []
 
     def validate(step: int) -> ValidationReport:
-        answers.append(bench.trainer.answer)
-        return scored(step, 1.0)
+        answers.append(harness.trainer.answer)
+        return validation_report(step, 1.0)
 
-    bench = Bench(validate=validate, steps=1_200, save_every=1_200, log_every=1_200)
-    bench.trainer.progress.step = 1_199
-    save = bench.storage.save
+    harness = TrainerHarness(validate=validate, steps=1_200, save_every=1_200, log_every=1_200)
+    harness.trainer.progress.step = 1_199
+    save = harness.storage.save
 
-    def watched_save(snapshot: Snapshot) -> None:
-        answers.append(bench.trainer.answer)
+    def record_answer_and_save(snapshot: Snapshot) -> None:
+        answers.append(harness.trainer.answer)
         save(snapshot)
 
-    bench.storage.save = watched_save  # type: ignore[method-assign]
-    bench.trainer.updater.optimizer.register_step_pre_hook(lambda *_: answers.append(bench.trainer.answer))
-    bench.trainer.run()
+    harness.storage.save = record_answer_and_save  # type: ignore[method-assign]
+    harness.trainer.updater.optimizer.register_step_pre_hook(lambda *_: answers.append(harness.trainer.answer))
+    harness.trainer.run()
     assert answers == [
         "stopping after this step; press again to abort",
         "stopping; the checkpoint of step 1,200 is being saved",

@@ -1,4 +1,4 @@
-"""The section [clean] refuses what makes no sense, and does not change a score."""
+"""The section [clean] refuses invalid settings, and does not change the fingerprint of a training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from manyheads.config.schema import CleanConfig, Config, DataConfig
 
 
-def test_both_runs_or_none() -> None:
+def test_a_forward_run_without_a_backward_run_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"clean\.backward is missing"):
         CleanConfig(forward="runs/de-en")
     assert CleanConfig(forward="a", backward="b").backward == "b"
@@ -19,6 +19,6 @@ def test_an_unknown_rule_is_refused() -> None:
         CleanConfig.model_validate({"off": ["colour"]})
 
 
-def test_cleaning_leaves_the_fingerprint_of_a_training_as_it_is() -> None:
+def test_cleaning_does_not_change_the_fingerprint_of_a_training() -> None:
     data = DataConfig(source="de", target="en")
     assert Config(data=data).fingerprint == Config(data=data, clean=CleanConfig(max_ratio=3)).fingerprint

@@ -1,4 +1,4 @@
-"""Built-in pairs with planted defects."""
+"""Built-in pairs with artificial defects."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def clean_pairs(count: int = 1_500) -> list[tuple[str, str]]:
     return [(pair.source, pair.target) for pair in pairs]
 
 
-def planted(count: int = 1_500) -> tuple[list[tuple[str, str]], dict[int, str]]:
-    """Return pairs, and the reason of each pair that must be removed."""
+def pairs_with_defects(count: int = 1_500) -> tuple[list[tuple[str, str]], dict[int, str]]:
+    """Return pairs of which every tenth has a defect, and the reason to remove each of those by index."""
     pairs, reasons = clean_pairs(count), {}
     for index in range(3, count - 1, 10):
         source, target = pairs[index]

@@ -1,4 +1,4 @@
-"""The threshold is found without knowing which pairs are good."""
+"""The threshold is chosen without knowing which pairs are good."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_too_few_scores_remove_nothing() -> None:
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.03, 0.1])
-def test_the_share_of_good_pairs_that_is_lost_is_the_one_asked_for(loss: float) -> None:
+def test_the_share_of_good_pairs_that_is_lost_is_the_configured_loss(loss: float) -> None:
     rng = np.random.default_rng(3)
     good, bad, known = (rng.normal(mean, 1, 40_000).astype(np.float32) for mean in (3, 0, 0))
     threshold = choose_threshold(np.concatenate([good, bad[:10_000]]), known, loss)

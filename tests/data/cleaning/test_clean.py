@@ -1,4 +1,4 @@
-"""Planted defects are found by name, and the judgement does not depend on shards or workers."""
+"""Artificial defects are found by reason, and the judgement does not depend on shards or workers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.data.cleaning.corpus import planted
+from tests.data.cleaning.corpus import pairs_with_defects
 
 from manyheads.config.schema import CleanConfig
 from manyheads.data.cleaning.clean import CleanJob, Judgement, Texts, judge_corpus, remove_low
@@ -17,23 +17,23 @@ from manyheads.data.cleaning.rules import REASONS
 from manyheads.data.corpus import Pair
 from manyheads.data.executors import InlineExecutor, open_executor
 
-PAIRS, EXPECTED = planted()
+PAIRS, EXPECTED = pairs_with_defects()
 
 
-def read() -> list[Pair]:
+def read_test_pairs() -> list[Pair]:
     return [Pair(source, target, number) for number, (source, target) in enumerate(PAIRS, 1)]
 
 
-def phase(name: str, total: int | None, unit: str):  # type: ignore[no-untyped-def]
+def no_progress(name: str, total: int | None, unit: str):  # type: ignore[no-untyped-def]
     return nullcontext(lambda count: None)
 
 
 def job(folder: Path, **changes: object) -> CleanJob:
-    return replace(CleanJob(read, ("de", "en"), CleanConfig(), folder, "key"), **changes)  # type: ignore[arg-type]
+    return replace(CleanJob(read_test_pairs, ("de", "en"), CleanConfig(), folder, "key"), **changes)  # type: ignore[arg-type]
 
 
 def judge(folder: Path, **changes: object) -> Judgement:
-    return judge_corpus(job(folder, **changes), InlineExecutor(), phase)
+    return judge_corpus(job(folder, **changes), InlineExecutor(), no_progress)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def judgement(tmp_path_factory: pytest.TempPathFactory) -> Judgement:
     return judge(tmp_path_factory.mktemp("work"))
 
 
-def test_planted_defects_are_found_and_good_pairs_stay(judgement: Judgement) -> None:
+def test_artificial_defects_are_found_and_good_pairs_stay(judgement: Judgement) -> None:
     removed = {index: REASONS[judgement.reasons[index]] for index in EXPECTED}
     assert sum(reason != "kept" for reason in removed.values()) >= 0.95 * len(EXPECTED)
     for wanted in ("copy", "language", "encoding", "empty"):
@@ -58,9 +58,9 @@ def test_the_judgement_does_not_depend_on_the_shards(judgement: Judgement, tmp_p
         assert other.scores.tobytes() == judgement.scores.tobytes()
 
 
-def test_two_processes_give_the_same(judgement: Judgement, tmp_path: Path) -> None:
+def test_two_processes_give_the_same_judgement(judgement: Judgement, tmp_path: Path) -> None:
     with open_executor(workers=2) as executor:
-        other = judge_corpus(job(tmp_path / "work", shard_pairs=400), executor, phase)
+        other = judge_corpus(job(tmp_path / "work", shard_pairs=400), executor, no_progress)
     assert other.scores.tobytes() == judgement.scores.tobytes()
     assert np.array_equal(other.reasons, judgement.reasons)
 
@@ -72,8 +72,8 @@ def test_rules_that_are_off_remove_nothing(tmp_path: Path) -> None:
     assert "encoding" in reasons
 
 
-def word_for_word(bad: set[str], texts: Texts) -> np.ndarray:
-    """Score as two models would that find some targets unlikely; exchanged pairs have another number of words."""
+def score_by_known_pairs(bad: set[str], texts: Texts) -> np.ndarray:
+    """Return low scores for the targets in `bad` and for exchanged pairs, as two translation models would."""
     pairs = zip(*texts, strict=True)
     known = dict(PAIRS)
     scores = [
@@ -85,7 +85,7 @@ def word_for_word(bad: set[str], texts: Texts) -> np.ndarray:
 
 def test_the_score_of_two_models_removes_pairs(tmp_path: Path) -> None:
     bad = {target for _, target in PAIRS[5::50]}
-    found = judge(tmp_path / "work", model_score=partial(word_for_word, bad))
+    found = judge(tmp_path / "work", model_score=partial(score_by_known_pairs, bad))
     removed = [number for number in range(5, len(PAIRS), 50) if found.reasons[number] == REASONS.index("models")]
     assert len(removed) > 20
 

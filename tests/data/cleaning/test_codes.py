@@ -1,4 +1,4 @@
-"""Lines become letters, and n-grams never reach from one line into the next."""
+"""Lines are encoded as letters, and no n-gram spans two lines."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from manyheads.data.cleaning.codes import coded, ngrams
 BUCKETS = 1 << 20
 
 
-def there(hashes: NDArray[np.int64]) -> list[int]:
-    """Return the sorted hashes of the n-grams there are."""
+def valid_hashes(hashes: NDArray[np.int64]) -> list[int]:
+    """Return the sorted hashes of the n-grams; a hash of BUCKETS marks no n-gram."""
     return sorted(hashes[hashes < BUCKETS].tolist())
 
 
-def test_all_but_letters_becomes_one_blank() -> None:
+def test_runs_of_other_characters_than_letters_become_one_blank() -> None:
     assert coded(["Ein  Hund, 3 Katzen!", "", "ÄÖ"]).texts == ["ein hund katzen", "", "äö"]
 
 
-def test_lines_are_as_if_each_were_coded_letter_by_letter() -> None:
+def test_a_batch_of_lines_is_encoded_as_a_loop_over_letters_does() -> None:
     rng = random.Random(1)
     letters = "aB  ßÄ.,1-\u0301Σσ\u00a0\u2028\x85한\U0001d7d9\U00010400\U0001f600İ½"
     lines = ["".join(rng.choices(letters, k=rng.randrange(9))) for _ in range(997)]
@@ -41,13 +41,13 @@ def test_the_ngrams_of_a_line_do_not_depend_on_its_neighbours() -> None:
     together = coded(lines)
     hashes = ngrams(together, (2, 3, 4), BUCKETS)
     for index, line in enumerate(lines):
-        alone = there(ngrams(coded([line]), (2, 3, 4), BUCKETS))
-        assert there(hashes[:, together.owners == index]) == alone
+        alone = valid_hashes(ngrams(coded([line]), (2, 3, 4), BUCKETS))
+        assert valid_hashes(hashes[:, together.owners == index]) == alone
         padded = f" {line} "
         windows = sum(max(0, len(padded) - order + 1) for order in (2, 3, 4)) if line else 0
         assert len(alone) == windows or not line
 
 
 def test_different_ngrams_have_different_hashes() -> None:
-    hashes = there(ngrams(coded(["abcdefghijklmnop"]), (3,), BUCKETS))
+    hashes = valid_hashes(ngrams(coded(["abcdefghijklmnop"]), (3,), BUCKETS))
     assert len(set(hashes)) == len(hashes) == 16

@@ -1,4 +1,4 @@
-"""Copies and near copies of an earlier pair are found; the first one stays."""
+"""Copies and near copies of an earlier pair are found; the first pair stays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_copies_and_near_copies_are_found_and_paraphrases_are_not() -> None:
     assert find_duplicates(copy_keys(sources, targets)).tolist() == [False, True, False, False, True, False]
 
 
-def test_a_long_side_may_occur_so_often_and_no_more() -> None:
+def test_a_long_side_is_boilerplate_beyond_the_given_number_of_occurrences() -> None:
     sources = ["Alle Rechte sind hier vorbehalten"] * 5 + ["Ja"] * 5
     keys = copy_keys(sources, [f"right {letter}" for letter in "abcdefghij"])
     long = np.array([[len(source.split()) >= 4, False] for source in sources])

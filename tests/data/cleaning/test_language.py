@@ -20,7 +20,9 @@ def models() -> tuple[LanguageModel, LanguageModel]:
     return learn_languages((coded([source for source, _ in pairs]), coded(targets)), ("de", "en"))
 
 
-def test_a_third_language_and_that_of_the_other_side_are_found(models: tuple[LanguageModel, LanguageModel]) -> None:
+def test_lines_of_a_third_language_and_of_the_other_side_are_found(
+    models: tuple[LanguageModel, LanguageModel],
+) -> None:
     lines = [
         "Il est dans la rue avec une femme.",
         "Der Mann ist auf der Straße und redet.",
@@ -32,7 +34,9 @@ def test_a_third_language_and_that_of_the_other_side_are_found(models: tuple[Lan
     assert which[2] == -1
 
 
-def test_own_lines_names_and_short_phrases_pass(models: tuple[LanguageModel, LanguageModel]) -> None:
+def test_lines_of_the_own_language_names_and_short_phrases_pass(
+    models: tuple[LanguageModel, LanguageModel],
+) -> None:
     lines = ["A man is on the street and talks to a woman.", "Tom Miller", "Berlin", "Hi!", "12:30", ""]
     assert (models[1].score(coded(lines))[0] < THRESHOLD).all()
     clean = coded([source for source, _ in clean_pairs()])
@@ -52,7 +56,7 @@ def test_a_side_in_a_script_of_its_own_is_judged_by_its_letters() -> None:
     assert (models[0].score(coded(korean))[0] > THRESHOLD).tolist() == [False, False, False, True]
 
 
-def test_own_lines_with_words_of_another_language_are_no_examples_of_it() -> None:
+def test_lines_that_quote_a_foreign_word_are_no_training_examples_of_its_language() -> None:
     own = [target for _, target in clean_pairs(200)]
     quoted = f"{own[0]} der"
     foreign = "Il est dans la rue avec une femme."
@@ -62,6 +66,6 @@ def test_own_lines_with_words_of_another_language_are_no_examples_of_it() -> Non
 
 
 def test_few_rare_ngrams_do_not_make_a_line_foreign(models: tuple[LanguageModel, LanguageModel]) -> None:
-    """Words from other languages, as in headlines and menus, that the corpus itself does not have."""
+    """The lines have foreign words, as in headlines and menus, that do not occur in the corpus."""
     lines = ["I prefer quality to quantity.", "Two men drink champagne.", "This is the Porsche of a Chancellor."]
     assert (models[1].score(coded(lines))[0] < THRESHOLD).all()

@@ -1,4 +1,4 @@
-"""Word translations are learned from the pairs, and tell translations from exchanged lines."""
+"""Word translations are learned from the pairs, and distinguish translations from exchanged lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_translation_scores_above_an_unrelated_line() -> None:
     assert scores[0] > 0.5 > -0.5 > scores[1]
 
 
-def test_own_links_of_a_pair_do_not_count_for_it() -> None:
+def test_alignment_links_of_a_pair_are_left_out_of_its_own_score() -> None:
     source, target = coded([*GERMAN, "xyz uvw"]), coded([*ENGLISH, "rst opq"])
     lexicons = learn_lexicons(source, target)
     learned = np.arange(len(source)) == len(source) - 1
@@ -44,7 +44,7 @@ def test_most_exchanged_pairs_score_below_most_true_ones() -> None:
     assert np.median(scores[exchanged]) < np.quantile(scores[~exchanged], 0.1)
 
 
-def test_scores_do_not_depend_on_the_neighbours_and_lines_without_words_score_0() -> None:
+def test_scores_do_not_depend_on_neighbouring_lines_and_lines_without_words_score_0() -> None:
     lexicons = learn_lexicons(coded(GERMAN), coded(ENGLISH))
     lines = ["der hund", "", "1 2 3", "die katze frisst"], ["the dog", "the cat", "", "a"]
     together = score_pairs(lexicons, coded(lines[0]), coded(lines[1]), np.zeros(4, np.bool_))

@@ -1,4 +1,4 @@
-"""What was learned comes back from its file as it was; a worker without the file says what to do."""
+"""Learned models are restored exactly from their file; a worker without the file says what to do."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from manyheads.data.cleaning.rules import learn_profile
 from manyheads.errors import DataError
 
 
-def test_profile_and_lexicons_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_profile_and_lexicons_survive_saving_and_loading(tmp_path: Path) -> None:
     sources, targets = map(list, zip(*clean_pairs(200), strict=True))
     profile = learn_profile(sources, targets, ("de", "en"))
     (tmp_path / "profile.npz").write_bytes(pack_profile(profile))
     read = load_profile(tmp_path / "profile.npz")
     assert (read.character_ratio, read.cut_at_end) == (profile.character_ratio, profile.cut_at_end)
-    for one, other in zip(read.models, profile.models, strict=True):
-        assert (one.names, one.scripts) == (other.names, other.scripts)
-        assert np.array_equal(one.weights, other.weights)
+    for loaded_model, model in zip(read.models, profile.models, strict=True):
+        assert (loaded_model.names, loaded_model.scripts) == (model.names, model.scripts)
+        assert np.array_equal(loaded_model.weights, model.weights)
     lexicons = learn_lexicons(coded(sources), coded(targets))
     (tmp_path / "lexicon.npz").write_bytes(pack_lexicons(lexicons))
     for loaded, written in zip(load_lexicons(tmp_path / "lexicon.npz"), lexicons, strict=True):

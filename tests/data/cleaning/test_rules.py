@@ -1,4 +1,4 @@
-"""Each rule finds its defect, and leaves pairs alone that look like it."""
+"""Each rule finds its defect, and keeps good pairs that look similar."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ def test_a_good_pair_passes(profile: Profile, source: str, target: str) -> None:
     assert reason_of(profile, source, target) == "kept"
 
 
-def test_marks_at_the_end_say_nothing_where_the_corpus_does_not_use_them_alike(profile: Profile) -> None:
+def test_missing_end_marks_are_no_defect_where_the_corpus_uses_end_marks_inconsistently(profile: Profile) -> None:
     headlines = [("Ein Hund läuft.", "A dog runs"), ("Zwei Katzen schlafen", "Two cats sleep.")] * 20
-    careless = learn_profile([pair[0] for pair in headlines], [pair[1] for pair in headlines], ("de", "en"))
-    assert reason_of(careless, "Ein Hund läuft.", "A dog runs") == "kept"
+    inconsistent = learn_profile([pair[0] for pair in headlines], [pair[1] for pair in headlines], ("de", "en"))
+    assert reason_of(inconsistent, "Ein Hund läuft.", "A dog runs") == "kept"
     assert reason_of(profile, "Ein Hund läuft.", "A dog runs") == "cut"
-    assert reason_of(careless, "Ein Hund läuft heute über die Wiese.", "A dog") == "cut"
+    assert reason_of(inconsistent, "Ein Hund läuft heute über die Wiese.", "A dog") == "cut"
 
 
-def test_where_marks_are_used_carelessly_an_open_side_is_cut_only_if_it_is_too_short() -> None:
+def test_in_a_corpus_with_inconsistent_end_marks_a_side_without_one_is_cut_only_if_it_is_too_short() -> None:
     rng = random.Random(3)
     pairs, cut = clean_pairs(1_200), []
     for index in range(0, len(pairs), 5):  # a mark is missing on the one side or the other, and nothing is cut
@@ -97,7 +97,7 @@ def test_where_marks_are_used_carelessly_an_open_side_is_cut_only_if_it_is_too_s
     assert np.delete(removed, cut).mean() < 0.02
 
 
-def test_hardly_a_clean_pair_is_removed(profile: Profile) -> None:
+def test_less_than_4_percent_of_clean_pairs_are_removed(profile: Profile) -> None:
     sources, targets = zip(*clean_pairs(), strict=True)
     reasons, scores, _ = apply_rules(list(sources), list(targets), profile, 2.2, 4.0, set())
     assert (reasons > 0).mean() < 0.04
@@ -105,7 +105,7 @@ def test_hardly_a_clean_pair_is_removed(profile: Profile) -> None:
     assert np.isfinite(scores).all()
 
 
-def test_a_line_counts_as_foreign_from_the_given_log_odds_on(profile: Profile) -> None:
+def test_a_line_counts_as_foreign_above_the_given_log_odds(profile: Profile) -> None:
     pair = ["Le chien est dans la rue."], ["The dog is in the street."]
     _, scores, _ = apply_rules(*pair, profile, 2.2, 4.0, set())
     odds = float(scores[0, 1])
@@ -114,7 +114,7 @@ def test_a_line_counts_as_foreign_from_the_given_log_odds_on(profile: Profile) -
         assert (REASONS[reasons[0]] == "language") is foreign
 
 
-def test_lines_with_repeated_letters_are_those_of_the_regular_expression() -> None:
+def test_repeated_letters_are_found_as_by_the_regular_expression() -> None:
     rng = random.Random(1)
     plain = ["".join(rng.choices("abc 한", k=rng.randrange(40))) for _ in range(97)]
     repeated = [text + "".join(rng.sample("abcdef", size)) * 8 + text for size in range(1, 7) for text in plain]

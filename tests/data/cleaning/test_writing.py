@@ -1,4 +1,4 @@
-"""Files appear when they are complete, the report last; nothing of someone else is overwritten."""
+"""Files get their final name when they are complete, the report last; existing files are not overwritten."""
 
 from __future__ import annotations
 
@@ -43,38 +43,38 @@ def test_kept_and_removed_pairs_are_written_with_reason_scores_and_line(tmp_path
 
 
 def test_a_full_disk_leaves_no_file_under_a_final_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> str:
+    def fail_with_full_disk(*_: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(writing, "page_of", full)
+    monkeypatch.setattr(writing, "page_of", fail_with_full_disk)
     with pytest.raises(DataError, match="cannot be written: No space left on device"):
         write(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".clean"]
 
 
 @pytest.mark.parametrize("pairs", [PAIRS[:2], [*PAIRS, PAIRS[0]]])
-def test_a_text_that_changed_is_an_error(tmp_path: Path, pairs: list[Pair]) -> None:
+def test_a_corpus_that_changed_since_it_was_judged_is_an_error(tmp_path: Path, pairs: list[Pair]) -> None:
     with pytest.raises(DataError, match="has changed"):
         write(tmp_path, pairs)
     assert [path.name for path in tmp_path.iterdir()] == [".clean"]
 
 
-def test_files_of_someone_else_are_not_overwritten(tmp_path: Path) -> None:
+def test_existing_files_of_the_user_are_not_overwritten(tmp_path: Path) -> None:
     assert finished_report(tmp_path, tmp_path / ".clean", FILES, "key") is None
     (tmp_path / "train.de.gz").write_bytes(b"mine")
     with pytest.raises(DataError, match=r"holds train\.de\.gz already"):
         finished_report(tmp_path, tmp_path / ".clean", FILES, "key")
 
 
-def test_the_report_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a report is taken as complete by the next call."""
-    replace, placed = Path.replace, []
+    replace, written = Path.replace, []
 
-    def noted(path: Path, target: Path) -> Path:
-        placed.append(Path(target).name)
+    def record_replace(path: Path, target: Path) -> Path:
+        written.append(Path(target).name)
         return replace(path, target)
 
-    monkeypatch.setattr(Path, "replace", noted)
+    monkeypatch.setattr(Path, "replace", record_replace)
     write(tmp_path)
-    assert placed[-1] == "report.json"
-    assert len(placed) == 5
+    assert written[-1] == "report.json"
+    assert len(written) == 5

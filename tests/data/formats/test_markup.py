@@ -1,4 +1,4 @@
-"""TMX and XLIFF: what a file says is read exactly, whatever its encoding; bombs are refused with flat memory."""
+"""TMX and XLIFF are read exactly in every encoding; decompression bombs are refused in constant memory."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ TEXTS = [
     "한국어 😀",
     "a\tb",
 ]
-ASK = TextRequest("de", "en")
+REQUEST = TextRequest("de", "en")
 
 
-def read(data: bytes, request: TextRequest = ASK, reader=read_tmx) -> ParallelText:  # type: ignore[no-untyped-def]
+def read(data: bytes, request: TextRequest = REQUEST, reader=read_tmx) -> ParallelText:  # type: ignore[no-untyped-def]
     return reader(io.BufferedReader(io.BytesIO(data)), request, "x.tmx")  # type: ignore[arg-type]
 
 
-def written(text: str, rng: random.Random, codec: str, tags: tuple[str, ...]) -> str:
-    """A text as XML: by entities, character references or CDATA, with inline tags in it, in a random way."""
+def to_xml(text: str, rng: random.Random, codec: str, tags: tuple[str, ...]) -> str:
+    """Return a text as XML with random entities, character references, CDATA sections and inline tags."""
     parts = []
     for symbol in text:
         plain = symbol.encode(codec, "ignore")
@@ -74,8 +74,8 @@ XLIFF_TAGS = ("<x id='1'/>", "<ph id='2'>&lt;br/&gt;</ph>", "<g id='3'></g>", "<
 def tmx(pairs: list[tuple[str, str]], rng: random.Random, codec: str) -> str:
     units = "".join(
         f"<tu>\n <note>no</note><tuv xml:lang='de-DE'><prop type='x'>no</prop><seg>"
-        f"{written(de, rng, codec, TMX_TAGS)}</seg></tuv><tuv xml:lang='EN'>\n<seg>"
-        f"{written(en, rng, codec, TMX_TAGS)}</seg></tuv></tu>\n"
+        f"{to_xml(de, rng, codec, TMX_TAGS)}</seg></tuv><tuv xml:lang='EN'>\n<seg>"
+        f"{to_xml(en, rng, codec, TMX_TAGS)}</seg></tuv></tu>\n"
         for de, en in pairs
     )
     return (
@@ -86,8 +86,8 @@ def tmx(pairs: list[tuple[str, str]], rng: random.Random, codec: str) -> str:
 
 def xliff(pairs: list[tuple[str, str]], rng: random.Random, codec: str) -> str:
     units = "".join(
-        f"<trans-unit id='{n}'><source>{written(de, rng, codec, XLIFF_TAGS)}</source><target state='final'>"
-        f"{written(en, rng, codec, XLIFF_TAGS)}</target><alt-trans><source>no</source><target>no</target>"
+        f"<trans-unit id='{n}'><source>{to_xml(de, rng, codec, XLIFF_TAGS)}</source><target state='final'>"
+        f"{to_xml(en, rng, codec, XLIFF_TAGS)}</target><alt-trans><source>no</source><target>no</target>"
         "</alt-trans></trans-unit>"
         for n, (de, en) in enumerate(pairs)
     )
@@ -100,8 +100,8 @@ def xliff(pairs: list[tuple[str, str]], rng: random.Random, codec: str) -> str:
 def xliff2(pairs: list[tuple[str, str]], rng: random.Random, codec: str) -> str:
     tags = ("<ph id='1'/>", "<pc id='2'></pc>", "<mrk id='m'></mrk>", "<cp hex='001A'/>")
     units = "".join(
-        f"<unit id='{n}'><notes><note>no</note></notes><segment><source>{written(de, rng, codec, tags)}</source>"
-        f"<target>{written(en, rng, codec, tags)}</target></segment>"
+        f"<unit id='{n}'><notes><note>no</note></notes><segment><source>{to_xml(de, rng, codec, tags)}</source>"
+        f"<target>{to_xml(en, rng, codec, tags)}</target></segment>"
         "<ignorable><source>no</source></ignorable></unit>"
         for n, (de, en) in enumerate(pairs)
     )
@@ -140,7 +140,7 @@ def test_licence_and_origin_are_those_of_the_header() -> None:
     assert (text.licence, text.origin, text.languages) == ("CC BY 4.0", "mine", ("de-DE", "en"))
 
 
-def test_a_language_that_is_missing_is_named_with_those_present() -> None:
+def test_an_error_on_a_missing_language_lists_the_languages_present() -> None:
     document = tmx([("a", "b")] * 3, random.Random(1), "utf-8").encode()
     with pytest.raises(DataError, match=r"x\.tmx holds no text in ko\. Languages there: EN, de-DE\."):
         list(read(document, TextRequest("de", "ko")).pairs)
@@ -169,13 +169,14 @@ def test_untranslated_units_have_no_target() -> None:
     assert list(text.pairs) == [("a", ""), ("b", ""), ("c", "다")]
 
 
-def lol() -> bytes:
+def billion_laughs() -> bytes:
+    """Return a TMX document whose nested entities would expand to 10**9 words."""
     entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     return f'<!DOCTYPE tmx [<!ENTITY l0 "lol">{entities}]><tmx><body><tu>&l9;</tu></body></tmx>'.encode()
 
 
 BOMBS = {
-    "entities": (lol(), 'declares the entity "l0"'),
+    "entities": (billion_laughs(), 'declares the entity "l0"'),
     "a file of the machine": (
         b'<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]><tmx>&x;</tmx>',
         'declares the entity "x"',
@@ -202,7 +203,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_bombs_and_broken_files_are_refused_by_name_with_flat_memory(name: str) -> None:
+def test_bombs_and_broken_files_are_refused_by_name_in_constant_memory(name: str) -> None:
     data, message = BOMBS[name]
     tracemalloc.start()
     with pytest.raises(DataError, match=rf"^x\.tmx.*{message}"):
@@ -211,8 +212,8 @@ def test_bombs_and_broken_files_are_refused_by_name_with_flat_memory(name: str) 
     tracemalloc.stop()
 
 
-def blocks(count: int) -> Iterator[bytes]:
-    """A TMX of `count` units of which none is held."""
+def tmx_blocks(count: int) -> Iterator[bytes]:
+    """Yield the bytes of a TMX document of `count` units, one unit at a time."""
     yield b"<tmx><body>"
     for n in range(count):
         sides = (
@@ -227,16 +228,16 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     for count in (1_000, 20_000):
         path = tmp_path / f"{count}.tmx.gz"
         with gzip.open(path, "wb", compresslevel=1) as stream:
-            stream.writelines(blocks(count))
+            stream.writelines(tmx_blocks(count))
         tracemalloc.start()
         with open_input(path) as stream:
-            assert sum(1 for _ in read_tmx(stream, ASK, "x").pairs) == count
+            assert sum(1 for _ in read_tmx(stream, REQUEST, "x").pairs) == count
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.1 * peaks[0] + 100_000
 
 
-def test_a_packed_bomb_is_refused(tmp_path: Path) -> None:
+def test_a_compressed_bomb_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.tmx.gz"
     packer = zlib.compressobj(9, wbits=31)
     with path.open("wb") as stream:

@@ -1,4 +1,4 @@
-"""Archives of OPUS and two files of lines: what is read, what they state, and what is refused by name."""
+"""Archives of OPUS and two files of lines: pairs, languages, licence and origin, and the error messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ README = """Corpus Name: Tatoeba
 TEXT = {"Tatoeba.de-en.de": "Hallo\nWelt\n", "Tatoeba.de-en.en": "Hello\nworld\n", "Tatoeba.de-en.xml": "<x/>"}
 
 
-def archive(members: dict[str | zipfile.ZipInfo, str | bytes]) -> io.BufferedReader:
+def make_archive(members: dict[str | zipfile.ZipInfo, str | bytes]) -> io.BufferedReader:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as opened:
         for name, content in members.items():
@@ -33,25 +33,25 @@ def archive(members: dict[str | zipfile.ZipInfo, str | bytes]) -> io.BufferedRea
     return io.BufferedReader(packed)  # type: ignore[arg-type]
 
 
-def test_an_archive_of_opus_tells_its_languages_licence_and_origin() -> None:
-    text = read_archive(archive({**TEXT, "README": README, "LICENSE": "no\n"}), TextRequest(), "x.zip")
+def test_languages_licence_and_origin_are_read_from_an_archive_of_opus() -> None:
+    text = read_archive(make_archive({**TEXT, "README": README, "LICENSE": "no\n"}), TextRequest(), "x.zip")
     assert text.languages == ("de", "en")
     assert (text.licence, text.origin) == ("CC-BY 2.0 FR", "http://opus.nlpl.eu/Tatoeba-v2023-04-12.php")
     assert list(text.pairs) == [("Hallo", "Hello"), ("Welt", "world")]
 
 
-def test_the_direction_is_that_requested() -> None:
-    text = read_archive(archive({**TEXT, "LICENSE": "\nMIT License\nx\n"}), TextRequest("en", "de"), "x.zip")
+def test_pairs_have_the_requested_direction() -> None:
+    text = read_archive(make_archive({**TEXT, "LICENSE": "\nMIT License\nx\n"}), TextRequest("en", "de"), "x.zip")
     assert list(text.pairs) == [("Hello", "Hallo"), ("world", "Welt")]
     assert text.licence == "MIT License"
 
 
-def test_the_notes_of_an_archive_are_read_alone(tmp_path: Path) -> None:
-    (tmp_path / "x.zip").write_bytes(archive({**TEXT, "README": README}).read())
+def test_the_notes_of_an_archive_are_read_without_its_text(tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(make_archive({**TEXT, "README": README}).read())
     assert notes_of_archive(tmp_path / "x.zip")[0] == "CC-BY 2.0 FR"
 
 
-def link() -> zipfile.ZipInfo:
+def symlink_member() -> zipfile.ZipInfo:
     info = zipfile.ZipInfo("Tatoeba.de-en.en")
     info.external_attr = (stat.S_IFLNK | 0o777) << 16
     return info
@@ -63,7 +63,7 @@ def link() -> zipfile.ZipInfo:
         ({**TEXT, "../evil.de": "x"}, r"the member '\.\./evil\.de', which leads out of its folder"),
         ({**TEXT, "/etc/evil": "x"}, r"the member '/etc/evil', which leads out"),
         ({**TEXT, "C:\\evil": "x"}, r"the member 'C:/evil', which leads out"),
-        ({"a.de": "x", link(): "/etc/passwd"}, "is a link"),
+        ({"a.de": "x", symlink_member(): "/etc/passwd"}, "is a link"),
         (
             {"a.de-en.de": "x\n" * (1 << 26), "a.de-en.en": "x"},
             r"x\.zip: a\.de-en\.de unpacks to more than 200 times",
@@ -77,11 +77,13 @@ def link() -> zipfile.ZipInfo:
 )
 def test_a_bad_archive_is_refused_by_name(members: dict[str | zipfile.ZipInfo, str], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        list(read_archive(archive(members), TextRequest("de", "en"), "x.zip").pairs)  # type: ignore[arg-type]
+        list(read_archive(make_archive(members), TextRequest("de", "en"), "x.zip").pairs)  # type: ignore[arg-type]
 
 
 def test_a_damaged_member_is_named() -> None:
-    content = bytearray(archive({**TEXT, "Tatoeba.de-en.de": "".join(f"{n**7}\n" for n in range(9_999))}).read())
+    content = bytearray(
+        make_archive({**TEXT, "Tatoeba.de-en.de": "".join(f"{n**7}\n" for n in range(9_999))}).read()
+    )
     content[500:520] = b"\x00" * 20
     with pytest.raises(DataError, match=r"x\.zip: Tatoeba\.de-en\.de cannot be read"):
         list(read_archive(io.BufferedReader(io.BytesIO(content)), TextRequest(), "x.zip").pairs)  # type: ignore[arg-type]
@@ -90,7 +92,7 @@ def test_a_damaged_member_is_named() -> None:
 
 
 def test_an_archive_with_a_false_size_or_a_password_is_refused() -> None:
-    bomb = archive({"a.de": "x\n" * (1 << 25), "a.en": "x"}).read()
+    bomb = make_archive({"a.de": "x\n" * (1 << 25), "a.en": "x"}).read()
     directory = bomb.index(b"PK\x01\x02")
     claimed = bomb[: directory + 20] + (1 << 30).to_bytes(4, "little") + bomb[directory + 24 :]
     with pytest.raises(DataError, match=r"a\.de unpacks to more than 200 times its size"):
@@ -111,7 +113,7 @@ def test_a_damaged_member_of_another_compression_is_named() -> None:
         list(read_archive(io.BufferedReader(io.BytesIO(content)), TextRequest(), "x.zip").pairs)  # type: ignore[arg-type]
 
 
-def test_two_files_are_read_packed_or_not_in_any_encoding(tmp_path: Path) -> None:
+def test_two_files_are_read_compressed_or_not_in_any_encoding(tmp_path: Path) -> None:
     german, english = tmp_path / "c.de.gz", tmp_path / "c.en"
     german.write_bytes(gzip.compress("Grüße\x85x\r\n\nzwei".encode()))
     english.write_bytes("a\u2028b\nc\nd\n".encode("utf-16"))
@@ -119,7 +121,7 @@ def test_two_files_are_read_packed_or_not_in_any_encoding(tmp_path: Path) -> Non
     assert list(text.pairs) == [("Grüße\x85x", "a\u2028b"), ("", "c"), ("zwei", "d")]
 
 
-def test_the_files_say_what_they_lack(tmp_path: Path) -> None:
+def test_errors_on_two_files_name_what_is_missing(tmp_path: Path) -> None:
     paths = tmp_path / "c.de", tmp_path / "c.en"
     paths[0].write_text("a\nb\n")
     paths[1].write_text("a\n")

@@ -1,4 +1,4 @@
-"""Files are opened packed or not; what is damaged, or unpacks without end, is named."""
+"""Compressed and plain files are opened; damaged files and decompression bombs are named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ TEXT = "Grüße\r\n\nc\u2028\x85d\r"
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz", ".zst"])
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
-def test_lines_are_those_of_the_text(tmp_path: Path, ending: str, encoding: str) -> None:
+def test_lines_of_compressed_text_are_read_exactly_in_each_encoding(
+    tmp_path: Path, ending: str, encoding: str
+) -> None:
     pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}.get(ending)
     if pack is None:
         pack = pytest.importorskip("zstandard").compress
@@ -52,7 +54,7 @@ def test_bytes_of_another_encoding_are_named() -> None:
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
-def test_a_bomb_is_refused_with_flat_memory(tmp_path: Path, ending: str) -> None:
+def test_a_decompression_bomb_is_refused_in_constant_memory(tmp_path: Path, ending: str) -> None:
     block = b"\n" * (1 << 20)
     pack = {".gz": gzip.compress, ".xz": lzma.compress}.get(ending) or pytest.importorskip("zstandard").compress
     path = tmp_path / f"x{ending}"
@@ -64,8 +66,8 @@ def test_a_bomb_is_refused_with_flat_memory(tmp_path: Path, ending: str) -> None
     tracemalloc.stop()
 
 
-def test_a_few_bytes_of_zstandard_are_not_unpacked_to_many_at_once(tmp_path: Path) -> None:
-    """Four bytes are a block that repeats one byte 131,072 times."""
+def test_small_zstandard_blocks_are_not_decompressed_to_large_ones_at_once(tmp_path: Path) -> None:
+    """Each block of four bytes repeats one byte 131,072 times."""
     pytest.importorskip("zstandard")
     block = ((131_072 << 3) + 2).to_bytes(3, "little") + b"\n"
     (tmp_path / "x.zst").write_bytes(b"\x28\xb5\x2f\xfd\x00\x38" + block * 30_000)
@@ -84,6 +86,6 @@ def test_an_error_before_the_last_line_of_utf_16_leaves_no_warning() -> None:
     lines.close()  # type: ignore[attr-defined]
 
 
-def test_text_that_packs_well_is_no_bomb() -> None:
+def test_text_that_compresses_well_is_no_bomb() -> None:
     check_ratio(1 << 30, 1 << 23, "x")
     check_ratio(1 << 20, 1, "x")

@@ -1,4 +1,4 @@
-"""PO: translated messages are read exactly; the languages are those of the header and of the user."""
+"""PO: translated messages are read exactly; the languages come from the header and from the user."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read(text: str, request: TextRequest, encoding: str = "utf-8") -> ParallelTe
     return read_po(io.BufferedReader(io.BytesIO(text.encode(encoding))), request, "x.po")  # type: ignore[arg-type]
 
 
-def po(language: str = "ko", plurals: int = 1) -> str:
+def make_po(language: str = "ko", plurals: int = 1) -> str:
     two = 'msgstr[1] "파일들 %d개"\n' if plurals == 2 else ""
     header = f'"Language: {language}\\n"\n' if language else ""
     return PO.replace("LANGUAGE", header).replace("PLURALS", str(plurals)).replace("TWO\n", f"{two}\n")
@@ -54,34 +54,34 @@ def po(language: str = "ko", plurals: int = 1) -> str:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_translated_messages_are_read_exactly(encoding: str) -> None:
-    text = read(po(), TextRequest("en"), encoding)
+    text = read(make_po(), TextRequest("en"), encoding)
     assert text.languages == ("en", "ko")
     assert list(text.pairs) == [('Open "%s"\t&lt;\n', '열기 "%s"\n'), ("%d files", "파일 %d개")]
     assert (text.licence, text.origin) == ("GPL-3.0-or-later", "calculator 3.1")
 
 
-def test_two_plural_forms_are_two_pairs_and_the_direction_is_that_requested() -> None:
-    text = read(po(plurals=2), TextRequest("ko", "en"))
+def test_two_plural_forms_are_two_pairs_in_the_requested_direction() -> None:
+    text = read(make_po(plurals=2), TextRequest("ko", "en"))
     assert list(text.pairs)[1:] == [("파일 %d개", "%d file"), ("파일들 %d개", "%d files")]
 
 
-def test_languages_that_are_not_known_are_asked_for() -> None:
+def test_unknown_languages_are_an_error_that_asks_for_them() -> None:
     with pytest.raises(UsageError, match="names ko for the translations, and none for the messages"):
-        read(po(), TextRequest())
-    assert read(po(""), TextRequest("en", "ko")).languages == ("en", "ko")
+        read(make_po(), TextRequest())
+    assert read(make_po(""), TextRequest("en", "ko")).languages == ("en", "ko")
     with pytest.raises(UsageError, match="names ko for the translations"):
-        read(po(), TextRequest("de", "en"))
+        read(make_po(), TextRequest("de", "en"))
 
 
-def test_a_message_of_many_lines_is_refused_before_it_takes_hours() -> None:
+def test_a_message_of_too_many_lines_is_refused_early() -> None:
     text = 'msgid "a"\nmsgstr ""\n' + '"abcdefgh"\n' * 200_000
     with pytest.raises(DataError, match=r"x\.po, line 11,918: a text of more than 131,072 characters"):
         read(text, TextRequest("de", "en"))
 
 
-def test_a_header_with_a_line_end_in_a_value_gives_one_line() -> None:
+def test_a_line_end_in_a_header_value_is_a_blank_in_the_error_message() -> None:
     with pytest.raises(UsageError, match="names ko X-Sou for the translations") as caught:
-        read(po("ko\\nX-Sou"), TextRequest())
+        read(make_po("ko\\nX-Sou"), TextRequest())
     assert "\n" not in str(caught.value)
 
 
@@ -90,4 +90,4 @@ def test_a_broken_and_a_long_file_are_refused(monkeypatch: pytest.MonkeyPatch) -
         read('msgid "a"\nmsgst "b"\n', TextRequest("de", "en"))
     monkeypatch.setattr(module, "LARGEST", 100)
     with pytest.raises(DataError, match=r"x\.po: longer than 100 characters"):
-        read(po(), TextRequest("de", "en"))
+        read(make_po(), TextRequest("de", "en"))

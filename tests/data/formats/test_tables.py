@@ -1,4 +1,4 @@
-"""Tables: columns by name, quoted or not, in any encoding, and what is said about a column that is not there."""
+"""Tables: columns by name, quoted or not, in any encoding, and the errors on missing columns."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from manyheads.data.formats.tables import (
 from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.errors import DataError, UsageError
 
-ASK = TextRequest("de", "en")
+REQUEST = TextRequest("de", "en")
 
 
 def stream(text: str, encoding: str = "utf-8") -> io.BufferedReader:
     return io.BufferedReader(io.BytesIO(text.encode(encoding)))  # type: ignore[arg-type]
 
 
-def check(text: ParallelText, *pairs: tuple[str, str]) -> None:
+def check_pairs(text: ParallelText, *pairs: tuple[str, str]) -> None:
     assert text.languages == ("de", "en")
     assert list(text.pairs) == list(pairs)
 
@@ -36,27 +36,29 @@ def check(text: ParallelText, *pairs: tuple[str, str]) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_a_tsv_is_read_exactly(encoding: str) -> None:
     table = 'id\ten\tde\r\n1\t"a" b\tGrüße\n2\tc\u2028d\t한국\n'
-    check(read_tsv(stream(table, encoding), TextRequest("de", "en"), "x"), ("Grüße", '"a" b'), ("한국", "c\u2028d"))
+    check_pairs(
+        read_tsv(stream(table, encoding), TextRequest("de", "en"), "x"), ("Grüße", '"a" b'), ("한국", "c\u2028d")
+    )
 
 
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_a_csv_is_read_with_quoted_separators_and_line_ends(separator: str) -> None:
     table = f'de{separator}en\n"a{separator}\n""b"""{separator}c\n\nx{separator}y\n'
-    check(read_csv(stream(table), TextRequest(), "x"), (f'a{separator}\n"b"', "c"), ("x", "y"))
+    check_pairs(read_csv(stream(table), TextRequest(), "x"), (f'a{separator}\n"b"', "c"), ("x", "y"))
 
 
 def test_columns_are_chosen_by_name_or_by_number() -> None:
-    check(read_csv(stream("A,B,C\n1,2,3\n"), TextRequest("de", "en", ("C", "A")), "x"), ("3", "1"))
-    check(read_tsv(stream("1\t2\t3\n"), TextRequest("de", "en", ("3", "1")), "x"), ("3", "1"))
-    check(read_csv(stream("source,target\n1,2\n"), ASK, "x"), ("1", "2"))
-    check(read_csv(stream("de-AT,fr,en_GB\n1,2,3\n"), ASK, "x"), ("1", "3"))
+    check_pairs(read_csv(stream("A,B,C\n1,2,3\n"), TextRequest("de", "en", ("C", "A")), "x"), ("3", "1"))
+    check_pairs(read_tsv(stream("1\t2\t3\n"), TextRequest("de", "en", ("3", "1")), "x"), ("3", "1"))
+    check_pairs(read_csv(stream("source,target\n1,2\n"), REQUEST, "x"), ("1", "2"))
+    check_pairs(read_csv(stream("de-AT,fr,en_GB\n1,2,3\n"), REQUEST, "x"), ("1", "3"))
 
 
 def test_json_lines_hold_the_texts_or_an_object_of_them() -> None:
     rows = [{"translation": {"de": "a\nb", "en": "c"}}, {"translation": {"en": None, "de": "d"}}]
     text = "\n\n".join(map(json.dumps, rows))
-    check(read_jsonl(stream(text, "utf-16"), TextRequest(), "x"), ("a\nb", "c"), ("d", ""))
-    check(read_jsonl(stream('{"de": "a", "n": 1, "en": "b"}'), TextRequest(), "x"), ("a", "b"))
+    check_pairs(read_jsonl(stream(text, "utf-16"), TextRequest(), "x"), ("a\nb", "c"), ("d", ""))
+    check_pairs(read_jsonl(stream('{"de": "a", "n": 1, "en": "b"}'), TextRequest(), "x"), ("a", "b"))
 
 
 @pytest.mark.parametrize("nested", [True, False])
@@ -70,11 +72,11 @@ def test_parquet_is_read_in_batches(tmp_path: Path, nested: bool) -> None:
     )
     parquet.write_table(arrow.table(columns), tmp_path / "x.parquet", row_group_size=100)
     with (tmp_path / "x.parquet").open("rb") as opened:
-        check(read_parquet(opened, TextRequest(), "x"), *((row["de"], row["en"]) for row in rows))
+        check_pairs(read_parquet(opened, TextRequest(), "x"), *((row["de"], row["en"]) for row in rows))
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_a_parquet_file_that_repeats_a_long_text_is_refused_in_flat_memory(
+def test_a_parquet_file_that_repeats_a_long_text_is_refused_in_constant_memory(
     tmp_path: Path, nested: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
@@ -87,11 +89,11 @@ def test_a_parquet_file_that_repeats_a_long_text_is_refused_in_flat_memory(
     assert (tmp_path / "x.parquet").stat().st_size < 5_000
     sizes = []
 
-    def measured(column: Any) -> int:
+    def record_size(column: Any) -> int:
         sizes.append(column.nbytes)
         return unpacked_size(column)
 
-    monkeypatch.setattr(tables, "unpacked_size", measured)
+    monkeypatch.setattr(tables, "unpacked_size", record_size)
     with (
         (tmp_path / "x.parquet").open("rb") as opened,
         pytest.raises(DataError, match="x unpacks to more than 200 times its size"),
@@ -112,7 +114,7 @@ def test_a_parquet_bomb_and_a_broken_file_are_refused(tmp_path: Path) -> None:
         read_parquet(opened, TextRequest(), "x")
 
 
-def test_bytes_of_a_parquet_file_that_are_no_text_are_named(tmp_path: Path) -> None:
+def test_invalid_utf8_in_a_parquet_file_is_named_by_row(tmp_path: Path) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "x.parquet"
     parquet.write_table(arrow.table({"de": ["Satz"], "en": ["No."]}), path, compression=None, use_dictionary=False)
@@ -121,8 +123,8 @@ def test_bytes_of_a_parquet_file_that_are_no_text_are_named(tmp_path: Path) -> N
         list(read_parquet(opened, TextRequest(), "x").pairs)
 
 
-def test_a_column_of_numbers_is_not_taken_for_indonesian_and_bars_separate() -> None:
-    check(read_csv(stream("id|de|en\n1|eins|one\n"), TextRequest(), "x"), ("eins", "one"))
+def test_a_column_named_id_of_numbers_is_not_indonesian_and_vertical_bars_separate_columns() -> None:
+    check_pairs(read_csv(stream("id|de|en\n1|eins|one\n"), TextRequest(), "x"), ("eins", "one"))
     assert read_csv(stream("id,en\nsatu,one\n"), TextRequest(), "x").languages == ("id", "en")
 
 
@@ -131,8 +133,8 @@ def test_a_data_set_of_a_folder_is_read_with_its_licence(tmp_path: Path) -> None
     rows = datasets.Dataset.from_list([{"translation": {"de": "a", "en": "b"}}])
     rows.info.license = "MIT"
     datasets.DatasetDict({"train": rows}).save_to_disk(tmp_path / "set")
-    text = read_dataset(f"hf:{tmp_path / 'set'}", ASK)
-    check(text, ("a", "b"))
+    text = read_dataset(f"hf:{tmp_path / 'set'}", REQUEST)
+    check_pairs(text, ("a", "b"))
     assert (text.licence, text.origin) == ("MIT", str(tmp_path / "set"))
     with pytest.raises(DataError, match='no split "valid"\\. It has: train'):
         read_dataset(f"hf:{tmp_path / 'set'}", TextRequest("de", "en", None, "valid"))
@@ -142,21 +144,23 @@ def test_a_data_set_of_a_folder_is_read_with_its_licence(tmp_path: Path) -> None
     ("read", "text", "request_", "error", "message"),
     [
         (read_csv, "de,en\n", TextRequest(), DataError, "x holds no rows"),
-        (read_csv, "", ASK, DataError, "x holds no rows"),
+        (read_csv, "", REQUEST, DataError, "x holds no rows"),
         (read_csv, "de,en\n1,2\n", TextRequest("de", "ko"), DataError, "no column for ko. Choose .* among: de, en"),
-        (read_csv, "German,B\n1,2\n", ASK, UsageError, "no columns named by languages. .* among: German, B"),
+        (read_csv, "German,B\n1,2\n", REQUEST, UsageError, "no columns named by languages. .* among: German, B"),
         (read_csv, "A,B\n1,2\n", TextRequest("de", "en", ("A", "C")), DataError, "no column C. Its columns: A, B"),
         (read_csv, "A,B\n1,2\n", TextRequest(columns=("A", "B")), UsageError, "Say both: --source de --target en"),
         (read_csv, "de,en,fr\n1,2,3\n", TextRequest(), UsageError, "it names de, en, fr"),
-        (read_csv, "de,en\n1,2\n3\n", ASK, DataError, 'x, row 3: no column "en". It has: de'),
-        (read_csv, 'de,en\n1,"2\n3\n', ASK, DataError, "x, row 2: .*Is a quotation mark missing"),
-        (read_csv, 'de,en\n1,"' + "2" * 200_000, ASK, DataError, "x, row 2: field larger than field limit"),
-        (read_jsonl, "[]", ASK, DataError, "x, line 1: list in place of an object"),
-        (read_jsonl, "{", ASK, DataError, "x, line 1: no JSON"),
-        (read_jsonl, '{"de": 1, "en": "a"}', ASK, DataError, 'x, row|x, line 1: "de" holds int, not text'),
-        (read_jsonl, '{"de": "\\ud800", "en": "a"}', ASK, DataError, "half a surrogate pair"),
+        (read_csv, "de,en\n1,2\n3\n", REQUEST, DataError, 'x, row 3: no column "en". It has: de'),
+        (read_csv, 'de,en\n1,"2\n3\n', REQUEST, DataError, "x, row 2: .*Is a quotation mark missing"),
+        (read_csv, 'de,en\n1,"' + "2" * 200_000, REQUEST, DataError, "x, row 2: field larger than field limit"),
+        (read_jsonl, "[]", REQUEST, DataError, "x, line 1: list in place of an object"),
+        (read_jsonl, "{", REQUEST, DataError, "x, line 1: no JSON"),
+        (read_jsonl, '{"de": 1, "en": "a"}', REQUEST, DataError, 'x, row|x, line 1: "de" holds int, not text'),
+        (read_jsonl, '{"de": "\\ud800", "en": "a"}', REQUEST, DataError, "half a surrogate pair"),
     ],
 )
-def test_a_mistake_is_named(read, text: str, request_: TextRequest, error: type[Exception], message: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_mistake_in_a_table_is_named(
+    read, text: str, request_: TextRequest, error: type[Exception], message: str
+) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=message):
         list(read(stream(text), request_, "x").pairs)

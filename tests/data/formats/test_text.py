@@ -1,4 +1,4 @@
-"""The languages of a file: which of its names fits a language that the user wrote."""
+"""Match the languages that the user wrote with the language names of a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from manyheads.errors import DataError, UsageError
         ("ko", ["", "en"], ""),
     ],
 )
-def test_a_language_is_the_same_name_else_one_of_its_regions(wanted: str, present: list[str], found: str) -> None:
+def test_a_language_matches_its_exact_name_before_a_regional_variant(
+    wanted: str, present: list[str], found: str
+) -> None:
     assert match_language(wanted, present) == found
 
 
@@ -31,26 +33,28 @@ def test_a_language_is_the_same_name_else_one_of_its_regions(wanted: str, presen
         (TextRequest("en"), ["DE", "en"], ("en", "de")),
     ],
 )
-def test_two_languages_are_chosen(request_: TextRequest, present: list[str], chosen: tuple[str, str]) -> None:
+def test_two_languages_are_chosen_from_the_request_and_the_file(
+    request_: TextRequest, present: list[str], chosen: tuple[str, str]
+) -> None:
     assert choose_languages(request_, present, "x") == chosen
 
 
 @pytest.mark.parametrize(
     ("request_", "present"), [(TextRequest(), ["de", "en", "fr"]), (TextRequest("de"), ["de"])]
 )
-def test_fewer_or_more_are_not_guessed(request_: TextRequest, present: list[str]) -> None:
+def test_fewer_or_more_than_two_languages_are_not_guessed(request_: TextRequest, present: list[str]) -> None:
     with pytest.raises(UsageError, match="x: the languages are not clear; it names de"):
         choose_languages(request_, present, "x")
 
 
 def test_one_text_is_never_both_sides() -> None:
-    """A file that names one of its languages holds no pair of two others."""
+    """In each unit both requested languages match the same text, which has no translation."""
     _, pairs = pairs_of_units(iter([{"de": "a", "en-GB": "b"}, {"en": "c"}]), TextRequest("en-US", "en-GB"), "x")
     assert list(pairs) == [("", ""), ("", "")]
     with pytest.raises(DataError, match="x holds no translation"):
         pairs_of_units(iter([]), TextRequest(), "x")
 
 
-def test_what_a_header_states_stands_after_a_colon() -> None:
+def test_a_statement_of_a_header_is_read_after_its_colon() -> None:
     assert stated("Licensed to you\n  * License :  CC  BY\n", what="licen[cs]e") == "CC BY"
     assert stated("no licence", what="licen[cs]e") is None

@@ -1,4 +1,4 @@
-"""An export for browsers is compared with its run in Node.js."""
+"""An export for browsers is compared in Node.js with its run."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def needs_node() -> None:
     node()
 
 
-def head_of(packed: PackedModel) -> str:
+def make_head(packed: PackedModel) -> str:
     return json.dumps({"wasm": base64.b64encode(ENGINE.read_bytes()).decode(), "header": packed.header})
 
 
-def compared(packed: PackedModel, task: str, expected: Reference, numbers: str = "float32"):
-    return compare_packed(head_of(packed), packed.block(), task, expected, numbers)
+def compare(packed: PackedModel, task: str, expected: Reference, numbers: str = "float32"):
+    return compare_packed(make_head(packed), packed.block(), task, expected, numbers)
 
 
 @pytest.mark.parametrize("numbers", ["float32", "int8"])
-def test_a_translator_gives_what_its_run_gives(numbers: str) -> None:
+def test_an_exported_translator_gives_the_outputs_of_its_run(numbers: str) -> None:
     model = scrambled_model().float()
     packed = pack(model, "int8" if numbers == "int8" else "fp32")
     expected = reference(rounded_model(model) if numbers == "int8" else model, Samples(ROWS, "some rows"))
-    found = compared(packed, "translation", expected, numbers)
+    found = compare(packed, "translation", expected, numbers)
     assert found is not None
     assert (found.sentences, found.same_outputs, found.origin) == (3, 3, "some rows")
     assert found.tokens == sum(len(row) + 1 for row in expected.outputs)
@@ -53,16 +53,16 @@ def test_a_translator_gives_what_its_run_gives(numbers: str) -> None:
 
 
 @pytest.mark.parametrize("task", ["classification", "language-modeling"])
-def test_other_models_give_what_their_run_gives(task: str) -> None:
+def test_other_exported_models_give_the_scores_of_their_run(task: str) -> None:
     model = (classifier() if task == "classification" else language_model()).float().eval()
     expected = reference_of_text_model(model, MARKED)
     if task == "classification":
         with torch.inference_mode():
-            right = model(torch.tensor([MARKED[1]])).log_softmax(-1)[0]
-        assert expected.scores[1] == pytest.approx(right.tolist())
+            log_probs = model(torch.tensor([MARKED[1]])).log_softmax(-1)[0]
+        assert expected.scores[1] == pytest.approx(log_probs.tolist())
     else:
         assert [len(row) for row in expected.scores] == [len(row) - 1 for row in MARKED]
-    found = compared(pack(model, task=task), task, expected)
+    found = compare(pack(model, task=task), task, expected)
     assert found is not None
     assert (found.same_outputs, found.largest < 1e-4) == (3, True)
 
@@ -74,7 +74,7 @@ def test_a_model_with_other_weights_is_refused() -> None:
     with torch.no_grad():
         other.output.weight.neg_()
     with pytest.raises(ParityError, match="does not give what the run gives"):
-        compared(pack(other), "translation", expected)
+        compare(pack(other), "translation", expected)
 
 
 def test_a_damaged_model_is_refused_with_the_reason() -> None:
@@ -82,30 +82,30 @@ def test_a_damaged_model_is_refused_with_the_reason() -> None:
     packed = pack(model)
     damaged = dataclasses.replace(packed, header={**packed.header, "format": 7})
     with pytest.raises(ParityError, match=r"not be computed in Node\.js, and was not kept: the model has format 7"):
-        compared(damaged, "translation", reference(model, Samples(ROWS, "")))
+        compare(damaged, "translation", reference(model, Samples(ROWS, "")))
 
 
-def test_node_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_process_that_does_not_answer_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     model = scrambled_model().float()
     monkeypatch.setattr(check, "SECONDS", 0.5)
     monkeypatch.setattr(check, "joined_script", lambda name: "setInterval(() => 0, 1000)")
     with pytest.raises(ParityError, match=r"did not compute the model within 0\.5 seconds"):
-        compared(pack(model), "translation", reference(model, Samples(ROWS, "")))
+        compare(pack(model), "translation", reference(model, Samples(ROWS, "")))
 
 
-def test_without_a_new_node_nothing_is_compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nothing_is_compared_without_a_recent_node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def found() -> str | None:
         find_node.cache_clear()
         return find_node()
 
     model = scrambled_model().float()
-    for answer, right in (("v18.1.0", True), ("v16.20.2", False), ("what?", False)):
+    for answer, accepted in (("v18.1.0", True), ("v16.20.2", False), ("what?", False)):
         script = tmp_path / "node"
         script.write_text(f"#!/bin/sh\necho {answer}\n")
         script.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-        assert (found() == str(script)) is right
-    assert compared(pack(model), "translation", reference(model, Samples(ROWS, ""))) is None
+        assert (found() == str(script)) is accepted
+    assert compare(pack(model), "translation", reference(model, Samples(ROWS, ""))) is None
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("started"))
     monkeypatch.setenv("PATH", "")
     assert found() is None

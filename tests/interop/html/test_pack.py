@@ -1,4 +1,4 @@
-"""A packed model: every tensor once, in the layout of the engine, and what a page cannot hold is named."""
+"""A packed model: every tensor is stored once in the layout of the engine, and unsupported models are named."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 
 
 def tensor(packed: PackedModel, index: int) -> np.ndarray:
-    """A tensor as a program reads it from the block by the header."""
+    """Read a tensor from the block by the header."""
     entry = packed.header["tensors"][index]
     count = int(np.prod(entry["shape"]))
     return np.frombuffer(packed.block(), entry["type"], count, entry["offset"]).reshape(entry["shape"])
 
 
 def matrix(packed: PackedModel, linear: dict) -> np.ndarray:
-    """The weights of a linear layer, out of their panels: (O, I)."""
+    """Return the weights of a linear layer, unpacked from their panels: (O, I)."""
     panels = tensor(packed, linear["weight"])
     weight = panels.transpose(0, 2, 1).reshape(-1, panels.shape[1])[: linear["outputs"]].astype(np.float32)
     if linear["scale"] is None:
@@ -85,7 +85,7 @@ def test_int8_takes_a_quarter_of_the_bytes() -> None:
     assert sizes[0] < 0.3 * sizes[1]
 
 
-def test_a_language_model_and_a_classifier_have_the_parts_that_they_need() -> None:
+def test_the_header_of_a_language_model_and_a_classifier_holds_their_own_parts() -> None:
     config = make_config()
     language_model = pack(DecoderOnly(config, TARGET_SIZE), task="language-modeling")
     assert language_model.header["decoder"]["layers"][0]["cross_query"] is None
@@ -107,7 +107,9 @@ def test_a_language_model_and_a_classifier_have_the_parts_that_they_need() -> No
         ("int8", "translation", {"no_repeat_ngram": 3}, "search.no_repeat_ngram = 3"),
     ],
 )
-def test_what_a_page_cannot_hold_is_refused_by_name(precision, task, search, message) -> None:
+def test_models_and_options_that_a_page_does_not_support_are_refused_by_name(
+    precision, task, search, message
+) -> None:
     config = make_config()
     model = MaskedLanguageModel(config, TARGET_SIZE) if task == "masked-lm" else scrambled_model().float()
     with pytest.raises(UsageError, match=message):

@@ -1,4 +1,4 @@
-"""The modules of the browser engine become one script that does the same."""
+"""The modules of the browser engine are joined into one equivalent script."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_modules_are_joined_in_the_order_of_need_and_keep_their_own_names(modules: Path) -> None:
+def test_modules_are_joined_in_dependency_order_and_keep_their_own_names(modules: Path) -> None:
     (modules / "deep/one.js").write_text("const SIZE = 1;\nexport const one = () => SIZE;\nexport class Kept {}\n")
     (modules / "two.js").write_text(
         'import { one, Kept } from "./deep/one.js";\nconst SIZE = 2;\n'
@@ -40,14 +40,14 @@ def test_modules_are_joined_in_the_order_of_need_and_keep_their_own_names(module
     assert run_node(script) == '[1,2,"function",1,3]\n'
 
 
-def test_modules_that_import_each_other_are_refused(modules: Path) -> None:
+def test_circular_imports_are_refused(modules: Path) -> None:
     (modules / "a.js").write_text('import { b } from "./b.js";\nexport const a = 1;\n')
     (modules / "b.js").write_text('import { a } from "./a.js";\nexport const b = 1;\n')
     with pytest.raises(ValueError, match=r"a\.js is imported by a module that it needs itself"):
         joined_script("a.js")
 
 
-def test_the_worker_is_one_script_without_imports_that_can_stand_in_a_page() -> None:
+def test_the_worker_is_one_script_without_imports_that_can_be_embedded_in_a_page() -> None:
     joined_script.cache_clear()
     script = joined_script("worker.js")
     assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
@@ -56,8 +56,8 @@ def test_the_worker_is_one_script_without_imports_that_can_stand_in_a_page() -> 
 
 
 @pytest.mark.parametrize("browser", [False, True])
-def test_computations_that_pause_let_events_in_and_do_not_wait_for_ever(browser: bool) -> None:
-    """Each turn is long enough for a pause; a browser has no setImmediate."""
+def test_pausing_computations_let_events_run_and_end(browser: bool) -> None:
+    """Each iteration is long enough for a pause; browsers have no setImmediate."""
     script = f"""
       {"delete globalThis.setImmediate;" if browser else ""}
       const {{ makePause }} = await import("{(JS / "tasks" / "pause.js").as_uri()}");

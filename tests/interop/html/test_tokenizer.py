@@ -57,12 +57,12 @@ def training_texts() -> list[str]:
     return [*map(clean, LANGUAGES), *(text for pair in pairs for text in (pair.source, pair.target))]
 
 
-def trained(config: dict[str, Any]) -> Tokenizer:
+def train_config(config: dict[str, Any]) -> Tokenizer:
     return train_tokenizer(TokenizerConfig(vocab_size=1100, **config), training_texts(), "de+en")
 
 
-def marian(model_type: str, rule: str) -> MarianTokenizer:
-    """A model with normalisation rules, and a list of ids that lacks some pieces and has foreign ones."""
+def train_marian(model_type: str, rule: str) -> MarianTokenizer:
+    """Train a Marian tokenizer with a normalisation rule, whose vocabulary lacks some pieces and adds others."""
     stream = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(training_texts()), model_writer=stream, vocab_size=900, model_type=model_type,
@@ -75,8 +75,8 @@ def marian(model_type: str, rule: str) -> MarianTokenizer:
 
 
 def marian_with_added_symbols(model_type: str) -> MarianTokenizer:
-    """A model to which user-defined symbols were added: parts of pieces, and whole words."""
-    plain = marian(model_type, "identity")
+    """Return a Marian tokenizer with user-defined symbols: parts of pieces, and whole words."""
+    plain = train_marian(model_type, "identity")
     processor = plain.processor
     names = [processor.id_to_piece(i) for i in range(3, len(processor))]
     added = [name[1:-1] for name in names if len(name) > 4 and name[1:-1] not in names][:20]
@@ -87,23 +87,23 @@ def marian_with_added_symbols(model_type: str) -> MarianTokenizer:
     return MarianTokenizer([*names, *added], model)
 
 
-def pretrained(folder: Path, family: str) -> HuggingFaceTokenizer:
+def read_pretrained(folder: Path, family: str) -> HuggingFaceTokenizer:
     fast = fast_tokenizer(family)
     fast.save_pretrained(folder)
     return read_tokenizer(folder, family, rows=len(fast) + 3)  # type: ignore[arg-type]
 
 
 def trained_byte_level(folder: Path) -> HuggingFaceTokenizer:
-    """Byte-level BPE whose merges begin with blanks, and a blank before the first word."""
-    made = tokenizers.Tokenizer(tokenizers.models.BPE())
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
-    made.decoder = tokenizers.decoders.ByteLevel()
+    """Train byte-level BPE whose merges begin with blanks, with a blank before the first word."""
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    bpe.decoder = tokenizers.decoders.ByteLevel()
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=1500, special_tokens=["<|endoftext|>"], show_progress=False,
         initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
     )  # fmt: skip
-    made.train_from_iterator(training_texts(), trainer)
-    made.save(str(folder / "tokenizer.json"))
+    bpe.train_from_iterator(training_texts(), trainer)
+    bpe.save(str(folder / "tokenizer.json"))
     return read_tokenizer(folder, "gpt2", rows=1507)
 
 
@@ -115,16 +115,19 @@ def minilm(_: Path) -> HuggingFaceTokenizer:
 
 
 MAKERS: dict[str, Callable[[Path], Tokenizer]] = {
-    **{name: lambda _, config=config: trained(config) for name, config in CONFIGS.items()},
+    **{name: lambda _, config=config: train_config(config) for name, config in CONFIGS.items()},
     **{
-        f"marian, {kind}, {rule}": lambda _, kind=kind, rule=rule: marian(kind, rule)
+        f"marian, {kind}, {rule}": lambda _, kind=kind, rule=rule: train_marian(kind, rule)
         for kind, rule in (("unigram", "nmt_nfkc"), ("bpe", "nmt_nfkc_cf"), ("unigram", "identity"))
     },
     **{
         f"marian, {kind}, added symbols": lambda _, kind=kind: marian_with_added_symbols(kind)
         for kind in ("bpe", "unigram")
     },
-    **{family: lambda folder, family=family: pretrained(folder, family) for family in ("bert", "roberta", "gpt2")},
+    **{
+        family: lambda folder, family=family: read_pretrained(folder, family)
+        for family in ("bert", "roberta", "gpt2")
+    },
     "byte-level": trained_byte_level,
     "minilm": minilm,
 }
@@ -146,13 +149,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "de+en", "ru"])
-def test_words_are_those_of_spacy(browser: Browser, language: str) -> None:
+def test_words_are_segmented_as_by_spacy(browser: Browser, language: str) -> None:
     pytest.importorskip("spacy")
     tokenizer = train_tokenizer(
         TokenizerConfig(kind="words", lowercase=language == "ru"), training_texts(), language
     )
     assert isinstance(tokenizer, WordTokenizer)
-    browser.call("load", "words", reload(describe_tokenizer(tokenizer)))
+    browser.call("load", "words", through_json(describe_tokenizer(tokenizer)))
     texts = [*quick_texts(), *map(joined_surrogates, HOSTILE), *SPECIAL_WORDS]
     assert first_difference(texts, [tokenizer.words(t) for t in texts], browser.call("words", "words", texts)) == ""
     encoded = tokenizer.encode(texts)
@@ -163,23 +166,23 @@ def test_words_are_those_of_spacy(browser: Browser, language: str) -> None:
     )
 
 
-def reload(description: Any) -> Any:
-    """The description as an HTML file holds it."""
+def through_json(description: Any) -> Any:
+    """Return the description after a round trip through JSON, as in an HTML file."""
     return json.loads(json.dumps(description))
 
 
 def newer_characters(browser: Browser, name: str, tokenizer: HuggingFaceTokenizer) -> set[str]:
-    """Marks and punctuation of Unicode 9 and newer, which the `tokenizers` library does not know as such."""
+    """Return marks and punctuation of Unicode 9 and newer, which the `tokenizers` library does not recognise."""
     characters, _ = stable_characters()
     texts = [f"a{character}b" for character in characters]
     splitter, normalizer = tokenizer.processor.pre_tokenizer, tokenizer.processor.normalizer
-    ours = [[word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text))] for text in texts]
+    expected = [[word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text))] for text in texts]
     found = browser.call("words", name, texts)
-    return {c for c, words, others in zip(characters, ours, found, strict=True) if words != others}
+    return {c for c, words, others in zip(characters, expected, found, strict=True) if words != others}
 
 
-def test_bert_reads_old_characters_as_its_library_does(browser: Browser, tmp_path: Path) -> None:
-    tokenizer = pretrained(tmp_path, "bert")
+def test_bert_segments_characters_of_older_unicode_as_its_library_does(browser: Browser, tmp_path: Path) -> None:
+    tokenizer = read_pretrained(tmp_path, "bert")
     browser.call("load", "bert", describe_tokenizer(tokenizer))
     newer = newer_characters(browser, "bert", tokenizer)
     assert len(newer) < 700
@@ -189,7 +192,7 @@ def test_bert_reads_old_characters_as_its_library_does(browser: Browser, tmp_pat
 @pytest.mark.parametrize("name", MAKERS)
 def test_texts_ids_and_pieces_are_those_of_python(browser: Browser, tmp_path: Path, name: str) -> None:
     tokenizer = MAKERS[name](tmp_path)
-    kind, size = browser.call("load", name, reload(describe_tokenizer(tokenizer)))
+    kind, size = browser.call("load", name, through_json(describe_tokenizer(tokenizer)))
     assert (kind, size) == (tokenizer.kind, tokenizer.size)
     texts = [*quick_texts(), *map(joined_surrogates, HOSTILE)]
     if isinstance(tokenizer, HuggingFaceTokenizer) and not tokenizer.byte_level:
@@ -205,7 +208,7 @@ def test_texts_ids_and_pieces_are_those_of_python(browser: Browser, tmp_path: Pa
     assert "outside this vocabulary" in browser.call("outside", name, [tokenizer.size])
 
 
-# --- refused ---
+# --- unsupported tokenizers ---
 
 
 def test_words_that_need_more_than_patterns_are_refused_by_their_setting() -> None:

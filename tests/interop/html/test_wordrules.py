@@ -5,7 +5,7 @@ import pytest
 from manyheads.interop.html.wordrules import describe_word_rules, in_javascript
 
 
-def test_escapes_mean_the_same_in_javascript() -> None:
+def test_escapes_are_translated_to_javascript() -> None:
     assert in_javascript(r"(?u)\!\-[\!\-\[]\.") == r"!-[!\-\[]\."
     assert in_javascript(r"\U0001F600\u00e4") == r"\u{1f600}\u00e4"
     assert in_javascript(r"\d[\d]{2}") == r"[\p{Nd}][\p{Nd}]{2}"

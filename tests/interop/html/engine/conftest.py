@@ -1,4 +1,4 @@
-"""One process of Node for the tests of a module."""
+"""A process of Node.js for the tests of a module."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from tests.interop.html.engine.node import Node, open_node
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[Node]:
-    """The engine in Node."""
+    """Run the engine in Node.js."""
     with open_node() as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""The JavaScript and the WebAssembly of the browser engine in Node, with models that Python packed."""
+"""The JavaScript and WebAssembly of the browser engine in Node.js, with models packed by Python."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ DRIVER = Path(__file__).with_name("driver.mjs")
 
 
 class Node(Browser):
-    """Functions of js/engine, called in a process of Node."""
+    """Call functions of js/engine in a process of Node.js."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         super().__init__(process)
         self.folder = folder
 
     def load(self, name: str, packed: PackedModel) -> dict[str, int]:
-        """Load a model; returns the state of the memory."""
+        """Load a model; return the state of the memory."""
         paths = [self.folder / f"{name}.{suffix}" for suffix in ("json", "bin")]
         paths[0].write_text(json.dumps(packed.header, allow_nan=False), encoding="utf-8")
         paths[1].write_bytes(packed.block())
@@ -38,7 +38,7 @@ class Node(Browser):
 
 @contextmanager
 def open_node() -> Iterator[Node]:
-    """Start Node; skip the test if there is none, or an old one."""
+    """Start Node.js; skip the test if it is missing or too old."""
     command = [
         node(), "--no-warnings", "--experimental-default-type=module", str(DRIVER),
         (HTML / "js" / "engine").as_uri(), str(HTML / "engine.wasm"),
@@ -55,7 +55,7 @@ def open_node() -> Iterator[Node]:
 
 
 def make_run_config(model: ModelConfig, task: str = "translation", **sections: Any) -> Config:
-    """The configuration of a run with this model."""
+    """Return the configuration of a run with this model."""
     languages = {"source": "en", "target": "de"} if task == "translation" else {"language": "en"}
     lengths = {"max_length": min(128, model.max_positions)}
     data = {"root": ".", **languages, **lengths, **sections.pop("data", {})}
@@ -63,10 +63,10 @@ def make_run_config(model: ModelConfig, task: str = "translation", **sections: A
 
 
 def pack(model: Any, precision: str = "fp32", task: str = "translation", **sections: Any) -> PackedModel:
-    """A model as a page holds it."""
+    """Return a model as packed for a page."""
     return pack_model(make_run_config(model.config, task, **sections), model, precision)
 
 
 def array(values: Sequence[Any], *shape: int) -> np.ndarray:
-    """A list of the driver as an array."""
+    """Convert a list of the driver to an array."""
     return np.array(values, dtype=np.float64).reshape(shape)

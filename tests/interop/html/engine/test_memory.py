@@ -1,4 +1,4 @@
-"""The memory of the browser engine: blocks that do not overlap, freed blocks used again, structs of the module."""
+"""The memory of the browser engine: allocation, reuse of freed blocks, struct layouts and damaged files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyheads.decoding.native.interface import layout_in_python
 from manyheads.interop.html.pack import PANEL_WIDTH
 
 
-def test_the_module_states_every_struct_that_python_knows(node) -> None:
+def test_the_module_describes_every_struct_of_python(node) -> None:
     layout = dict(node.call("layout"))
     assert layout.keys() == layout_in_python().keys()
     assert layout["Beam.step"] == "Step"
@@ -24,7 +24,7 @@ def test_the_module_states_every_struct_that_python_knows(node) -> None:
     assert layout["Candidate.total"] == "double"
 
 
-def test_the_module_has_the_panels_that_python_packs(node) -> None:
+def test_the_panel_width_of_the_module_is_that_of_python(node) -> None:
     assert node.call("panelWidth") == PANEL_WIDTH
 
 
@@ -40,9 +40,9 @@ def test_blocks_do_not_overlap_and_freed_blocks_are_merged(node) -> None:
         ordered = sorted(blocks.items())
         ends = [start + size for start, size in ordered]
         assert all(end <= start for end, (start, _) in zip(ends, ordered[1:], strict=False))
-        gone = rng.sample(sorted(blocks), len(blocks) // 2)
-        node.call("release", gone)
-        for start in gone:
+        freed = rng.sample(sorted(blocks), len(blocks) // 2)
+        node.call("release", freed)
+        for start in freed:
             del blocks[start]
     after = node.call("release", sorted(blocks))
     assert (after["used"], after["free"]) == (before["used"], before["free"])
@@ -57,34 +57,34 @@ def test_a_thousand_translations_take_no_more_memory_than_ten(node) -> None:
     assert node.call("state") == before
 
 
-def test_a_model_gives_its_memory_back(node) -> None:
+def test_closing_a_model_frees_its_memory(node) -> None:
     before = node.call("state")["used"]
     node.load("other", pack(scrambled_model().float()))
     assert node.call("state")["used"] > before
     assert node.call("close", "other")["used"] == before
 
 
-def test_more_memory_than_there_is_is_refused(node) -> None:
+def test_an_allocation_beyond_the_available_memory_is_refused(node) -> None:
     before = node.call("state")
     assert "no memory for 8192 MiB" in node.call("allocateError", 2**33)
     assert node.call("state") == before
 
 
-def changed_layer(header: dict[str, Any], name: str, **fields: Any) -> dict[str, Any]:
-    """The header with other fields of a linear layer of the second decoder layer."""
+def with_changed_layer(header: dict[str, Any], name: str, **fields: Any) -> dict[str, Any]:
+    """Return the header with changed fields of a linear layer of the second decoder layer."""
     changed = copy.deepcopy(header)
     changed["decoder"]["layers"][1][name].update(fields)
     return changed
 
 
-def mutated(value: Any, rng: random.Random) -> Any:
-    """A JSON value of which one number, text or list is another."""
+def mutate(value: Any, rng: random.Random) -> Any:
+    """Return the JSON value with one number, text or list replaced at random."""
     if isinstance(value, dict) and value:
         name = rng.choice(sorted(value))
-        return {**value, name: mutated(value[name], rng)}
+        return {**value, name: mutate(value[name], rng)}
     if isinstance(value, list) and value and rng.random() < 0.9:
         index = rng.randrange(len(value))
-        return [*value[:index], mutated(value[index], rng), *value[index + 1 :]]
+        return [*value[:index], mutate(value[index], rng), *value[index + 1 :]]
     others = [0, 1, -1, 3, 7, 30, 2**31, 2**40, 1.5, 1e300, None, "x", [], {}, [[1]], True]
     if isinstance(value, int):
         others += [value + 1, value - 1, 2 * value, value + 16, -value]
@@ -93,13 +93,13 @@ def mutated(value: Any, rng: random.Random) -> Any:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_mutated_header_never_hangs_or_stops_the_engine(node, seed) -> None:
-    """A model that still loads translates, or refuses with a message."""
+    """A model that still loads translates or raises an EngineError."""
     rng = random.Random(seed)
     packed = pack(scrambled_model(positions="learned").float(), "int8")
     block = [[0, list(packed.block())]]
     before = node.call("state")["used"]
     for _ in range(60):
-        error = node.call("loadBytes", mutated(packed.header, rng), block)
+        error = node.call("loadBytes", mutate(packed.header, rng), block)
         assert error == "" or error.startswith("EngineError: "), error
     assert node.call("state")["used"] == before
 
@@ -115,9 +115,13 @@ def test_a_file_that_does_not_fit_its_header_is_refused(node) -> None:
         (header, [[size - 1, [1, 2]]], "longer than its header"),
         ({**header, "bytes": 2**33}, [], "bytes is not"),
         ({**header, "bytes": 1_000}, [], "the file of the model is damaged: tensor"),
-        (changed_layer(header, "self_qkv", inputs=31), [], "decoder.layers[1].self_qkv is not"),
-        (changed_layer(header, "expand", weight=2), [], "the weight of decoder.layers[1].expand is not"),
-        (changed_layer(header, "cross_query", bias=None, scale=None), [], "scale of decoder.layers[1].cross_query"),
+        (with_changed_layer(header, "self_qkv", inputs=31), [], "decoder.layers[1].self_qkv is not"),
+        (with_changed_layer(header, "expand", weight=2), [], "the weight of decoder.layers[1].expand is not"),
+        (
+            with_changed_layer(header, "cross_query", bias=None, scale=None),
+            [],
+            "scale of decoder.layers[1].cross_query",
+        ),
         ({**header, "task": "guess"}, [], "task"),
         ({**header, "memory_kv": header["memory_kv"][1:]}, [], "memory_kv"),
     ]

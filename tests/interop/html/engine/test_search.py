@@ -1,4 +1,4 @@
-"""The searches of the browser engine give the outputs of the engines of Python, token by token."""
+"""The searches of the browser engine give the same outputs as the engines of Python, token by token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.decoding.native.test_heads import language_model, scaled_heads
 from tests.interop.html.engine.node import Node
-from tests.interop.html.engine.test_model import far, loaded
+from tests.interop.html.engine.test_model import load_model, max_difference
 from tests.model.samples import BOS, EOS, PAD, TARGET_SIZE, UNK, VARIANTS, random_ids, scrambled_model
 
 from manyheads.decoding.batching import SUPPRESSED_IDS, Job
@@ -45,12 +45,12 @@ def options(beam_size: int = 1, n_best: int = 1, length_penalty: float = 1.0, **
 
 
 def page_options(chosen: SearchOptions) -> dict[str, Any]:
-    """The same options for the page; those of the lengths stand in the header."""
+    """Return the options for the page; length options are in the header."""
     return {"beamSize": chosen.beam_size, "nBest": chosen.n_best, "lengthPenalty": chosen.length_penalty}
 
 
 def ending_model(**variant: Any) -> EncoderDecoder:
-    """A random model whose outputs end now and then."""
+    """Return a random model some of whose outputs end."""
     model = scrambled_model(**variant).float()
     with torch.no_grad():
         if model.output.bias is not None:
@@ -59,7 +59,7 @@ def ending_model(**variant: Any) -> EncoderDecoder:
 
 
 def search_natively(model: EncoderDecoder, precision: str, chosen: SearchOptions) -> list[list[Hypothesis]]:
-    """The outputs of the C code of this machine; of torch where it cannot be compiled."""
+    """Return the outputs of the native engine, or of torch where it cannot be compiled."""
     code = library()
     if code is None:
         return TorchEngine([rounded_model(model) if precision == "int8" else model]).search(ROWS, chosen)
@@ -67,9 +67,9 @@ def search_natively(model: EncoderDecoder, precision: str, chosen: SearchOptions
     return engine.search(ROWS, chosen)
 
 
-def check_outputs(found: list[dict[str, Any]], right: list[Hypothesis]) -> None:
-    assert [output["tokens"] for output in found] == [list(output.tokens) for output in right]
-    for output, hypothesis in zip(found, right, strict=True):
+def check_outputs(found: list[dict[str, Any]], expected: list[Hypothesis]) -> None:
+    assert [output["tokens"] for output in found] == [list(output.tokens) for output in expected]
+    for output, hypothesis in zip(found, expected, strict=True):
         assert output["ended"] == hypothesis.ended
         np.testing.assert_allclose(output["tokenScores"], hypothesis.token_scores, rtol=0, atol=1e-4)
         assert output["logProbability"] == pytest.approx(hypothesis.log_probability, abs=1e-3)
@@ -78,44 +78,44 @@ def check_outputs(found: list[dict[str, Any]], right: list[Hypothesis]) -> None:
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
-def test_greedy_and_beam_outputs_are_those_of_the_engine_in_c(node, variant, precision) -> None:
-    """Also a beam wider than its outputs, several outputs, and penalties on length."""
-    model = loaded(node, ending_model(**variant), precision, search=SEARCH)
+def test_greedy_and_beam_outputs_are_those_of_the_native_engine(node, variant, precision) -> None:
+    """Beams wider than their outputs, several outputs and length penalties are included."""
+    model = load_model(node, ending_model(**variant), precision, search=SEARCH)
     ended = []
     for chosen in (options(), options(5), options(5, 5), options(4, 2, 0.0), options(3, 3, 0.6)):
         outputs = search_natively(model, precision, chosen)
         found = node.call("translateAll", "model", ROWS, page_options(chosen))
-        for one, right in zip(found, outputs, strict=True):
-            check_outputs(one, right)
-            ended += [hypothesis.ended for hypothesis in right]
+        for outputs_, expected in zip(found, outputs, strict=True):
+            check_outputs(outputs_, expected)
+            ended += [hypothesis.ended for hypothesis in expected]
     assert any(ended) or model.output.bias is None
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_the_best_output_comes_with_the_attention_of_each_of_its_tokens(node, beam) -> None:
-    model = loaded(node, ending_model(), search=SEARCH)
+def test_the_best_output_has_the_cross_attention_of_each_of_its_tokens(node, beam) -> None:
+    model = load_model(node, ending_model(), search=SEARCH)
     for source in ROWS:
         best, *others = node.call(
             "translate", "model", source, {**page_options(options(beam, beam)), "crossAttention": True}
         )
         inputs = [BOS, *best["tokens"]][: max(1, len(best["tokens"]))]
-        right = watch_pair(model, torch.tensor([[*source, EOS]]), torch.tensor([inputs]))
-        (cross,) = (attention.weights for attention in right.attention if attention.kind == "cross")
-        assert far(best["crossAttention"], cross) < 1e-5
+        expected = watch_pair(model, torch.tensor([[*source, EOS]]), torch.tensor([inputs]))
+        (cross,) = (attention.weights for attention in expected.attention if attention.kind == "cross")
+        assert max_difference(best["crossAttention"], cross) < 1e-5
         assert not any("crossAttention" in other for other in others)
 
 
 def test_a_beam_whose_cache_must_grow_gives_the_same_outputs(node) -> None:
-    model = loaded(node, scrambled_model(positions="rotary").float())
+    model = load_model(node, scrambled_model(positions="rotary").float())
     chosen = SearchOptions(
         beam_size=4, n_best=4, length_penalty=1.0, batch_tokens=4096, max_length_ratio=0.01, max_length_offset=35
     )
     with torch.no_grad():
         model.output.bias[EOS] -= 100
-    loaded(node, model, search={"max_length_ratio": 0.01, "max_length_offset": 35})
-    (right,) = TorchEngine([model]).search(ROWS[:1], chosen)
+    load_model(node, model, search={"max_length_ratio": 0.01, "max_length_offset": 35})
+    (expected,) = TorchEngine([model]).search(ROWS[:1], chosen)
     (found,) = node.call("translateAll", "model", ROWS[:1], page_options(chosen))
-    check_outputs(found, right)
+    check_outputs(found, expected)
     assert len(found[0]["tokens"]) == 35
 
 
@@ -125,23 +125,24 @@ def test_a_beam_whose_cache_must_grow_gives_the_same_outputs(node) -> None:
 def test_outputs_with_a_forced_prefix_are_those_of_the_engine_with_torch(
     node, length, positions, precision
 ) -> None:
-    """Also a prefix that is longer than the longest output would be."""
-    model = loaded(node, ending_model(positions=positions), precision, search=SEARCH)
+    """One prefix is longer than the longest output."""
+    model = load_model(node, ending_model(positions=positions), precision, search=SEARCH)
     prefix = random_ids(1, length, TARGET_SIZE, seed=77)[0].tolist()
     for beam_size, n_best in ((1, 1), (4, 3)):
         chosen = options(beam_size, n_best, prefixes=(tuple(prefix),) * len(ROWS))
         outputs = TorchEngine([model]).search(ROWS, chosen)
         found = node.call("translateAll", "model", ROWS, {**page_options(chosen), "prefix": prefix})
-        for one, right in zip(found, outputs, strict=True):
-            check_outputs(one, right)
+        for outputs_, expected in zip(found, outputs, strict=True):
+            check_outputs(outputs_, expected)
 
 
-def tree_of(records: list[dict[str, Any]], best: list[int], beam_size: int) -> BeamTree:
-    """The tree that Python draws from the records of the page."""
+def build_tree(records: list[dict[str, Any]], best: list[int], beam_size: int) -> BeamTree:
+    """Return the beam tree that Python builds from the records of the page."""
     recorder = BeamRecorder(beam_size=beam_size, length_penalty=1.0, eos=EOS, piece=str)
     for record in records:
         candidates = [
-            [float(one[name]) for one in record["candidates"]] for name in ("parent", "token", "value", "total")
+            [float(candidate[name]) for candidate in record["candidates"]]
+            for name in ("parent", "token", "value", "total")
         ]
         parent, token = (np.array([values], dtype=np.int64) for values in candidates[:2])
         value, total = (np.array([values]) for values in candidates[2:])
@@ -154,9 +155,9 @@ def tree_of(records: list[dict[str, Any]], best: list[int], beam_size: int) -> B
                 kept=np.array([record["kept"]]),
                 closed=np.array([record["closed"]]),
                 last_token=np.array([record["lastTokens"]]),
-                last_value=np.array([[float(one) for one in record["lastValues"]]]),
+                last_value=np.array([[float(value) for value in record["lastValues"]]]),
                 going=np.array([record["going"]]),
-                scores=np.array([[float(one) for one in record["scores"]]]),
+                scores=np.array([[float(score) for score in record["scores"]]]),
             )
         )
     return recorder.tree(best)
@@ -164,24 +165,24 @@ def tree_of(records: list[dict[str, Any]], best: list[int], beam_size: int) -> B
 
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
 @pytest.mark.parametrize("prefix", [(), (7, 9)], ids=["free", "prefix"])
-def test_the_recorded_steps_draw_the_tree_of_the_search_in_python(node, prefix, beam_size) -> None:
-    model = loaded(node, ending_model(), search=SEARCH)
+def test_the_recorded_steps_give_the_beam_tree_of_python(node, prefix, beam_size) -> None:
+    model = load_model(node, ending_model(), search=SEARCH)
     check_trees(node, TorchEngine([model]), prefix, beam_size)
 
 
-def check_trees(node: Node, engine: TorchEngine, prefix: tuple[int, ...], beam_size: int, **given: Any) -> None:
-    """Compare the outputs, and the trees that Python draws from the records of both searches."""
+def check_trees(node: Node, engine: TorchEngine, prefix: tuple[int, ...], beam_size: int, **changes: Any) -> None:
+    """Compare the outputs, and the beam trees that Python builds from the records of both searches."""
     for row in ROWS[:4]:
         chosen = options(beam_size, prefixes=(prefix,) if prefix else ())
         recorder = BeamRecorder(beam_size=beam_size, length_penalty=1.0, eos=EOS, piece=str)
         with engine.evaluating():
-            ((right,),) = engine.candidates(Job([row], chosen, observer=recorder))
-        found = node.call("recorded", "model", row, {**page_options(chosen), "prefix": list(prefix), **given})
-        check_outputs(found["outputs"], [right])
-        best = [*right.tokens, *([EOS] if right.ended else [])]
-        tree, expected = tree_of(found["records"], best, beam_size), recorder.tree(best)
-        assert (tree.steps, tree.stop) == (expected.steps, expected.stop)
-        for node_, other in zip(tree.nodes, expected.nodes, strict=True):
+            ((expected,),) = engine.candidates(Job([row], chosen, observer=recorder))
+        found = node.call("recorded", "model", row, {**page_options(chosen), "prefix": list(prefix), **changes})
+        check_outputs(found["outputs"], [expected])
+        best = [*expected.tokens, *([EOS] if expected.ended else [])]
+        tree, expected_tree = build_tree(found["records"], best, beam_size), recorder.tree(best)
+        assert (tree.steps, tree.stop) == (expected_tree.steps, expected_tree.stop)
+        for node_, other in zip(tree.nodes, expected_tree.nodes, strict=True):
             exact = ("number", "parent", "step", "id", "rank", "state", "best")
             assert [getattr(node_, name) for name in exact] == [getattr(other, name) for name in exact]
             for name in ("log_probability", "total", "score", "threshold"):
@@ -189,30 +190,32 @@ def check_trees(node: Node, engine: TorchEngine, prefix: tuple[int, ...], beam_s
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
-def test_outputs_without_the_causal_mask_are_those_of_the_engine_that_reads_them_again(node, variant) -> None:
-    """Greedy and beam outputs; the mask changes some of them."""
-    model = loaded(node, ending_model(**variant), search=SEARCH)
+def test_outputs_without_the_causal_mask_are_those_of_the_rereading_engine(node, variant) -> None:
+    """Greedy and beam outputs agree; the mask changes some of them."""
+    model = load_model(node, ending_model(**variant), search=SEARCH)
     engine = RereadingEngine(TorchEngine([model]), never_cancelled)
     with changed(engine.models[0], Changes(mask=False)):
         for chosen in (options(), options(5), options(4, 3, 0.6)):
             outputs = engine.search(ROWS, chosen)
-            given = {**page_options(chosen), "causal": False}
-            for one, right in zip(node.call("translateAll", "model", ROWS, given), outputs, strict=True):
-                check_outputs(one, right)
+            page_settings = {**page_options(chosen), "causal": False}
+            for outputs_, expected in zip(
+                node.call("translateAll", "model", ROWS, page_settings), outputs, strict=True
+            ):
+                check_outputs(outputs_, expected)
             assert outputs != TorchEngine([model]).search(ROWS, chosen)
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
 @pytest.mark.parametrize("prefix", [(), (7, 9), (8,) * 30], ids=["free", "prefix", "long prefix"])
-def test_the_recorded_steps_without_the_causal_mask_draw_the_tree_of_python(node, prefix, beam_size) -> None:
-    model = loaded(node, ending_model(positions="rotary"), search=SEARCH)
+def test_the_recorded_steps_without_the_causal_mask_give_the_beam_tree_of_python(node, prefix, beam_size) -> None:
+    model = load_model(node, ending_model(positions="rotary"), search=SEARCH)
     engine = RereadingEngine(TorchEngine([model]), never_cancelled)
     with changed(engine.models[0], Changes(mask=False)):
         check_trees(node, engine, prefix, beam_size, causal=False)
 
 
 def test_a_cancelled_search_without_the_causal_mask_frees_its_memory(node) -> None:
-    loaded(node, ending_model(), search=SEARCH)
+    load_model(node, ending_model(), search=SEARCH)
     node.call("translate", "model", ROWS[5], {"causal": False})
     before = node.call("state")
     error = node.call("failing", "model", ROWS[5], {"cancelAfter": 2, "causal": False})
@@ -222,13 +225,13 @@ def test_a_cancelled_search_without_the_causal_mask_frees_its_memory(node) -> No
 
 @torch.no_grad()
 def test_heads_that_are_turned_off_change_the_search_as_in_torch(node) -> None:
-    model = loaded(node, ending_model(), search=SEARCH)
+    model = load_model(node, ending_model(), search=SEARCH)
     factors = np.ones((3, 3), dtype=np.float32)
     factors[0] = factors[2, 1] = 0
     modules = dict(enumerate(layer.cross_attention for layer in model.decoder_layers))
     source = torch.tensor([[*ROWS[5], EOS]])
-    given = {"beamSize": 1, "headFactors": {"cross": factors.ravel().tolist()}}
-    (found,) = node.call("translate", "model", ROWS[5], given)
+    page_settings = {"beamSize": 1, "headFactors": {"cross": factors.ravel().tolist()}}
+    (found,) = node.call("translate", "model", ROWS[5], page_settings)
     target = [BOS, *found["tokens"], *([EOS] if found["ended"] else [])]
     with scaled_heads(modules, factors):
         log_probs = model(source, torch.tensor([target]))[0].log_softmax(-1)
@@ -243,27 +246,27 @@ def test_heads_that_are_turned_off_change_the_search_as_in_torch(node) -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
 def test_a_search_without_positions_is_that_of_a_model_without_positions(node, positions) -> None:
-    model = loaded(node, ending_model(positions=positions), search=SEARCH)
+    model = load_model(node, ending_model(positions=positions), search=SEARCH)
     model.source_embedding.positions = model.target_embedding.positions = model.rotary = None
     for prefix in ([], [7, 8]):
-        given = {"beamSize": 1, "positions": False, "prefix": prefix}
-        (found,) = node.call("translate", "model", ROWS[6], given)
+        page_settings = {"beamSize": 1, "positions": False, "prefix": prefix}
+        (found,) = node.call("translate", "model", ROWS[6], page_settings)
         target = torch.tensor([[BOS, *found["tokens"], EOS]])
         log_probs = model(torch.tensor([[*ROWS[6], EOS]]), target)[0].log_softmax(-1)
-        right = [float(log_probs[t, token]) for t, token in enumerate([*found["tokens"], EOS])]
-        np.testing.assert_allclose(found["tokenScores"], right[: len(found["tokenScores"])], rtol=0, atol=1e-4)
+        expected = [float(log_probs[t, token]) for t, token in enumerate([*found["tokens"], EOS])]
+        np.testing.assert_allclose(found["tokenScores"], expected[: len(found["tokenScores"])], rtol=0, atol=1e-4)
 
 
-def test_searches_that_wait_for_each_other_do_not_disturb_each_other(node) -> None:
-    model = loaded(node, ending_model(), search=SEARCH)
+def test_interleaved_searches_are_independent(node) -> None:
+    model = load_model(node, ending_model(), search=SEARCH)
     chosen = options(3, 2)
     found = node.call("together", "model", ROWS, page_options(chosen))
-    for one, right in zip(found, TorchEngine([model]).search(ROWS, chosen), strict=True):
-        check_outputs(one, right)
+    for outputs_, expected in zip(found, TorchEngine([model]).search(ROWS, chosen), strict=True):
+        check_outputs(outputs_, expected)
 
 
 def test_a_cancelled_search_ends_after_its_step_and_frees_its_memory(node) -> None:
-    loaded(node, ending_model(), search=SEARCH)
+    load_model(node, ending_model(), search=SEARCH)
     node.call("translate", "model", ROWS[5], {})
     before = node.call("state")
     assert node.call("failing", "model", ROWS[5], {"cancelAfter": 2}).startswith("SearchCancelled")
@@ -271,37 +274,37 @@ def test_a_cancelled_search_ends_after_its_step_and_frees_its_memory(node) -> No
 
 
 @pytest.mark.parametrize(
-    ("ids", "given", "message"),
+    ("ids", "page_settings", "message"),
     [
         ([5], {"beamSize": 2, "nBest": 3}, "nBest = 3 must be from 1 to beamSize = 2"),
         ([5], {"beamSize": 44}, "beamSize = 44 is too large for 47 tokens"),
         ([5], {"prefix": [6] * 41}, "the prefix has 41 tokens, but the longest output is 40"),
         ([47], {}, r"token id 47; the range is 0..46"),
         ([5], {"prefix": [99, 6]}, "token id 99; the range is 0..46"),
-        ([5], {"headFactors": {"cross": [1.0, 0.0]}}, "2 factors of heads were given, but there are 9"),
+        ([5], {"headFactors": {"cross": [1.0, 0.0]}}, "2 factors of heads were page_settings, but there are 9"),
         ([5] * 41, {}, "model.max_positions = 41"),
     ],
 )
-def test_what_cannot_be_searched_is_refused_with_its_value(node, ids, given, message) -> None:
-    loaded(node, scrambled_model(positions="learned").float())
+def test_an_invalid_search_is_refused_with_the_invalid_value(node, ids, page_settings, message) -> None:
+    load_model(node, scrambled_model(positions="learned").float())
     node.call("translate", "model", [5], {"prefix": [6]})  # makes the tables of positions
     before = node.call("state")["used"]
-    error = node.call("failing", "model", ids, given)
+    error = node.call("failing", "model", ids, page_settings)
     assert error.startswith("EngineError: ")
     assert message in error
     assert node.call("state")["used"] == before
 
 
-def test_weights_that_are_not_numbers_are_told(node) -> None:
+def test_weights_that_give_nan_are_reported(node) -> None:
     model = scrambled_model().float()
     with torch.no_grad():
         model.output.bias[7] = 3e38
         model.decoder_norm.weight.fill_(3e38)
-    loaded(node, model)
+    load_model(node, model)
     assert "not numbers" in node.call("failing", "model", [5, 6], {})
 
 
-def write_greedily(model: Any, context: list[int], window: int, most: int) -> Hypothesis:
+def generate_greedily(model: Any, context: list[int], window: int, most: int) -> Hypothesis:
     return continue_greedily(DecoderOnlyStepper(model, [context], window), most)
 
 
@@ -314,31 +317,31 @@ def continue_greedily(stepper: Stepper, most: int) -> Hypothesis:
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 @pytest.mark.parametrize("variant", [{}, {"positions": "rotary"}, {"positions": "learned"}], ids=str)
 @pytest.mark.parametrize("window", [4, 7, 40])
-def test_a_language_model_writes_the_text_of_the_one_in_python(node, window, variant, precision) -> None:
-    """Also beyond its window, whose first half is dropped, and after a context longer than the window."""
-    model = loaded(node, language_model(**variant), precision, "language-modeling", data={"max_length": window})
+def test_a_language_model_generates_the_text_of_python(node, window, variant, precision) -> None:
+    """Text beyond the window, whose first half is dropped, and contexts longer than the window are included."""
+    model = load_model(node, language_model(**variant), precision, "language-modeling", data={"max_length": window})
     for length in (1, 3, 6, 12):
         context = random_ids(1, length, TARGET_SIZE, seed=length)[0].tolist()
         found = node.call("generate", "model", context, {"maxTokens": 25})
-        check_outputs([found], [write_greedily(model, context, window, 25)])
+        check_outputs([found], [generate_greedily(model, context, window, 25)])
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("variant", [{}, {"positions": "rotary"}, {"positions": "learned"}], ids=str)
 @pytest.mark.parametrize("window", [4, 7, 40])
-def test_a_language_model_without_its_mask_writes_the_text_of_the_one_in_python(node, window, variant) -> None:
-    """Also beyond its window; the mask changes the text."""
+def test_a_language_model_without_its_mask_generates_the_text_of_python(node, window, variant) -> None:
+    """Text beyond the window is included; the mask changes some texts."""
     model = language_model(**variant, tied_embeddings="none")
-    loaded(node, model, task="language-modeling", data={"max_length": window})
+    load_model(node, model, task="language-modeling", data={"max_length": window})
     texts = []
     for length in (1, 3, 6, 12):
         context = random_ids(1, length, TARGET_SIZE, seed=length)[0].tolist()
         found = node.call("generate", "model", context, {"maxTokens": 25, "causal": False})
         with changed(model, Changes(mask=False)):
-            right = continue_greedily(RereadingTextStepper(model, [context], window), 25)
-        check_outputs([found], [right])
-        texts.append((right.tokens, write_greedily(model, context, window, 25).tokens))
-    assert any(one != masked for one, masked in texts)
+            expected = continue_greedily(RereadingTextStepper(model, [context], window), 25)
+        check_outputs([found], [expected])
+        texts.append((expected.tokens, generate_greedily(model, context, window, 25).tokens))
+    assert any(unmasked != masked for unmasked, masked in texts)
 
 
 def test_the_kept_tokens_of_a_window_are_those_of_python(node) -> None:
@@ -348,7 +351,7 @@ def test_the_kept_tokens_of_a_window_are_those_of_python(node) -> None:
 
 
 def test_a_sampled_text_depends_on_seed_sample_and_context_alone(node) -> None:
-    loaded(node, language_model(), task="language-modeling", data={"max_length": 16})
+    load_model(node, language_model(), task="language-modeling", data={"max_length": 16})
     sampling = {"temperature": 1.5, "topK": 20, "topP": 0.95, "seed": 3}
     wanted = {"sampling": sampling, "maxTokens": 30}
 
@@ -361,8 +364,8 @@ def test_a_sampled_text_depends_on_seed_sample_and_context_alone(node) -> None:
     assert all(other != first for other in others)
 
 
-def test_a_text_may_be_ended_or_cancelled_after_any_token(node) -> None:
-    loaded(node, language_model(), task="language-modeling")
+def test_generation_may_be_ended_after_any_token(node) -> None:
+    load_model(node, language_model(), task="language-modeling")
     found = node.call("generateUntil", "model", [5, 6], {"maxTokens": 30}, 4)
     assert (len(found["tokens"]), found["ended"]) == (4, False)
     assert found["tokens"] == node.call("generate", "model", [5, 6], {"maxTokens": 30})["tokens"][:4]
@@ -373,13 +376,13 @@ def test_a_text_may_be_ended_or_cancelled_after_any_token(node) -> None:
 )
 def test_the_weights_of_a_draw_are_those_of_python(node, sampling) -> None:
     values = torch.randn(31, generator=torch.Generator().manual_seed(1)).log_softmax(-1)
-    values[[4, 9]] = float(values[20])  # equals, of which the lower id comes first
+    values[[4, 9]] = float(values[20])  # ties, of which the lower id comes first
     options_ = {"temperature": sampling.temperature, "topK": sampling.top_k, "topP": sampling.top_p}
     found = node.call("weights", values.tolist(), options_, [])
     np.testing.assert_allclose(found, drawing_weights(values.double()[None], sampling)[0], rtol=1e-9)
 
 
-def test_random_numbers_are_even_and_tokens_are_drawn_by_their_probabilities(node) -> None:
+def test_random_numbers_are_uniform_and_tokens_are_drawn_by_their_probabilities(node) -> None:
     numbers = np.array(node.call("random", 1, 0, [5, 6], 20_000))
     assert numbers.min() >= 0
     assert numbers.max() < 1

@@ -1,4 +1,4 @@
-"""The JavaScript of the browser engine in Node, and texts to compare it with Python on."""
+"""The JavaScript of the browser engine in Node.js, and texts on which it is compared with Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DRIVER = Path(__file__).with_name("driver.mjs")
 
 
 class Browser:
-    """Functions of js/text, called in a process of Node."""
+    """Call functions of js/text in a process of Node.js."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -39,7 +39,7 @@ class Browser:
 
 
 def node() -> str:
-    """Return the path of Node; skip the test if there is none, or an old one."""
+    """Return the path of Node.js; skip the test if it is missing or too old."""
     program = shutil.which("node")
     if program is None:
         pytest.skip("needs Node 20 or newer")
@@ -51,7 +51,7 @@ def node() -> str:
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    """Start Node; see `node`."""
+    """Start Node.js; skip the test as `node` does."""
     command = [node(), "--no-warnings", "--experimental-default-type=module", str(DRIVER), SCRIPTS.as_uri()]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
@@ -62,11 +62,11 @@ def open_browser() -> Iterator[Browser]:
 
 
 def joined_surrogates(text: str) -> str:
-    """The text with pairs of surrogates as one character: JavaScript knows no other text."""
+    """Return the text with surrogate pairs as one character, as JavaScript reads them."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-# Names of the properties in the order of the driver, and Python's.
+# Names of the properties in the order of the driver, and the functions of Python.
 PROPERTIES = {
     "assigned": lambda c: unicodedata.category(c) != "Cn",
     "letter": str.isalpha,
@@ -91,9 +91,9 @@ CHARACTERS = [
 
 @cache
 def stable_characters() -> tuple[list[str], dict[str, list[str]]]:
-    """Characters that both programs know and read alike, and for each property the others that both know.
+    """Return the characters on which both programs agree, and for each property those on which they differ.
 
-    Python and Node come with different versions of Unicode.
+    Python and Node.js have different versions of Unicode; characters that only one of them knows are left out.
     """
     with open_browser() as browser:
         rows = browser.call("properties", [ord(c) for c in CHARACTERS])
@@ -161,7 +161,7 @@ LANGUAGES = [
 
 @cache
 def quick_texts() -> list[str]:
-    """Some hundred texts of several scripts, and random ones."""
+    """Return some hundred texts of several scripts, and random texts."""
     pairs = [
         *builtin_pairs("de-en", "valid", source="de", target="en")[:60],
         *builtin_pairs("ko-en", "valid", source="ko", target="en")[:60],
@@ -171,7 +171,7 @@ def quick_texts() -> list[str]:
 
 
 def random_texts(count: int, seed: int) -> list[str]:
-    """Random Unicode strings: any characters, those of one script, words of `LANGUAGES`, white space, marks."""
+    """Return random strings of characters, of one script, of words of `LANGUAGES`, white space and punctuation."""
     rng = random.Random(seed)
     stable, _ = stable_characters()
     by_block: dict[int, list[str]] = {}
@@ -201,7 +201,7 @@ def random_texts(count: int, seed: int) -> list[str]:
 
 
 def random_ids(size: int, count: int, seed: int, common: Sequence[int] = ()) -> list[list[int]]:
-    """Random token ids of a vocabulary; half of them of the `common` ones if there are some."""
+    """Return rows of random token ids of a vocabulary; half of them are `common` ids if any are given."""
     rng = random.Random(seed)
 
     def draw() -> int:
@@ -210,10 +210,12 @@ def random_ids(size: int, count: int, seed: int, common: Sequence[int] = ()) -> 
     return [[draw() for _ in range(rng.randint(0, 12))] for _ in range(count)]
 
 
-def first_difference(inputs: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> str:
-    """The first input whose outputs differ; empty if there is none."""
-    assert len(inputs) == len(ours) == len(theirs)
-    for text, python, javascript in zip(inputs, ours, theirs, strict=True):
+def first_difference(
+    inputs: Sequence[Any], python_outputs: Sequence[Any], javascript_outputs: Sequence[Any]
+) -> str:
+    """Describe the first input whose outputs differ, "" if all are equal."""
+    assert len(inputs) == len(python_outputs) == len(javascript_outputs)
+    for text, python, javascript in zip(inputs, python_outputs, javascript_outputs, strict=True):
         if python != javascript:
             return f"{text!r}: Python {python!r}, JavaScript {javascript!r}"
     return ""

@@ -1,6 +1,6 @@
-"""The lines of the shared data, and 10,000 random strings, through each kind of tokenizer and the splitter.
+"""Each kind of tokenizer and the sentence splitter, on the lines of the shared data and 10,000 random strings.
 
-Every 25th line; with MANYHEADS_TESTS_EVERY_LINE=1 all of them, which takes about an hour.
+Every 25th line is used; MANYHEADS_TESTS_EVERY_LINE=1 uses all lines, which takes about an hour.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.interop.html.test_tokenizer import MAKERS, marian, newer_characters, reload
+from tests.interop.html.test_tokenizer import MAKERS, newer_characters, through_json, train_marian
 from tests.interop.html.text.browser import Browser, first_difference, open_browser, random_texts
 
 from manyheads.config.schema import TokenizerConfig
@@ -74,13 +74,13 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
 OTHERS = ["marian", "bert", "roberta", "byte-level", "minilm"]
 
 
-def make(name: str, folder: Path) -> Tokenizer:
+def make_tokenizer(name: str, folder: Path) -> Tokenizer:
     if name in KINDS:
         data, settings = KINDS[name]
         texts = lines_of(*TRAINING[data])
         return train_tokenizer(TokenizerConfig(**{"vocab_size": 6000, **settings}), texts, data)  # type: ignore[arg-type]
     if name == "marian":
-        return marian("unigram", "nmt_nfkc")
+        return train_marian("unigram", "nmt_nfkc")
     return MAKERS[name](folder)
 
 
@@ -92,8 +92,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.mark.parametrize("name", [*KINDS, *OTHERS])
 def test_every_line_has_the_ids_pieces_and_text_of_python(browser: Browser, tmp_path: Path, name: str) -> None:
-    tokenizer = make(name, tmp_path)
-    browser.call("load", name, reload(describe_tokenizer(tokenizer)))
+    tokenizer = make_tokenizer(name, tmp_path)
+    browser.call("load", name, through_json(describe_tokenizer(tokenizer)))
     texts = all_texts()
     if isinstance(tokenizer, HuggingFaceTokenizer) and not tokenizer.byte_level:
         newer = newer_characters(browser, name, tokenizer)
@@ -114,8 +114,8 @@ def test_every_line_is_normalised_and_split_as_by_python(browser: Browser, langu
     options = {"tokenizer": "bytes", "language": language, "split": "auto", "trainedLength": 150, "longest": 100,
                "copyLiterals": True, "lowerCapitals": True}  # fmt: skip
     for batch in batches(all_texts()):
-        normal = [[normalize(text), unify(text), lower(text)] for text in batch]
-        assert first_difference(batch, normal, browser.call("normalized", batch)) == ""
+        normalized = [[normalize(text), unify(text), lower(text)] for text in batch]
+        assert first_difference(batch, normalized, browser.call("normalized", batch)) == ""
         split = [[[*map(list, sentence_spans(text, language))], sentence_case(text, language)] for text in batch]
         assert first_difference(batch, split, browser.call("sentences", batch, language)) == ""
         literals = [[*map(list, spans_to_translate(text))] for text in batch]

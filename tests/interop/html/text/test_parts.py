@@ -30,7 +30,7 @@ def browser() -> Iterator[Browser]:
 
 
 def in_javascript(options: dict[str, Any]) -> dict[str, Any]:
-    """The options with the names of JavaScript."""
+    """Return the options with their names in JavaScript."""
     names = {
         "trained_length": "trainedLength", "copy_literals": "copyLiterals", "lower_capitals": "lowerCapitals"
     }  # fmt: skip
@@ -44,9 +44,7 @@ def as_json(line: Line) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())))
-def test_lines_have_the_parts_and_joined_outputs_that_python_gives_them(
-    browser: Browser, options: dict[str, Any]
-) -> None:
+def test_lines_have_the_parts_and_joined_outputs_of_python(browser: Browser, options: dict[str, Any]) -> None:
     texts = [text[:300] for text in quick_texts()]
     lines = Splitter(TOKENIZER, **options).lines(texts)
     found = browser.call("lines", in_javascript(options), texts)

@@ -9,12 +9,12 @@ from manyheads.text.sentences import sentence_spans
 
 
 @pytest.mark.parametrize("language", ["", "en", "de_DE", "ko"])
-def test_sentences_begin_and_end_where_python_finds_them(language: str) -> None:
+def test_sentence_spans_are_those_of_python(language: str) -> None:
     texts = quick_texts()
-    ours = [[[list(span) for span in sentence_spans(t, language)], sentence_case(t, language)] for t in texts]
+    expected = [[[list(span) for span in sentence_spans(t, language)], sentence_case(t, language)] for t in texts]
     with open_browser() as browser:
         found = browser.call("sentences", texts, language)
-    assert first_difference(texts, ours, found) == ""
+    assert first_difference(texts, expected, found) == ""
 
 
 NUMBERS = [
@@ -24,7 +24,7 @@ NUMBERS = [
 ]
 
 
-def test_what_is_copied_is_found_as_by_python() -> None:
+def test_spans_of_literals_are_those_of_python() -> None:
     texts = [*quick_texts(), *NUMBERS]
     with open_browser() as browser:
         found = browser.call("literals", texts)
@@ -34,5 +34,5 @@ def test_what_is_copied_is_found_as_by_python() -> None:
 def test_a_long_text_takes_linear_time() -> None:
     with open_browser() as browser:
         for text in ("a. " * 33_000, "." * 100_000, " " * 100_000, ") " * 50_000, "x" * 100_000, ", " * 50_000):
-            ours = [[list(span) for span in sentence_spans(text)]]
-            assert [row for row, _ in browser.call("sentences", [text], "")] == ours
+            expected = [[list(span) for span in sentence_spans(text)]]
+            assert [row for row, _ in browser.call("sentences", [text], "")] == expected

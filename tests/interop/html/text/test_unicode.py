@@ -11,7 +11,7 @@ from tests.interop.html.text.browser import (
 ALLOWED = 20  # characters whose properties a newer version of Unicode changed
 
 
-def test_characters_have_the_properties_that_python_gives_them() -> None:
+def test_characters_have_the_unicode_properties_of_python() -> None:
     stable, different = stable_characters()
     assert len(stable) > 140_000
     changed = {name: characters for name, characters in different.items() if characters}
@@ -19,7 +19,7 @@ def test_characters_have_the_properties_that_python_gives_them() -> None:
     assert all(len(characters) <= ALLOWED for characters in changed.values()), changed
 
 
-def test_white_space_and_the_first_letter_are_cut_as_by_python() -> None:
+def test_stripping_splitting_and_capitalizing_are_those_of_python() -> None:
     texts = quick_texts()
     with open_browser() as browser:
         found = browser.call("stripped", texts)

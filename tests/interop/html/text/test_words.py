@@ -34,40 +34,40 @@ def browser(tokenizer: Tokenizer) -> Iterator[Browser]:
         yield opened
 
 
-def test_tokens_belong_to_the_words_that_python_counts(browser: Browser, tokenizer: Tokenizer) -> None:
+def test_word_numbers_of_tokens_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
     rows = [ids[:60] for ids in tokenizer.encode(quick_texts())] + random_ids(tokenizer.size, 300, seed=1)
     found = browser.call("wordNumbers", "bpe", rows)
     assert first_difference(rows, [word_numbers(tokenizer, row) for row in rows], found) == ""
 
 
-def test_words_are_aligned_as_by_python_also_where_weights_tie(browser: Browser) -> None:
+def test_word_alignments_are_those_of_python_also_with_tied_weights(browser: Browser) -> None:
     rng = np.random.default_rng(1)
     for _ in range(100):
         source, target = (np.sort(rng.integers(0, 5, rng.integers(0, 8))).tolist() for _ in range(2))
         attention = np.round(rng.random((len(target) + 1, len(source) + 1)), 1).tolist()
-        ours = pharaoh(word_alignment(attention, source, target))
-        assert browser.call("wordAlignment", attention, source, target) == ours
+        python_result = pharaoh(word_alignment(attention, source, target))
+        assert browser.call("wordAlignment", attention, source, target) == python_result
     for difference in (9e-7, 2e-6):
         near = [[0.5, 0.5 + difference, 0.0]]
         assert browser.call("wordAlignment", near, [0, 1], [0]) == pharaoh(word_alignment(near, [0, 1], [0]))
 
 
-def test_words_that_are_copied_are_linked_as_by_python(browser: Browser) -> None:
+def test_links_of_copied_words_are_those_of_python(browser: Browser) -> None:
     texts = quick_texts()
     triples = [[texts[i], texts[i - 1], texts[i - 2]] for i in range(len(texts))]
-    ours = [[list(link) for link in copied_links(*triple)] for triple in triples]
-    assert first_difference(triples, ours, browser.call("copiedLinks", triples)) == ""
+    python_result = [[list(link) for link in copied_links(*triple)] for triple in triples]
+    assert first_difference(triples, python_result, browser.call("copiedLinks", triples)) == ""
 
 
 def random_output(tokenizer: Tokenizer, sources: int, rng: random.Random) -> Hypothesis:
-    """Tokens that sometimes repeat themselves, with attention on the source and its end mark.
+    """Return random tokens, sometimes repeated, with attention on the source and its end mark.
 
-    There are no bytes of other characters than ASCII: they spell characters that no version of Unicode has.
+    Bytes of characters other than ASCII are left out: random ones form characters that no version of Unicode has.
     """
-    known = [
+    allowed = [
         i for i, piece in enumerate(tokenizer.pieces(range(tokenizer.size))) if not "<0x80>" <= piece <= "<0xFF>"
     ]
-    tokens = rng.choices(known, k=rng.randint(0, 12)) * rng.choice([1, 1, 5])
+    tokens = rng.choices(allowed, k=rng.randint(0, 12)) * rng.choice([1, 1, 5])
     attention = [[rng.random() for _ in range(sources + 1)] for _ in range(len(tokens) + 1)]
     scores = (0.0,) * (len(tokens) + 1)
     return Hypothesis(tuple(tokens), 0.0, 0.0, scores, True, attention=tuple(map(tuple, attention)))
@@ -81,14 +81,14 @@ def make_assembler(tokenizer: Tokenizer) -> Assembler:
 
 
 @pytest.mark.parametrize("length", [3, 7, 8, 13, 14, 50])
-def test_a_source_that_repeats_itself_may_have_such_a_translation(
+def test_a_repetitive_source_may_have_a_repetitive_translation(
     browser: Browser, tokenizer: Tokenizer, length: int
 ) -> None:
     for source in ([4] * 12, [4, 5] * 6, list(range(4, 16))):
         line = Line("x", [(0, 1)], [source], unsplit=False)
         output = Hypothesis((7,) * length, 0.0, 0.0, (), True)
-        ours = make_assembler(tokenizer).warnings(line, [output], "y", Expected())
-        assert browser.call("warnings", as_json(line), [{"tokens": output.tokens}], "y", {}) == ours
+        python_result = make_assembler(tokenizer).warnings(line, [output], "y", Expected())
+        assert browser.call("warnings", as_json(line), [{"tokens": output.tokens}], "y", {}) == python_result
 
 
 def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
@@ -109,8 +109,8 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
         assert found == pharaoh(assembler.alignment(line, hypotheses)), line.text
         text = line.join("" if output is None else tokenizer.decode(output.tokens) for output in hypotheses)
         expected = Expected(("a", text[1:3]), ("", text[2:4], "x")[: rng.randint(0, 3)])
-        asked = {"forbidden": expected.forbidden, "required": expected.required}
-        ours = assembler.warnings(line, hypotheses, text, expected)
-        assert browser.call("warnings", as_json(line), outputs, text, asked) == ours, line.text
-        seen.update(ours)
+        phrases = {"forbidden": expected.forbidden, "required": expected.required}
+        python_result = assembler.warnings(line, hypotheses, text, expected)
+        assert browser.call("warnings", as_json(line), outputs, text, phrases) == python_result, line.text
+        seen.update(python_result)
     assert seen >= {"sentence-cut", "repetition", "length-ratio", "forbidden-phrase", "missing-phrase"}
