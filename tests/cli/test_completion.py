@@ -1,4 +1,4 @@
-"""`completion`: what a shell completes, in a real bash and by the functions that all shells call."""
+"""`completion`: completions in a real bash, zsh and fish, and by the functions that all shells call."""
 
 from __future__ import annotations
 
@@ -150,7 +150,8 @@ LINES = {
     "manyheads translate runs/one --output=te": "manyheads translate runs/one --output=text.de ",
     "manyheads data split --output=dee": "manyheads data split --output=deep/",
 }
-# Of each shell: how it is started, and what makes Ctrl-X p print the line typed and Ctrl-U delete it.
+# By shell: the command that starts it; the bindings of Ctrl-X p (print the typed line) and Ctrl-U (delete it);
+# and the command that loads the completion.
 SHELLS = {
     "bash": (
         ["bash", "--norc", "--noprofile", "-i"],
@@ -175,7 +176,7 @@ SHELLS = {
     "name", ["bash", *(pytest.param(name, marks=pytest.mark.slow) for name in ("zsh", "fish"))]
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the test starts shells on a pseudo-terminal of Linux")
-def test_a_shell_completes_the_line_of_a_person(name: str, folder: Path) -> None:
+def test_a_shell_completes_a_typed_line(name: str, folder: Path) -> None:
     """The shell itself splits the line into words, calls the script, and adds a space behind a complete word."""
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
@@ -193,7 +194,7 @@ def test_a_shell_completes_the_line_of_a_person(name: str, folder: Path) -> None
 
 
 class Shell:
-    """An interactive shell on a terminal of its own."""
+    """An interactive shell on its own pseudo-terminal."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self.terminal, inner = os.openpty()
@@ -220,7 +221,7 @@ class Shell:
         self.wait_for(r"end\r")
 
     def complete(self, line: str) -> str:
-        """Type a line and Tab; return the line then."""
+        """Type a line and Tab, and return the completed line."""
         os.write(self.terminal, f"{line}\t\x18p".encode())
         completed = self.wait_for(r"<(.*)>")[1]
         os.write(self.terminal, b"\x15")

@@ -91,7 +91,7 @@ COMMANDS = list(commands(program, click.Context(program, info_name="manyheads"))
 TEXTS = dict(help_texts())
 
 
-def test_the_walk_reaches_every_verb_and_many_options() -> None:
+def test_the_checked_texts_cover_every_verb_and_many_options() -> None:
     assert {f"manyheads {verb}" for verb in Program.verbs} <= {path for path, *_ in COMMANDS}
     assert len(TEXTS) > 200
     assert "manyheads translate --ensemble" in TEXTS
@@ -154,7 +154,7 @@ def test_an_option_has_one_kind_of_value_in_all_verbs(name: str) -> None:
     assert len(kinds) == 1, f"{name} means {kinds} in {', '.join(OPTIONS[name])}"
 
 
-def test_languages_files_and_destinations_have_the_names_agreed() -> None:
+def test_options_for_languages_files_and_destinations_have_consistent_names() -> None:
     assert {option.metavar for name in ("--source", "--target") for option in OPTIONS[name].values()} == {
         "LANGUAGE"
     }

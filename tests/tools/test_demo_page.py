@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.docs.workbench import SMALL
+from tests.docs.page_files import SMALL
 
 from manyheads.config.load import load_config, resolve_recipe
 from tools import demo_page

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.docs.commands import parsed
+from tests.docs.commands import parse_command
 
 from tools import gallery
 
@@ -48,7 +48,7 @@ def test_every_picture_is_there_small_on_the_page_and_in_its_language(folder: st
 @every_page
 def test_every_command_exists(folder: str, page: Path) -> None:
     for words in gallery.drawing_commands(page.read_text(encoding="utf-8")).values():
-        parsed(words[1:])
+        parse_command(words[1:])
         assert ("--lang" in words) == (folder == "ko")
 
 
