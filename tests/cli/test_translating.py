@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.tasks.test_asked import saved
+from tests.tasks.test_options import save_run
 from tests.tasks.test_parts import KNOWN
 from tests.tasks.test_translation import make_translator
 
@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parent.parent.parent / "src"
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = make_translator(end_bias=5.0, letters=KNOWN, data={"max_length": 35})
-    return saved(made, tmp_path_factory.mktemp("runs") / "run")
+    return save_run(made, tmp_path_factory.mktemp("runs") / "run")
 
 
 def translated(
