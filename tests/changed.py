@@ -151,7 +151,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def any_failed(results: Path) -> bool:
-    """Whether pytest's JUnit XML file holds a failure or an error; False where it was not written."""
+    """Return whether pytest's JUnit XML file holds a failure or an error; False if it was not written."""
     if not results.exists():
         return False
     suites = ElementTree.parse(results).iter("testsuite")

@@ -18,7 +18,7 @@ CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 
 
 @pytest.mark.parametrize("name", manyheads.__all__)
-def test_every_public_name_is_there(name: str) -> None:
+def test_every_public_name_exists(name: str) -> None:
     assert callable(getattr(manyheads, name))
     assert name in dir(manyheads)
 
@@ -47,7 +47,7 @@ def test_threads_of_openmp_spin_briefly_unless_the_environment_sets_a_count(
 
 
 def test_pinned_packages_support_the_oldest_python_that_is_promised() -> None:
-    """Debian 12 has 3.11.2: a package that requires a later 3.11 cannot be installed there."""
+    """Compare with x.y.0, because a package that requires a later 3.11 cannot be installed on Debian 12."""
     (minimum,) = SpecifierSet(metadata.metadata("manyheads")["Requires-Python"])
     oldest = f"{minimum.version}.0"
     pinned = {

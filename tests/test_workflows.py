@@ -107,7 +107,7 @@ def test_a_form_has_the_fields_that_github_requires(path: Path) -> None:
         assert "render" not in field["attributes"] or field["type"] == "textarea"
 
 
-def test_a_bug_report_asks_for_the_version_and_the_doctor() -> None:
+def test_a_bug_report_requests_the_version_and_the_output_of_the_doctor() -> None:
     labels = [field["attributes"].get("label") for field in read(FOLDER / "ISSUE_TEMPLATE" / "bug.yml")["body"]]
     assert {"`manyheads --version`", "`manyheads doctor --json`"} <= set(labels)
 

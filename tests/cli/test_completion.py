@@ -25,7 +25,7 @@ Completed = Callable[..., list[str]]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with two runs, a configuration and other files."""
+    """Change to a directory with two runs, a configuration and other files."""
     for name, task in (("runs/one", "translation"), ("runs/two", "classification"), ("deep/er/run", "translation")):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "config.json").write_text(json.dumps({"format": 1, "task": task}), encoding="utf-8")
@@ -177,7 +177,7 @@ SHELLS = {
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the test starts shells on a pseudo-terminal of Linux")
 def test_a_shell_completes_a_typed_line(name: str, folder: Path) -> None:
-    """The shell itself splits the line into words, calls the script, and adds a space behind a complete word."""
+    """Let the shell itself split the line into words, call the script, and add a space behind a complete word."""
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
     shutil.copytree("runs/one", "runs/a,b")

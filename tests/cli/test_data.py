@@ -16,7 +16,7 @@ from manyheads.config.load import to_toml
 
 @pytest.fixture(autouse=True)
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two files in the current directory, whose name has a blank in it."""
+    """Write two files to a directory whose name has a blank in it, and change to it."""
     folder = tmp_path / "my corpus"
     folder.mkdir()
     for language in ("de", "en"):
@@ -85,7 +85,7 @@ def test_a_mistake_is_one_line_and_nothing_is_written(
 
 
 def test_the_report_of_the_text_is_that_of_the_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same table, the same facts and the same findings about the text; the doctor adds others."""
+    """Compare the table, the facts and the findings about the text; the doctor adds others."""
     splits = make_splits()
     splits["train"] = [(target, source) for source, target in splits["train"]]
     (tmp_path / "text").mkdir()

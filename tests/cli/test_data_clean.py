@@ -19,7 +19,7 @@ NAMES = ["removed.tsv.gz", "report.html", "report.json", "train.de.gz", "train.e
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A configuration and its text in the current directory."""
+    """Write a configuration and its text, and change to their directory."""
     pairs, _ = planted(800)
     for side, language in enumerate(("de", "en")):
         lines = "".join(f"{pair[side]}\n" for pair in pairs)

@@ -71,7 +71,7 @@ def test_a_view_is_written_to_a_file(view: str, suffix: str, tmp_path: Path) -> 
     assert len(path.read_text(encoding="utf-8")) > 50
 
 
-def test_a_picture_has_the_width_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_picture_has_the_requested_width(tmp_path: Path) -> None:
     path = tmp_path / "out.svg"
     assert run(["-q", "curves", str(GOLDEN), "--view", "loss", "--width", "77", "-o", str(path)]) == 0
     assert 'width="77mm"' in path.read_text(encoding="utf-8")
@@ -80,9 +80,7 @@ def test_a_picture_has_the_width_that_is_asked_for(tmp_path: Path) -> None:
     assert 'width="160mm"' in path.read_text(encoding="utf-8")
 
 
-def test_a_picture_has_the_words_of_the_language_that_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_picture_has_the_requested_language(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "out.svg"
     inspected = ["-q", "inspect", str(GOLDEN), SENTENCE, "--view", "attention"]
     for command, words in ((inspected, "크로스 어텐션"), (["-q", "curves", str(GOLDEN)], "학습 스텝")):

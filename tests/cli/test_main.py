@@ -271,7 +271,7 @@ def test_output_is_utf8_whatever_the_locale() -> None:
 def test_the_program_name_is_a_command_that_works_in_the_current_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """After `make demo` the environment is not active: its commands must be typed with their path."""
+    """Include an environment that is not active (after `make demo`), whose commands need their path."""
     script = tmp_path / ".venv" / "bin" / "manyheads"
     script.parent.mkdir(parents=True)
     script.touch(mode=0o755)

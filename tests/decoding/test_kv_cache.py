@@ -68,7 +68,7 @@ def test_each_row_attends_to_its_own_tokens_only(seed) -> None:
             rows = selected(rows, parents)
 
 
-def test_one_row_a_sentence_needs_no_mask() -> None:
+def test_a_cache_with_one_row_per_sentence_needs_no_mask() -> None:
     cache, rows = cache_of(3), [[[]] for _ in range(3)]
     for _ in range(FIRST_CAPACITY + 1):
         write(cache, rows)

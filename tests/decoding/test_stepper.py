@@ -81,7 +81,7 @@ def check_history(
 def test_after_any_selection_steps_give_the_teacher_forced_probabilities(
     history, few, positions, monkeypatch
 ) -> None:
-    """With the fused attention kernel for few sentences, and with separate operations for more."""
+    """Use the fused attention kernel for few sentences, and separate operations for more."""
     monkeypatch.setattr(layers, "MAX_SENTENCES_FOR_FUSED_ATTENTION", few)
     model = scrambled_model(positions=positions, num_encoder_layers=1, num_decoder_layers=2)
     check_history(model, padded_source(model), [*history, None])

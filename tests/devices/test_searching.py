@@ -154,7 +154,7 @@ def test_a_language_model_with_its_cache_writes_the_texts_of_the_cpu(positions: 
     assert max(len(output.tokens) for output in expected) > 8
 
 
-class RowsOnCpu(DecoderOnlyStepper):
+class FaultyStepper(DecoderOnlyStepper):
     """A faulty stepper whose row indices stay on the CPU."""
 
     def select(self, rows: Tensor) -> None:
@@ -190,7 +190,7 @@ def test_an_injected_fault_in_a_language_model_raises_an_error(name: str, monkey
     if name == "positions":
         monkeypatch.setattr(language_model, "torch", WithoutDevice("arange"))
     else:
-        monkeypatch.setitem(globals(), "DecoderOnlyStepper", RowsOnCpu)
+        monkeypatch.setitem(globals(), "DecoderOnlyStepper", FaultyStepper)
     with torch.inference_mode():
         with pretended_cuda(), pytest.raises(MixedDevicesError):
             continuations(CUDA, "sinusoidal", draw=False)

@@ -40,7 +40,7 @@ class Fence:
 
     @property
     def is_commands(self) -> bool:
-        """Whether its lines are commands that a reader types."""
+        """Return whether its lines are commands that a reader types."""
         return self.language in ("", "bash", "console") and any(
             COMMAND_LINE.match(line) for line in self.text.split("\n")
         )

@@ -51,7 +51,7 @@ class Block:
 
     @property
     def matches_page(self) -> bool:
-        """Whether the printed output matches the page."""
+        """Return whether the printed output matches the page."""
         if self.output is None:
             return not self.printed
         if self.varies:

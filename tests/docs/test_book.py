@@ -100,7 +100,7 @@ def test_commands_are_highlighted_and_can_be_copied(book: Path) -> None:
     assert "copybutton.js" in page
 
 
-def test_the_anchors_that_the_doctor_points_to_are_there(book: Path) -> None:
+def test_the_anchors_that_the_doctor_links_to_exist(book: Path) -> None:
     from manyheads.doctor.catalogue import CATALOGUE
 
     pages = "".join(text_of(page) for page in book.glob("doctor*.html"))

@@ -26,7 +26,7 @@ FIELDS = {
     if name != "task" and field.annotation is not None
 }
 SECTIONS = {section: set(fields) for section, fields in FIELDS.items()}
-GIVEN = re.compile(rf"`({'|'.join(SECTIONS)})\.([a-z_]+) = ([^`]+)`")
+ASSIGNMENT = re.compile(rf"`({'|'.join(SECTIONS)})\.([a-z_]+) = ([^`]+)`")
 SETTING = re.compile(rf"(?<![\w./])({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![(\w/-]|\.\w)")
 # model.safetensors, model.bin, training.md, my-model.toml, model.encode, tokenizer.source.json
 NO_SETTINGS = {"bin", "safetensors", "py", "json", "md", "toml", "encode", "decode", "source", "target"}
@@ -83,7 +83,7 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", ids(PAGES))
 def test_every_value_of_a_setting_on_a_page_is_valid(page: Path) -> None:
-    for section, name, value in GIVEN.findall(prose_and_settings(page.read_text(encoding="utf-8"))):
+    for section, name, value in ASSIGNMENT.findall(prose_and_settings(page.read_text(encoding="utf-8"))):
         field = FIELDS[section][name]
         TypeAdapter(Annotated[field.annotation, field]).validate_python(tomllib.loads(f"x = {value}")["x"])
 

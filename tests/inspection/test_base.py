@@ -55,7 +55,7 @@ def found() -> TranslationInspection:
 
 
 @pytest.fixture(scope="module")
-def everything(found: TranslationInspection) -> list[Inspection]:
+def all_inspections(found: TranslationInspection) -> list[Inspection]:
     translator = korean()
     return [
         found,
@@ -69,8 +69,8 @@ def names(one: Inspection) -> list[tuple[Inspection, str]]:
     return [(one, view) for view in one.views]
 
 
-def test_every_view_is_a_complete_svg_without_external_resources(everything: list[Inspection]) -> None:
-    for one, view in [pair for document in everything for pair in names(document)]:
+def test_every_view_is_a_complete_svg_without_external_resources(all_inspections: list[Inspection]) -> None:
+    for one, view in [pair for document in all_inspections for pair in names(document)]:
         text = one.to_svg(view)
         root = ElementTree.fromstring(text)
         assert root.tag == f"{SVG}svg"
@@ -82,8 +82,8 @@ def test_every_view_is_a_complete_svg_without_external_resources(everything: lis
 
 @pytest.mark.filterwarnings("ignore:the smallest text is")
 @pytest.mark.parametrize("width", [None, 77.0])
-def test_texts_are_inside_the_picture(everything: list[Inspection], width: float | None) -> None:
-    for one, view in [pair for document in everything for pair in names(document)]:
+def test_texts_are_inside_the_picture(all_inspections: list[Inspection], width: float | None) -> None:
+    for one, view in [pair for document in all_inspections for pair in names(document)]:
         svg = one.to_svg(view, width=width)
         wide, high = view_of(svg)
         for mark in marks(svg):
@@ -106,8 +106,8 @@ def test_axes_of_attention_and_alignment_are_named_by_side_and_language(found: T
     assert (chart.row_title, chart.column_title) == ("source (German), query", "source (German), key")  # type: ignore[union-attr]
 
 
-def test_signed_values_have_a_scale_about_zero(everything: list[Inspection]) -> None:
-    for one, view in ((everything[0], "occlusion"), (everything[3], "positions")):
+def test_signed_values_have_a_scale_about_zero(all_inspections: list[Inspection]) -> None:
+    for one, view in ((all_inspections[0], "occlusion"), (all_inspections[3], "positions")):
         maps = [chart for chart in one.charts(view) if isinstance(chart, HeatMap)]
         assert maps
         for chart in maps:
@@ -156,8 +156,8 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_the_page_is_self_contained_and_has_a_table_beside_every_picture(everything: list[Inspection]) -> None:
-    for one in everything:
+def test_the_page_is_self_contained_and_has_a_table_beside_every_picture(all_inspections: list[Inspection]) -> None:
+    for one in all_inspections:
         page = Page(one.to_html())
         assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
         assert not {"src", "href", "onclick", "onload", "style"} & {name for name, _ in page.attributes}
@@ -169,9 +169,9 @@ def test_the_page_is_self_contained_and_has_a_table_beside_every_picture(everyth
         assert one._repr_html_() in one.to_html()
 
 
-def test_a_table_has_the_colours_of_the_page_and_a_picture_its_own(everything: list[Inspection]) -> None:
+def test_a_table_has_the_colours_of_the_page_and_a_picture_its_own(all_inspections: list[Inspection]) -> None:
     """Keep tables off the white background of pictures, where a dark page would make them unreadable."""
-    for one in everything:
+    for one in all_inspections:
         for section in one.to_html().split("<section>")[1:]:
             picture = section.partition('<div class="picture">')[2].partition("</div>")[0]
             assert "<table" not in picture
@@ -271,8 +271,8 @@ def test_a_table_is_cut_to_the_width_and_no_further_than_needed() -> None:
     assert any("x" * 90 in line for line in chart_lines(table, 100))
 
 
-def test_every_view_can_be_printed(everything: list[Inspection]) -> None:
-    for one, view in [pair for document in everything for pair in names(document)]:
+def test_every_view_can_be_printed(all_inspections: list[Inspection]) -> None:
+    for one, view in [pair for document in all_inspections for pair in names(document)]:
         lines = one.lines(view)
         assert len(lines) > 3
         assert all("\n" not in line for line in lines)

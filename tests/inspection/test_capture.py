@@ -23,7 +23,7 @@ def model() -> EncoderDecoder:
     return EncoderDecoder(config, 11, 11).eval()
 
 
-def test_there_is_a_map_for_every_layer_head_and_kind(model: EncoderDecoder) -> None:
+def test_attention_maps_exist_for_every_layer_head_and_kind(model: EncoderDecoder) -> None:
     maps = attention_maps(model, SOURCE, TARGET)
     assert [tuple(one.shape) for one in maps.encoder] == [(3, 5, 5)] * 2
     assert [tuple(one.shape) for one in maps.decoder] == [(3, 4, 4)] * 2

@@ -61,12 +61,12 @@ class Server:
 
     @property
     def text(self) -> str:
-        """All of its stderr."""
+        """Return the stderr of the server so far."""
         return "".join(self.log)
 
     @property
     def url(self) -> str:
-        """The address that the server has printed."""
+        """Return the address that the server has printed."""
         found = re.search(r"ready: .* at (http://\S+)", self.text)
         assert found is not None, self.text
         return found[1]

@@ -228,7 +228,7 @@ def test_a_later_item_is_added_to_the_running_batch_and_ends_when_it_is_ready(ba
         assert long.result() == [200]
     assert group.added == [[100], [3, 4]]
     assert group.steps <= 101
-    assert not group.batches  # nothing was computed by `compute`
+    assert not group.batches  # `compute` was never called
     assert batcher.counts.items == 3
 
 

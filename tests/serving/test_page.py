@@ -33,7 +33,7 @@ CHARTS = ".chart, .matrix, .picture, .tree, .alignment, .bars, .heads, .token-ba
 COMBINATIONS = [("en", 1280, "light"), ("ko", 390, "dark")]
 
 
-def train_back(folder: Path) -> Path:
+def train_reverse_direction(folder: Path) -> Path:
     """Train a translator en-de of another shape for a few updates, for the other direction."""
     data = {"source": "en", "target": "de"}
     config = make_config(write_corpus(folder / "corpus"), data=data, model={"positions": "sinusoidal"})
@@ -44,7 +44,7 @@ def train_back(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def runs(translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     folder = tmp_path_factory.mktemp("more")
-    return translator_run, train_back(folder), train_classifier(folder), train_language_model(folder)
+    return translator_run, train_reverse_direction(folder), train_classifier(folder), train_language_model(folder)
 
 
 @pytest.fixture(scope="module")

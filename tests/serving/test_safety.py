@@ -26,7 +26,7 @@ DEADLINE = 90.0  # seconds, also beside many busy processes; less than a second 
 
 
 @pytest.fixture(scope="module")
-def strict(
+def strict_server(
     translator_run: Path, endless_run: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, dict[str, str]]]:
     """Start a server that requires keys, with low limits; yield it with its keys."""
@@ -54,8 +54,8 @@ def wait_until_idle(server: Server, client: httpx.Client) -> None:
         sleep(0.02)
 
 
-def test_a_valid_key_is_required(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
+def test_a_valid_key_is_required(strict_server: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict_server
     with server.client() as client:
         inspected = {"q": GERMAN[0], "model": "de-en"}
         for path, body in (("/translate", SHORT), ("/detect", {"q": "a"}), ("/api/inspect", inspected)):
@@ -73,8 +73,10 @@ def test_a_valid_key_is_required(strict: tuple[Server, dict[str, str]]) -> None:
         assert client.get("/frontend/settings").json()["keyRequired"] is True
 
 
-def test_requests_beyond_the_rate_limit_are_refused_with_retry_after(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
+def test_requests_beyond_the_rate_limit_are_refused_with_retry_after(
+    strict_server: tuple[Server, dict[str, str]],
+) -> None:
+    server, secrets = strict_server
     with server.client() as client:
         codes = [client.post("/translate", json=SHORT | {"api_key": secrets["few"]}) for _ in range(3)]
         assert [answer.status_code for answer in codes] == [200, 200, 429]
@@ -84,9 +86,9 @@ def test_requests_beyond_the_rate_limit_are_refused_with_retry_after(strict: tup
 
 
 def test_a_request_beyond_the_time_limit_is_stopped_with_its_decoding(
-    strict: tuple[Server, dict[str, str]],
+    strict_server: tuple[Server, dict[str, str]],
 ) -> None:
-    server, secrets = strict
+    server, secrets = strict_server
     with server.client() as client:
         start = monotonic()
         answer = client.post("/translate", json=SLOW | {"api_key": secrets["any"]})
@@ -106,8 +108,8 @@ def test_an_inspection_beyond_the_time_limit_is_stopped(endless_run: Path) -> No
         server.end()
 
 
-def test_the_work_of_a_client_that_disconnects_is_cancelled(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
+def test_the_work_of_a_client_that_disconnects_is_cancelled(strict_server: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict_server
     with server.client() as client:
         with pytest.raises(httpx.ReadTimeout):
             client.post("/translate", json=SLOW | {"api_key": secrets["any"]}, timeout=0.3)
@@ -115,8 +117,8 @@ def test_the_work_of_a_client_that_disconnects_is_cancelled(strict: tuple[Server
         assert any(" 499 " in line for line in server.log)
 
 
-def test_a_busy_server_refuses_requests_at_once_and_recovers(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
+def test_a_busy_server_refuses_requests_at_once_and_recovers(strict_server: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict_server
 
     def translate(client: httpx.Client, body: dict[str, Any]) -> tuple[int, str | None]:
         answer = client.post("/translate", json=body | {"api_key": secrets["any"]})
@@ -140,8 +142,8 @@ def test_a_busy_server_refuses_requests_at_once_and_recovers(strict: tuple[Serve
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_that_is_too_large_is_not_read(strict: tuple[Server, dict[str, str]], chunked: bool) -> None:
-    server, _ = strict
+def test_a_body_that_is_too_large_is_not_read(strict_server: tuple[Server, dict[str, str]], chunked: bool) -> None:
+    server, _ = strict_server
     body = b"q=" + b"a" * 100_000
 
     def parts() -> Iterator[bytes]:
@@ -155,8 +157,8 @@ def test_a_body_that_is_too_large_is_not_read(strict: tuple[Server, dict[str, st
         assert client.get("/health").status_code == 200
 
 
-def test_only_pages_of_allowed_origins_may_send_requests(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
+def test_only_pages_of_allowed_origins_may_send_requests(strict_server: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict_server
     body = SHORT | {"api_key": secrets["any"]}
     with server.client() as client:
         good, bad = {"Origin": "https://page.example"}, {"Origin": "https://evil.example"}

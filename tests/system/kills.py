@@ -37,7 +37,7 @@ def hard_config(corpus: Path) -> Config:
     )  # fmt: skip
 
 
-def train_here(corpus: Path, out: Path) -> None:
+def train_in_process(corpus: Path, out: Path) -> None:
     """Train in the current process, with one thread."""
     torch.set_num_threads(1)
     train(hard_config(corpus), out, listener=CollectingListener())
@@ -54,7 +54,7 @@ def kill_and_compare(folder: Path, kills: int, seed: int) -> tuple[int, int]:
     corpus, rng = write_corpus(folder / "corpus"), random.Random(seed)
 
     def start(out: Path) -> multiprocessing.Process:
-        process = processes.Process(target=train_here, args=(corpus, out))
+        process = processes.Process(target=train_in_process, args=(corpus, out))
         process.start()
         return process  # type: ignore[return-value]
 

@@ -25,7 +25,7 @@ from manyheads.runs.export import export
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 
-CLOSE = {"fp32": 1e-4, "bf16": 0.5, "int8": 0.5}  # largest differences from the scores of the golden run
+TOLERANCES = {"fp32": 1e-4, "bf16": 0.5, "int8": 0.5}  # largest differences from the scores of the golden run
 
 
 def translate(run: Path, precision: str) -> str:
@@ -37,7 +37,7 @@ def translate(run: Path, precision: str) -> str:
         return f"refused: {error}"
     assert precision != "fp32" or [one.translation for one in found] == known["translations"]
     difference = max(abs(one.score - score) for one, score in zip(found, known["scores"], strict=True))
-    assert difference < CLOSE[precision], difference
+    assert difference < TOLERANCES[precision], difference
     return f"scores differ by {difference:.1e}"
 
 
@@ -59,7 +59,7 @@ def main() -> None:
         folder = Path(shutil.copytree(GOLDEN[-1], Path(temporary) / "golden"))
         run = folder / "run"
         stages: dict[str, Callable[[], str]] = {
-            **{f"translate in {name}": lambda name=name: translate(run, name) for name in CLOSE},  # type: ignore[misc]
+            **{f"translate in {name}": lambda name=name: translate(run, name) for name in TOLERANCES},  # type: ignore[misc]
             "ten updates": lambda: update(folder),
             **{
                 f"export to {to}": lambda to=to: export(run, folder / to, to).parity.line()  # type: ignore[misc]

@@ -24,7 +24,7 @@ from manyheads.decoding.native import build
 
 DRIVER = Path(__file__).with_name("driver.c")
 QEMU = ("qemu-x86_64", "-cpu")
-CLOSE = 2e-4  # the largest allowed difference of logits
+TOLERANCE = 2e-4  # the largest allowed difference of logits
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def main() -> None:
         for target, output in outputs:
             try:
                 far = difference(output.result(), outputs[0][1].result())
-                result, failed = f"logits differ by {far:.1e}", failed or not far < CLOSE
+                result, failed = f"logits differ by {far:.1e}", failed or not far < TOLERANCE
             except subprocess.CalledProcessError as error:
                 result, failed = f"FAILED with {error.returncode}: {error.stderr.strip()[-300:]}", True
             print(f"{target.name:24}  {result}", flush=True)

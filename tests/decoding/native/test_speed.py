@@ -27,7 +27,7 @@ class Library:
 
 @pytest.fixture
 def code(tmp_path, monkeypatch) -> Library:
-    """A library in an empty cache, without a stored measurement."""
+    """Return a library in an empty cache, without a stored measurement."""
     monkeypatch.delenv(SWITCH, raising=False)
     (tmp_path / "decoder-1.so").touch()
     return Library(tmp_path / "decoder-1.so")

@@ -13,8 +13,8 @@ from rich.cells import cell_len
 __all__ = ["Mark", "marks", "plot_of", "size_of", "texts", "view_of"]
 
 SVG = "{http://www.w3.org/2000/svg}"
-SHIFT = re.compile(r"translate\((\S+) (\S+)\)(?: scale\((\S+)\))?")
-TURN = re.compile(r"rotate\((\S+) ")
+TRANSLATE = re.compile(r"translate\((\S+) (\S+)\)(?: scale\((\S+)\))?")
+ROTATE = re.compile(r"rotate\((\S+) ")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def texts(svg: str) -> dict[str, Mark]:
 
 
 def marks_below(node: ElementTree.Element, x: float, y: float, scale: float) -> Iterator[Mark]:
-    found = SHIFT.match(node.get("transform", ""))
+    found = TRANSLATE.match(node.get("transform", ""))
     if node.tag == f"{SVG}g" and found:
         x, y = x + scale * float(found[1]), y + scale * float(found[2])
         scale *= float(found[3] or 1)
@@ -59,8 +59,8 @@ def text_mark(node: ElementTree.Element, x: float, y: float) -> Mark:
     size, text = float(node.get("font-size", "0")), node.text or ""
     width = cell_len(text) * size * 0.5
     start = -width * {"start": 0.0, "middle": 0.5, "end": 1.0}[node.get("text-anchor", "start")]
-    turn = TURN.match(node.get("transform", ""))
-    angle = math.radians(float(turn[1])) if turn else 0.0
+    rotation = ROTATE.match(node.get("transform", ""))
+    angle = math.radians(float(rotation[1])) if rotation else 0.0
     x, y = x + float(node.get("x", "0")), y + float(node.get("y", "0"))
     corners = [
         (x + along * math.cos(angle) - up * math.sin(angle), y + along * math.sin(angle) + up * math.cos(angle))

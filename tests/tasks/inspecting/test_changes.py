@@ -182,7 +182,7 @@ def test_removing_the_causal_mask_of_a_classifier_is_refused() -> None:
         pass
 
 
-def test_nothing_is_changed_by_default() -> None:
+def test_the_default_changes_change_no_translation() -> None:
     assert not Changes.from_json(None)
     assert not Changes.from_json({"heads": [], "mask": True})
     translator = make_translator()
