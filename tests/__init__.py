@@ -1,1 +1,1 @@
-"""Tests that read as promises; a package of its own, so that none of the same name elsewhere is taken for it."""
+"""Tests of manyheads; a package, so that `import tests` does not find the tests of another project."""

@@ -29,11 +29,11 @@ ROOT = Path(__file__).parent.parent
 BASES = ("main", "origin/main")
 SECONDS = 30.0  # of the tests; with format, lint and types `make check` stays under a minute
 GRACE = 10.0  # seconds in which pytest ends when it is asked to
-ALWAYS = ("tests/test_architecture.py", "tests/test_mirror.py")  # of all modules: which imports, which test files
+ALWAYS = ("tests/test_architecture.py", "tests/test_mirror.py")  # for a change of any module
 PACKAGE, TESTS = PurePosixPath("src/manyheads"), PurePosixPath("tests")
 NOTHING_COLLECTED = 5  # exit code of pytest
-FEW = 3  # files of tests, for which starting several processes takes longer than it saves
-SIDE_BY_SIDE = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
+SERIAL_FILES = 3  # files of tests, for which starting several processes takes longer than it saves
+PARALLEL = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Selection:
     """The tests of some changed files.
 
     Attributes:
-        tests: files and folders of tests, as pytest takes them; no file stands beside its folder.
+        tests: files and folders of tests, as pytest takes them; no file is listed together with its folder.
         without: changed modules that have no test file of their name.
         everywhere: changed helpers of the whole of tests/, which `make test` alone can try.
     """
@@ -55,7 +55,7 @@ def git(root: Path, *arguments: str) -> list[str]:
     """Return what a git command prints, split at NUL bytes.
 
     Raises:
-        subprocess.CalledProcessError: git says no.
+        subprocess.CalledProcessError: the git command fails.
     """
     done = subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, encoding="utf-8")
     return [name for name in done.stdout.split("\0") if name]
@@ -127,7 +127,7 @@ def run_tests(root: Path, tests: Sequence[str], seconds: float) -> int:
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder, "results.xml")
         command = [sys.executable, "-m", "pytest", "-x", "-m", "not learning and not slow", f"--junitxml={results}"]
-        process = subprocess.Popen([*command, *(SIDE_BY_SIDE if len(tests) > FEW else []), *tests], cwd=root)
+        process = subprocess.Popen([*command, *(PARALLEL if len(tests) > SERIAL_FILES else []), *tests], cwd=root)
         try:
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -151,7 +151,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def any_failed(results: Path) -> bool:
-    """Whether pytest's JUnit XML file holds a failure or an error; False where it was not written."""
+    """Return whether pytest's JUnit XML file holds a failure or an error; False if it was not written."""
     if not results.exists():
         return False
     suites = ElementTree.parse(results).iter("testsuite")
@@ -178,8 +178,8 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             raise ValueError(f"there is no commit to compare with ({' or '.join(BASES)}). Name one: --base COMMIT.")
         paths = changed_files(root, base)
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
-        told = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else ""
-        print(f"error: {told or error}", file=sys.stderr)
+        reason = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else ""
+        print(f"error: {reason or error}", file=sys.stderr)
         return 2
     selection = select(root, paths)
     print(f"{len(paths)} files differ from {base}.")

@@ -1,4 +1,4 @@
-"""A clock for tests, in the place of the module `time`."""
+"""A fake clock that tests use instead of the module `time`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["Clock"]
 
 
 class Clock:
-    """A clock that is set by hand."""
+    """A clock whose time the test sets."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -30,8 +30,8 @@ class Cluster:
     """A scheduler, and workers with one thread each that can be killed and added.
 
     Attributes:
-        address: of the scheduler.
-        workers: processes of the workers.
+        address: the address of the scheduler.
+        workers: the processes of the workers.
     """
 
     def __init__(self, folder: Path, workers: int) -> None:
@@ -42,13 +42,13 @@ class Cluster:
         options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file)]
         self.scheduler = self.start("dask_scheduler", *options)
         try:
-            self.address = self.opened_address(workers)
+            self.address = self.add_workers(workers)
         except BaseException:
             self.close()
             raise
 
-    def opened_address(self, workers: int) -> str:
-        """Add workers, and return the address of the scheduler when all are there."""
+    def add_workers(self, workers: int) -> str:
+        """Add workers, wait until all are connected, and return the address of the scheduler."""
         for _ in range(workers):
             self.add()
         wait_for(self.file.exists)

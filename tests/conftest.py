@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Settings and fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import manyheads  # noqa: F401  # before any test imports torch: sets how long OpenMP's threads spin
 
-# Side by side (pytest -n), each process has a core of its own.
+# With pytest-xdist (pytest -n), each process has a core of its own.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Programs that the tests start inherit an ignored Ctrl-C, as of a command that a script runs in the background.
@@ -21,7 +21,7 @@ os.environ.setdefault("MANYHEADS_NATIVE", "1")
 
 @pytest.fixture(scope="session", params=range(1, 1 + int(os.environ.get("MANYHEADS_TEST_SEEDS", "1"))))
 def training_seed(request: pytest.FixtureRequest) -> int:
-    """The seed of a test that trains a model and judges what it learned: 1, or 1 to MANYHEADS_TEST_SEEDS."""
+    """Return the seed of a test that trains a model and judges what it learned: 1, or 1 to MANYHEADS_TEST_SEEDS."""
     return int(request.param)
 
 

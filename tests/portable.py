@@ -1,4 +1,4 @@
-"""The tests on every kind of processor: instruction sets, compilers, numbers of threads, and beside busy programs.
+"""Run the tests for every kind of processor: instruction sets, compilers, numbers of threads, and busy programs.
 
     python -m tests.portable            the whole matrix: under 30 minutes on two cores
     python -m tests.portable --short    about three minutes
@@ -6,8 +6,8 @@
 
 A row is a configuration and the tests that run in it. Instruction sets are limited by the switches of torch,
 oneDNN, MKL and CTranslate2 (our C code is compiled for the one that torch uses), or emulated by QEMU, which refuses
-every instruction that the named processor lacks. A row that cannot run here says what it needs; one that fails does
-not stop the others, and the command ends with 1.
+every instruction that the named processor lacks. A row that cannot run here names its requirements; a failed
+row does not stop the others, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from pathlib import Path
 Environment = Mapping[str, str]
 
 LOGS = Path("build/portable")
-BUSY = 4  # busy processes beside a row that asks for them
-MINUTES = 25  # for a row, then it has failed
+BUSY_PROCESSES = 4  # busy processes beside a row that asks for them
+MINUTES = 25  # limit of a row
 COMPILERS = re.compile(r"(.*-)?(cc|gcc|g\+\+|c\+\+|clang|clang\+\+|tcc)(-[\d.]+)?")
 
 # Instruction sets, and the flags of /proc/cpuinfo that a processor needs for them.
@@ -45,21 +45,21 @@ NO_C = {"MANYHEADS_NATIVE": "0"}
 
 
 def files(names: str) -> tuple[str, ...]:
-    """Files and folders of tests."""
+    """Return paths of files and folders of tests."""
     return tuple(f"tests/{name}" for name in names.split())
 
 
-# Tests whose results depend on kernels, by what they are about.
+# Tests whose results depend on kernels or on timing, by topic.
 NUMBERS = files("model decoding search golden")
 DECODING = files("decoding")
 QUICK = ("-m", "not slow")  # sanitizers and warnings of compilers: `make test-slow`, and rows of the long form
-TEAMS = files("decoding/native/test_model.py decoding/test_continuous.py decoding/native/test_threads.py")
+THREADING = files("decoding/native/test_model.py decoding/test_continuous.py decoding/native/test_threads.py")
 TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
 EXPORTS = files("interop/test_ctranslate2.py interop/test_huggingface.py interop/test_onnx.py runs/test_export.py")
-HEART = files("model/test_encoder_decoder.py")
+ENCODER_DECODER = files("model/test_encoder_decoder.py")
 PROCESSORS = "tests.decoding.native.processors"
 LEARNING = ("-m", "learning", *files("model training runs doctor/checks/test_training.py"))
-CLOCKS = ("-k", "not compile", *files(
+TIMING = ("-k", "not compile", *files(
     "serving/test_batching.py serving/test_connections.py serving/test_server.py serving/test_safety.py "
     "system/test_interruption.py training/test_batches.py training/test_distributed.py "
     "decoding/native/test_threads.py"
@@ -68,18 +68,19 @@ CLOCKS = ("-k", "not compile", *files(
 
 @dataclass(frozen=True)
 class Row:
-    """A configuration and what runs in it.
+    """A configuration and the tests that run in it.
 
     Attributes:
-        name: of the configuration.
+        name: the name of the configuration.
         tests: arguments of pytest; or of Python, where `emulator` or `module` is given.
-        environment: variables that are set.
-        flags: of the processor that are needed, as /proc/cpuinfo calls them.
-        tools: programs that are needed.
-        threads: of torch and of our C code; 0: four test processes with one each.
+        environment: variables to set.
+        flags: required flags of the processor, as in /proc/cpuinfo.
+        tools: required programs.
+        threads: threads of torch and of our C code; 0: four test processes with one each.
         compiler: whether a C compiler is found on the path.
-        busy: whether four busy processes run beside.
-        emulator: what Python runs under.
+        busy: whether four busy processes run at the same time.
+        emulator: the command of an emulator that runs Python.
+        module: whether `tests` names a Python module.
         short: whether the short form has this row.
     """
 
@@ -96,21 +97,21 @@ class Row:
     short: bool = False
 
     def missing(self) -> list[str]:
-        """What this machine lacks for it."""
+        """Return what this machine lacks for the row."""
         lacking = [f"a processor with {flag}" for flag in self.flags if flag not in processor_flags()]
         return lacking + [f"the program {tool}" for tool in self.tools if shutil.which(tool) is None]
 
     def command(self) -> list[str]:
-        """The command line."""
+        """Return the command line of the row."""
         python = [*self.emulator, sys.executable]
         if self.module:
             return [*python, "-m", *self.tests]
-        workers = ["-n", "4", "--dist", "loadfile"] if not self.threads else []  # many of them wait, for programs
+        workers = ["-n", "4", "--dist", "loadfile"] if not self.threads else []  # many tests wait for programs
         return [*python, "-m", "pytest", "-p", "no:cacheprovider", "-rf", "--tb=short", *workers, *self.tests]
 
 
 def emulated(processor: str, *, short: bool = False) -> Row:
-    """The program itself under QEMU, which has no other instructions than those of that processor."""
+    """Return a row that runs the program under QEMU with the instructions of a processor alone."""
     return Row(f"{processor}, emulated: the program", ("tests.system.smoke",), tools=("qemu-x86_64",), threads=1,
                emulator=("qemu-x86_64", "-cpu", processor), module=True, flags=("lm",), short=short)  # fmt: skip
 
@@ -123,21 +124,22 @@ ROWS = [
     Row("AVX2: decoding, 8 threads", (*DECODING, *QUICK), AVX2, ("avx2",), threads=8, short=True),
     Row("AVX2: numbers and exports, 2 threads", (*NUMBERS, *EXPORTS), AVX2, ("avx2",), threads=2),
     Row("SSE: numbers, training, exports", (*NUMBERS, *TRAINING, *EXPORTS), SSE, ("sse4_2",)),
-    Row("SSE, no compiler: decoding, learning", (*DECODING, *HEART, *QUICK), SSE, ("sse4_2",), compiler=False,
-        short=True),
+    Row("SSE, no compiler: decoding, learning", (*DECODING, *ENCODER_DECODER, *QUICK), SSE, ("sse4_2",),
+        compiler=False, short=True),
     Row("SSE, C switched off: numbers, 1 thread", NUMBERS, SSE | NO_C, ("sse4_2",), threads=1),
     Row("AVX-512: numbers, 1 thread", NUMBERS, AVX512, ("avx512f",), threads=1),
     Row("AVX-512, no compiler: numbers, exports", (*NUMBERS, *EXPORTS), AVX512, ("avx512f",), compiler=False),
     Row("AVX-512: decoding, training, 8 threads", (*DECODING, *TRAINING), AVX512, ("avx512f",), threads=8),
-    Row("this processor, beside 4 busy processes: clocks", CLOCKS, busy=True),
-    Row("this processor, beside 4 busy processes: decoding, 2 threads", TEAMS, threads=2, busy=True, short=True),
+    Row("this processor, beside 4 busy processes: clocks", TIMING, busy=True),
+    Row("this processor, beside 4 busy processes: decoding, 2 threads", THREADING, threads=2, busy=True,
+        short=True),
     emulated("Nehalem"),
     emulated("Haswell"),
 ]  # fmt: skip
 
 
 def processor_flags() -> set[str]:
-    """What this machine's processor can, as Linux calls it."""
+    """Return the flags of this machine's processor, as in /proc/cpuinfo."""
     path = Path("/proc/cpuinfo")
     found = re.search(r"^(?:flags|Features)\s*:(.*)$", path.read_text() if path.exists() else "", re.MULTILINE)
     return set(found[1].split()) if found else set()
@@ -145,10 +147,10 @@ def processor_flags() -> set[str]:
 
 @contextmanager
 def without_compiler() -> Iterator[str]:
-    """A PATH on which every program is found but compilers."""
+    """Yield a PATH with all programs except compilers."""
     with tempfile.TemporaryDirectory() as folder:
-        for place in filter(os.path.isdir, os.environ["PATH"].split(os.pathsep)):
-            for program in os.scandir(place):
+        for directory in filter(os.path.isdir, os.environ["PATH"].split(os.pathsep)):
+            for program in os.scandir(directory):
                 link = Path(folder, program.name)
                 if not COMPILERS.fullmatch(program.name) and not link.is_symlink():
                     link.symlink_to(os.path.abspath(program.path))
@@ -157,7 +159,7 @@ def without_compiler() -> Iterator[str]:
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """So many processes that never rest."""
+    """Run a number of busy processes inside the context."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -168,21 +170,21 @@ def busy_processes(count: int) -> Iterator[None]:
 
 
 def variables(row: Row, path: str, cache: str) -> dict[str, str]:
-    """The environment of a row: this one, without what would choose an instruction set, a compiler or threads."""
+    """Return the environment of a row, without other variables for instruction sets, compilers or threads."""
     chosen = {*SSE, *AVX2, *NO_C, "OMP_NUM_THREADS", "MKL_NUM_THREADS", "CC", "CXX"}
     found = {name: value for name, value in os.environ.items() if name not in chosen} | dict(row.environment)
     if not row.compiler:
-        found |= {"PATH": path, "XDG_CACHE_HOME": cache}  # nor finds it what was compiled before
+        found |= {"PATH": path, "XDG_CACHE_HOME": cache}  # an empty cache, without compiled libraries
     if row.threads:
         found["OMP_NUM_THREADS"] = str(row.threads)
     return found
 
 
 def run(row: Row, log: Path) -> str:
-    """Run a row, its output going to a file; returns "passed" or what went wrong."""
+    """Run a row with its output in a file; return "passed" or "FAILED" with the counts."""
     with (
         log.open("w", encoding="utf-8") as output,
-        busy_processes(BUSY if row.busy else 0),
+        busy_processes(BUSY_PROCESSES if row.busy else 0),
         tempfile.TemporaryDirectory() as cache,
         without_compiler() as path,
     ):
@@ -197,12 +199,12 @@ def run(row: Row, log: Path) -> str:
     return f"{'FAILED' if failed else 'passed'} {counts or failed * lines[-1]}".strip()
 
 
-def report(row: Row, wide: int) -> str:
-    """Run a row; returns what is printed of it."""
-    begun, missing = time.perf_counter(), row.missing()
+def report(row: Row, width: int) -> str:
+    """Run a row, and return the lines of its report."""
+    start, missing = time.perf_counter(), row.missing()
     log = LOGS / (re.sub(r"\W+", "-", row.name) + ".txt")
     result = f"not run: needs {', '.join(missing)}" if missing else run(row, log)
-    lines = [f"{row.name:{wide}}  {time.perf_counter() - begun:5.0f} s  {result}"]
+    lines = [f"{row.name:{width}}  {time.perf_counter() - start:5.0f} s  {result}"]
     for line in [] if missing else log.read_text(encoding="utf-8", errors="replace").splitlines():
         if line.startswith(("FAILED ", "ERROR ")) or "not run: needs" in line:
             lines.append(f"    {line[:150]}")
@@ -216,20 +218,22 @@ def main() -> None:
     parser.add_argument("--only", default="", help="Run the rows whose name contains this text.")
     arguments = parser.parse_args()
     rows = [row for row in ROWS if (row.short or not arguments.short) and arguments.only in row.name]
-    wide = max(len(row.name) for row in rows)
+    width = max(len(row.name) for row in rows)
     if arguments.list:
-        print(*(f"{row.name:{wide}}  {' '.join(row.tests)}" for row in rows), sep="\n")
+        print(*(f"{row.name:{width}}  {' '.join(row.tests)}" for row in rows), sep="\n")
         return
     print(f"{platform.machine()}, {os.cpu_count()} cores; outputs are in {LOGS}", flush=True)
-    print(f"{'configuration: tests':{wide}}     wall  result", flush=True)
+    print(f"{'configuration: tests':{width}}     wall  result", flush=True)
     LOGS.mkdir(parents=True, exist_ok=True)
     failed, started = False, time.perf_counter()
-    for alone in (True, False):  # rows of one thread run two at a time, the others one after the other
-        with ThreadPoolExecutor(1 if alone else 2) as pool:
-            for printed in pool.map(report, [row for row in rows if (row.threads != 1) is alone], repeat(wide)):
+    for exclusive in (True, False):  # rows of one thread run two at a time, the others one after the other
+        with ThreadPoolExecutor(1 if exclusive else 2) as pool:
+            for printed in pool.map(
+                report, [row for row in rows if (row.threads != 1) is exclusive], repeat(width)
+            ):
                 print(printed, flush=True)
                 failed |= "FAILED" in printed
-    print(f"{'all':{wide}}  {time.perf_counter() - started:5.0f} s", flush=True)
+    print(f"{'all':{width}}  {time.perf_counter() - started:5.0f} s", flush=True)
     sys.exit(1 if failed else 0)
 
 

@@ -1,4 +1,4 @@
-"""`make check` runs the tests of what has changed against main, and no others."""
+"""`make check` runs the tests of the files that differ from main, and no others."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PASSES, FAILS = "def test_it() -> None:\n    assert True\n", "def test_it() -> N
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a package and its tests, all committed on main; a branch is checked out."""
+    """Create a repository with a package and its tests, committed on main, and check out a branch."""
     for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)  # those of a hook that runs these tests
+        monkeypatch.delenv(name)  # variables of a git hook that runs these tests
     files = {
         "src/manyheads/__init__.py": "",
         "src/manyheads/a/__init__.py": "",
@@ -62,7 +62,7 @@ def commit(root: Path) -> None:
 
 
 def printed(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    """What the command prints when it runs nothing."""
+    """Return the output of the command with --list."""
     assert main(["--list", *arguments], root) == 0
     return capsys.readouterr().out.splitlines()
 
@@ -82,15 +82,15 @@ def printed(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> 
         ("tests/a/test_deleted.py", None),
     ],
 )
-def test_a_changed_file_has_these_tests(root: Path, changed: str, tests: str | None) -> None:
+def test_the_tests_of_a_changed_file_are_found(root: Path, changed: str, tests: str | None) -> None:
     assert find_tests(root, PurePosixPath(changed)) == (None if tests is None else PurePosixPath(tests))
 
 
-def test_a_package_has_the_test_file_of_its_name() -> None:
+def test_the_tests_of_a_package_are_the_file_of_its_name() -> None:
     assert mirror_of(PurePosixPath("config/load/__init__.py")) == PurePosixPath("tests/config/test_load.py")
 
 
-def test_changes_count_whether_committed_staged_unstaged_or_new(root: Path) -> None:
+def test_committed_staged_unstaged_and_new_changes_count(root: Path) -> None:
     write(root, "src/manyheads/a/b.py")
     commit(root)
     write(root, "tests/a/test_other.py", PASSES + "\n")
@@ -110,7 +110,7 @@ def test_changes_count_whether_committed_staged_unstaged_or_new(root: Path) -> N
     ]
 
 
-def test_what_main_has_changed_since_the_branch_began_does_not_count(root: Path) -> None:
+def test_changes_on_main_since_the_branch_do_not_count(root: Path) -> None:
     write(root, "src/manyheads/a/b.py")
     commit(root)
     git(root, "checkout", "--quiet", "main")
@@ -120,7 +120,9 @@ def test_what_main_has_changed_since_the_branch_began_does_not_count(root: Path)
     assert changed_files(root, "main") == ["src/manyheads/a/b.py"]
 
 
-def test_it_prints_what_it_runs_and_what_has_no_tests(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_its_tests_and_the_files_without_tests(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("src/manyheads/a/b.py", "src/manyheads/a/untested.py", "tests/conftest.py", "README.md"):
         write(root, name)
     assert printed(root, capsys) == [
@@ -131,26 +133,26 @@ def test_it_prints_what_it_runs_and_what_has_no_tests(root: Path, capsys: pytest
     ]
 
 
-def test_a_folder_stands_for_its_files(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_replaces_its_files(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(root, "tests/a/conftest.py")
     write(root, "tests/a/test_b.py")
     assert printed(root, capsys)[-1] == "tests: tests/a"
 
 
-def test_without_tests_it_says_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_that_there_are_no_tests(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(root, capsys) == ["0 files differ from main.", "There are no tests to run for them."]
     write(root, "README.md")
     assert printed(root, capsys)[-1] == "There are no tests to run for them."
 
 
-def test_another_commit_can_be_named(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_base_commit_can_be_chosen(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(root, "src/manyheads/a/b.py")
     commit(root)
     assert printed(root, capsys, "--base", "HEAD")[0] == "0 files differ from HEAD."
     assert printed(root, capsys, "--base", "HEAD~1")[-1] == "tests: tests/a/test_b.py"
 
 
-def test_without_main_it_asks_for_a_commit(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_base_commit_is_required_without_main(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     git(root, "branch", "--delete", "--force", "main")
     assert main([], root) == 2
     assert "Name one: --base COMMIT." in capsys.readouterr().err
@@ -162,8 +164,8 @@ def test_without_main_it_asks_for_a_commit(root: Path, capsys: pytest.CaptureFix
     ("text", "code"),
     [pytest.param(PASSES, 0, marks=pytest.mark.slow), (FAILS, 1), pytest.param("", 0, marks=pytest.mark.slow)],
 )
-def test_it_ends_as_the_tests_do(root: Path, text: str, code: int) -> None:
-    """A file whose tests are all deselected, or that has none, is no failure."""
+def test_the_exit_code_is_that_of_the_tests(root: Path, text: str, code: int) -> None:
+    """Include a file without tests, which is no failure."""
     write(root, "tests/a/test_b.py", text)
     assert main(["--seconds", "600"], root) == code
 

@@ -1,4 +1,4 @@
-"""Errors that a user can fix: their tree and exit codes are as the module describes them, and each names a cure."""
+"""The errors that a user can fix have the tree and the exit codes of the module's description."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def test_the_description_names_every_error() -> None:
 
 
 def test_an_error_has_the_parent_and_the_exit_code_of_the_description() -> None:
-    above: list[type[ManyheadsError]] = []
+    parents: list[type[ManyheadsError]] = []
     for branch, name, code in TREE:
         error = getattr(errors, name)
         depth = len(branch) // 4
         assert error.exit_code == int(code), name
-        assert error.__base__ is (above[depth - 1] if depth else Exception), name
-        above[depth:] = [error]
+        assert error.__base__ is (parents[depth - 1] if depth else Exception), name
+        parents[depth:] = [error]
 
 
 def test_one_mistake_of_a_configuration_is_one_line() -> None:
@@ -34,7 +34,7 @@ def test_one_mistake_of_a_configuration_is_one_line() -> None:
     )
 
 
-def test_several_mistakes_of_a_configuration_are_all_named() -> None:
+def test_all_mistakes_of_a_configuration_are_named() -> None:
     error = ConfigError(["first", "second"])
     assert str(error).splitlines() == ["2 mistakes", "  first", "  second"]
     assert error.mistakes == ["first", "second"]

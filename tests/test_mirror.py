@@ -1,7 +1,7 @@
 """`tests/` mirrors `src/manyheads/`: src/manyheads/a/b.py is tested by tests/a/test_b.py.
 
-Modules that had no test file of their name when this rule was made stand in tests/mirror_baseline.txt. That list
-only shrinks. After a move of modules, write it anew and look at the difference:
+tests/mirror_baseline.txt lists the modules that had no test file of their name when this rule was introduced. That
+list only shrinks. After a move of modules, write it again and look at the difference:
 
     python -m tests.test_mirror > tests/mirror_baseline.txt
 """
@@ -20,7 +20,7 @@ BASELINE = Path(__file__).with_name("mirror_baseline.txt")
 
 
 def modules() -> list[str]:
-    """Every module of the package by its path below src/manyheads, `__init__.py` of packages excepted."""
+    """Return every module of the package by its path below src/manyheads, `__init__.py` of packages excepted."""
     paths = (path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
     return sorted(paths)
 
@@ -30,7 +30,7 @@ def has_test_file(module: str) -> bool:
 
 
 def untested() -> list[str]:
-    """Modules without a test file of their name."""
+    """Return the modules without a test file of their name."""
     return [module for module in modules() if not has_test_file(module)]
 
 

@@ -1,4 +1,4 @@
-"""What `import manyheads` promises."""
+"""The public names of `manyheads`, its import, and the versions of the packages it needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 
 
 @pytest.mark.parametrize("name", manyheads.__all__)
-def test_every_public_name_is_there(name: str) -> None:
+def test_every_public_name_exists(name: str) -> None:
     assert callable(getattr(manyheads, name))
     assert name in dir(manyheads)
 
@@ -28,7 +28,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         manyheads.Transltor  # noqa: B018
 
 
-def test_importing_it_imports_nothing_heavy() -> None:
+def test_importing_manyheads_imports_no_heavy_package() -> None:
     code = "import sys, manyheads; print(sorted({'torch', 'numpy', 'pydantic', 'sacrebleu'} & set(sys.modules)))"
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert printed.strip() == "[]"
@@ -36,7 +36,9 @@ def test_importing_it_imports_nothing_heavy() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="torch has libgomp there alone")
 @pytest.mark.parametrize(("asked", "count"), [({}, "10000"), ({"GOMP_SPINCOUNT": "77"}, "77")])
-def test_threads_of_openmp_spin_briefly_unless_told_otherwise(asked: dict[str, str], count: str) -> None:
+def test_threads_of_openmp_spin_briefly_unless_the_environment_sets_a_count(
+    asked: dict[str, str], count: str
+) -> None:
     unset = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
     command = [sys.executable, "-c", "import manyheads, torch"]
     environment = unset | {"OMP_DISPLAY_ENV": "verbose"} | asked
@@ -44,10 +46,10 @@ def test_threads_of_openmp_spin_briefly_unless_told_otherwise(asked: dict[str, s
     assert f"GOMP_SPINCOUNT = '{count}'" in printed
 
 
-def test_all_that_is_installed_is_for_the_oldest_python_that_is_promised() -> None:
-    """Debian 12 has 3.11.2: what asks for a later 3.11 cannot be installed there."""
-    (floor,) = SpecifierSet(metadata.metadata("manyheads")["Requires-Python"])
-    oldest = f"{floor.version}.0"
+def test_pinned_packages_support_the_oldest_python_that_is_promised() -> None:
+    """Compare with x.y.0, because a package that requires a later 3.11 cannot be installed on Debian 12."""
+    (minimum,) = SpecifierSet(metadata.metadata("manyheads")["Requires-Python"])
+    oldest = f"{minimum.version}.0"
     pinned = {
         canonicalize_name(line.split("==")[0]) for line in CONSTRAINTS.read_text().splitlines() if "==" in line
     }

@@ -1,4 +1,4 @@
-"""The README says what is so. Its commands, and those of the other pages, are run by `tests/docs`."""
+"""The statements of the README are true. Its commands, and those of the other pages, are run by `tests/docs`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ENGLISH, KOREAN = ((ROOT / name).read_text(encoding="utf-8") for name in ("READM
 
 
 def blocks(text: str, language: str) -> list[str]:
-    """Fenced code blocks of a language, "" being none."""
+    """Return the fenced code blocks of a language; "" stands for no language."""
     fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [block for named, block in fenced if named == language]
 
@@ -21,7 +21,7 @@ def test_both_languages_hold_the_same_code_and_the_same_output() -> None:
     assert printed[0] == printed[1] != []
 
 
-def test_the_model_built_from_its_parts_has_the_shape_it_says() -> None:
+def test_the_model_built_from_modules_has_the_shape_that_the_readme_states() -> None:
     code = next(block for block in blocks(ENGLISH, "python") if "EncoderDecoder" in block)
     names: dict[str, object] = {}
     exec(re.sub(r"^(model\(.*)\.shape  # (.*)$", r"assert \1.shape == \2", code, flags=re.MULTILINE), names)
@@ -38,8 +38,8 @@ def test_the_set_up_commands_are_targets_of_the_makefile() -> None:
     assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
-def test_the_first_screens_hold_what_a_reader_decides_by() -> None:
-    """What it is, two commands and their output, the own corpus in four lines, and what it does not do."""
+def test_the_first_screens_hold_the_first_commands_and_the_limits() -> None:
+    """Expect two commands, training on a corpus of your own in four lines, and the list of limits."""
     for text, limits in ((ENGLISH, "**What it does not do.**"), (KOREAN, "**하지 않는 것.**")):
         first = "\n".join(text.splitlines()[:58])
         assert "git clone " in first

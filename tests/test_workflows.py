@@ -1,4 +1,4 @@
-"""Workflows run commands that exist, with few rights; issue forms have the fields that the site asks for."""
+"""Workflows run commands that exist, with few permissions; issue forms have the fields that GitHub requires."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_actions_are_official_and_pinned_to_a_major_version(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_what_a_workflow_runs_is_there(path: Path) -> None:
+def test_the_commands_of_a_workflow_name_targets_and_tests_that_exist(path: Path) -> None:
     makefile = (
         (ROOT / "Makefile").read_text(encoding="utf-8").replace("$(READY_FOR_TESTS)", ".venv/.ready-for-tests")
     )
@@ -71,12 +71,12 @@ def test_what_a_workflow_runs_is_there(path: Path) -> None:
             assert [one.name for one in ROWS if row in one.name and not one.compiler]
 
 
-def test_quick_and_slow_tests_are_all_of_them_and_both_run_before_a_change_is_kept() -> None:
+def test_quick_and_slow_tests_are_all_tests_and_both_run_before_a_merge() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(r'^test: .*\n(\t.*\n)*\t\$\(PYTEST\) -m "not slow"$', makefile, re.MULTILINE)
     assert re.search(r"^test-slow: .*\n\t\$\(PYTEST\) --dist worksteal -m slow$", makefile, re.MULTILINE)
-    kept = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert {"make test", "make test-slow", "make wasm-check"} <= set(kept)
+    before_merge = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert {"make test", "make test-slow", "make wasm-check"} <= set(before_merge)
     for path in WORKFLOWS:
         for job in jobs(path):
             targets = [
@@ -94,7 +94,7 @@ def test_every_python_that_is_promised_is_tested() -> None:
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_a_form_has_the_fields_that_the_site_asks_for(path: Path) -> None:
+def test_a_form_has_the_fields_that_github_requires(path: Path) -> None:
     form = read(path)
     assert form["name"]
     assert form["description"]
@@ -107,7 +107,7 @@ def test_a_form_has_the_fields_that_the_site_asks_for(path: Path) -> None:
         assert "render" not in field["attributes"] or field["type"] == "textarea"
 
 
-def test_a_bug_report_asks_for_the_version_and_the_doctor() -> None:
+def test_a_bug_report_requests_the_version_and_the_output_of_the_doctor() -> None:
     labels = [field["attributes"].get("label") for field in read(FOLDER / "ISSUE_TEMPLATE" / "bug.yml")["body"]]
     assert {"`manyheads --version`", "`manyheads doctor --json`"} <= set(labels)
 
@@ -120,6 +120,6 @@ def test_the_hooks_use_the_programs_of_the_project() -> None:
         assert hook["language"] == "system"
 
 
-def test_dependabot_looks_after_packages_and_actions() -> None:
+def test_dependabot_updates_packages_and_actions() -> None:
     updates = read(FOLDER / "dependabot.yml")["updates"]
     assert {update["package-ecosystem"] for update in updates} == {"pip", "github-actions"}

@@ -1,4 +1,4 @@
-"""`bench`: figures of a moment of training, and of translating some sentences."""
+"""`bench`: measured figures of a short training, and of translating some sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEYS = {
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A tiny model on tiny text."""
+    """Return the configuration of a tiny model on a tiny text."""
     tree = make_config(write_corpus(tmp_path / "corpus")).model_dump(exclude_none=True)
     path = tmp_path / "tiny.toml"
     sections = {name: values for name, values in tree.items() if isinstance(values, dict)}
@@ -31,7 +31,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def test_json_holds_the_figures_and_what_they_were_taken_with(
+def test_json_holds_the_figures_with_device_threads_and_versions(
     config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -49,7 +49,9 @@ def test_json_holds_the_figures_and_what_they_were_taken_with(
     assert sorted(tmp_path.rglob("*")) == before, "nothing is kept"
 
 
-def test_for_people_it_is_three_lines_and_a_verdict(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_output_of_training_is_three_lines_and_a_verdict(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["bench", "train", str(config), "--rounds", "1", "--updates", "1", "-q"]) == 0
     first, second, third, *verdict = capsys.readouterr().out.strip().split("\n")
     assert [line.partition(":")[0] for line in verdict] == ["verdict", "verdict"]
@@ -64,12 +66,27 @@ DECODE_KEYS = {
 }  # fmt: skip
 
 
-def test_decoding_as_json_and_for_people(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_figures_of_decoding_are_printed_as_json_and_as_text(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = str(tmp_path / "run")
     assert run(["train", str(config), "-o", out, "-q"]) == 0
     capsys.readouterr()
-    ways = ["--beam", "1", "--beam", "3", "--batch", "5", "--sentences", "12", "--rounds", "2", "--device", "cpu"]
-    assert run(["bench", "decode", out, *ways, "--json"]) == 0
+    options = [
+        "--beam",
+        "1",
+        "--beam",
+        "3",
+        "--batch",
+        "5",
+        "--sentences",
+        "12",
+        "--rounds",
+        "2",
+        "--device",
+        "cpu",
+    ]
+    assert run(["bench", "decode", out, *options, "--json"]) == 0
     output = capsys.readouterr()
     found = json.loads(output.out)
     assert found.keys() == DECODE_KEYS
@@ -78,7 +95,7 @@ def test_decoding_as_json_and_for_people(config: Path, tmp_path: Path, capsys: p
     assert [(mode["beam_size"], mode["batch"]) for mode in found["modes"]] == [(1, 5), (3, 5)]
     assert found["peak_memory_mib"] > 10
     assert "round 2 of 2" in output.err
-    assert run(["bench", "decode", out, *ways, "-q"]) == 0
+    assert run(["bench", "decode", out, *options, "-q"]) == 0
     first, second, third, *_ = capsys.readouterr().out.strip().split("\n")
     assert first.startswith("beam 1, 5 a call: ")
     assert "sentences/s" in second

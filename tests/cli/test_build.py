@@ -11,7 +11,9 @@ from tests.build.parts import write_plan
 from manyheads.cli.main import run
 
 
-def test_build_and_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_writes_nothing_and_json_names_each_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["build", str(write_plan(tmp_path)), "-o", str(tmp_path / "out"), "--device", "cpu"]
     assert run([*command, "--dry-run"]) == 0
     assert "not made yet" in capsys.readouterr().out
@@ -25,6 +27,6 @@ def test_build_and_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert [bool(step["reasons"]) for step in steps] == [False, False, True]
 
 
-def test_a_mistake_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_in_a_plan_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["build", str(write_plan(tmp_path)), "--set", "steps.back.kind=trnslate"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -60,7 +60,7 @@ def test_evaluate_prints_accuracy_and_macro_f1(trained: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("test", ['test = "test"', ""])
-def test_what_training_says_to_type_next_can_be_typed(
+def test_the_next_command_that_training_prints_works(
     test: str, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "tiny.toml"

@@ -1,4 +1,4 @@
-"""`completion`: what a shell completes, in a real bash and by the functions that all shells call."""
+"""`completion`: completions in a real bash, zsh and fish, and by the functions that all shells call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Completed = Callable[..., list[str]]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with two runs, a configuration and other files."""
+    """Change to a directory with two runs, a configuration and other files."""
     for name, task in (("runs/one", "translation"), ("runs/two", "classification"), ("deep/er/run", "translation")):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "config.json").write_text(json.dumps({"format": 1, "task": task}), encoding="utf-8")
@@ -150,7 +150,8 @@ LINES = {
     "manyheads translate runs/one --output=te": "manyheads translate runs/one --output=text.de ",
     "manyheads data split --output=dee": "manyheads data split --output=deep/",
 }
-# Of each shell: how it is started, and what makes Ctrl-X p print the line typed and Ctrl-U delete it.
+# By shell: the command that starts it; the bindings of Ctrl-X p (print the typed line) and Ctrl-U (delete it);
+# and the command that loads the completion.
 SHELLS = {
     "bash": (
         ["bash", "--norc", "--noprofile", "-i"],
@@ -175,8 +176,8 @@ SHELLS = {
     "name", ["bash", *(pytest.param(name, marks=pytest.mark.slow) for name in ("zsh", "fish"))]
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the test starts shells on a pseudo-terminal of Linux")
-def test_a_shell_completes_the_line_of_a_person(name: str, folder: Path) -> None:
-    """The shell itself splits the line into words, calls the script, and adds a space behind a complete word."""
+def test_a_shell_completes_a_typed_line(name: str, folder: Path) -> None:
+    """Let the shell itself split the line into words, call the script, and add a space behind a complete word."""
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
     shutil.copytree("runs/one", "runs/a,b")
@@ -193,7 +194,7 @@ def test_a_shell_completes_the_line_of_a_person(name: str, folder: Path) -> None
 
 
 class Shell:
-    """An interactive shell on a terminal of its own."""
+    """An interactive shell on its own pseudo-terminal."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self.terminal, inner = os.openpty()
@@ -220,7 +221,7 @@ class Shell:
         self.wait_for(r"end\r")
 
     def complete(self, line: str) -> str:
-        """Type a line and Tab; return the line then."""
+        """Type a line and Tab, and return the completed line."""
         os.write(self.terminal, f"{line}\t\x18p".encode())
         completed = self.wait_for(r"<(.*)>")[1]
         os.write(self.terminal, b"\x15")

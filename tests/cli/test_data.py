@@ -1,4 +1,4 @@
-"""`data split` and `data report` as typed: what they print, and what they say about a mistake."""
+"""`data split` and `data report` on the command line: their output and their error messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyheads.config.load import to_toml
 
 @pytest.fixture(autouse=True)
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two files in the current directory, whose name has a blank in it."""
+    """Write two files to a directory whose name has a blank in it, and change to it."""
     folder = tmp_path / "my corpus"
     folder.mkdir()
     for language in ("de", "en"):
@@ -84,7 +84,7 @@ def test_a_mistake_is_one_line_and_nothing_is_written(
 
 
 def test_the_report_of_the_text_is_that_of_the_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same table, the same facts and the same findings about the text; the doctor adds others."""
+    """Compare the table, the facts and the findings about the text; the doctor adds others."""
     splits = make_splits()
     splits["train"] = [(target, source) for source, target in splits["train"]]
     (tmp_path / "text").mkdir()
@@ -116,7 +116,9 @@ def test_the_report_of_the_text_is_that_of_the_doctor(tmp_path: Path, capsys: py
     assert set(found["asked"]) < set(whole["asked"])
 
 
-def test_one_count_of_pairs_kept_is_printed_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_doctor_and_train_print_the_same_count_of_pairs_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     splits = make_splits()
     splits["train"] += [("", "b"), splits["train"][0], splits["valid"][0], ("a", "b" * 50)]
     (tmp_path / "text").mkdir()
@@ -143,7 +145,7 @@ def test_one_count_of_pairs_kept_is_printed_everywhere(tmp_path: Path, capsys: p
             assert not too_long
         else:
             assert too_long, printed
-            (longer, those, left), *_ = too_long
-            assert those == "1,200"
+            (longer, total, left), *_ = too_long
+            assert total == "1,200"
             assert int(left.replace(",", "")) == 1_200 - int(longer.replace(",", ""))
     assert kept == {"1,200 kept: 1 empty, 1 of too unlike lengths, 1 also held out, 1 duplicate"}

@@ -1,4 +1,4 @@
-"""`data clean` as typed: files, report, mistakes, and a cleaning that was killed."""
+"""`data clean` on the command line: files, report, mistakes, and a cleaning that was killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ["removed.tsv.gz", "report.html", "report.json", "train.de.gz", "train.e
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A configuration and its text in the current directory."""
+    """Write a configuration and its text, and change to their directory."""
     pairs, _ = pairs_with_defects(800)
     for side, language in enumerate(("de", "en")):
         lines = "".join(f"{pair[side]}\n" for pair in pairs)
@@ -33,7 +33,7 @@ def files(out: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(Path(out).iterdir())}
 
 
-def test_the_text_that_is_left_can_be_trained_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cleaned_text_can_be_read_by_the_next_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["data", "clean", "my.toml", "-o", "out", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert sorted(path.name for path in Path("out").iterdir()) == NAMES
@@ -44,7 +44,7 @@ def test_the_text_that_is_left_can_be_trained_on(folder: Path, capsys: pytest.Ca
     assert f"{report['kept']:,} pairs read" in capsys.readouterr().out
 
 
-def test_a_second_run_finds_it_done_and_other_settings_are_refused(
+def test_a_second_run_changes_nothing_and_other_settings_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["data", "clean", "my.toml", "-o", "out"]) == 0
@@ -84,7 +84,7 @@ def test_a_mistake_is_one_clear_line_and_leaves_no_file(
     assert not Path("out").exists() or not [path for path in Path("out").iterdir() if path.name != ".clean"]
 
 
-def test_after_kills_the_files_are_the_same(folder: Path) -> None:
+def test_a_cleaning_that_was_killed_resumes_to_the_same_files(folder: Path) -> None:
     assert run(["data", "clean", "my.toml", "-o", "whole"]) == 0
     command = [sys.executable, "-m", "manyheads", "-q", "data", "clean", "my.toml", "-o", "out"]
     rng = random.Random(5)

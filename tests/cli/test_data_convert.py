@@ -1,4 +1,4 @@
-"""`data convert` as typed: what it prints, that the next command works, and what it says about a mistake."""
+"""`data convert` on the command line: its output, the next command that it prints, and its error messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("table.csv").write_text("German,English\na,b\n", encoding="utf-8")
 
 
-def test_an_archive_is_named_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_archive_is_converted_without_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["data", "convert", "de-en.txt.zip", "-o", "out"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("de-en.txt.zip: Moses zip, 2 pairs\n  licence: CC-BY 2.0 FR; origin: http://opus")

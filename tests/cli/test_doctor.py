@@ -16,7 +16,7 @@ from manyheads.doctor.report import Diagnosis, Report
 from manyheads.doctor.texts import LANGUAGES
 
 
-def test_a_line_goes_on_below_what_stands_behind_its_label() -> None:
+def test_a_folded_line_is_indented_below_the_text_after_its_label() -> None:
     line = "  seen  the loss is 2.0 after 40 updates; chance allows 3.0"
     assert list(fold_lines([line, "short"], 30)) == [
         "  seen  the loss is 2.0 after",
@@ -27,7 +27,7 @@ def test_a_line_goes_on_below_what_stands_behind_its_label() -> None:
     assert list(fold_lines(["text     one two three"], 18)) == ["text     one two", "         three"]
 
 
-def test_wide_letters_count_twice_and_nothing_is_folded_where_nobody_reads() -> None:
+def test_wide_characters_count_twice_and_output_without_a_terminal_is_not_folded() -> None:
     assert list(fold_lines(["패딩을 글처럼 읽는다"], 13)) == ["패딩을 글처럼", "읽는다"]
     assert list(fold_lines(["a " * 100], None)) == ["a " * 100]
 
@@ -41,7 +41,7 @@ def test_a_word_that_is_too_long_stays_whole() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_the_museum_tells_loses_no_word(language: str) -> None:
+def test_folding_the_texts_of_the_museum_loses_no_word(language: str) -> None:
     for texts in EXHIBIT_TEXTS[language].values():
         for text in vars(texts).values():
             lines = list(fold_lines([text], 80))
@@ -50,7 +50,7 @@ def test_what_the_museum_tells_loses_no_word(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_visit_to_the_museum_fits_a_terminal(language: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exhibit_of_the_museum_fits_a_terminal(language: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "museum", "7", "--lang", language]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 20

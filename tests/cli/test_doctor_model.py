@@ -1,4 +1,4 @@
-"""`doctor FILE.py:NAME` and `doctor DIR`: a stranger's model from the command line."""
+"""`doctor FILE.py:NAME` and `doctor DIR`: a user's model, on the command line."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ def report(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[s
     return code, json.loads(capsys.readouterr().out)
 
 
-def test_a_function_of_a_file_is_examined_and_every_guess_told(
+def test_a_function_of_a_file_is_examined_and_every_guess_is_reported(
     program: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, document = report(capsys, f"{program}:build_model")
     assert code == 1
     assert [finding["name"] for finding in document["findings"]] == ["no-source-padding-mask"]
     assert document["facts"] == {"model": "Transformer, 6,353 parameters"}
-    told = " ".join(document["remarks"])
+    remarks = " ".join(document["remarks"])
     for guess in ("vocab_size = 23", "pad = 0", "bos = 1", "eos = 2"):
-        assert f"{guess}, guessed from" in told
+        assert f"{guess}, guessed from" in remarks
 
 
-def test_options_take_the_place_of_guesses(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_replace_guesses(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, document = report(
         capsys, f"{program}:sound", "--vocab-size", "23,23", "--pad", "0", "--bos", "1", "--eos", "2"
     )
@@ -85,11 +85,11 @@ def test_options_take_the_place_of_guesses(program: str, capsys: pytest.CaptureF
     assert "pad = 0, guessed from padding_idx" in document["remarks"]
 
 
-def test_a_function_of_ids_is_a_model_itself(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_function_of_token_ids_is_accepted_as_a_model(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(capsys, f"{program}:scores", "--vocab-size", "23", "--pad", "0")[0] == 0
 
 
-def test_quick_leaves_out_what_trains(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quick_skips_the_checks_that_train(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     checks = "on random targets the loss stays above chance"
     _, document = report(capsys, f"{program}:taught", "--quick")
     assert {"check": checks, "reason": "quick leaves it out"} in document["skipped"]
@@ -97,7 +97,7 @@ def test_quick_leaves_out_what_trains(program: str, capsys: pytest.CaptureFixtur
     assert checks in document["asked"]
 
 
-def test_marks_are_read_from_files_beside_the_program(
+def test_special_tokens_are_read_from_files_beside_the_program(
     program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config.json").write_text('{"vocab_size": 23}', encoding="utf-8")
@@ -139,7 +139,7 @@ def test_options_of_a_model_are_refused_elsewhere(capsys: pytest.CaptureFixture[
         assert "--pad, --quick: only a model takes this" in capsys.readouterr().err
 
 
-def test_a_folder_of_hugging_face_is_examined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hugging_face_directory_is_examined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.manual_seed(0)
     peers.make("marian").save_pretrained(tmp_path / "marian")
     code, document = report(capsys, str(tmp_path / "marian"))
@@ -153,7 +153,7 @@ def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "has no weights as safetensors" in capsys.readouterr().err
 
 
-def test_a_shell_completes_what_a_file_defines(program: str) -> None:
+def test_a_shell_completes_the_names_that_a_file_defines(program: str) -> None:
     context: Any = CliRunner()
     parameter: Any = None
     assert complete_subjects(context, parameter, f"{program}:sc") == [f"{program}:scores"]

@@ -13,7 +13,7 @@ from manyheads.errors import ManyheadsError
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The arguments with which the library is called; it computes nothing."""
+    """Return the recorded arguments of the library's functions, which are replaced and compute nothing."""
     found: list[dict[str, Any]] = []
 
     def stop(*positional: object, **arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""`generate` as it is typed."""
+"""`generate` on the command line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def call(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
     return code, out, err
 
 
-def test_it_prints_what_the_generator_writes(model: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_generate_prints_the_samples_of_the_generator(model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, out, err = call(capfd, "generate", model, "--prompt", "ANNA", "--samples", 2, "--max-tokens", 30)
     (right,) = Generator.load(model).generate(["ANNA"], GenerateOptions(samples=2, max_tokens=30))
     assert (code, err) == (0, "")
@@ -47,7 +47,7 @@ def test_json_holds_the_documented_keys(model: Path, capfd: pytest.CaptureFixtur
     assert sample.keys() == {"text", "tokens", "token_scores", "log_probability", "ended"}
 
 
-def test_a_file_is_one_beginning_and_what_cannot_be_seen_of_it_is_told(
+def test_a_file_is_one_prompt_and_truncated_or_unknown_tokens_are_reported(
     model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "start.txt"
@@ -73,7 +73,7 @@ def test_a_file_is_one_beginning_and_what_cannot_be_seen_of_it_is_told(
         (["--max-tokens", "0"], "--max-tokens"),
     ],
 )
-def test_mistakes_are_one_line(
+def test_a_mistake_in_the_options_is_one_line(
     model: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     code, out, err = call(capfd, "generate", model, *arguments)
@@ -82,7 +82,7 @@ def test_mistakes_are_one_line(
     assert "Traceback" not in err
 
 
-def test_runs_of_other_tasks_and_places_that_are_none_are_named(
+def test_runs_of_other_tasks_missing_runs_and_empty_files_are_refused(
     tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     config = make_config(write_corpus(tmp_path / "corpus"), training={"steps": 1, "valid_sentences": 0})

@@ -91,7 +91,7 @@ COMMANDS = list(commands(program, click.Context(program, info_name="manyheads"))
 TEXTS = dict(help_texts())
 
 
-def test_the_walk_reaches_every_verb_and_many_options() -> None:
+def test_the_checked_texts_cover_every_verb_and_many_options() -> None:
     assert {f"manyheads {verb}" for verb in Program.verbs} <= {path for path, *_ in COMMANDS}
     assert len(TEXTS) > 200
     assert "manyheads translate --ensemble" in TEXTS
@@ -141,10 +141,10 @@ def options_by_name() -> dict[str, dict[str, click.Option]]:
 
 OPTIONS = options_by_name()
 # Options that have another kind of value by verb: what the verb writes, and a kind of attention or of model.
-BY_VERB = ("-o", "--output", "--kind")
+VARYING_OPTIONS = ("-o", "--output", "--kind")
 
 
-@pytest.mark.parametrize("name", [name for name, verbs in OPTIONS.items() if name not in BY_VERB])
+@pytest.mark.parametrize("name", [name for name, verbs in OPTIONS.items() if name not in VARYING_OPTIONS])
 def test_an_option_has_one_kind_of_value_in_all_verbs(name: str) -> None:
     kinds = {
         (option.is_flag, option.make_metavar(context))
@@ -154,29 +154,29 @@ def test_an_option_has_one_kind_of_value_in_all_verbs(name: str) -> None:
     assert len(kinds) == 1, f"{name} means {kinds} in {', '.join(OPTIONS[name])}"
 
 
-def test_languages_files_and_destinations_have_the_names_agreed() -> None:
+def test_options_for_languages_files_and_destinations_have_consistent_names() -> None:
     assert {option.metavar for name in ("--source", "--target") for option in OPTIONS[name].values()} == {
         "LANGUAGE"
     }
     files = {name for name, verbs in OPTIONS.items() for option in verbs.values() if option.metavar == "FILE"}
-    assert all(name.endswith("-file") for name in files - {*BY_VERB, "--keys"})
+    assert all(name.endswith("-file") for name in files - {*VARYING_OPTIONS, "--keys"})
     assert list(OPTIONS["-o"]) == list(OPTIONS["--output"])
-    assert {f"manyheads {verb}" for verb in WRITING} <= set(OPTIONS["-o"])
-    assert {f"manyheads {verb}" for verb in COMPUTING} <= set(OPTIONS["--device"])
-    assert {f"manyheads {verb}" for verb in DECODING} == set(OPTIONS["--beam"])
+    assert {f"manyheads {verb}" for verb in WRITING_VERBS} <= set(OPTIONS["-o"])
+    assert {f"manyheads {verb}" for verb in COMPUTING_VERBS} <= set(OPTIONS["--device"])
+    assert {f"manyheads {verb}" for verb in DECODING_VERBS} == set(OPTIONS["--beam"])
     assert not {"--out", "--save", "--reference"} & set(OPTIONS)
     assert all(set(verbs) == {path for path, *_ in COMMANDS} for verbs in map(OPTIONS.get, ("-h", "--help", "-q")))
 
 
-WRITING = (
+WRITING_VERBS = (
     "train", "train average", "demo", "inspect", "curves", "export", "import", "evaluate", "translate", "classify",
     "generate",
 )  # fmt: skip
-COMPUTING = (
+COMPUTING_VERBS = (
     "train", "demo", "inspect", "export", "evaluate", "translate", "classify", "generate", "doctor", "bench train",
     "bench decode", "serve",
 )  # fmt: skip
-DECODING = ("translate", "evaluate", "inspect", "serve", "bench decode")
+DECODING_VERBS = ("translate", "evaluate", "inspect", "serve", "bench decode")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`init`: a copy of a recipe, or settings for the text that is there."""
+"""`init`: a copy of a recipe, or settings chosen for a text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPEED = MachineSpeed(pass_seconds=0.001, update_seconds=0.1, parameters=1_234_56
 
 @pytest.fixture(autouse=True)
 def known_speed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure no speed: that of every model is the same."""
+    """Replace the measurement of speed by a constant."""
     monkeypatch.setattr(suggesting, "measure_speed", lambda config, lengths: SPEED)
 
 
@@ -49,7 +49,7 @@ SCORES = "BLEU 20.0 after 100 (AVX2 fp32), 36.0 after 400 updates (AVX-512 bf16)
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_init_tells_the_scores_of_the_settings_that_it_copies(
+def test_init_prints_the_scores_of_the_settings_that_it_copies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], same: bool
 ) -> None:
     recipe = tmp_path / "measured.toml"
@@ -80,14 +80,14 @@ def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert path.read_text(encoding="utf-8") == "# mine\n"
 
 
-def test_init_where_a_file_stands_is_an_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_in_a_path_below_a_file_is_an_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert run(["init", str(tmp_path / "file" / "deep"), "--from", RECIPE]) == 2
     assert "cannot be written: Not a directory." in capsys.readouterr().err
 
 
 def write_text(folder: Path, pairs: int, words: int = 6) -> Path:
-    """train and val in two languages."""
+    """Write the splits train and val in two languages."""
     folder.mkdir()
     for split, count in (("train", pairs), ("val", 5)):
         for language in ("aa", "bb"):
@@ -96,7 +96,7 @@ def write_text(folder: Path, pairs: int, words: int = 6) -> Path:
     return folder
 
 
-def test_init_looks_at_the_text_and_says_why(
+def test_init_chooses_settings_for_the_text_and_gives_reasons(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -125,7 +125,7 @@ def test_init_looks_at_the_text_and_says_why(
         (["--data", "text", "--source", "aa", "--target", "cc"], "in both languages there is: nothing"),
     ],
 )
-def test_init_says_what_it_needs(
+def test_init_names_missing_and_conflicting_options(
     arguments: list[str],
     message: str,
     tmp_path: Path,
@@ -140,7 +140,7 @@ def test_init_says_what_it_needs(
 
 
 def write_undivided(folder: Path, pairs: int = 60, stem: str = "corpus") -> Path:
-    """One text in two languages, each sentence of its own words."""
+    """Write one text in two languages without splits; no two sentences share a word."""
     folder.mkdir(parents=True)
     for language in ("aa", "bb"):
         lines = [
@@ -154,7 +154,7 @@ def write_undivided(folder: Path, pairs: int = 60, stem: str = "corpus") -> Path
 def test_text_that_is_not_divided_is_named_with_the_command_that_divides_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The two printed commands do what init was to do."""
+    """Run the two printed commands, which split the text and write the configuration."""
     monkeypatch.chdir(tmp_path)
     write_undivided(tmp_path / "my text")
     assert run(["init", "mine", "--data", "my text", "--source", "aa"]) == 3
@@ -166,7 +166,7 @@ def test_text_that_is_not_divided_is_named_with_the_command_that_divides_it(
     assert load_config(Path("mine/mine.toml")).data.root == str(tmp_path / "mine" / "data")
 
 
-def test_a_terminal_is_asked_and_the_text_is_divided(
+def test_init_asks_on_a_terminal_before_it_divides_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -184,9 +184,7 @@ def test_a_terminal_is_asked_and_the_text_is_divided(
     assert 'root = "./data"' in Path("mine/mine.toml").read_text(encoding="utf-8")
 
 
-def test_split_divides_without_a_question_and_keeps_the_test_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_divide_asks_no_question_and_keeps_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     root = write_undivided(tmp_path / "aa-bb", stem="train")
     for language in ("aa", "bb"):
@@ -225,7 +223,7 @@ def test_text_of_another_project_is_written_as_an_absolute_path(
     assert f'root = "{tmp_path / "text"}"' in Path("mine/mine.toml").read_text(encoding="utf-8")
 
 
-def test_the_time_on_this_machine_is_said(
+def test_init_prints_the_measured_speed_and_the_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

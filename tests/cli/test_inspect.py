@@ -26,7 +26,7 @@ SENTENCE = "der Hund läuft"
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A run of each task, trained for some updates."""
+    """Train a run of each task for some updates, and return their directories by task."""
     folder = tmp_path_factory.mktemp("runs")
     (folder / "plain").mkdir()
     plain = "".join(f"{text}\n" for _, text in examples(40, seed=9))
@@ -42,7 +42,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / name for name in configs}
 
 
-def test_it_prints_the_most_telling_view_and_no_escape_code(
+def test_inspect_prints_token_probabilities_without_escape_codes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
@@ -53,7 +53,7 @@ def test_it_prints_the_most_telling_view_and_no_escape_code(
     assert "</s>" in printed.out
 
 
-def test_json_is_the_object_of_python(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_equals_the_object_of_the_python_api(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["inspect", str(GOLDEN), SENTENCE, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     found = manyheads.inspect(GOLDEN, SENTENCE)
@@ -71,7 +71,7 @@ def test_a_view_is_written_to_a_file(view: str, suffix: str, tmp_path: Path) -> 
     assert len(path.read_text(encoding="utf-8")) > 50
 
 
-def test_a_picture_has_the_width_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_picture_has_the_requested_width(tmp_path: Path) -> None:
     path = tmp_path / "out.svg"
     assert run(["-q", "curves", str(GOLDEN), "--view", "loss", "--width", "77", "-o", str(path)]) == 0
     assert 'width="77mm"' in path.read_text(encoding="utf-8")
@@ -80,9 +80,7 @@ def test_a_picture_has_the_width_that_is_asked_for(tmp_path: Path) -> None:
     assert 'width="160mm"' in path.read_text(encoding="utf-8")
 
 
-def test_a_picture_has_the_words_of_the_language_that_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_picture_has_the_requested_language(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "out.svg"
     inspected = ["-q", "inspect", str(GOLDEN), SENTENCE, "--view", "attention"]
     for command, words in ((inspected, "크로스 어텐션"), (["-q", "curves", str(GOLDEN)], "학습 스텝")):
@@ -104,7 +102,7 @@ def test_text_too_small_for_print_is_a_warning_in_one_line(
     assert printed[1:] == [f"wrote {path}"]
 
 
-def test_without_a_text_the_model_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_without_a_text_shows_the_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["inspect", str(GOLDEN), "--view", "learning-rate", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["kind"], found["model"]["task"]) == ("model", "translation")
@@ -114,7 +112,7 @@ def test_without_a_text_the_model_is_shown(capsys: pytest.CaptureFixture[str]) -
     )
 
 
-def test_a_text_comes_from_standard_input(
+def test_a_text_is_read_from_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", StringIO(SENTENCE + "\n"))
@@ -152,7 +150,7 @@ def test_a_text_comes_from_standard_input(
         (["inspect", str(GOLDEN), "Hund", "--lang", "fr", "-o", "x.svg"], 2, "--lang"),
     ],
 )
-def test_mistakes_are_one_line_with_a_cure(
+def test_a_mistake_is_one_line_that_says_what_to_do(
     arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == code
@@ -174,7 +172,7 @@ def test_a_masked_language_model_is_refused(trained: dict[str, Path], capsys: py
         ("language-modeling", "ANNA", "Probability of each token"),
     ],
 )
-def test_other_kinds_of_runs(
+def test_runs_of_other_tasks_are_inspected(
     trained: dict[str, Path], task: str, text: str, first: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert run(["inspect", str(trained[task]), text]) == 0
@@ -202,7 +200,7 @@ def test_validation_records_entropies_and_the_same_samples_each_time(trained: di
 
 
 def test_recorded_entropies_are_those_of_the_weights(trained: dict[str, Path]) -> None:
-    """Of the last validation, whose weights the last checkpoint holds."""
+    """Compare the record of the last validation with the last checkpoint, which holds the same weights."""
     path = trained["translation"]
     directory = RunDirectory(path)
     config = directory.config()
@@ -223,7 +221,9 @@ def test_recorded_entropies_are_those_of_the_weights(trained: dict[str, Path]) -
         assert own == pytest.approx(wanted, abs=2e-4)
 
 
-def test_curves_of_two_runs(trained: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_curves_of_two_runs_are_printed_and_written(
+    trained: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     both = [str(trained["translation"]), str(GOLDEN)]
     assert run(["curves", *both]) == 0
     printed = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The program: help, mistakes, exit codes, and what it does not import."""
+"""The program: help, mistakes, exit codes, and imports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VERBS = [
 ]  # fmt: skip
 
 
-def started(code: str, *, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_python(code: str, *, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python code in a process of its own."""
     return subprocess.run(
         [sys.executable, "-c", code],
@@ -40,8 +40,8 @@ def started(code: str, *, cwd: Path | None = None, **environment: str) -> subpro
     )
 
 
-def failing(monkeypatch: pytest.MonkeyPatch, failure: BaseException) -> None:
-    """Let the verb `recipes` fail."""
+def make_recipes_fail(monkeypatch: pytest.MonkeyPatch, failure: BaseException) -> None:
+    """Make the verb `recipes` raise an exception."""
 
     def fail() -> None:
         raise failure
@@ -104,8 +104,8 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert f"\nversion: {__version__}\n" in (root / "CITATION.cff").read_text("utf-8")
 
 
-def test_help_and_usage_errors_import_nothing_heavy() -> None:
-    """In one process: what one of these lines imports stays for the next."""
+def test_help_and_usage_errors_import_no_heavy_package() -> None:
+    """Run all lines in one process, where a module that one line imports stays loaded."""
     lines = [
         [],
         ["--version"],
@@ -114,7 +114,7 @@ def test_help_and_usage_errors_import_nothing_heavy() -> None:
         ["train", "--wrong"],
     ]
     lines += [["translate", "x", "--beam", "1", "--n-best", "2"]]
-    result = started(
+    result = run_python(
         f"import sys\nfrom manyheads.cli.main import run\nfor line in {lines}:\n"
         f"    code = run(line)\n    print('loaded:', line, code, sorted(set(sys.modules) & set({HEAVY})))"
     )
@@ -126,7 +126,7 @@ def test_help_and_usage_errors_import_nothing_heavy() -> None:
 def test_a_mistake_in_the_configuration_needs_no_torch(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[model]\nd_modl = 3\n", encoding="utf-8")
     for verb in ("train", "data report", "show-config"):
-        result = started(
+        result = run_python(
             f"import sys\nfrom manyheads.cli.main import run\nprint(run('{verb} bad.toml'.split()))\n"
             "print('torch' in sys.modules)",
             cwd=tmp_path,
@@ -174,7 +174,7 @@ def test_a_usage_error_is_one_line_and_exits_2(
 def test_a_mistake_of_the_user_is_one_error_line_and_its_exit_code(
     failure: ManyheadsError, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failing(monkeypatch, failure)
+    make_recipes_fail(monkeypatch, failure)
     assert run(["recipes"]) == code
     assert capsys.readouterr().err == f"error: {failure}\n"
 
@@ -191,17 +191,17 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(
 def test_debug_shows_the_traceback_before_the_error_line(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failing(monkeypatch, DataError("a.de is empty"))
+    make_recipes_fail(monkeypatch, DataError("a.de is empty"))
     assert run(arguments) == 3
     error = capsys.readouterr().err
     assert error.startswith("Traceback")
     assert error.endswith("\nerror: a.de is empty\n")
 
 
-def test_a_fault_of_ours_shows_its_traceback_and_exits_1(
+def test_an_internal_error_shows_its_traceback_and_exits_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failing(monkeypatch, ZeroDivisionError("ours"))
+    make_recipes_fail(monkeypatch, ZeroDivisionError("ours"))
     assert run(["recipes"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("Traceback")
@@ -211,9 +211,9 @@ def test_a_fault_of_ours_shows_its_traceback_and_exits_1(
 def test_ctrl_c_exits_130_and_a_full_disk_3_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failing(monkeypatch, KeyboardInterrupt())
+    make_recipes_fail(monkeypatch, KeyboardInterrupt())
     assert run(["recipes"]) == 130
-    failing(monkeypatch, OSError(28, "No space left on device", "runs/x"))
+    make_recipes_fail(monkeypatch, OSError(28, "No space left on device", "runs/x"))
     assert run(["recipes"]) == 3
     assert capsys.readouterr().err == "interrupted\nerror: runs/x: No space left on device. Free some space.\n"
 
@@ -223,7 +223,7 @@ def test_ctrl_c_exits_130_and_a_full_disk_3_without_a_traceback(
     ["", "main.run = lambda arguments, signals: sys.stdout.write('not flushed') - 11"],
     ids=["flushed", "at the end"],
 )
-def test_a_reader_that_goes_away_ends_the_program_quietly(prepared: str) -> None:
+def test_a_closed_pipe_ends_the_program_without_a_message(prepared: str) -> None:
     code = f"import sys\nfrom manyheads.cli import main\nsys.argv[1:] = ['show-config']\n{prepared}\nmain.main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -245,7 +245,7 @@ def test_a_reader_that_goes_away_ends_the_program_quietly(prepared: str) -> None
 )
 def test_colour_follows_the_environment(environment: dict[str, str], colour: bool) -> None:
     clean = {"NO_COLOR": "", "FORCE_COLOR": "", **environment}
-    result = started("from manyheads.cli.main import run\nrun(['qqq'])", **clean)
+    result = run_python("from manyheads.cli.main import run\nrun(['qqq'])", **clean)
     assert ("\x1b[" in result.stderr) == colour
     assert "no verb qqq" in result.stderr
 
@@ -264,14 +264,14 @@ def test_python_m_is_the_same_program() -> None:
 
 def test_output_is_utf8_whatever_the_locale() -> None:
     code = "import sys, manyheads.cli.main as main, click\nsys.argv = ['manyheads', '가나']\nmain.main()"
-    result = started(code, PYTHONIOENCODING="latin-1")
+    result = run_python(code, PYTHONIOENCODING="latin-1")
     assert result.stderr == "error: no verb 가나. See: manyheads --help\n"
 
 
-def test_the_program_calls_itself_as_the_user_can_from_here(
+def test_the_program_name_is_a_command_that_works_in_the_current_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """After `make demo` the environment is not active: its commands must be typed with their path."""
+    """Include an environment that is not active (after `make demo`), whose commands need their path."""
     script = tmp_path / ".venv" / "bin" / "manyheads"
     script.parent.mkdir(parents=True)
     script.touch(mode=0o755)

@@ -39,7 +39,7 @@ VALIDATION = ValidationReport(
 
 
 class Clock:
-    """A clock that is set by hand."""
+    """A clock whose time the test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -49,7 +49,7 @@ class Clock:
 
 
 def plain_steps(seconds_a_step: float, steps: int, *, verbose: bool = False) -> list[int]:
-    """The steps that plain progress prints of `steps`, each reported."""
+    """Report each of `steps` steps, and return those that plain progress prints."""
     stream, clock = io.StringIO(), Clock()
     progress = PlainProgress(stream, verbose=verbose, clock=clock)
     for step in range(1, steps + 1):
@@ -65,17 +65,17 @@ def live(width: int, *, verbose: bool = False) -> tuple[LiveProgress, io.StringI
 
 
 def drawn(stream: io.StringIO) -> str:
-    """What the last drawing of the live line left on the screen."""
+    """Return the text of the live line that is on the screen."""
     return re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", stream.getvalue()).rpartition("\r")[2].split("\n")[-1]
 
 
-def test_a_step_tells_how_far_how_well_how_fast_and_how_long() -> None:
+def test_a_step_line_shows_progress_loss_speed_and_remaining_time() -> None:
     stream = io.StringIO()
     PlainProgress(stream).step(REPORT)
     assert stream.getvalue() == "step 50/1,000  5%  loss 4.321  12,346 tokens/s  3:10 left\n"
 
 
-def test_a_validation_tells_its_scores_and_bleu_stays_in_view() -> None:
+def test_a_validation_line_shows_its_scores_and_later_lines_repeat_the_bleu() -> None:
     stream = io.StringIO()
     progress = PlainProgress(stream)
     progress.validation(VALIDATION)
@@ -92,19 +92,19 @@ def test_a_validation_without_decoding_has_no_bleu() -> None:
     assert stream.getvalue() == "step 500  valid loss 2.310  perplexity 10.07\n"
 
 
-def test_plain_lines_come_at_each_tenth_of_the_way() -> None:
+def test_plain_lines_are_printed_at_each_tenth_of_the_training() -> None:
     assert plain_steps(1.0, 100) == [1, 11, 21, 31, 41, 51, 61, 71, 81, 91, 100]
 
 
-def test_plain_lines_are_never_closer_than_five_seconds_but_the_last_comes() -> None:
+def test_plain_lines_are_five_seconds_apart_or_more_and_the_last_is_always_printed() -> None:
     assert plain_steps(0.125, 100) == [1, 41, 81, 100]
 
 
-def test_plain_lines_of_a_slow_training_come_every_minute() -> None:
+def test_plain_lines_of_a_slow_training_are_printed_every_minute() -> None:
     assert plain_steps(10.0, 1000)[:4] == [1, 7, 13, 19]
 
 
-def test_verbose_plain_lines_are_all_of_them_and_say_more() -> None:
+def test_verbose_prints_a_line_for_every_step_with_more_figures() -> None:
     assert plain_steps(0.125, 7, verbose=True) == [1, 2, 3, 4, 5, 6, 7]
     stream = io.StringIO()
     progress = PlainProgress(stream, verbose=True)
@@ -126,7 +126,7 @@ def test_the_live_line_fits_the_terminal(width: int) -> None:
     assert ("━" in line) == (width >= 120)
 
 
-def test_messages_stand_above_the_live_line() -> None:
+def test_messages_are_printed_above_the_live_line() -> None:
     progress, stream = live(80)
     progress.step(REPORT)
     progress.message("[bold]a message[/bold] 가나다")
@@ -134,7 +134,7 @@ def test_messages_stand_above_the_live_line() -> None:
     assert drawn(stream).startswith("step 50/1,000")
 
 
-def test_a_result_goes_to_stdout_and_the_line_makes_room(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_result_goes_to_stdout_and_the_live_line_is_cleared(capsys: pytest.CaptureFixture[str]) -> None:
     progress, stream = live(80)
     progress.step(REPORT)
     progress.write("a result")
@@ -145,7 +145,7 @@ def test_a_result_goes_to_stdout_and_the_line_makes_room(capsys: pytest.CaptureF
     assert drawn(stream).startswith("step 60/1,000")
 
 
-def test_without_a_terminal_lines_are_plain_even_when_colour_is_asked_for(
+def test_output_without_a_terminal_is_plain_even_with_force_color(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -158,7 +158,7 @@ def test_without_a_terminal_lines_are_plain_even_when_colour_is_asked_for(
     assert "\x1b" not in output.err
 
 
-def test_quiet_tells_results_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_results_only(capsys: pytest.CaptureFixture[str]) -> None:
     with open_progress(Settings(quiet=True)) as progress:
         assert type(progress) is Progress
         progress.message("begins")
@@ -171,7 +171,7 @@ def test_quiet_tells_results_only(capsys: pytest.CaptureFixture[str]) -> None:
 # --- phases ---
 
 
-def test_plain_lines_of_a_phase_come_every_ten_seconds_and_not_before_two() -> None:
+def test_plain_lines_of_a_phase_are_printed_every_ten_seconds_after_the_first_two() -> None:
     stream, clock = io.StringIO(), Clock()
     progress = PlainProgress(stream, clock=clock)
     with progress.phase("reading the text", unit="pairs") as advance:
@@ -185,7 +185,7 @@ def test_plain_lines_of_a_phase_come_every_ten_seconds_and_not_before_two() -> N
     ]
 
 
-def test_phases_one_after_the_other_share_the_interval() -> None:
+def test_successive_phases_share_the_interval() -> None:
     stream, clock = io.StringIO(), Clock()
     progress = PlainProgress(stream, clock=clock)
     for _ in range(5):
@@ -207,7 +207,7 @@ def test_a_short_phase_is_not_shown() -> None:
     assert stream.getvalue() == ""
 
 
-def test_a_long_phase_takes_the_place_of_the_last_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_phase_replaces_the_line_of_the_last_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SHORT", 0.0)
     progress, stream = live(100)
     progress.step(REPORT)
@@ -222,7 +222,7 @@ def test_a_long_phase_takes_the_place_of_the_last_step(monkeypatch: pytest.Monke
     progress.pause()
 
 
-def test_a_short_phase_leaves_the_last_step_in_view() -> None:
+def test_a_short_phase_leaves_the_line_of_the_last_step() -> None:
     progress, stream = live(80)
     progress.step(REPORT)
     with progress.phase("validating: loss", 8, "pairs") as advance:
@@ -240,8 +240,8 @@ def test_after_a_phase_without_steps_the_line_is_empty() -> None:
     assert drawn(stream) == ""
 
 
-def test_the_answer_to_a_signal_is_written_past_buffers() -> None:
-    """A signal may come while the buffer is being written."""
+def test_the_message_after_a_signal_bypasses_the_buffer() -> None:
+    """Write a message as from a signal handler, while the buffer of the stream is being written."""
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as reader, os.fdopen(writing, "w", encoding="utf-8") as stream:
         stream.write("a line that is being written")
@@ -249,5 +249,5 @@ def test_the_answer_to_a_signal_is_written_past_buffers() -> None:
         assert reader.readline() == "stopping\n"
 
 
-def test_the_answer_to_a_signal_without_a_stream_is_dropped() -> None:
+def test_the_message_after_a_signal_is_dropped_for_a_stream_without_a_descriptor() -> None:
     PlainProgress(io.StringIO()).interrupted("stopping")

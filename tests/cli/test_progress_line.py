@@ -8,7 +8,7 @@ from manyheads.cli.progress_line import Phase, bar, duration
 
 
 class Clock:
-    """A clock that is set by hand."""
+    """A clock whose time the test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -26,7 +26,9 @@ class Clock:
         (None, 0, ["translating", "0:10"]),
     ],
 )
-def test_a_phase_shows_what_is_known_of_it(total: int | None, done: int, shown: list[str]) -> None:
+def test_a_phase_shows_its_progress_and_the_remaining_or_elapsed_time(
+    total: int | None, done: int, shown: list[str]
+) -> None:
     clock = Clock()
     phase = Phase("translating", total, "lines", clock)
     clock.now += 10
@@ -34,7 +36,7 @@ def test_a_phase_shows_what_is_known_of_it(total: int | None, done: int, shown: 
     assert [segment.text for segment in phase.segments(with_bar=False)] == shown
 
 
-def test_a_bar_is_as_long_as_the_share_that_is_done() -> None:
+def test_the_length_of_a_bar_is_the_share_that_is_done() -> None:
     assert [bar(share).text.count("━") for share in (0.0, 0.25, 0.5, 1.0, 1.5)] == [0, 6, 12, 24, 24]
 
 
@@ -50,5 +52,5 @@ def test_a_bar_is_as_long_as_the_share_that_is_done() -> None:
         (-1, "0:00"),
     ],
 )
-def test_durations_read_as_clocks_do(seconds: float, shown: str) -> None:
+def test_durations_are_shown_as_minutes_and_seconds(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown

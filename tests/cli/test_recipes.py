@@ -18,7 +18,7 @@ from manyheads.config.schema import Config
 RECIPE = next(iter(recipe_paths()))
 
 
-def test_every_recipe_is_listed_with_what_it_trains(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_recipe_is_listed_with_its_description(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["recipes", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [recipe["name"] for recipe in listed] == [*recipe_paths(), *plan_paths()]
@@ -49,16 +49,19 @@ def test_scores_by_number_of_updates_are_listed(capsys: pytest.CaptureFixture[st
     assert all(f"Scores: {scores}" in text for scores in listed.values() if scores)
 
 
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def show_config(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run `show-config`, and return its output."""
     assert run(["show-config", *arguments]) == 0
     return capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", sorted(recipe_paths()))
-def test_what_is_shown_is_the_same_configuration(
+def test_the_shown_configuration_loads_as_the_same_configuration(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "shown.toml").write_text(shown(capsys, name, "--set", "training.clip_norm=none"), encoding="utf-8")
+    (tmp_path / "shown.toml").write_text(
+        show_config(capsys, name, "--set", "training.clip_norm=none"), encoding="utf-8"
+    )
     expected = load_config(resolve_recipe(name), ["training.clip_norm=none"])
     assert load_config(tmp_path / "shown.toml") == expected
 
@@ -67,9 +70,9 @@ def test_each_setting_is_shown_with_its_meaning_and_whether_it_is_the_default(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (name, *_) = [name for name in recipe_paths() if load_config(resolve_recipe(name)).model.norm == "pre"]
-    lines = shown(capsys, name, "--set", "training.steps=777", "--set", "training.ema=0.0").split("\n")
-    place = lines.index("steps = 777  # default: 8000")
-    assert lines[place - 1] == "# number of optimiser updates"
+    lines = show_config(capsys, name, "--set", "training.steps=777", "--set", "training.ema=0.0").split("\n")
+    index = lines.index("steps = 777  # default: 8000")
+    assert lines[index - 1] == "# number of optimiser updates"
     assert "ema = 0.0  # same as the default" in lines
     assert "#min_count = 1" in lines
     sections = [Config.model_fields[field].annotation for field in Config.model_fields if field != "task"]
@@ -82,7 +85,7 @@ def test_a_setting_is_active_exactly_if_the_configuration_sets_it(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = tomllib.loads(recipe_paths()[name].read_text(encoding="utf-8"))
-    active = tomllib.loads(shown(capsys, name))
+    active = tomllib.loads(show_config(capsys, name))
     if written["task"] == "language-modeling":
         active["tokenizer"].pop("keep_space")  # follows from the task
     assert {section: settings for section, settings in active.items() if settings} == written
@@ -91,7 +94,7 @@ def test_a_setting_is_active_exactly_if_the_configuration_sets_it(
 def test_a_default_is_changed_by_deleting_its_comment_sign(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = re.sub(r"^#(?=\S)", "", shown(capsys), flags=re.MULTILINE)
+    text = re.sub(r"^#(?=\S)", "", show_config(capsys), flags=re.MULTILINE)
     (tmp_path / "all.toml").write_text(text, encoding="utf-8")
     assert sum(len(settings) for settings in tomllib.loads(text).values() if isinstance(settings, dict)) > 90
     assert load_config(tmp_path / "all.toml") == parse_config(
@@ -100,16 +103,16 @@ def test_a_default_is_changed_by_deleting_its_comment_sign(
 
 
 def test_the_defaults_are_shown_without_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:
-    text = shown(capsys)
+    text = show_config(capsys)
     assert "# default:" not in text
     assert "\n#steps = 8000\n" in text
     assert {"data": {"source": "de", "target": "en"}}.items() <= tomllib.loads(text).items()
 
 
 def test_json_holds_the_values(capsys: pytest.CaptureFixture[str]) -> None:
-    values = json.loads(shown(capsys, RECIPE, "--json"))
+    values = json.loads(show_config(capsys, RECIPE, "--json"))
     assert values == load_config(resolve_recipe(RECIPE)).model_dump(mode="json")
 
 
 def test_the_schema_for_editors_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
-    assert json.loads(shown(capsys, "--schema")) == json_schema()
+    assert json.loads(show_config(capsys, "--schema")) == json_schema()

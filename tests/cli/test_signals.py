@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while the program starts: a word, the right exit code, no traceback."""
+"""Ctrl-C and SIGTERM while the program starts: one word of output, the right exit code, no traceback."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from manyheads.cli.signals import REPEAT, WORDS, StopSignals, Terminated
 BOTH = [signal.SIGINT, signal.SIGTERM]
 
 
-class Left(BaseException):
-    """The program was left by `os._exit`."""
+class Exited(BaseException):
+    """The program called `os._exit`."""
 
 
 @pytest.fixture
@@ -30,16 +30,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def leave(code: int) -> None:
-    raise Left(code)
+def raise_exited(code: int) -> None:
+    raise Exited(code)
 
 
 @pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
 def test_a_signal_raises_once_and_its_repetition_is_ignored(
     number: signal.Signals, error: type[BaseException], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`timeout` signals a process, and then its whole group."""
-    monkeypatch.setattr(os, "_exit", leave)
+    """Expect that of `timeout`, which signals a process, and then its whole group."""
+    monkeypatch.setattr(os, "_exit", raise_exited)
     handlers = StopSignals()
     with pytest.raises(error):
         handlers.handle(number, None)
@@ -52,20 +52,20 @@ def test_a_signal_raises_once_and_its_repetition_is_ignored(
 def test_a_later_signal_ends_the_program_at_once(
     number: signal.Signals, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "_exit", leave)
+    monkeypatch.setattr(os, "_exit", raise_exited)
     handlers = StopSignals()
     with pytest.raises((KeyboardInterrupt, Terminated)):
         handlers.handle(number, None)
     clock.now += REPEAT
-    with pytest.raises(Left, match=str(128 + number)):
+    with pytest.raises(Exited, match=str(128 + number)):
         handlers.handle(signal.SIGTERM, None)
 
 
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (Terminated, 143), (ImportError, 143)])
-def test_an_interrupted_verb_says_so_in_a_word(
+def test_an_interrupted_verb_prints_one_word(
     error: type[BaseException], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An ImportError: numpy changes an exception that is raised while its C code imports something."""
+    """Include ImportError, into which numpy turns an exception that is raised while its C code imports."""
 
     def interrupted(*_: object) -> None:
         raise error
@@ -88,7 +88,7 @@ def test_ignored_signals_stay_ignored() -> None:
         signal.signal(signal.SIGTERM, other)
 
 
-def test_in_another_thread_nothing_is_installed() -> None:
+def test_no_handler_is_installed_in_another_thread() -> None:
     before = signal.getsignal(signal.SIGTERM)
     thread = threading.Thread(target=StopSignals().install)
     thread.start()
@@ -99,10 +99,10 @@ def test_in_another_thread_nothing_is_installed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", BOTH)
 @pytest.mark.parametrize("module", ["click", "numpy._core", "torch._C", "torch.nn", "manyheads.runs"])
-def test_a_signal_while_modules_are_imported_ends_with_a_word(
+def test_a_signal_while_modules_are_imported_prints_one_word(
     number: signal.Signals, module: str, tmp_path: Path
 ) -> None:
-    """Python prints each module that it has imported; the signal comes after that line."""
+    """Send the signal after Python has printed that it imported the module (-X importtime)."""
     command = [sys.executable, "-X", "importtime", "-m", "manyheads", "demo", "--output", str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -18,7 +18,7 @@ from manyheads.training.log import Advance
 
 
 def set_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    """Let standard input hold these bytes."""
+    """Replace standard input by these bytes."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
 
 
@@ -82,7 +82,9 @@ def test_the_progress_of_lines_is_not_mixed_with_an_output_on_the_same_terminal(
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr("manyheads.cli.progress.open_progress", lambda settings: pytest.fail("it is shown"))
+    monkeypatch.setattr(
+        "manyheads.cli.progress.open_progress", lambda settings: pytest.fail("the progress is shown")
+    )
     monkeypatch.setattr(sys, "stderr", Terminal())
     with line_progress("translating", tmp_path / "text", Output()) as advance:
         advance(1)

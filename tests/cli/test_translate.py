@@ -1,4 +1,4 @@
-"""Lines in, lines out: the same number, in the same order, whatever is in them."""
+"""`translate` writes one line for each input line, in the same order, whatever characters the lines contain."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from manyheads.tasks.assembly import WARNINGS
 from manyheads.tasks.translation import Candidate, Translation
 
 REPETITION = WARNINGS["repetition"]
-STRANGE = ["a\u2028b", "", "c\x85\x0b\x0c\x1cd", "   ", "가나\rx", "last"]
+UNUSUAL_LINES = ["a\u2028b", "", "c\x85\x0b\x0c\x1cd", "   ", "가나\rx", "last"]
 
 
-class Upper:
-    """Translates into upper case, with a line end in the result; "LAST" is cut."""
+class UppercaseTranslator:
+    """A translator into upper case, with a line end in each result; "last" counts as truncated."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -59,12 +59,16 @@ class Upper:
 
 
 def set_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    """Let standard input hold these bytes."""
+    """Replace standard input by these bytes."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
 
 
 def translations(
-    translator: Upper, lines: Iterator[str], size: int, n_best: int = 1, constraints: ConstraintFiles | None = None
+    translator: UppercaseTranslator,
+    lines: Iterator[str],
+    size: int,
+    n_best: int = 1,
+    constraints: ConstraintFiles | None = None,
 ) -> Iterator[Translation]:
     translate_lines = partial(translator.translate, n_best=n_best)
     return translations_of(translate_lines, batches(lines, size), constraints or ConstraintFiles())
@@ -73,30 +77,30 @@ def translations(
 def write(
     results: Iterator[Translation], stream: io.BytesIO, n_best: int = 1, *, as_json: bool = False
 ) -> WarnedLines:
-    """Write translations as the verb does; returns the lines with warnings."""
+    """Write translations as the verb does, and return the lines with warnings."""
     warned = WarnedLines(list)
     checked = collect_warnings(results, warned, warnings_of)
     write_results(checked, stream, partial(output_lines, n_best=n_best), as_json=as_json)
     return warned
 
 
-def test_a_line_out_for_each_line_in(tmp_path: Path) -> None:
+def test_one_line_is_written_for_each_input_line(tmp_path: Path) -> None:
     path = tmp_path / "text"
-    path.write_bytes("\n".join(STRANGE).encode())
-    translator, stream = Upper(), io.BytesIO()
-    cut = write(translations(translator, input_lines(path, "error"), 4), stream)
+    path.write_bytes("\n".join(UNUSUAL_LINES).encode())
+    translator, stream = UppercaseTranslator(), io.BytesIO()
+    warned = write(translations(translator, input_lines(path, "error"), 4), stream)
     lines = stream.getvalue().decode().split("\n")
     assert lines == [
-        *(f"{text.upper()}0  .".replace("\r", " ") if text.strip() else "" for text in STRANGE),
+        *(f"{text.upper()}0  .".replace("\r", " ") if text.strip() else "" for text in UNUSUAL_LINES),
         "",
     ]
     assert translator.sizes == [4, 2]
-    assert cut == {TRUNCATED: [6], REPETITION: [2, 6]}
+    assert warned == {TRUNCATED: [6], REPETITION: [2, 6]}
 
 
 def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
     stream = io.BytesIO()
-    found = translations(Upper(), iter(["a", "", "b"]), 2, 2)
+    found = translations(UppercaseTranslator(), iter(["a", "", "b"]), 2, 2)
     assert write(found, stream, 2) == {REPETITION: [2]}
     assert stream.getvalue().decode().split("\n") == [
         "0 ||| A0  . ||| -0.0000",
@@ -109,16 +113,18 @@ def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
 
 def test_json_is_one_document_with_an_entry_for_each_line() -> None:
     stream = io.BytesIO()
-    assert write(translations(Upper(), iter(STRANGE), 4), stream, as_json=True)[TRUNCATED] == [6]
+    assert write(translations(UppercaseTranslator(), iter(UNUSUAL_LINES), 4), stream, as_json=True)[TRUNCATED] == [
+        6
+    ]
     document = json.loads(stream.getvalue())
-    assert [entry["source"] for entry in document] == STRANGE
+    assert [entry["source"] for entry in document] == UNUSUAL_LINES
     assert document[1]["translation"] == ""
 
 
-def test_no_lines_in_no_lines_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_input_lines_give_no_output_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     set_stdin(monkeypatch, b"")
     stream = io.BytesIO()
-    assert write(translations(Upper(), input_lines(Path("-"), "error"), 4), stream) == {}
+    assert write(translations(UppercaseTranslator(), input_lines(Path("-"), "error"), 4), stream) == {}
     assert stream.getvalue() == b""
 
 
@@ -135,11 +141,11 @@ def test_more_candidates_than_the_beam_holds_are_refused(capsys: pytest.CaptureF
     assert capsys.readouterr().err.startswith("error: --n-best 3 needs at least --beam 3, not 2.")
 
 
-def test_lines_before_one_that_cannot_be_read_are_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_before_an_unreadable_line_are_translated(monkeypatch: pytest.MonkeyPatch) -> None:
     set_stdin(monkeypatch, b"one\ntwo\nStra\xdfe\nfour\n")
     stream = io.BytesIO()
     with pytest.raises(DataError, match="line 3"):
-        write(translations(Upper(), input_lines(Path("-"), "error"), 4), stream)
+        write(translations(UppercaseTranslator(), input_lines(Path("-"), "error"), 4), stream)
     assert stream.getvalue() == b"ONE0  .\nTWO0  .\n"
 
 
@@ -147,7 +153,7 @@ def test_constraint_files_are_read_along_with_the_input(tmp_path: Path) -> None:
     prefix, forbid = tmp_path / "prefix", tmp_path / "forbid"
     prefix.write_text("A\n\nC\n", encoding="utf-8")
     forbid.write_text("a\tb c\n\nd\n", encoding="utf-8")
-    upper = Upper()
+    upper = UppercaseTranslator()
     list(translations(upper, iter(["x", "y", "z"]), 2, constraints=ConstraintFiles(prefix, forbid, forbid)))
     assert [options["prefixes"] for options in upper.options] == [["A", ""], ["C"]]
     assert [options["forbidden"] for options in upper.options] == [[["a", "b c"], [""]], [["d"]]]
@@ -159,7 +165,7 @@ def test_constraint_files_of_another_length_are_named(tmp_path: Path, lines: str
     path = tmp_path / "prefix"
     path.write_text(lines, encoding="utf-8")
     with pytest.raises(DataError, match=rf"prefix has {named} than the input"):
-        list(translations(Upper(), iter(["x", "y"]), 2, constraints=ConstraintFiles(path)))
+        list(translations(UppercaseTranslator(), iter(["x", "y"]), 2, constraints=ConstraintFiles(path)))
 
 
 @pytest.mark.parametrize(

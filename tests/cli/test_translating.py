@@ -1,4 +1,4 @@
-"""The verb with a real model in a real run directory: good input, bad input, and a reader that leaves."""
+"""`translate` with a real model in a real run directory: valid input, invalid input, and a closed pipe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.tasks.test_asked import saved
+from tests.tasks.test_options import save_run
 from tests.tasks.test_parts import KNOWN
 from tests.tasks.test_translation import make_translator
 
@@ -22,26 +22,26 @@ SOURCE = Path(__file__).parent.parent.parent / "src"
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = make_translator(end_bias=5.0, letters=KNOWN, data={"max_length": 35})
-    return saved(made, tmp_path_factory.mktemp("runs") / "run")
+    return save_run(made, tmp_path_factory.mktemp("runs") / "run")
 
 
 def translated(
     trained: Path, data: bytes, out: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str, code: int = 0
 ) -> str:
-    """What the verb writes for these bytes on standard input."""
+    """Return the output of the verb for these bytes on standard input."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
     assert run(["translate", str(trained), "--device", "cpu", "--output", str(out), *arguments]) == code
     return out.read_text(encoding="utf-8")
 
 
-def test_an_input_that_is_not_there_leaves_the_output_as_it_was(trained, tmp_path, capsys) -> None:
-    kept = tmp_path / "kept.en"
-    kept.write_text("of yesterday", encoding="utf-8")
+def test_a_missing_input_file_leaves_the_output_unchanged(trained, tmp_path, capsys) -> None:
+    existing = tmp_path / "existing.en"
+    existing.write_text("of yesterday", encoding="utf-8")
     missing = tmp_path / "typo.de"
-    for output in (kept, tmp_path / "new.en"):
+    for output in (existing, tmp_path / "new.en"):
         assert run(["translate", str(trained), str(missing), "--device", "cpu", "--output", str(output)]) == 3
         assert "typo.de cannot be read" in capsys.readouterr().err
-    assert kept.read_text(encoding="utf-8") == "of yesterday"
+    assert existing.read_text(encoding="utf-8") == "of yesterday"
     assert not (tmp_path / "new.en").exists()
 
 
@@ -61,7 +61,7 @@ def test_an_input_that_is_not_there_leaves_the_output_as_it_was(trained, tmp_pat
     ],
     ids=" ".join,
 )
-def test_lines_in_lines_out_whatever_is_asked(trained, tmp_path, monkeypatch, arguments) -> None:
+def test_every_option_keeps_one_output_line_per_input_line(trained, tmp_path, monkeypatch, arguments) -> None:
     data = "Abc. Def.\n\n   \nghi\u2028k\n" + "abcdefgh, " * 9 + "\n한글"
     lines = translated(trained, data.encode(), tmp_path / "out", monkeypatch, *arguments).split("\n")
     assert len(lines) == 7
@@ -70,7 +70,7 @@ def test_lines_in_lines_out_whatever_is_asked(trained, tmp_path, monkeypatch, ar
     assert again.split("\n") == lines
 
 
-def test_companion_files_say_what_must_and_must_not_come(trained, tmp_path, monkeypatch) -> None:
+def test_constraint_files_set_the_prefix_and_forbidden_and_required_text(trained, tmp_path, monkeypatch) -> None:
     for name, text in (("prefix", "kk\n\n"), ("forbid", "a\tb\nc\n"), ("require", "\nml\tkl\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     arguments = [
@@ -84,14 +84,14 @@ def test_companion_files_say_what_must_and_must_not_come(trained, tmp_path, monk
     assert "kl" in second
 
 
-def test_a_stream_is_what_a_beam_of_one_writes(trained, tmp_path, monkeypatch) -> None:
+def test_a_stream_equals_the_output_of_beam_size_one(trained, tmp_path, monkeypatch) -> None:
     data = b"Abc. Def.\n\nabc abc abc, " * 4
     whole = translated(trained, data, tmp_path / "whole", monkeypatch, "--beam", "1", "--split-lines", "sentences")
     stream = translated(trained, data, tmp_path / "stream", monkeypatch, "--stream", "--split-lines", "sentences")
     assert stream == whole
 
 
-def test_json_tells_all_that_was_asked(trained, tmp_path, monkeypatch) -> None:
+def test_json_holds_the_alignment_the_rivals_and_the_hypotheses(trained, tmp_path, monkeypatch) -> None:
     text = translated(
         trained, b"Abc def. Ghi.\n\n", tmp_path / "out", monkeypatch,
         "--json", "--alignment", "--attention-layer", "0", "--rivals", "2", "--n-best", "2",
@@ -118,7 +118,7 @@ def test_json_tells_all_that_was_asked(trained, tmp_path, monkeypatch) -> None:
     }
 
 
-def test_what_looks_wrong_is_told_once_on_stderr(trained, tmp_path, monkeypatch, capsys) -> None:
+def test_each_warning_is_printed_once_on_stderr(trained, tmp_path, monkeypatch, capsys) -> None:
     data = ("Abc.\n" + "a" * 100 + "\n" + "b" * 100 + "\n").encode()
     translated(trained, data, tmp_path / "out", monkeypatch)
     error = capsys.readouterr().err
@@ -132,7 +132,7 @@ def test_what_looks_wrong_is_told_once_on_stderr(trained, tmp_path, monkeypatch,
     assert capsys.readouterr().err == ""
 
 
-def test_bytes_that_are_no_utf8_end_with_the_line_or_are_replaced(trained, tmp_path, monkeypatch, capsys) -> None:
+def test_invalid_utf8_is_an_error_at_its_line_or_is_replaced(trained, tmp_path, monkeypatch, capsys) -> None:
     out = translated(trained, b"Abc.\nStra\xdfe\n", tmp_path / "out", monkeypatch, code=3)
     assert out.count("\n") == 1
     error = capsys.readouterr().err
@@ -153,8 +153,8 @@ def test_an_ensemble_of_runs_translates(trained, tmp_path, monkeypatch) -> None:
     assert both == alone
 
 
-def test_a_reader_that_leaves_ends_the_program_quietly(trained) -> None:
-    """As `manyheads translate RUN | head -n 1`, while there is more to come."""
+def test_a_closed_pipe_ends_the_program_without_a_message(trained) -> None:
+    """Read one line and close the pipe, as `manyheads translate RUN | head -n 1` does."""
     program = [sys.executable, "-m", "manyheads", "translate", str(trained), "--beam", "1"]
     process = subprocess.Popen(
         program,

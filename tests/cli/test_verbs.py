@@ -1,4 +1,4 @@
-"""Verbs, groups of verbs, and verbs whose first argument may name a verb below them."""
+"""Verbs, groups of verbs, and verbs whose first argument may name a subverb."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from manyheads.config.load import recipe_paths
 
 @pytest.fixture
 def bake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> VerbWithSubverbs:
-    """`bake FILE`, with `bake bread` below it."""
+    """Return the verb `bake FILE`, which has the subverb `bake bread`."""
     for path in ("bake", "bake bread"):
         monkeypatch.setitem(TEXTS, path, {"help": f"The line of {path}.", "epilog": ""})
     monkeypatch.chdir(tmp_path)
@@ -58,14 +58,14 @@ def bake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> VerbWithSubverbs:
         ("--hot bread", "bake bread True"),
     ],
 )
-def test_the_first_argument_is_a_verb_below_or_the_argument_of_the_verb(
+def test_the_first_argument_is_a_subverb_or_the_argument_of_the_verb(
     line: str, printed: str, bake: VerbWithSubverbs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bake.main(line.split(), standalone_mode=False)
     assert capsys.readouterr().out == f"{printed}\n"
 
 
-def test_a_misspelt_verb_below_is_noticed_unless_there_is_such_a_file(
+def test_a_misspelt_subverb_is_reported_unless_a_file_has_that_name(
     bake: VerbWithSubverbs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(click.UsageError, match=r"^no file or verb braed; did you mean bake bread\?$"):
@@ -75,7 +75,7 @@ def test_a_misspelt_verb_below_is_noticed_unless_there_is_such_a_file(
     assert capsys.readouterr().out == "bake braed False\n"
 
 
-def test_the_help_shows_both_usages_the_options_and_the_verbs_below(
+def test_the_help_shows_both_usages_the_options_and_the_subverbs(
     bake: VerbWithSubverbs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bake.main(["-h"], "bake", standalone_mode=False)
@@ -105,7 +105,7 @@ def test_no_recipe_is_taken_for_a_misspelt_verb(path: str, capsys: pytest.Captur
         ("serve key add", "no file or verb key; did you mean serve keys? See: manyheads serve --help"),
     ],
 )
-def test_an_unknown_verb_gets_the_path_of_the_nearest_one(
+def test_an_unknown_verb_is_reported_with_the_path_of_the_nearest_verb(
     line: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(line.split()) == 2
@@ -116,7 +116,7 @@ def test_an_unknown_verb_gets_the_path_of_the_nearest_one(
     ("line", "suggested"),
     [("train x --outptu y", "--output"), ("inspect x --veiw y", "--view"), ("translate x --baem 2", "--beam")],
 )
-def test_an_unknown_option_gets_the_nearest_one(
+def test_an_unknown_option_is_reported_with_the_nearest_option(
     line: str, suggested: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(line.split()) == 2
@@ -127,17 +127,17 @@ def test_an_unknown_option_gets_the_nearest_one(
 def test_libraries_that_load_slowly_are_announced_unless_quiet(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, quiet: bool
 ) -> None:
-    said = threading.Event()
-    monkeypatch.setattr(click, "echo", lambda text, err: said.set())
-    monkeypatch.setattr(sys, "said", said, raising=False)
+    announced = threading.Event()
+    monkeypatch.setattr(click, "echo", lambda text, err: announced.set())
+    monkeypatch.setattr(sys, "announced", announced, raising=False)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     name = f"slow_library_{quiet}".lower()
-    tmp_path.joinpath(f"{name}.py").write_text(f"import sys\nsys.said.wait({0 if quiet else 60})\n")
+    tmp_path.joinpath(f"{name}.py").write_text(f"import sys\nsys.announced.wait({0 if quiet else 60})\n")
     monkeypatch.syspath_prepend(tmp_path)
     before = threading.active_count()
     with click.Context(click.Command("train"), obj=Settings(quiet=quiet)):
         announce_loading(after=0.1)
         assert (threading.active_count() > before) != quiet
         __import__(name)
-    assert said.is_set() != quiet
+    assert announced.is_set() != quiet

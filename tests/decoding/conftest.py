@@ -1,4 +1,4 @@
-"""The fixtures of `tests/model`: a model of each kind, and the two ways attention is computed."""
+"""The fixtures of `tests/model`: a model of each kind, and the two implementations of attention."""
 
 from __future__ import annotations
 

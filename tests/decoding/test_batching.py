@@ -1,4 +1,4 @@
-"""Batches of rows: every row is searched once, with its own options, and its outputs come back in its place."""
+"""Batches of rows: every row is searched once, with its own options, and outputs are in the order of the rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def output(length: int) -> Hypothesis:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_outputs_stand_in_the_order_of_the_rows_and_only_n_best_of_each(workers) -> None:
+def test_outputs_are_in_the_order_of_the_rows_and_limited_to_n_best(workers) -> None:
     def search(job: Job) -> list[list[Hypothesis]]:
         return [[output(len(row))] * 3 for row in job.rows]
 
@@ -45,7 +45,7 @@ def test_a_batch_has_the_constraints_and_the_cancelled_rows_of_its_own_rows() ->
     assert cancelled == {1, 6}
 
 
-def test_a_batch_keeps_to_the_tokens_of_a_beam_and_rows_with_required_words_are_apart() -> None:
+def test_a_batch_respects_the_token_budget_and_rows_with_required_words_are_separate() -> None:
     required = tuple(((5, 6),) if number in (0, 3) else () for number in range(len(ROWS)))
     batches = list(make_batches(ROWS, replace(OPTIONS, required=required), 1))
     assert sorted(index for batch in batches for index in batch) == list(range(len(ROWS)))

@@ -1,4 +1,4 @@
-"""Continuous batching: a sentence that joins a running batch gets the output of a search of its own."""
+"""Continuous batching: a sentence that is added to a running batch gets the output of a separate search."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def options(beam_size: int, n_best: int = 1, offset: int = 3) -> SearchOptions:
 
 
 @torch.no_grad()
-def alone(translator: Translator, row: list[int], asked: SearchOptions) -> list[Hypothesis]:
+def search_separately(translator: Translator, row: list[int], search_options: SearchOptions) -> list[Hypothesis]:
     """Search one sentence by itself with torch operators."""
     return beam_search(
         EncoderDecoderStepper(translator.model, pad_rows([row], PAD, last=EOS)),
         SearchParameters(
-            beam_size=asked.beam_size,
-            n_best=asked.n_best,
-            length_penalty=asked.length_penalty,
-            max_lengths=torch.tensor(asked.longest([row], 40)),
+            beam_size=search_options.beam_size,
+            n_best=search_options.n_best,
+            length_penalty=search_options.length_penalty,
+            max_lengths=torch.tensor(search_options.longest([row], 40)),
             bos=BOS,
             eos=EOS,
             suppressed=SUPPRESSED_IDS,
@@ -53,47 +53,51 @@ def alone(translator: Translator, row: list[int], asked: SearchOptions) -> list[
     )[0]
 
 
-def begun(translator: Translator, asked: SearchOptions, *, compiled: bool) -> ContinuousBatching:
+def begin_search(translator: Translator, search_options: SearchOptions, *, compiled: bool) -> ContinuousBatching:
     """Start continuous batching in native code, or with torch operators."""
     engine = translator.engine
     assert isinstance(engine, TorchEngine)
     if not compiled:
         with engine.evaluating():
             engine.packed[0].native = None
-    search = engine.begin(asked)
+    search = engine.begin(search_options)
     assert isinstance(search, NativeContinuousBatching) == (compiled and library() is not None)
     return search
 
 
-def all_joined(search: ContinuousBatching, rows: list[list[int]], seed: int) -> list[list[Hypothesis]]:
+def search_with_random_arrivals(
+    search: ContinuousBatching, rows: list[list[int]], seed: int
+) -> list[list[Hypothesis]]:
     """Return the outputs of rows that are added at random times."""
     rng, found = random.Random(seed), dict[int, list[Hypothesis]]()
-    left, most = list(range(len(rows))), 0
-    while left or search.batches:
-        while left and rng.random() < 0.4:
+    waiting, most = list(range(len(rows))), 0
+    while waiting or search.batches:
+        while waiting and rng.random() < 0.4:
             count = rng.randint(1, 3)
-            joining, left = left[:count], left[count:]
+            added, waiting = waiting[:count], waiting[count:]
 
-            def tell(number: int, outputs: list[Hypothesis], places: list[int] = joining) -> None:
-                assert places[number] not in found
-                found[places[number]] = outputs
+            def on_finished(number: int, outputs: list[Hypothesis], indices: list[int] = added) -> None:
+                assert indices[number] not in found
+                found[indices[number]] = outputs
 
-            search.add([rows[place] for place in joining], never_cancelled, tell)
+            search.add([rows[index] for index in added], never_cancelled, on_finished)
         if search.batches:
             most = max(most, len(search.batches))
             search.step()
     assert most > 3
-    return [found[place] for place in range(len(rows))]
+    return [found[index] for index in range(len(rows))]
 
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(("beam_size", "n_best"), [(1, 1), (4, 1), (3, 3)])
-def test_whenever_a_sentence_joins_it_comes_out_as_alone(beam_size: int, n_best: int, compiled: bool) -> None:
-    translator, asked = make_translator(), options(beam_size, n_best)
+def test_a_sentence_added_at_any_step_gets_the_output_of_a_separate_search(
+    beam_size: int, n_best: int, compiled: bool
+) -> None:
+    translator, search_options = make_translator(), options(beam_size, n_best)
     rows = rows_of(translator, 40)
-    found = all_joined(begun(translator, asked, compiled=compiled), rows, seed=7)
+    found = search_with_random_arrivals(begin_search(translator, search_options, compiled=compiled), rows, seed=7)
     for row, outputs in zip(rows, found, strict=True):
-        right = alone(translator, row, asked)
+        right = search_separately(translator, row, search_options)
         assert [one.tokens for one in outputs] == [one.tokens for one in right]
         for one, other in zip(outputs, right, strict=True):
             assert one.token_scores == pytest.approx(other.token_scores, abs=2e-5)
@@ -104,16 +108,18 @@ def test_whenever_a_sentence_joins_it_comes_out_as_alone(beam_size: int, n_best:
 @pytest.mark.parametrize(
     ("beam_size", "n_best", "positions"), [(1, 1, "rotary"), (5, 2, "sinusoidal"), (3, 3, "learned")]
 )
-def test_beams_in_c_find_what_those_in_python_find_to_the_bit(beam_size, n_best, positions, threads) -> None:
-    """From the same log-probabilities; some outputs are so long that their KV cache must be enlarged."""
+def test_outputs_of_beams_in_c_equal_those_in_python_to_the_bit(beam_size, n_best, positions, threads) -> None:
+    """Search with the same log-probabilities; some outputs are so long that the KV cache is enlarged."""
     translator = make_translator(positions=positions, end_bias=0.5)
-    asked, rows = options(beam_size, n_best, offset=20), rows_of(translator, 40)
+    search_options, rows = options(beam_size, n_best, offset=20), rows_of(translator, 40)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        search = begun(translator, asked, compiled=True)
-        found = all_joined(search, rows, seed=11)
-        assert found == all_joined(TorchContinuousBatching(translator.engine.packed[0], asked), rows, seed=13)
+        search = begin_search(translator, search_options, compiled=True)
+        found = search_with_random_arrivals(search, rows, seed=11)
+        assert found == search_with_random_arrivals(
+            TorchContinuousBatching(translator.engine.packed[0], search_options), rows, seed=13
+        )
     finally:
         torch.set_num_threads(before)
     assert any(
@@ -122,20 +128,20 @@ def test_beams_in_c_find_what_those_in_python_find_to_the_bit(beam_size, n_best,
 
 
 @needs_compiler
-def test_sources_that_torch_reads_are_searched_in_c_all_the_same(monkeypatch) -> None:
-    translator, asked = make_translator(), options(4)
+def test_sources_that_torch_encodes_are_searched_in_c(monkeypatch) -> None:
+    translator, search_options = make_translator(), options(4)
     rows = rows_of(translator, 20)
     monkeypatch.setattr(inference_model, "MAX_SOURCE_LENGTH", 6)
-    search = begun(translator, asked, compiled=True)
-    assert all_joined(search, rows, seed=3) == all_joined(
-        TorchContinuousBatching(translator.engine.packed[0], asked), rows, seed=3
+    search = begin_search(translator, search_options, compiled=True)
+    assert search_with_random_arrivals(search, rows, seed=3) == search_with_random_arrivals(
+        TorchContinuousBatching(translator.engine.packed[0], search_options), rows, seed=3
     )
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_an_output_is_told_as_soon_as_it_is_known(compiled: bool) -> None:
-    translator, asked = make_translator(end_bias=-1e9), options(4)  # outputs are cut at their longest
-    search, ended = begun(translator, asked, compiled=compiled), dict[int, int]()
+def test_an_output_is_reported_at_the_step_that_finishes_it(compiled: bool) -> None:
+    translator, search_options = make_translator(end_bias=-1e9), options(4)  # outputs end at the length limit
+    search, ended = begin_search(translator, search_options, compiled=compiled), dict[int, int]()
     steps = 0
     search.add([[5] * 10, [6] * 2], never_cancelled, lambda number, outputs: ended.update({number: steps}))
     while search.batches:
@@ -145,36 +151,40 @@ def test_an_output_is_told_as_soon_as_it_is_known(compiled: bool) -> None:
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_the_abandoned_leave_at_the_next_step_and_the_others_do_not_notice(compiled: bool) -> None:
-    translator, asked = make_translator(end_bias=-1e9), options(4)
+def test_a_cancelled_row_finishes_at_the_next_step_and_the_others_are_unchanged(compiled: bool) -> None:
+    translator, search_options = make_translator(end_bias=-1e9), options(4)
     rows = [[5, 6, 7] * 3, [6, 7] * 4, [7, 5, 9]]
-    search, found, gone = begun(translator, asked, compiled=compiled), dict[int, list[Hypothesis]](), list[int]()
-    search.add(rows[:2], lambda: gone, found.__setitem__)
+    search, found, cancelled = (
+        begin_search(translator, search_options, compiled=compiled),
+        dict[int, list[Hypothesis]](),
+        list[int](),
+    )
+    search.add(rows[:2], lambda: cancelled, found.__setitem__)
     search.add(rows[2:], never_cancelled, lambda number, outputs: found.__setitem__(2, outputs))
     search.step()
     search.step()
     assert not found
-    gone.append(0)
+    cancelled.append(0)
     search.step()
     assert set(found) == {0}
     while search.batches:
         search.step()
-    for place in (1, 2):
-        assert found[place][0].tokens == alone(translator, rows[place], asked)[0].tokens
+    for index in (1, 2):
+        assert found[index][0].tokens == search_separately(translator, rows[index], search_options)[0].tokens
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_what_is_not_a_number_is_told(compiled: bool) -> None:
+def test_nan_in_the_logits_raises_a_floating_point_error(compiled: bool) -> None:
     translator = make_translator()
     with torch.no_grad():
         translator.model.output.bias[7] = float("nan")
-    search = begun(translator, options(4), compiled=compiled)
+    search = begin_search(translator, options(4), compiled=compiled)
     search.add([[5, 6]], never_cancelled, lambda number, outputs: None)
     with pytest.raises(FloatingPointError):
         search.step()
 
 
-def test_only_a_plain_search_can_be_joined() -> None:
+def test_only_a_plain_search_can_be_batched_continuously() -> None:
     engine = make_translator().engine
     assert engine.can_batch_continuously(options(4, 2))  # type: ignore[attr-defined]
     for changes in ({"no_repeat_ngram": 2}, {"alignment": True}, {"prefixes": ((5,),)}, {"min_length_ratio": 0.5}):

@@ -1,4 +1,4 @@
-"""The KV cache against one list of tensors a row, copied whenever a row continues from another row."""
+"""The KV cache, compared with one list of tensors per row that is copied whenever a row continues another row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from manyheads.decoding.kv_cache import FIRST_CAPACITY, KVCache
 
 LAYERS, HEADS, WIDTH = 2, 3, 5
-Row = list[Tensor]  # what a row may attend to, each (LAYERS, 2, HEADS, WIDTH)
+Row = list[Tensor]  # keys and values that a row attends to, each (LAYERS, 2, HEADS, WIDTH)
 
 
 def cache_of(sentences: int, dtype: torch.dtype = torch.float64) -> KVCache:
@@ -42,14 +42,14 @@ def select_rows(cache: KVCache, parents: Tensor, width: int) -> None:
     cache.select_rows((torch.arange(len(parents))[:, None] * width + parents).flatten())
 
 
-def chosen(rows: list[list[Row]], parents: Tensor) -> list[list[Row]]:
+def selected(rows: list[list[Row]], parents: Tensor) -> list[list[Row]]:
     """Return the lists of the selected rows (G, W')."""
     return [[list(rows[sentence][row]) for row in part] for sentence, part in enumerate(parents.tolist())]
 
 
 @pytest.mark.parametrize("seed", range(7))
-def test_each_row_sees_its_own_past_and_no_other(seed) -> None:
-    """Beyond the first capacity; rows are selected, their number changes, sentences are dropped and repeated."""
+def test_each_row_attends_to_its_own_tokens_only(seed) -> None:
+    """Exceed the first capacity; select rows, change their number, drop and repeat sentences."""
     rng = torch.Generator().manual_seed(seed)
 
     def draw(limit: int, *shape: int) -> Tensor:
@@ -65,45 +65,45 @@ def test_each_row_sees_its_own_past_and_no_other(seed) -> None:
         if step % 3 == 1:
             parents = draw(len(rows[0]), len(rows), int(draw(4, 1)) + 1)
             select_rows(cache, parents, len(rows[0]))
-            rows = chosen(rows, parents)
+            rows = selected(rows, parents)
 
 
-def test_one_row_a_sentence_needs_no_mask() -> None:
+def test_a_cache_with_one_row_per_sentence_needs_no_mask() -> None:
     cache, rows = cache_of(3), [[[]] for _ in range(3)]
     for _ in range(FIRST_CAPACITY + 1):
         write(cache, rows)
     assert cache.bias is None
 
 
-def test_choosing_before_anything_was_written_does_nothing() -> None:
+def test_selecting_rows_of_an_empty_cache_does_nothing() -> None:
     cache = cache_of(2)
     select_rows(cache, torch.zeros(2, 3, dtype=torch.int64), 1)
     cache.select_sentences(torch.tensor([1, 0]))
     write(cache, [[[], [], []] for _ in range(2)])
 
 
-def test_going_on_from_other_rows_moves_nothing() -> None:
+def test_selecting_rows_does_not_reallocate_the_cache() -> None:
     cache, rows = cache_of(2), [[[], []] for _ in range(2)]
     write(cache, rows)
     before = cache.store.data_ptr()
     select_rows(cache, torch.tensor([[1, 1], [1, 0]]), 2)
-    write(cache, chosen(rows, torch.tensor([[1, 1], [1, 0]])))
+    write(cache, selected(rows, torch.tensor([[1, 1], [1, 0]])))
     assert cache.store.data_ptr() == before
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_the_past_is_moved_only_a_few_times(width) -> None:
+def test_the_cache_is_reallocated_only_a_few_times(width) -> None:
     cache = cache_of(1)
-    moves, where = 0, 0
+    moves, address = 0, 0
     for _ in range(1_000):
         cache.begin_step(width)
         cache.append(0, torch.randn(2, 1, HEADS, width, WIDTH, dtype=torch.float64))
-        moves, where = moves + (cache.store.data_ptr() != where), cache.store.data_ptr()
+        moves, address = moves + (cache.store.data_ptr() != address), cache.store.data_ptr()
     assert moves <= 8
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_past_keeps_its_number_format(dtype) -> None:
+def test_the_cache_keeps_its_dtype(dtype) -> None:
     cache, rows = cache_of(2, dtype), [[[], []] for _ in range(2)]
     for _ in range(FIRST_CAPACITY + 1):
         write(cache, rows)

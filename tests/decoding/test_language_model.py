@@ -1,4 +1,4 @@
-"""Decoding one token at a time against forward passes on whole texts (invariants C, D and E)."""
+"""Decoding one token at a time, compared with forward passes on whole texts (invariants C, D and E)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POSITIONS = ["sinusoidal", "learned", "rotary"]
 
 
 def language_model(seed: int = 1, **changes: Any) -> DecoderOnly:
-    """D = 30 in 3 heads, 2 layers, float64, weights as after training."""
+    """Return a model with D = 30 in 3 heads, 2 layers, float64, and weights of the size of trained ones."""
     torch.manual_seed(seed)
     sizes = {"d_model": 30, "d_ff": 37, "num_heads": 3, "num_decoder_layers": 2, "max_positions": 97}
     model = DecoderOnly(ModelConfig(**(sizes | {"dropout": 0.0} | changes)), V).double().eval()
@@ -51,14 +51,14 @@ def check(model: DecoderOnly, texts: list[list[int]], history: list[list[int] | 
             text.append(token)
 
 
-def beginnings(*lengths: int) -> list[list[int]]:
+def prompts(*lengths: int) -> list[list[int]]:
     return [random_ids(1, length, V, seed=7 + length)[0].tolist() for length in lengths]
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
 @torch.no_grad()
-def test_rows_of_different_lengths_are_each_what_they_are_alone(positions: str) -> None:
-    """Beyond the first capacity, with selections before the first step, repeated rows and dropped rows."""
+def test_rows_of_different_lengths_equal_separate_forward_passes(positions: str) -> None:
+    """Exceed the first capacity, select before the first step, repeat and drop rows."""
     history: list[list[int] | None] = [
         [2, 0, 1, 1],
         None,
@@ -68,20 +68,20 @@ def test_rows_of_different_lengths_are_each_what_they_are_alone(positions: str) 
         [2],
         *[None] * (MIN_FREE_CAPACITY + 5),
     ]
-    check(language_model(positions=positions), beginnings(5, 11, 2), history, window=97)
+    check(language_model(positions=positions), prompts(5, 11, 2), history, window=97)
 
 
 @pytest.mark.parametrize("window", [1, 2, 3, 7, 8])
 @torch.no_grad()
-def test_a_full_window_goes_on_with_its_last_half_whatever_the_other_rows(window: int) -> None:
+def test_a_full_window_continues_with_its_last_half_independently_of_other_rows(window: int) -> None:
     history: list[list[int] | None] = [*[None] * 5, [1, 2, 0], *[None] * 40]
-    check(language_model(positions="learned", max_positions=window), beginnings(1, 19, 6), history, window)
+    check(language_model(positions="learned", max_positions=window), prompts(1, 19, 6), history, window)
 
 
 @torch.no_grad()
-def test_it_is_the_beginning_that_counts_not_how_it_came() -> None:
-    """A context computed in one pass gives the same cache as its tokens one by one."""
-    model, (text,) = language_model(positions="rotary"), beginnings(29)
+def test_a_prompt_read_at_once_equals_a_prompt_read_token_by_token() -> None:
+    """Compare contexts of different lengths, each followed by the remaining tokens one by one."""
+    model, (text,) = language_model(positions="rotary"), prompts(29)
     for read in (1, 4, 12, 28):
         stepper = DecoderOnlyStepper(model, [text[:read]], window=9)
         found = stepper.step(torch.zeros(1, dtype=torch.int64))
@@ -94,12 +94,12 @@ def test_it_is_the_beginning_that_counts_not_how_it_came() -> None:
     "changes", [{"norm": "post", "activation": "swiglu"}, {"bias": False, "tied_embeddings": "none"}]
 )
 @torch.no_grad()
-def test_so_do_the_other_variants(changes: dict[str, Any]) -> None:
-    check(language_model(**changes), beginnings(4, 1), [None, [1, 0, 0], *[None] * 12], window=11)
+def test_other_variants_equal_forward_passes_on_whole_texts(changes: dict[str, Any]) -> None:
+    check(language_model(**changes), prompts(4, 1), [None, [1, 0, 0], *[None] * 12], window=11)
 
 
 @pytest.mark.parametrize("window", range(1, 12))
-def test_a_text_is_looked_at_as_if_its_tokens_came_one_by_one(window: int) -> None:
+def test_the_window_of_a_text_equals_that_of_its_tokens_one_by_one(window: int) -> None:
     held = 0
     for length in range(1, 60):
         held = held + 1 if held < window else window - window_step(window) + 1
@@ -109,14 +109,14 @@ def test_a_text_is_looked_at_as_if_its_tokens_came_one_by_one(window: int) -> No
 
 
 @torch.no_grad()
-def test_what_is_held_does_not_grow_with_the_text() -> None:
-    stepper = DecoderOnlyStepper(language_model(), beginnings(5, 3), window=8)
+def test_the_size_of_the_cache_does_not_grow_with_the_text() -> None:
+    stepper = DecoderOnlyStepper(language_model(), prompts(5, 3), window=8)
     for _ in range(200):
         stepper.step(torch.tensor([5, 9]))
     assert stepper.store.size(4) <= 2 * 8 + MIN_FREE_CAPACITY
 
 
 @pytest.mark.parametrize("contexts", [[], [[]], [[5], []]])
-def test_nothing_goes_on_after_nothing(contexts: list[list[int]]) -> None:
+def test_a_context_without_tokens_is_refused(contexts: list[list[int]]) -> None:
     with pytest.raises(ValueError, match="at least one token"):
         DecoderOnlyStepper(language_model(), contexts, window=8)

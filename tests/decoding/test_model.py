@@ -1,4 +1,4 @@
-"""Weights packed for decoding: every precision against the plain linear layer, and weights that change."""
+"""Weights packed for decoding: every precision compared with the plain linear layer, and weights that change."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "bf16": 0.3, "int8": 0.5}
 
 
 def small_model(**changes: object) -> EncoderDecoder:
-    """D = 64 in 2 heads, fp32: widths that 8-bit matrix products support."""
+    """Return a model with D = 64 in 2 heads, fp32: widths that 8-bit matrix products support."""
     return scrambled_model(d_model=64, num_heads=2, d_ff=96, **changes).float()
 
 
-def stepped(model: EncoderDecoder | InferenceModel, rows: int, size: int) -> Tensor:
+def log_probs_of_three_steps(model: EncoderDecoder | InferenceModel, rows: int, size: int) -> Tensor:
     """Return the log-probabilities of three steps, between which the rows of a beam are reordered."""
     source = random_ids(rows, 7, size)
     source[0, 5:] = PAD
@@ -43,31 +43,35 @@ def stepped(model: EncoderDecoder | InferenceModel, rows: int, size: int) -> Ten
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
 @pytest.mark.parametrize("rows", [1, 5])
 @pytest.mark.parametrize("compiler", [True, False])
-def test_a_packed_model_computes_what_the_model_computes(precision, positions, rows, compiler, monkeypatch) -> None:
+def test_a_packed_model_gives_the_log_probabilities_of_the_model(
+    precision, positions, rows, compiler, monkeypatch
+) -> None:
     if not compiler:
         monkeypatch.setattr(prepare, "used_library", lambda: None)
     model = small_model(positions=positions)
-    right = stepped(model, rows, TARGET_SIZE)
-    found = stepped(pack(model, precision), rows, TARGET_SIZE)
+    right = log_probs_of_three_steps(model, rows, TARGET_SIZE)
+    found = log_probs_of_three_steps(pack(model, precision), rows, TARGET_SIZE)
     difference = (found - right).abs()
     assert found.dtype == torch.float32
     assert float(difference.max()) < TOLERANCES[precision]
     if precision != "fp32":
-        assert float(difference.max()) > 1e-4, "it is another number format"
+        assert float(difference.max()) > 1e-4, "the weights are rounded"
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_precision_means_the_same_with_and_without_compiled_code(precision, monkeypatch) -> None:
     model = small_model(positions="rotary")
-    found = stepped(pack(model, precision), 5, TARGET_SIZE)
+    found = log_probs_of_three_steps(pack(model, precision), 5, TARGET_SIZE)
     monkeypatch.setattr(prepare, "used_library", lambda: None)
-    torch.testing.assert_close(found, stepped(pack(model, precision), 5, TARGET_SIZE), rtol=0, atol=2e-5)
+    torch.testing.assert_close(
+        found, log_probs_of_three_steps(pack(model, precision), 5, TARGET_SIZE), rtol=0, atol=2e-5
+    )
 
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [1, 37])
-def test_products_are_those_of_a_linear_layer_with_rounded_weights(rows, bias) -> None:
+def test_outputs_are_those_of_a_linear_layer_with_rounded_weights(rows, bias) -> None:
     weight, offset = torch.randn(96, 64) * torch.logspace(-2, 1, 96)[:, None], torch.randn(96) if bias else None
     x = torch.randn(rows, 64)
     for precision in PRECISIONS:
@@ -118,7 +122,7 @@ def test_embeddings_with_types_and_a_norm_are_those_of_the_model(positions) -> N
 
 
 @torch.inference_mode()
-def test_it_computes_as_in_evaluation_whatever_mode_the_model_is_in() -> None:
+def test_steps_use_no_dropout_in_either_mode_of_the_model() -> None:
     model = small_model(dropout=0.5, word_dropout=0.3)
-    right = stepped(model, 3, TARGET_SIZE)
-    torch.testing.assert_close(stepped(model.train(), 3, TARGET_SIZE), right)
+    right = log_probs_of_three_steps(model, 3, TARGET_SIZE)
+    torch.testing.assert_close(log_probs_of_three_steps(model.train(), 3, TARGET_SIZE), right)

@@ -15,7 +15,7 @@ needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler her
 
 
 @needs_compiler
-def test_a_measurement_times_both_and_leaves_the_random_numbers_alone(monkeypatch) -> None:
+def test_a_measurement_times_both_and_does_not_change_the_rng_state(monkeypatch) -> None:
     monkeypatch.setattr(prepare, "MAX_MEASUREMENT_SECONDS", 0.0)
     before = torch.get_rng_state()
     speed = prepare.measure(library())
@@ -26,18 +26,18 @@ def test_a_measurement_times_both_and_leaves_the_random_numbers_alone(monkeypatc
 
 @needs_compiler
 @pytest.mark.parametrize("used", [True, False])
-def test_a_model_decodes_the_way_that_was_chosen(used, monkeypatch) -> None:
+def test_a_model_is_packed_for_the_chosen_implementation(used, monkeypatch) -> None:
     monkeypatch.setattr(prepare, "used_library", lambda: library() if used else None)
     assert (pack(scrambled_model().float()).native is not None) == used
 
 
-def test_models_that_compiled_code_does_not_know_are_left_to_torch(monkeypatch) -> None:
+def test_models_that_the_c_code_does_not_support_are_computed_by_torch(monkeypatch) -> None:
     assert pack(scrambled_model()).native is None, "float64"
     assert pack(scrambled_model().float().to("meta")).native is None
     monkeypatch.setattr(prepare, "used_library", lambda: None)
     assert pack(scrambled_model().float()).native is None
 
 
-def test_int8_is_for_a_cpu() -> None:
+def test_int8_is_refused_on_other_devices_than_a_cpu() -> None:
     with pytest.raises(UsageError, match='"int8" is for a CPU'):
         pack(scrambled_model().to("meta"), "int8")

@@ -1,4 +1,4 @@
-"""Decoding one token at a time against teacher forcing, whatever a search does to the rows."""
+"""Decoding one token at a time, compared with teacher forcing, after any selection of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from manyheads.search.interface import Stepper
 TARGET_SIZE = 47
 Rows = list[int]
 
-# What `select` is given after each step; None is no selection.
+# The argument of `select` after each step; None stands for no selection.
 HISTORIES: dict[str, list[Rows | None]] = {
     "nothing is selected": [None] * 4,
     "rows in another order": [[2, 0, 1], [1, 0, 2], None],
@@ -43,7 +43,7 @@ HISTORIES: dict[str, list[Rows | None]] = {
 
 
 def padded_source(model: EncoderDecoder) -> Tensor:
-    """Three sources of different lengths: (3, 11)."""
+    """Return three sources of different lengths: (3, 11)."""
     source = random_ids(3, 11, model.source_embedding.tokens.num_embeddings)
     source[1, 8:], source[2, 3:] = PAD, PAD
     return source
@@ -81,7 +81,7 @@ def check_history(
 def test_after_any_selection_steps_give_the_teacher_forced_probabilities(
     history, few, positions, monkeypatch
 ) -> None:
-    """With the fused attention kernel for few sentences, and with separate operations for more."""
+    """Use the fused attention kernel for few sentences, and separate operations for more."""
     monkeypatch.setattr(layers, "MAX_SENTENCES_FOR_FUSED_ATTENTION", few)
     model = scrambled_model(positions=positions, num_encoder_layers=1, num_decoder_layers=2)
     check_history(model, padded_source(model), [*history, None])
@@ -93,8 +93,8 @@ def test_steps_give_the_teacher_forced_probabilities_of_every_variant(model) -> 
 
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_after_many_random_selections_they_still_do(seed, together) -> None:
-    """Beyond the first capacity of the cache; the rows of a sentence adjacent, as in a search, or anywhere."""
+def test_after_many_random_selections_steps_give_the_teacher_forced_probabilities(seed, together) -> None:
+    """Exceed the first capacity of the cache; rows of a sentence are adjacent, as in a search, or not."""
     generator = torch.Generator().manual_seed(seed)
     model = scrambled_model(seed, num_encoder_layers=1)
     rows, history = 3, []
@@ -108,7 +108,7 @@ def test_after_many_random_selections_they_still_do(seed, together) -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
-def test_a_text_longer_than_any_table_is_stepped_through_as_it_is_read(positions) -> None:
+def test_steps_beyond_the_first_table_of_positions_give_the_teacher_forced_probabilities(positions) -> None:
     model = scrambled_model(positions=positions, num_encoder_layers=1, num_decoder_layers=1)
     source, target = padded_source(model), random_ids(3, FIRST_ROWS + 7, TARGET_SIZE)
     stepper = EncoderDecoderStepper(model, source)
@@ -117,7 +117,7 @@ def test_a_text_longer_than_any_table_is_stepped_through_as_it_is_read(positions
 
 
 @torch.no_grad()
-def test_a_beam_holds_the_memory_of_a_sentence_once() -> None:
+def test_a_beam_stores_the_memory_of_a_sentence_once() -> None:
     model = scrambled_model()
     stepper = EncoderDecoderStepper(model, padded_source(model))
     before = 3
@@ -138,7 +138,7 @@ def test_each_step_gives_log_probabilities(model) -> None:
 
 
 @torch.no_grad()
-def test_two_searches_on_one_model_do_not_disturb_each_other(model) -> None:
+def test_two_searches_on_one_model_are_independent(model) -> None:
     source = padded_source(model)
     alone = EncoderDecoderStepper(model, source)
     right = [alone.step(torch.full((3,), token)) for token in (BOS, 7, 11)]

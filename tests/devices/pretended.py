@@ -1,6 +1,6 @@
-"""A CUDA device that is only pretended: tensors are computed on the CPU and carry a mark in their storage.
+"""A fake CUDA device: tensors are computed on the CPU and carry a mark in their storage.
 
-While `PretendedCuda` is entered, `device="cuda"` is accepted everywhere, `tensor.device` is `cuda:0` for marked
+Inside the context `PretendedCuda`, `device="cuda"` is accepted everywhere, `tensor.device` is `cuda:0` for marked
 tensors, and an operation that mixes marked and unmarked tensors raises `MixedDevicesError` where CUDA would raise a
 RuntimeError. As in CUDA,
 
@@ -9,7 +9,7 @@ RuntimeError. As in CUDA,
 - `to`, `cpu`, `cuda`, `copy_` and assignments to slices copy between devices,
 - `numpy()` needs a copy on the CPU.
 
-Operations of the backward pass that torch computes itself are not seen, because they are computed below Python.
+Operations of the backward pass that torch computes itself are not checked, because they are computed below Python.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def is_pretended(tensor: Tensor) -> bool:
 
 
 def mark(result: Any) -> None:
-    """Put all tensors of a result on the pretended device."""
+    """Mark all tensors of a result as tensors of the pretended device."""
     for tensor in tensors_in(result):
         tensor.untyped_storage().pretended = True  # type: ignore[attr-defined]
 
@@ -64,7 +64,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def as_device(value: Any) -> torch.device | None:
-    """Return the device that an argument names, if it names one."""
+    """Return the device that an argument names; None if it names none."""
     if isinstance(value, torch.device):
         return value
     if isinstance(value, str) and value.partition(":")[0] in ("cpu", "cuda", "meta"):
@@ -73,7 +73,7 @@ def as_device(value: Any) -> torch.device | None:
 
 
 class PretendedCuda(TorchFunctionMode):
-    """The mode in which torch has a CUDA device; it holds for the thread that entered it."""
+    """The mode in which torch has a CUDA device, in the thread that entered the mode."""
 
     def __torch_function__(
         self,
@@ -113,23 +113,23 @@ def attribute(function: Callable[..., Any], name: str, tensor: Tensor) -> Any:
 
 
 def transferred(function: Callable[..., Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
-    """Copy a tensor to another device, or convert its type; a copy between devices has a storage of its own."""
+    """Copy a tensor to another device, or convert its type; a copy between devices has its own storage."""
     tensor, *rest = args
-    here = there = is_pretended(tensor)
+    source_marked = target_marked = is_pretended(tensor)
     if name in ("cpu", "cuda"):
-        there, rest, options = name == "cuda", [], {}
+        target_marked, rest, options = name == "cuda", [], {}
     elif rest and isinstance(rest[0], Tensor):
-        there = is_pretended(rest[0])
+        target_marked = is_pretended(rest[0])
     for device in (as_device(value) for value in [*rest, *options.values()]):
         if device is not None:
-            there = device.type == "cuda"
+            target_marked = device.type == "cuda"
     on_cpu = torch.device("cpu")
     rest = [on_cpu if as_device(value) is not None else value for value in rest]
     options = {key: on_cpu if as_device(value) is not None else value for key, value in options.items()}
     result: Tensor = tensor if name in ("cpu", "cuda") else tensor.to(*rest, **options)
-    if here != there and result.untyped_storage()._cdata == tensor.untyped_storage()._cdata:
+    if source_marked != target_marked and result.untyped_storage()._cdata == tensor.untyped_storage()._cdata:
         result = result.clone()
-    if there:
+    if target_marked:
         mark(result)
     return result
 
@@ -174,13 +174,13 @@ class PretendedAutocast(torch.autocast):
 
 @contextmanager
 def pretended_cuda() -> Iterator[torch.device]:
-    """Pretend a CUDA device while open, and what torch has for it outside of tensors; yield the device."""
+    """Replace CUDA inside the context, including the functions of `torch.cuda`; yield the device."""
     with pytest.MonkeyPatch.context() as patch, PretendedCuda():
         patch.setattr(torch, "autocast", PretendedAutocast)
         patch.setattr(torch.cuda, "is_available", lambda: True)
         patch.setattr(torch.cuda, "get_rng_state", lambda device=None: torch.get_rng_state())
         patch.setattr(torch.cuda, "set_rng_state", lambda state, device=None: torch.set_rng_state(state))
-        stream = SimpleNamespace(is_capturing=lambda: False)  # which optimisers ask where torch was built with CUDA
+        stream = SimpleNamespace(is_capturing=lambda: False)  # optimisers call it where torch was built with CUDA
         patch.setattr(torch.accelerator, "current_stream", lambda device=None: stream)
         patch.setattr(torch.cuda, "is_bf16_supported", lambda: False)
         patch.setattr(Tensor, "pin_memory", Tensor.clone)  # also called by threads, which are outside the mode

@@ -1,4 +1,4 @@
-"""`doctor RUN` on a pretended CUDA device: every check computes there, and the report is that of the CPU."""
+"""`doctor RUN` on a pretended CUDA device: all checks compute on the device, and the report is that of the CPU."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def trained(task: str, folder: Path) -> Path:
 
 
 def examined(run: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Diagnosis, list[bool]]:
-    """Examine a run on the pretended device; return the diagnosis, and whether the checks found its weights."""
-    original, seen = module.examine_trained, []
+    """Examine a run on the pretended device; return the diagnosis, and whether each weight was on the device."""
+    original, on_device = module.examine_trained, []
 
     def examine_trained(model: TrainedModel, *arguments: Any) -> Any:
-        seen.extend(is_pretended(weights) for weights in model.model.parameters())
+        on_device.extend(is_pretended(weights) for weights in model.model.parameters())
         return original(model, *arguments)
 
     monkeypatch.setattr(module, "examine_trained", examine_trained)
     with pretended_cuda():
-        return module.examine_run(run, device="cuda"), seen
+        return module.examine_run(run, device="cuda"), on_device
 
 
 @pytest.mark.parametrize("task", CONFIGS)
@@ -53,9 +53,9 @@ def test_a_run_is_examined_on_the_device_as_on_the_cpu(
     if task == "translation" and find_spec("ctranslate2"):
         export(run, tmp_path / "run-ct2", "ctranslate2")
     expected = module.examine_run(run)
-    found, seen = examined(run, monkeypatch)
-    assert seen
-    assert all(seen)
+    found, on_device = examined(run, monkeypatch)
+    assert on_device
+    assert all(on_device)
     assert [finding.name for finding in found.report.findings] == [
         finding.name for finding in expected.report.findings
     ]

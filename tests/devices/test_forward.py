@@ -52,7 +52,7 @@ def test_logits_are_computed_on_the_device_of_the_model(task: str, positions: st
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
-def test_a_mask_on_the_cpu_is_found(positions: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mask_on_the_cpu_raises_an_error(positions: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_decoder, "causal_mask", lambda length, device=None: causal_mask(length))
     with pretended_cuda(), pytest.raises(MixedDevicesError):
         logits_on_cuda("translation", positions=positions)

@@ -25,7 +25,7 @@ def on_cuda(*shape: int) -> Tensor:
     return torch.ones(*shape, device="cuda")
 
 
-def test_tensors_are_made_on_the_device_and_copied_to_and_from_it() -> None:
+def test_tensors_are_created_on_the_device_and_copied_to_and_from_it() -> None:
     assert on_cuda(3).device == torch.arange(5, device=CUDA).device == CUDA
     assert torch.ones(3).device == on_cuda(3).cpu().device == on_cuda(3).to("cpu").device == CPU
     assert torch.ones(3).to("cuda").device == torch.ones(3).to(CUDA, torch.float64).device == CUDA
@@ -58,14 +58,14 @@ def test_results_views_and_new_tensors_stay_on_the_device() -> None:
     assert {part.device for part in (torch.ones(3) + 1, torch.ones(3)[1:])} == {CPU}
 
 
-def test_a_module_moves_with_its_buffers_and_copies_stay_where_they_are() -> None:
+def test_a_module_moves_with_its_buffers_and_copies_stay_on_the_device() -> None:
     module = nn.BatchNorm1d(3).to("cuda")
     assert {tensor.device for tensor in (*module.parameters(), *module.buffers())} == {CUDA}
     assert {tensor.device for tensor in copy.deepcopy(module).parameters()} == {CUDA}
     assert {tensor.device for tensor in module.to("cpu").parameters()} == {CPU}
 
 
-def test_gradients_are_where_their_weights_are() -> None:
+def test_gradients_are_on_the_device_of_their_weights() -> None:
     layer = nn.Linear(3, 2).to("cuda")
     layer(on_cuda(5, 3)).sum().backward()
     assert layer.weight.grad is not None
@@ -100,7 +100,7 @@ REFUSED: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_cuda_refuses(name: str) -> None:
+def test_an_operation_that_cuda_refuses_is_refused(name: str) -> None:
     with pytest.raises(MixedDevicesError):
         REFUSED[name]()
 
@@ -109,23 +109,23 @@ ACCEPTED: dict[str, Callable[[], Tensor]] = {
     "a number on the CPU": lambda: on_cuda(3) * torch.tensor(2.0),
     "a Python number": lambda: on_cuda(3) * 2,
     "indices on the CPU": lambda: on_cuda(3)[torch.tensor([0, 2])],
-    "a slice filled from the CPU": lambda: filled(on_cuda(3)),
+    "a slice filled from the CPU": lambda: fill_slice(on_cuda(3)),
     "copy_": lambda: on_cuda(3).copy_(torch.ones(3)),
     "indices on the CPU, put": lambda: on_cuda(3).index_put_((torch.tensor([0, 1]),), on_cuda(2)),
 }
 
 
-def filled(tensor: Tensor) -> Tensor:
+def fill_slice(tensor: Tensor) -> Tensor:
     tensor[:2] = torch.zeros(2)
     return tensor
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_cuda_accepts(name: str) -> None:
+def test_an_operation_that_cuda_accepts_is_accepted(name: str) -> None:
     assert ACCEPTED[name]().device == CUDA
 
 
-def test_values_are_read_by_copies_but_not_as_arrays() -> None:
+def test_values_can_be_copied_to_the_cpu_but_not_read_as_arrays() -> None:
     x = on_cuda(2)
     assert (x.tolist(), x[0].item(), bool(x.all()), x.cpu().numpy().tolist()) == ([1, 1], 1, True, [1, 1])
     for read in (Tensor.numpy, np.asarray):

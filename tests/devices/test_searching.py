@@ -54,11 +54,11 @@ POSITIONS = ("sinusoidal", "learned", "rotary")
 
 
 def engine_on(device: torch.device, models: int = 1, positions: str = "sinusoidal") -> TorchEngine:
-    made = [tiny_model(seed, positions=positions, num_decoder_layers=2) for seed in range(1, models + 1)]
-    return TorchEngine([model.to(device) for model in made], mean_logarithm)
+    built = [tiny_model(seed, positions=positions, num_decoder_layers=2) for seed in range(1, models + 1)]
+    return TorchEngine([model.to(device) for model in built], mean_logarithm)
 
 
-def comparable(outputs: Sequence[Sequence[Hypothesis]]) -> list[list[Any]]:
+def tokens_of(outputs: Sequence[Sequence[Hypothesis]]) -> list[list[Any]]:
     return [[(output.tokens, output.ended, output.attention is None) for output in row] for row in outputs]
 
 
@@ -73,7 +73,7 @@ def test_a_search_finds_the_outputs_of_the_cpu(search: str, models: int) -> None
     expected = engine_on(CPU, models).search(ROWS, options)
     with pretended_cuda() as device:
         found = engine_on(device, models).search(ROWS, options)
-    assert comparable(found) == comparable(expected)
+    assert tokens_of(found) == tokens_of(expected)
     assert scores(found) == pytest.approx(scores(expected), rel=1e-5, abs=1e-5)
 
 
@@ -83,15 +83,15 @@ def test_every_kind_of_positions_decodes_as_on_the_cpu(positions: str, beam_size
     options = SearchOptions(**(BASE | {"beam_size": beam_size}))
     expected = engine_on(CPU, positions=positions).search(ROWS, options)
     with pretended_cuda() as device:
-        assert comparable(engine_on(device, positions=positions).search(ROWS, options)) == comparable(expected)
+        assert tokens_of(engine_on(device, positions=positions).search(ROWS, options)) == tokens_of(expected)
 
 
 def test_a_stream_and_a_cancelled_search_stay_on_the_device() -> None:
-    greedily = SearchOptions(**(BASE | {"beam_size": 1}))
-    expected = list(engine_on(CPU).stream(ROWS[0], greedily))
+    greedy_options = SearchOptions(**(BASE | {"beam_size": 1}))
+    expected = list(engine_on(CPU).stream(ROWS[0], greedy_options))
     with pretended_cuda() as device:
         engine = engine_on(device)
-        assert list(engine.stream(ROWS[0], greedily)) == expected
+        assert list(engine.stream(ROWS[0], greedy_options)) == expected
         for search in ({}, SEARCHES["diverse"], SEARCHES["sampling"]):
             outputs = engine.search(ROWS, SearchOptions(**(BASE | search)), lambda: [1, 4])
             assert len(outputs) == len(ROWS)
@@ -99,7 +99,7 @@ def test_a_stream_and_a_cancelled_search_stay_on_the_device() -> None:
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_continuous_batching_finds_the_outputs_of_the_cpu(beam_size: int) -> None:
-    """Sentences join between steps."""
+    """Add sentences between steps."""
 
     def run(device: torch.device) -> dict[int, list[tuple[int, ...]]]:
         batching = engine_on(device).begin(SearchOptions(**(BASE | {"beam_size": beam_size})))
@@ -154,8 +154,8 @@ def test_a_language_model_with_its_cache_writes_the_texts_of_the_cpu(positions: 
     assert max(len(output.tokens) for output in expected) > 8
 
 
-class RowsOnCpu(DecoderOnlyStepper):
-    """The stepper with row indices that stay on the CPU."""
+class FaultyStepper(DecoderOnlyStepper):
+    """A faulty stepper whose row indices stay on the CPU."""
 
     def select(self, rows: Tensor) -> None:
         super().select(rows.cpu())
@@ -175,20 +175,22 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_planted_fault_in_the_search_of_a_translator_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_injected_fault_in_the_search_of_a_translator_raises_an_error(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(*FAULTS[name])
     options = SearchOptions(**(BASE | {"beam_size": 1}))
     with pretended_cuda(), pytest.raises(MixedDevicesError):
         engine_on(CUDA, positions="rotary").search(ROWS, options)
-    engine_on(CPU, positions="rotary").search(ROWS, options)  # on a CPU it does no harm
+    engine_on(CPU, positions="rotary").search(ROWS, options)  # no error on a CPU
 
 
 @pytest.mark.parametrize("name", ["positions", "rows"])
-def test_a_planted_fault_in_a_language_model_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_injected_fault_in_a_language_model_raises_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "positions":
         monkeypatch.setattr(language_model, "torch", WithoutDevice("arange"))
     else:
-        monkeypatch.setitem(globals(), "DecoderOnlyStepper", RowsOnCpu)
+        monkeypatch.setitem(globals(), "DecoderOnlyStepper", FaultyStepper)
     with torch.inference_mode():
         with pretended_cuda(), pytest.raises(MixedDevicesError):
             continuations(CUDA, "sinusoidal", draw=False)

@@ -98,7 +98,7 @@ def trained(device: torch.device, **settings: Any) -> tuple[dict[str, Tensor], l
     ids=["adamw", "muon", "adam-r-drop", "no-threads"],
 )
 def test_a_training_is_that_of_the_cpu(settings: dict[str, Any]) -> None:
-    """Loss, backward, accumulation, clipping, optimiser, EMA, validation, snapshot and its restoring."""
+    """Cover loss, backward, accumulation, clipping, optimiser, EMA, validation, snapshot and restore."""
     expected, expected_reports = trained(CPU, **settings)
     with pretended_cuda() as device:
         found, reports = trained(device, **settings)
@@ -153,13 +153,13 @@ def test_an_update_of_every_other_task_is_that_of_the_cpu(
 
 
 def index_on_the_cpu(model: Any, batch: Any) -> tuple[Tensor, Tensor]:
-    """`hidden_states`, with the positions of real tokens left on the CPU."""
+    """Compute `hidden_states` with the positions of real tokens left on the CPU."""
     hidden, positions = model.decode(batch.target_in, *model.encode(batch.source)), batch.target_positions.cpu()
     return hidden.flatten(0, 1).index_select(0, positions), batch.target_out.flatten().index_select(0, positions)
 
 
 def labels_on_the_cpu(hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, smoothing: float) -> Any:
-    """`cross_entropy_sums`, with the labels left on the CPU."""
+    """Compute `cross_entropy_sums` with the labels left on the CPU."""
     return cross_entropy_sums(hidden, weight, bias, labels.cpu(), smoothing)
 
 
@@ -173,8 +173,8 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_injected_fault_raises_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*FAULTS[name])
     with pretended_cuda(), pytest.raises(MixedDevicesError):
         trained(CUDA)
-    trained(CPU)  # on a CPU it does no harm
+    trained(CPU)  # no error on a CPU

@@ -1,4 +1,4 @@
-"""The pages of the book, and what is known of them beside what stands there."""
+"""The pages of the documentation, and facts about them that the pages themselves do not state."""
 
 from __future__ import annotations
 
@@ -14,8 +14,23 @@ from tests.docs.pages import Block, blocks
 from manyheads.cli.main import program
 
 __all__ = [
-    "APART", "DOCS", "DRAWN", "FILES", "MINE", "PAGES", "ROOT", "RUN_WHOLE", "bare", "configurations", "english_of",
-    "examples", "loose", "name_of", "python", "typed", "unseen_examples",
+    "CONFIGURATION_FILES",
+    "DIAGRAMS",
+    "DOCS",
+    "PAGES",
+    "ROOT",
+    "RUNS_MINE",
+    "RUN_WHOLE",
+    "SEPARATE_OUTPUTS",
+    "configurations",
+    "english_of",
+    "examples",
+    "name_of",
+    "page_commands",
+    "python_blocks",
+    "unattached_blocks",
+    "untested_examples",
+    "without_comment",
 ]  # fmt: skip
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,8 +42,8 @@ PAGES = [
 # The Python of these pages, and of the folders explanation/ and tutorial/, is run by test_pages.py.
 RUN_WHOLE = {"howto/from-your-tutorial.md", "howto/extend.md", "howto/choose-a-size.md"}
 
-# What `runs/mine` is, where a page does not train it.
-MINE = {
+# The run that is copied to `runs/mine`, by page that does not train it.
+RUNS_MINE = {
     "classifying.md": "runs/fine-tuned",
     "generating.md": "runs/writer",
     "benchmarks.md": "runs/multi30k-de-en",
@@ -36,24 +51,24 @@ MINE = {
     "howto/troubleshooting.md": "runs/multi30k-de-en",
     "howto/what-users-type.md": "runs/multi30k-de-en",
 }
-# The files that the whole configurations of a page are, in their order.
-FILES = {
+# The file names of the complete configurations of a page, in their order.
+CONFIGURATION_FILES = {
     "classifying.md": ["classifier.toml", "encoder.toml"],
     "howto/fine-tune-bert.md": ["bert.toml"],
     "howto/fine-tune-opus-mt.md": ["my.toml"],
     "howto/two-million-pairs.md": ["two-million.toml"],
 }
-# Blocks that stand apart from the command which prints them, by how they begin: how that begins. One that stands in
-# the text alone is whole here.
-APART = {
+# Output blocks that are not right below their command: beginning of the block -> beginning of the command. Commands
+# that only the running text mentions are written out here.
+SEPARATE_OUTPUTS = {
     "500 sentences that were not in training:": "make demo",
     "as in models/minilm:": "manyheads train sst2-finetune",
     '{"task": "classification"': "manyheads evaluate runs/sst2-scratch --split valid --json",
 }
 # The examples in the last words of a verb's `--help`.
 SHOWN = re.compile(r"Examples?:\n((?:[ \t]*\S.*\n?)+)")
-# Blocks that nothing prints, by how they begin.
-DRAWN = {
+# Blocks that no program prints: beginning of the block -> its content.
+DIAGRAMS = {
     "src/manyheads/": "the folders",
     "text ─ data/corpus": "the path of a sentence in training",
     "DIR ─ checkpoint": "the path of a sentence in use",
@@ -64,17 +79,17 @@ DRAWN = {
 
 
 def name_of(page: Path) -> str:
-    """Where a page stands in the book."""
+    """Return the path of a page below docs/, or below the root for others."""
     return str(page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT))
 
 
-def bare(text: str) -> str:
-    """A command without the comment behind it, and without the language of a picture."""
+def without_comment(text: str) -> str:
+    """Return a command without its comment and without the language of a picture."""
     return re.sub(r"\s+#.*| --lang ko(?= -o |$)", "", text)
 
 
-def loose(page: Path) -> list[Fence]:
-    """Blocks of a page that are neither code, nor commands, nor right below either."""
+def unattached_blocks(page: Path) -> list[Fence]:
+    """Return the blocks of a page that are neither code nor commands, nor right below either."""
     found = fences(page)
     return [
         block
@@ -86,45 +101,45 @@ def loose(page: Path) -> list[Fence]:
 
 
 def english_of(page: Path) -> Path | None:
-    """The English page of a Korean one."""
+    """Return the English page of a Korean page; None for an English page."""
     if page.name == "README.ko.md":
         return ROOT / "README.md"
     name = origin(page.read_text(encoding="utf-8"))
     return DOCS / name if name else None
 
 
-def typed(page: Path) -> list[Command]:
-    """The commands of a page, with all that is shown of each; of a Korean one, those that the English has not."""
+def page_commands(page: Path) -> list[Command]:
+    """Return the commands of a page with the shown output; for a Korean page, those missing on the English one."""
     found = commands(fences(page))
     english = english_of(page)
     if english:
-        known = {bare(one.text) for one in commands(fences(english))}
-        return [one for one in found if bare(one.text) not in known]
-    for block in loose(page):
-        for text in (text for begin, text in APART.items() if block.text.startswith(begin)):
-            place = next((place for place, one in enumerate(found) if one.text.startswith(text)), None)
-            if place is None:
+        known = {without_comment(one.text) for one in commands(fences(english))}
+        return [one for one in found if without_comment(one.text) not in known]
+    for block in unattached_blocks(page):
+        for text in (text for begin, text in SEPARATE_OUTPUTS.items() if block.text.startswith(begin)):
+            index = next((index for index, one in enumerate(found) if one.text.startswith(text)), None)
+            if index is None:
                 found.append(Command(block.line, text, block.text))
             else:
-                found[place] = Command(found[place].line, found[place].text, block.text)
+                found[index] = Command(found[index].line, found[index].text, block.text)
     return found
 
 
-def python(page: Path) -> list[Block]:
-    """The Python of a page, unless it is run elsewhere."""
+def python_blocks(page: Path) -> list[Block]:
+    """Return the Python blocks of a page, unless another test runs them."""
     name = name_of(page)
     elsewhere = name in RUN_WHOLE or name.startswith(("explanation/", "tutorial/", "ko/")) or name == "README.ko.md"
     return [] if elsewhere else blocks(page.read_text(encoding="utf-8"))
 
 
 def configurations(page: Path) -> dict[str, str]:
-    """The whole configurations of a page, by the names of their files."""
+    """Return the complete configurations of a page by file name."""
     whole = [block.text for block in fences(page) if block.language == "toml" and "task = " in block.text]
-    return dict(zip(FILES.get(name_of(page), []), whole, strict=True))
+    return dict(zip(CONFIGURATION_FILES.get(name_of(page), []), whole, strict=True))
 
 
 def examples(command: click.Command = program, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """The examples that `--help` shows, each with its verb."""
+    """Yield the examples that `--help` shows, each with its verb."""
     for lines in SHOWN.findall(command.epilog or ""):
         yield from ((" ".join(path), line.strip()) for line in lines.splitlines())
     if isinstance(command, click.Group):
@@ -135,19 +150,19 @@ def examples(command: click.Command = program, path: tuple[str, ...] = ()) -> It
             yield from examples(verb, (*path, name))
 
 
-def unseen_examples() -> Iterator[tuple[str, str]]:
-    """The examples of `--help` with options that no command of a page has."""
-    shown = [form(one.text) for page in PAGES for one in commands(fences(page))]
+def untested_examples() -> Iterator[tuple[str, str]]:
+    """Yield the examples of `--help` whose combination of options no command of a page has."""
+    shown = [verb_and_options(one.text) for page in PAGES for one in commands(fences(page))]
     for verb, text in examples():
-        name, options = form(text)
+        name, options = verb_and_options(text)
         if name and not any(name == other and options <= more for other, more in shown):
             yield verb, text
 
 
-def form(text: str) -> tuple[str, set[str]]:
-    """The verb of a command of ours, empty for others, and which options it has."""
+def verb_and_options(text: str) -> tuple[str, set[str]]:
+    """Return the verb of a manyheads command (empty for other programs), and its options."""
     found = re.search(
-        r"\bmanyheads ((?:data |bench |serve keys )?(?:train average|doctor museum|[a-z-]+))", bare(text)
+        r"\bmanyheads ((?:data |bench |serve keys )?(?:train average|doctor museum|[a-z-]+))", without_comment(text)
     )
-    options = {word for word in bare(text).split() if word.startswith(("-", "<"))}
+    options = {word for word in without_comment(text).split() if word.startswith(("-", "<"))}
     return (found[1], options) if found else ("", options)

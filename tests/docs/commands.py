@@ -1,4 +1,4 @@
-"""Run a command of a page, in the current directory, as a person would but for the time that it takes."""
+"""Run a command of a page in the current directory, with settings that shorten it."""
 
 from __future__ import annotations
 
@@ -19,55 +19,64 @@ from unittest import mock
 
 import click
 from tests.clusters import Cluster
-from tests.docs.workbench import small, small_plan
+from tests.docs.page_files import small, small_plan
 
 from manyheads.cli.main import program
 from manyheads.cli.main import run as run_program
 from manyheads.cli.verbs import VerbWithSubverbs
 from manyheads.config.load import load_config
 
-__all__ = ["CANNOT_BE_RUN", "INSTEAD", "RUNNERS", "Outcome", "close_clusters", "parsed", "run", "split"]
+__all__ = [
+    "CANNOT_BE_RUN",
+    "REPLACED_SETTINGS",
+    "RUNNERS",
+    "Outcome",
+    "close_clusters",
+    "parse_command",
+    "run",
+    "split",
+]
 
 ROOT = Path(__file__).parent.parent.parent
-# What no test can run, by how it begins, and why.
+# Commands that no test can run: beginning of the command -> reason.
 CANNOT_BE_RUN = {
     "docker build": "needs a container engine",
-    "docker run": "needs a container engine; what the image is given is only parsed",
+    "docker run": "needs a container engine; the arguments of the image are only parsed",
     "argospm": "a program of Argos Translate",
     "argos-translate": "a program of Argos Translate, which fetches a model itself",
-    "libretranslate": "a server of others, which fetches models itself",
+    "libretranslate": "a server of another project, which fetches models itself",
     "jupyter lab": "opens a browser; the notebooks are run in test_notebooks.py",
-    "first=$(scontrol": "asks Slurm",
+    "first=$(scontrol": "needs Slurm",
     "git clone": "needs the address of the repository",
-    "cd ": "goes to what was cloned",
+    "cd ": "changes to the cloned directory",
     ". .venv/bin/activate": "changes the shell of the reader",
     "sudo ": "changes the machine; tests/docs/test_deploy.py reads the files that it starts",
-    "weblate ": "a program of others",
+    "weblate ": "a program of another project",
 }
 PLACEHOLDERS = {"RUN": "runs/multi30k-de-en"}
-# 50 updates fit into two minutes on any machine; after 30 the speed is known.
-FEW = ("training.steps=50", "training.warmup_steps=10", "training.save_every=10")
-# What a page sets that takes too long, or is meant for more text, and what is set instead.
-INSTEAD = {
-    "training.max_minutes=2": ("training.max_minutes=2", *FEW),
-    "training.max_minutes=20": ("training.max_minutes=20", *FEW),
+# 50 updates fit into two minutes on any machine; the speed is measured after 30.
+FEW_UPDATES = ("training.steps=50", "training.warmup_steps=10", "training.save_every=10")
+# Settings of a page that take too long, or are meant for more text, and their replacements.
+REPLACED_SETTINGS = {
+    "training.max_minutes=2": ("training.max_minutes=2", *FEW_UPDATES),
+    "training.max_minutes=20": ("training.max_minutes=20", *FEW_UPDATES),
     "tokenizer.vocab_size=30000": ("tokenizer.vocab_size=3000",),
 }
-LASTING = ("doctor museum", "show-config")  # run once, as where does not matter
-REMEMBERED: dict[tuple[str, ...], Outcome] = {}
-SCHEDULER = "tcp://127.0.0.1:8786"  # where `dask scheduler` listens
+CACHED_VERBS = ("doctor museum", "show-config")  # run once, because the output does not depend on the directory
+CACHED_OUTCOMES: dict[tuple[str, ...], Outcome] = {}
+SCHEDULER = "tcp://127.0.0.1:8786"  # the address of `dask scheduler` on the page
 CLUSTERS: list[Cluster] = []  # one for each `dask scheduler` so far
 COMPLETION = re.compile(r"manyheads completion (\w+)")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a command.
+    """The result of a command.
 
     Attributes:
         code: the exit code.
-        out: what it wrote to stdout.
-        printed: that, and before it what it wrote to stderr.
+        out: its output on stdout.
+        printed: its output on stderr and then on stdout.
     """
 
     code: int
@@ -79,22 +88,22 @@ DONE = Outcome(0, "", "")
 
 
 def run(text: str) -> Outcome:
-    """Run a line that a person types.
+    """Run a line that a reader types.
 
     Raises:
-        AssertionError: it names something that there is not: a target of make, an extra.
-        KeyError: nobody has said how such a line is run.
+        AssertionError: the line names a target of make or an extra that does not exist.
+        KeyError: `RUNNERS` has no function for the program of the line.
     """
     if text.startswith("eval "):
         return complete(text)
-    words, given = split(text)
-    return RUNNERS[words[0]](words, given)
+    words, stdin = split(text)
+    return RUNNERS[words[0]](words, stdin)
 
 
 def split(text: str) -> tuple[list[str], str]:
-    """The words of the program of a line, and what it reads: a text, or a file as "<FILE".
+    """Return the words of the program of a line, and its stdin: a text, or a file as "<FILE".
 
-    What it writes is not put into a file.
+    A redirection of stdout is dropped.
     """
     words = shlex.split(text, comments=True)
     while re.match(r"\w+=", words[0]):
@@ -102,17 +111,17 @@ def split(text: str) -> tuple[list[str], str]:
     if words[0] == "srun":
         words = words[1:]
     if "|" in words:
-        place = words.index("|")
+        index = words.index("|")
         assert words[0] == "echo"
-        return words[place + 1 :], " ".join(words[1:place]) + "\n"
+        return words[index + 1 :], " ".join(words[1:index]) + "\n"
     if "<" in words:
-        place = words.index("<")
-        return words[:place], f"<{words[place + 1]}"
+        index = words.index("<")
+        return words[:index], f"<{words[index + 1]}"
     return words[: words.index(">")] if ">" in words else words, ""
 
 
-def parsed(arguments: list[str]) -> click.Context:
-    """What the program makes of a command line, without running it; raises what click raises."""
+def parse_command(arguments: list[str]) -> click.Context:
+    """Parse the arguments of a command line without running it; errors of click are raised."""
     command: click.Command = program
     context, rest = click.Context(program, info_name="manyheads"), list(arguments)
     while isinstance(command, click.Group) and rest:
@@ -128,51 +137,51 @@ def parsed(arguments: list[str]) -> click.Context:
 # --- the program itself ---
 
 
-def run_manyheads(words: list[str], given: str = "") -> Outcome:
-    """Run the program in this process; starting another one takes seconds."""
-    if tuple(words) in REMEMBERED:
-        return REMEMBERED[tuple(words)]
+def run_manyheads(words: list[str], stdin: str = "") -> Outcome:
+    """Run the program in this process, because a new process takes seconds to start."""
+    if tuple(words) in CACHED_OUTCOMES:
+        return CACHED_OUTCOMES[tuple(words)]
     addresses = {SCHEDULER: CLUSTERS[-1].address} if CLUSTERS else {}
-    arguments = quick([(PLACEHOLDERS | addresses).get(word, word) for word in words[1:]])
-    text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("<") else given
+    arguments = shorten([(PLACEHOLDERS | addresses).get(word, word) for word in words[1:]])
+    text = Path(stdin[1:]).read_text(encoding="utf-8") if stdin.startswith("<") else stdin
     with streams(text) as (out, err), small_demo():
         code = run_program(arguments)
     texts = [stream.getvalue().decode() for stream in (out, err)]
     outcome = Outcome(code, texts[0], texts[1] + texts[0])
-    if " ".join(words[1:]).startswith(LASTING):
-        REMEMBERED[tuple(words)] = outcome
+    if " ".join(words[1:]).startswith(CACHED_VERBS):
+        CACHED_OUTCOMES[tuple(words)] = outcome
     return outcome
 
 
-def quick(arguments: list[str]) -> list[str]:
-    """A command line that takes a moment: what it sets itself still counts, but for what stands in `INSTEAD`."""
-    arguments = [part for word in arguments for part in replaced(word)]
+def shorten(arguments: list[str]) -> list[str]:
+    """Return a command line that takes a moment; its own settings are kept, except those in `REPLACED_SETTINGS`."""
+    arguments = [part for word in arguments for part in replacement(word)]
     verb = arguments[:2] if arguments[0] == "bench" else arguments[:1]
     rest = arguments[len(verb) :]
-    measured = {("bench", "train"): ["--rounds", "1", "--updates", "1"],
+    added = {("bench", "train"): ["--rounds", "1", "--updates", "1"],
                 ("bench", "decode"): ["--rounds", "1", "--sentences", "4"]}.get(tuple(verb), [])  # fmt: skip
     settings: list[str] = []
     if rest and verb[-1] == "train" and rest[0] != "average":
         settings = small(rest[0])
     elif rest and verb == ["doctor"] and rest[0] != "museum" and not Path(rest[0]).is_dir():
-        settings = small(rest[0], "training.steps=2000")  # it trains none of them
+        settings = small(rest[0], "training.steps=2000")  # no update of these steps is trained
     elif rest and verb == ["build"]:
         settings = small_plan(rest[0])
-    measured += [word for setting in settings for word in ("--set", setting)]
-    return [*verb, *rest[:1], *measured, *rest[1:]] if measured else arguments
+    added += [word for setting in settings for word in ("--set", setting)]
+    return [*verb, *rest[:1], *added, *rest[1:]] if added else arguments
 
 
-def replaced(word: str) -> list[str]:
-    """A word of a command line, or what stands instead of it; `--set` stands before it already."""
-    first, *more = INSTEAD.get(word, (word,))
+def replacement(word: str) -> list[str]:
+    """Return a word of a command line or its replacement; the option `--set` of the first is before it already."""
+    first, *more = REPLACED_SETTINGS.get(word, (word,))
     return [first, *(part for setting in more for part in ("--set", setting))]
 
 
 @contextmanager
-def streams(given: str) -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
-    """Stand for stdin, stdout and stderr."""
+def streams(stdin: str) -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
+    """Replace stdin, stdout and stderr."""
     out, err = io.BytesIO(), io.BytesIO()
-    wrapped = [io.TextIOWrapper(one, "utf-8", write_through=True) for one in (io.BytesIO(given.encode()), out, err)]
+    wrapped = [io.TextIOWrapper(one, "utf-8", write_through=True) for one in (io.BytesIO(stdin.encode()), out, err)]
     with mock.patch.multiple(sys, stdin=wrapped[0], stdout=wrapped[1], stderr=wrapped[2]):
         yield out, err
     for one in wrapped:
@@ -181,7 +190,7 @@ def streams(given: str) -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
 
 @contextmanager
 def small_demo() -> Iterator[None]:
-    """`demo` has no `--set`: its recipe is opened with the small settings."""
+    """Load the recipe of `demo`, which has no `--set`, with the small settings."""
     module = importlib.import_module("manyheads.runs.demo")
     with mock.patch.object(
         module, "load_config", lambda path, overrides: load_config(path, [*overrides, *small(str(path))])
@@ -192,8 +201,8 @@ def small_demo() -> Iterator[None]:
 # --- other programs ---
 
 
-def run_torchrun(words: list[str], given: str) -> Outcome:
-    """Have torch read the options of its launcher, and run what it would launch as the one process here.
+def run_torchrun(words: list[str], stdin: str) -> Outcome:
+    """Parse the options of torchrun, and run its program as a single process here.
 
     `tests/training/test_distributed.py` launches processes; that takes ten seconds.
     """
@@ -205,8 +214,8 @@ def run_torchrun(words: list[str], given: str) -> Outcome:
     return run_manyheads(["manyheads", *options.training_script_args])
 
 
-def run_make(words: list[str], given: str) -> Outcome:
-    """Look the target up, and run what of its recipe is a line of the program."""
+def run_make(words: list[str], stdin: str) -> Outcome:
+    """Look up the target, and run the lines of its recipe that call manyheads."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     target = re.search(rf"^{words[1]}:.*\n((?:\t.*\n)*)", makefile, re.MULTILINE)
     assert target is not None, f"the Makefile has no {words[1]}"
@@ -215,8 +224,8 @@ def run_make(words: list[str], given: str) -> Outcome:
     return outcomes[-1] if outcomes else DONE
 
 
-def run_pip(words: list[str], given: str) -> Outcome:
-    """Look the package, its extras and the file of constraints up."""
+def run_pip(words: list[str], stdin: str) -> Outcome:
+    """Check that the package, its extras and the file of constraints exist."""
     assert words[1] == "install"
     if words[2] == "-c":
         assert (ROOT / words.pop(3)).is_file()
@@ -230,17 +239,17 @@ def run_pip(words: list[str], given: str) -> Outcome:
     return DONE
 
 
-def run_docker(words: list[str], given: str) -> Outcome:
-    """Read what the image is given."""
+def run_docker(words: list[str], stdin: str) -> Outcome:
+    """Parse the arguments of the image."""
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     if words[1] == "run":
         assert 'ENTRYPOINT ["manyheads"]' in dockerfile
-        parsed(words[words.index("manyheads") + 1 :])
+        parse_command(words[words.index("manyheads") + 1 :])
     return DONE
 
 
-def run_dask(words: list[str], given: str) -> Outcome:
-    """Start a scheduler at a free port, or two workers of it; commands below find it at the address of the page."""
+def run_dask(words: list[str], stdin: str) -> Outcome:
+    """Start a scheduler at a free port, or two workers; later commands reach it by the address on the page."""
     program = importlib.import_module(f"distributed.cli.dask_{words[1]}")
     program.main.make_context(f"dask {words[1]}", words[2:])
     if words[1] == "scheduler":
@@ -252,13 +261,13 @@ def run_dask(words: list[str], given: str) -> Outcome:
 
 
 def close_clusters() -> None:
-    """End what `dask` has started."""
+    """Stop the processes that `dask` has started."""
     while CLUSTERS:
         CLUSTERS.pop().close()
 
 
 def complete(text: str) -> Outcome:
-    """Run a line of a shell's start file: in bash as it stands, and for other shells what they would evaluate."""
+    """Run a line of a shell's start file: the whole line in bash, its inner command for other shells."""
     found = COMPLETION.search(text)
     assert found is not None
     line = f"{text}; complete -p manyheads" if found[1] == "bash" else found[0]

@@ -1,7 +1,7 @@
-"""The commands of a page of the book, in order, and what the page says that each prints.
+"""The commands of a page of the book, in order, and the output that the page shows for each.
 
-A ```bash block holds commands alone. A ```console block holds commands behind the prompt `$ `, each above what it
-prints. A ```text or ```json block right below either is what the last command prints.
+A ```bash block holds commands alone. A ```console block holds commands behind the prompt `$ `, each above its
+output. A ```text or ```json block right below either holds the output of the last command.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-__all__ = ["BEGINS", "Command", "Fence", "commands", "fences", "joined"]
+__all__ = ["COMMAND_LINE", "Command", "Fence", "commands", "fences", "joined_lines"]
 
 FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = (
     "argos-translate", "argospm", "cd", "curl", "dask", "docker", "echo", "eval", "git", "jupyter",
     "libretranslate", "make", "manyheads", "pip", "srun", "sudo", "torchrun", "weblate", r"\. \.venv/bin/activate",
 )  # fmt: skip
-# Also a variable that is set, alone or for the program behind it.
-BEGINS = re.compile(rf"(?:\$ )?(?:\w+=(?:\$\(.*\)|\S*)(?: |$))*(?:{'|'.join(PROGRAMS)})(?: |$)|\w+=\$\(")
+# The assignment of a variable also begins a command line, alone or before a program.
+COMMAND_LINE = re.compile(rf"(?:\$ )?(?:\w+=(?:\$\(.*\)|\S*)(?: |$))*(?:{'|'.join(PROGRAMS)})(?: |$)|\w+=\$\(")
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Fence:
     """A fenced block of a page.
 
     Attributes:
-        line: where its first line stands.
-        language: what stands behind the first fence; may be empty.
-        text: what is in it.
-        follows: whether nothing but blank lines and comments stands between it and the block before.
+        line: the number of its first line.
+        language: the language behind the opening fence; may be empty.
+        text: the content.
+        follows: whether only blank lines and comments are between it and the block before.
     """
 
     line: int
@@ -40,20 +40,20 @@ class Fence:
 
     @property
     def is_commands(self) -> bool:
-        """Whether a person types its lines."""
+        """Return whether its lines are commands that a reader types."""
         return self.language in ("", "bash", "console") and any(
-            BEGINS.match(line) for line in self.text.split("\n")
+            COMMAND_LINE.match(line) for line in self.text.split("\n")
         )
 
 
 @dataclass(frozen=True)
 class Command:
-    """A line that a person types.
+    """A command that a reader types.
 
     Attributes:
-        line: where it stands.
-        text: it, continued lines joined, without the prompt.
-        shown: what the page says it prints; None where it says nothing.
+        line: the number of its line.
+        text: the command without the prompt; continued lines are joined.
+        shown: the output that the page shows; None if it shows none.
     """
 
     line: int
@@ -62,7 +62,7 @@ class Command:
 
 
 def fences(page: Path) -> list[Fence]:
-    """The fenced blocks of a page, in order."""
+    """Return the fenced blocks of a page in order."""
     text, found, end = page.read_text(encoding="utf-8"), [], 0
     for match in FENCE.finditer(text):
         between = re.sub(r"<!--.*?-->", "", text[end : match.start()], flags=re.DOTALL)
@@ -73,24 +73,24 @@ def fences(page: Path) -> list[Fence]:
 
 
 def commands(blocks: list[Fence]) -> list[Command]:
-    """The commands of blocks, with what is shown of each."""
+    """Return the commands of blocks, each with the output that is shown."""
     found: list[Command] = []
-    typed = False
+    after_commands = False
     for block in blocks:
         if block.is_commands:
-            found += typed_lines(block)
-        elif typed and block.follows and block.language in ("", "text", "json"):
+            found += commands_of_block(block)
+        elif after_commands and block.follows and block.language in ("", "text", "json"):
             found[-1] = replace(found[-1], shown=block.text)
-        typed = block.is_commands
+        after_commands = block.is_commands
     return found
 
 
-def typed_lines(block: Fence) -> Iterator[Command]:
-    """The commands of one block, with the lines between them."""
+def commands_of_block(block: Fence) -> Iterator[Command]:
+    """Yield the commands of one block, each with the lines below it as its output."""
     last: Command | None = None
-    # A line that is continued is one with the next; the line ends stay, for the numbers of the lines behind.
-    for number, line in joined(block.text, block.line):
-        if BEGINS.match(line):
+    # A continued line is joined with the next one, and has the number of its first line.
+    for number, line in joined_lines(block.text, block.line):
+        if COMMAND_LINE.match(line):
             if last is not None:
                 yield last
             last = Command(number, line.removeprefix("$ "))
@@ -100,13 +100,13 @@ def typed_lines(block: Fence) -> Iterator[Command]:
         yield last
 
 
-def joined(text: str, first: int) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers, those that end in a backslash together with the next."""
-    begun, start = "", first
+def joined_lines(text: str, first: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines with their numbers; a line that ends in a backslash is joined with the next one."""
+    pending, start = "", first
     for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
-        start = start if begun else number
+        start = start if pending else number
         if line.endswith("\\"):
-            begun += line[:-1]
+            pending += line[:-1]
             continue
-        yield start, begun + line
-        begun = ""
+        yield start, pending + line
+        pending = ""

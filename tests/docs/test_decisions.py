@@ -1,4 +1,4 @@
-"""Every decision is written down with its question and what was decided, and every page of them is in the index."""
+"""Every decision has its question and its outcome, and every page of decisions is in the index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGES = sorted((DOCS / "decisions").glob("*.md"))
 
 
 def decisions(text: str) -> list[str]:
-    """The parts of a page that hold one decision each: its sections, or the whole page."""
+    """Return the texts of a page that hold one decision each: its sections, or the whole page."""
     sections = re.split(r"^## ", text, flags=re.MULTILINE)
     return [text] if "**Question.**" in sections[0] else sections[1:]
 

@@ -1,4 +1,4 @@
-"""The files on the page about deployment are what systemd, nginx and Compose read, and start our server."""
+"""The files on the page about deployment are accepted by systemd, nginx and Compose, and start the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.docs.commands import parsed
+from tests.docs.commands import parse_command
 from tests.docs.console import fences
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "howto" / "deploy.md"
@@ -23,19 +23,19 @@ SERVICE = {
 
 
 def block(language: str, beginning: str = "") -> str:
-    """The only block of a language that begins so."""
+    """Return the only block of a language with this beginning."""
     (found,) = [one.text for one in fences(PAGE) if one.language == language and one.text.startswith(beginning)]
     return found
 
 
 def serve_settings(line: str) -> dict[str, Any]:
-    """The options of a command line that starts the server; raises what click raises."""
+    """Return the options of a command line that starts the server; errors of click are raised."""
     words = shlex.split(line)
     assert words[0] == "serve"
-    return dict(parsed(words).params)
+    return dict(parse_command(words).params)
 
 
-def test_the_unit_starts_a_server_that_is_reached_through_a_proxy_only() -> None:
+def test_the_unit_starts_a_server_that_is_reachable_through_a_proxy_only() -> None:
     line = re.search(rf"^ExecStart={PROGRAM} (.*)$", block("ini", "[Unit]"), re.MULTILINE)
     assert line is not None
     settings = serve_settings(line[1])
@@ -44,16 +44,16 @@ def test_the_unit_starts_a_server_that_is_reached_through_a_proxy_only() -> None
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
-def test_systemd_reads_the_unit(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "manyheads.service"
     unit.write_text(block("ini", "[Unit]").replace(PROGRAM, sys.executable), encoding="utf-8")
-    assert not verified(unit)
+    assert not systemd_messages(unit)
     unit.write_text(unit.read_text().replace("DynamicUser=yes", "DynamicUsers=yes"), encoding="utf-8")
-    assert "DynamicUsers" in verified(unit)
+    assert "DynamicUsers" in systemd_messages(unit)
 
 
-def verified(unit: Path) -> str:
-    """What systemd says about a unit."""
+def systemd_messages(unit: Path) -> str:
+    """Return the messages of systemd about a unit."""
     command = ["systemd-analyze", "verify", "--man=no", str(unit)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return "".join(line for line in done.stderr.splitlines(True) if unit.name in line or str(unit) in line)
@@ -74,7 +74,7 @@ def test_compose_starts_a_server_that_reads_the_keys() -> None:
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx")
-def test_nginx_reads_the_site(tmp_path: Path) -> None:
+def test_nginx_accepts_the_site(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=translate.example.org",
@@ -92,7 +92,7 @@ def test_nginx_reads_the_site(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_site_passes_on_what_the_server_needs() -> None:
+def test_the_site_forwards_the_headers_that_the_server_needs() -> None:
     site = block("nginx")
     assert site.count("{") == site.count("}") == 4
     assert "proxy_set_header Host $host;" in site

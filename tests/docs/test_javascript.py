@@ -1,4 +1,4 @@
-"""The JavaScript and HTML of the book run as they stand there, beside an exported module."""
+"""The JavaScript and HTML of the documentation run unchanged, beside an exported module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = re.compile(r"(?://|<!--) ([\w.-]+)")  # first line of a block: the name o
 
 
 def files() -> dict[str, str]:
-    """The blocks of JavaScript and HTML of the page, by the names of their files."""
+    """Return the blocks of JavaScript and HTML of the page by file name."""
     found = {}
     for block in fences(PAGE):
         if block.language in ("js", "html"):
@@ -33,7 +33,7 @@ def files() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A translator."""
+    """Train a translator, and return its run."""
     folder = tmp_path_factory.mktemp("javascript")
     train(make_config(write_corpus(folder / "corpus")), folder / "de-en")
     return folder / "de-en"
@@ -41,7 +41,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def module(run: Path) -> Path:
-    """A module of the translator, and the files of the page."""
+    """Export the translator as a module, beside the files of the page."""
     folder = run.parent / "module"
     export(run, folder, "javascript", quantization="float32")
     for name, content in files().items():
@@ -60,7 +60,7 @@ def test_the_program_for_node_translates(module: Path) -> None:
     assert all(re.search(r" -\d+\.\d+$", line) for line in lines)
 
 
-def test_the_pages_translate_what_is_typed(module: Path, run: Path) -> None:
+def test_the_pages_translate_the_typed_text(module: Path, run: Path) -> None:
     pytest.importorskip("playwright")
     from tests.serving.browser import open_browser, serve_files
 

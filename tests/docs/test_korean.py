@@ -1,4 +1,4 @@
-"""What is said of the Korean pages: which sections are there, and which are older than the English."""
+"""The status of the Korean pages, their code and links, and the words that they use."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.docs.korean import (
     origin,
     sections,
     stamped,
-    standing,
-    standings,
+    translation_status,
+    translation_statuses,
     with_code,
 )
 from tools.findings import PAGES as FINDINGS
@@ -28,11 +28,11 @@ from manyheads.doctor.texts import flatten
 
 ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"
 PACKAGE = DOCS.parent / "src" / "manyheads"
-WORDS = ("serving/page", "inspection")  # the folders of the Korean words of the web page and of the pictures
+WORDS = ("serving/page", "inspection")  # the folders of the Korean texts of the web page and of the pictures
 PAGES = {path.relative_to(KOREAN).as_posix(): path.read_text("utf-8") for path in sorted(KOREAN.rglob("*.md"))}
 README = (DOCS.parent / "README.ko.md").read_text("utf-8")
 PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
-# All but those of generated pages, which are tables of their own.
+# All translations except those of generated pages, whose tables differ.
 TRANSLATIONS = [
     name
     for name, text in PAGES.items()
@@ -42,22 +42,24 @@ KOREAN_PAGE = "% of page.md\n\n# 하나\n안녕하세요.\n\n```python\n# 낡음
 
 
 def test_a_page_that_was_just_compared_is_not_stale() -> None:
-    found = standing("page.md", ENGLISH, stamped(ENGLISH, KOREAN_PAGE))
+    found = translation_status("page.md", ENGLISH, stamped(ENGLISH, KOREAN_PAGE))
     assert (found.sections, found.translated, found.stale) == (3, 2, ())
 
 
 def test_a_section_whose_english_has_changed_is_stale_and_no_other() -> None:
     korean = stamped(ENGLISH, KOREAN_PAGE)
-    assert standing("page.md", ENGLISH.replace("More.", "Less."), korean).stale == ("## Two",)
+    assert translation_status("page.md", ENGLISH.replace("More.", "Less."), korean).stale == ("## Two",)
 
 
 def test_a_page_that_was_never_compared_is_stale() -> None:
-    assert standing("page.md", ENGLISH, KOREAN_PAGE).stale == ("# One", "## Two")
+    assert translation_status("page.md", ENGLISH, KOREAN_PAGE).stale == ("# One", "## Two")
 
 
-def test_line_ends_and_code_make_nothing_stale() -> None:
+def test_changes_of_line_ends_and_code_do_not_make_a_section_stale() -> None:
     korean = stamped(ENGLISH, KOREAN_PAGE)
-    assert not standing("page.md", ENGLISH.replace("x = 1", "x = 2").replace("More.", "More. "), korean).stale
+    assert not translation_status(
+        "page.md", ENGLISH.replace("x = 1", "x = 2").replace("More.", "More. "), korean
+    ).stale
 
 
 def test_comments_in_code_are_no_headings() -> None:
@@ -81,14 +83,14 @@ def test_pages_of_different_numbers_of_blocks_are_refused() -> None:
         with_code("# One\n", KOREAN_PAGE)
 
 
-def test_every_korean_page_is_of_a_page_that_is_there() -> None:
+def test_every_korean_page_names_an_english_page_that_exists() -> None:
     names = [origin(text) for name, text in PAGES.items() if name != "index.md"]
     assert all((DOCS / name).is_file() for name in names)
     assert len(set(names)) == len(names) >= 7
 
 
 @pytest.mark.parametrize("name", TRANSLATIONS)
-def test_a_page_and_its_korean_one_name_each_other(name: str) -> None:
+def test_a_page_and_its_korean_translation_link_to_each_other(name: str) -> None:
     english = DOCS / origin(PAGES[name])
     to_english = os.path.relpath(english, (KOREAN / name).parent)
     to_korean = os.path.relpath(KOREAN / name, english.parent)
@@ -98,7 +100,7 @@ def test_a_page_and_its_korean_one_name_each_other(name: str) -> None:
 
 @pytest.mark.parametrize("name", TRANSLATIONS)
 def test_a_korean_page_shows_the_same_code_commands_and_outputs(name: str) -> None:
-    """Otherwise: `python -m tests.docs.korean --code docs/ko/PAGE`."""
+    """Compare the blocks; `python -m tests.docs.korean --code docs/ko/PAGE` copies them."""
     assert blocks(PAGES[name]) == blocks((DOCS / origin(PAGES[name])).read_text("utf-8"))
 
 
@@ -109,8 +111,8 @@ def test_the_korean_pages_of_the_doctor_have_the_labels_of_the_english_ones(name
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_korean_page_leads_to_korean_pages_where_there_are_any(name: str) -> None:
-    """But for the switch, and links that say that their page is the English one."""
+def test_a_korean_page_links_to_korean_pages_where_they_exist(name: str) -> None:
+    """Ignore the link to the English page, and links whose label says that they lead to an English page."""
     translated = {origin(text) for text in PAGES.values()}
     links = re.findall(r"\[([^\]]*)\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", PAGES[name])
     targets = {
@@ -121,7 +123,7 @@ def test_a_korean_page_leads_to_korean_pages_where_there_are_any(name: str) -> N
     assert not targets & translated
 
 
-def test_the_korean_readme_leads_to_korean_pages() -> None:
+def test_the_korean_readme_links_to_korean_pages() -> None:
     translated = {f"docs/{origin(text)}" for text in PAGES.values()}
     linked = set(re.findall(r"\]\((docs/[^)#\s]+\.md)", README))
     assert not linked & translated
@@ -140,7 +142,7 @@ def test_korean_pages_show_the_korean_form_of_a_picture() -> None:
     ]
 
 
-def test_the_search_of_the_book_finds_a_word_without_its_particle() -> None:
+def test_the_search_of_the_documentation_finds_a_word_without_its_particle() -> None:
     pytest.importorskip("sphinx")
     spec = importlib.util.spec_from_file_location("search_of_the_book", DOCS / "_ext" / "korean.py")
     assert spec is not None
@@ -150,8 +152,8 @@ def test_the_search_of_the_book_finds_a_word_without_its_particle() -> None:
     assert list(module.SearchKorean({}).split("CPU에서 학습을")) == ["CPU", "에서", "학습", "학습을"]
 
 
-def test_the_quick_starts_and_the_course_are_there_as_a_whole() -> None:
-    chapters = [page for page in standings() if page.name.startswith(("start/", "tutorial/"))]
+def test_the_quick_starts_and_the_course_are_completely_translated() -> None:
+    chapters = [page for page in translation_statuses() if page.name.startswith(("start/", "tutorial/"))]
     assert len(chapters) >= 13
     assert not [page.name for page in chapters if page.translated != page.sections]
 
@@ -175,7 +177,7 @@ def test_every_setting_is_explained_in_korean_with_its_default() -> None:
 
 
 def korean_texts() -> dict[str, str]:
-    """Every Korean text that a reader sees; of the glossary not the table of words that are not used."""
+    """Return every Korean text that a reader sees, without the glossary's table of words to avoid."""
     texts = {**PAGES, "README.ko.md": README}
     texts["glossary.md"] = texts["glossary.md"].split("\n## 표기\n")[0]
     for path in PACKAGE.rglob("*.ko.toml"):
@@ -186,17 +188,17 @@ def korean_texts() -> dict[str, str]:
     return texts
 
 
-def unused_words() -> dict[str, str]:
-    """The words that the glossary says are not used, and for each the word to use and the reason."""
+def rejected_words() -> dict[str, str]:
+    """Return the words that the glossary rejects, each with the word to use and the reason."""
     table = PAGES["glossary.md"].split("\n## 표기\n")[1]
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line[:2] == "| "
     ]
-    return {word: f"{used}: {reason}" for used, unused, reason in rows[2:] for word in unused.split(", ")}
+    return {word: f"{used}: {reason}" for used, rejected, reason in rows[2:] for word in rejected.split(", ")}
 
 
 def test_korean_texts_use_the_words_of_the_glossary() -> None:
-    words = unused_words()
+    words = rejected_words()
     assert len(words) > 20
     assert not [
         (name, word, words[word], text[max(0, text.index(word) - 20) :][:50])
@@ -215,7 +217,7 @@ def test_pictures_and_notebooks_use_the_words_of_the_glossary() -> None:
         (path.name, word)
         for path in (*pictures, *notebooks)
         for text in [path.read_text("utf-8")]
-        for word in unused_words()
+        for word in rejected_words()
         if word in text
     ]
 
@@ -233,7 +235,7 @@ def test_a_word_of_the_glossary_has_one_entry() -> None:
 
 
 def test_korean_sentences_are_polite() -> None:
-    """A sentence that ends in 다 ends in 니다."""
+    """Expect that a sentence that ends in 다 ends in 니다."""
     plain = re.compile(r"[^.\n]{,40}(?<![니시])다\.(?=\s|$|\|)")
     assert not [
         (name, found[0]) for name, page in korean_texts().items() for found in plain.finditer(CODE.sub("", page))

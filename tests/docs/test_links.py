@@ -1,4 +1,4 @@
-"""Every link of the documents leads to a file, and to a heading or anchor in it. Other hosts are not asked."""
+"""Every link of the documents leads to a file, and to a heading or anchor in it; other hosts are not checked."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ TARGET = re.compile(r"^\(([\w.-]+)\)=$", re.MULTILINE)
 
 @cache
 def prose(path: Path) -> str:
-    """A document without its code."""
+    """Return a document without its code."""
     return FENCE.sub("", path.read_text(encoding="utf-8"))
 
 
 def slug(heading: str) -> str:
-    """The anchor of a heading, as GitHub and MyST make it."""
+    """Return the anchor of a heading, in the form of GitHub and MyST."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.replace("`", ""))
     kept = (
         letter for letter in plain.strip().lower() if letter in " -_" or unicodedata.category(letter)[0] in "LN"
@@ -38,7 +38,7 @@ def slug(heading: str) -> str:
 
 @cache
 def anchors(path: Path) -> frozenset[str]:
-    """The anchors of a document: headings, repeated ones numbered, and targets."""
+    """Return the anchors of a document: headings, repeated ones numbered, and targets."""
     found: set[str] = set(TARGET.findall(prose(path)))
     for heading in HEADING.findall(prose(path)):
         name, number = slug(heading), 0
@@ -50,33 +50,33 @@ def anchors(path: Path) -> frozenset[str]:
 
 
 @cache
-def named() -> frozenset[str]:
-    """The targets of all pages: MyST finds them from any page."""
+def all_targets() -> frozenset[str]:
+    """Return the targets of all pages, which MyST finds from any page."""
     return frozenset(target for path in DOCUMENTS for target in TARGET.findall(prose(path)))
 
 
 def broken(document: Path, text: str) -> list[str]:
-    """The links of a text that lead nowhere."""
+    """Return the broken links of a text."""
     found = []
     for link in LINK.findall(CODE.sub("", text)):
         if re.match(r"[a-z]+:", link):
             continue
         path, _, anchor = link.partition("#")
         target = (document.parent / path).resolve() if path else document
-        there = target.exists()
-        if there and anchor and target.suffix == ".md":
-            there = anchor in anchors(target) or (not path and anchor in named())
-        if not there:
+        exists = target.exists()
+        if exists and anchor and target.suffix == ".md":
+            exists = anchor in anchors(target) or (not path and anchor in all_targets())
+        if not exists:
             found.append(link)
     return found
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_link_leads_somewhere(document: Path) -> None:
+def test_no_link_of_a_document_is_broken(document: Path) -> None:
     assert not broken(document, prose(document))
 
 
 @pytest.mark.parametrize("link", ["nowhere.md", "docs/index.md#no-such-heading", "#no-such-heading"])
-def test_a_link_that_leads_nowhere_is_found(link: str) -> None:
+def test_a_broken_link_is_reported(link: str) -> None:
     assert broken(ROOT / "README.md", f"See [this]({link}).") == [link]
     assert not broken(ROOT / "README.md", "See [that](docs/index.md#start-here) and `[x](y)`.")

@@ -1,4 +1,4 @@
-"""The book embeds the page of the demo model where a comment asks for it."""
+"""The documentation embeds the page of the demo model at a comment `<!-- live: TITLE | STATE -->`."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def test_a_comment_becomes_a_frame_with_a_title_and_a_link() -> None:
     assert found.endswith("</div>\n\nafter")
 
 
-def test_other_comments_stay() -> None:
+def test_other_comments_are_not_changed() -> None:
     text = "<!-- a live one -->\n`<!-- live: TITLE | STATE -->`"
     assert live.embedded(text, "index", "en") == text
 
 
 @pytest.mark.parametrize("name", EMBEDDING)
-def test_a_page_says_before_its_frame_how_to_make_the_page_oneself(name: str) -> None:
-    """Readers of the repository do not see the frame."""
+def test_a_page_says_before_its_frame_how_to_create_the_embedded_page(name: str) -> None:
+    """Check the paragraph for readers of the repository, who do not see the frame."""
     paragraphs = (DOCS / name).read_text(encoding="utf-8").split("\n\n")
-    at = next(place for place, text in enumerate(paragraphs) if live.LIVE.fullmatch(text))
+    at = next(index for index, text in enumerate(paragraphs) if live.LIVE.fullmatch(text))
     assert "`manyheads demo`" in paragraphs[at - 1]
     assert "`runs/demo-de-en/page.html`" in paragraphs[at - 1]
 
 
-def test_the_page_is_written_where_the_frames_look_for_it() -> None:
+def test_the_embedded_page_is_written_to_the_address_of_the_frames() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(rf"^docs:(?:.*\n\t)+.* -m tools\.demo_page build/docs/{re.escape(live.PAGE)}$", makefile, re.M)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.docs.notebooks import (
     DIGEST,
-    PLACES,
+    LOCAL_PATHS,
     PROMISES,
     TRIALS,
     code_digest,
@@ -30,8 +30,8 @@ ROOT = Path(__file__).parent.parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 ENGLISH = sorted(NOTEBOOKS.glob("*.ipynb"))
 ALL = [*ENGLISH, *sorted(NOTEBOOKS.glob("ko/*.ipynb"))]
-MOST_BYTES = 300_000
-WRITE = "write them anew: python -m tests.docs.notebooks --write notebooks/*.ipynb notebooks/ko/*.ipynb"
+MAX_BYTES = 300_000
+WRITE = "run and store them again: python -m tests.docs.notebooks --write notebooks/*.ipynb notebooks/ko/*.ipynb"
 # matplotlib reads tensors by a protocol of numpy that torch does not know in full
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings(
 every_notebook = pytest.mark.parametrize("path", ALL, ids=lambda path: f"{path.parent.name}-{path.stem}")
 
 
-# --- what is stored ---
+# --- the stored notebooks ---
 
 
 @every_notebook
@@ -55,22 +55,24 @@ def test_the_outputs_hold_pictures_and_no_errors_and_are_small(path: Path) -> No
     outputs = [output for cell in notebook(path)["cells"] for output in cell.get("outputs", [])]
     kinds = [kind for output in outputs for kind in output.get("data", {})]
     assert kinds.count("image/png") >= 4
-    assert kinds.count("image/svg+xml") <= kinds.count("image/png")  # what is shown before a notebook is trusted
+    assert kinds.count("image/svg+xml") <= kinds.count(
+        "image/png"
+    )  # Jupyter shows PNG in untrusted notebooks, and no SVG
     assert {output["output_type"] for output in outputs} <= {"stream", "display_data", "execute_result"}
     assert {output.get("name", "stdout") for output in outputs} == {"stdout"}
-    assert path.stat().st_size < MOST_BYTES
+    assert path.stat().st_size < MAX_BYTES
 
 
 @every_notebook
-def test_nothing_that_is_stored_names_a_place_of_a_machine(path: Path) -> None:
+def test_no_stored_output_names_a_local_path(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert not [place for place in PLACES if place in text]
-    assert not re.search(r"\b0x[0-9a-f]{8,}", text)  # an address in memory, other at each run
+    assert not [local for local in LOCAL_PATHS if local in text]
+    assert not re.search(r"\b0x[0-9a-f]{8,}", text)  # an address in memory, different in each run
     cells = notebook(path)["cells"]
     assert len({cell["id"] for cell in cells}) == len(cells)
 
 
-def test_outputs_of_other_code_are_found() -> None:
+def test_outputs_of_other_code_are_reported() -> None:
     document = notebook(ENGLISH[0])
     next(cell for cell in document["cells"] if cell["cell_type"] == "code")["source"].append("\nx = 1")
     assert document["metadata"][DIGEST] != code_digest(document)
@@ -87,7 +89,7 @@ def test_every_notebook_has_exercises_with_solutions(path: Path) -> None:
 
 
 def imports(path: Path) -> set[str]:
-    """The packages that the code of a notebook imports, its solutions included."""
+    """Return the packages that the code of a notebook imports, including its solutions."""
     trees = [ast.parse(code) for code in code_of(notebook(path), solutions=True)]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
@@ -96,7 +98,7 @@ def imports(path: Path) -> set[str]:
 
 
 @every_notebook
-def test_all_that_a_notebook_imports_is_named_by_the_package_or_its_extra(path: Path) -> None:
+def test_a_notebook_imports_only_requirements_of_the_package_or_its_extra(path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     requirements = [*project["dependencies"], *project["optional-dependencies"]["notebooks"]]
     named = {re.split(r"[<>=;\[ ]", requirement)[0].lower() for requirement in requirements}
@@ -111,19 +113,21 @@ LANGUAGES = {"de-en": "ko-en", "de": "ko", "German": "Korean"}  # words in the s
 
 
 def placeholders(string: ast.JoinedStr) -> list[str]:
-    """What an f-string inserts, in any order."""
+    """Return the expressions that an f-string inserts, sorted."""
     return sorted(ast.dump(part) for part in string.values if isinstance(part, ast.FormattedValue))
 
 
-def shown_in(call: ast.Call) -> str:
-    """The language in which a call draws a picture."""
-    given = [keyword.value for keyword in call.keywords if keyword.arg == "language"]
-    return next((str(value.value) for value in given if isinstance(value, ast.Constant)), "en")
+def picture_language(call: ast.Call) -> str:
+    """Return the language in which a call draws a picture."""
+    values = [keyword.value for keyword in call.keywords if keyword.arg == "language"]
+    return next((str(value.value) for value in values if isinstance(value, ast.Constant)), "en")
 
 
 def same_code(english: str, korean: str) -> bool:
-    """Whether two cells differ in comments alone, in strings that are Korean or name the other language, and in the
-    language of pictures."""
+    """Return whether two cells have the same code.
+
+    Comments may differ, and strings that are Korean or name the other language, and the language of pictures.
+    """
 
     def alike(one: Any, other: Any) -> bool:
         if isinstance(one, ast.JoinedStr) and isinstance(other, ast.JoinedStr):
@@ -132,7 +136,7 @@ def same_code(english: str, korean: str) -> bool:
                 for string in (one, other)
             ]
             return placeholders(one) == placeholders(other) and alike(*texts)
-        if isinstance(one, ast.Call) and isinstance(other, ast.Call) and shown_in(other) == "ko":
+        if isinstance(one, ast.Call) and isinstance(other, ast.Call) and picture_language(other) == "ko":
             other.keywords = [keyword for keyword in other.keywords if keyword.arg != "language"]
         if isinstance(one, ast.AST):
             return type(one) is type(other) and all(
@@ -149,7 +153,7 @@ def same_code(english: str, korean: str) -> bool:
     return alike(ast.parse(english), ast.parse(korean))
 
 
-def test_every_notebook_is_there_in_korean() -> None:
+def test_every_notebook_exists_in_korean() -> None:
     assert (
         {path.name for path in NOTEBOOKS.glob("ko/*.ipynb")}
         == {path.name for path in ENGLISH}
@@ -183,23 +187,23 @@ def test_the_korean_notebook_has_the_same_code_and_korean_texts(path: Path) -> N
         ('f"is {x:.2f}"', 'f"값은 {x:.3f}"', False),
     ],
 )
-def test_code_that_differs_in_more_than_words_is_found(english: str, korean: str, same: bool) -> None:
+def test_code_that_differs_in_more_than_words_is_reported(english: str, korean: str, same: bool) -> None:
     assert same_code(english, korean) is same
 
 
-# --- a trial in this process: the training is cut short, nothing is promised ---
+# --- short runs in this process, with fewer updates and without the checks of results ---
 
 
 @pytest.fixture(scope="module")
-def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the notebook that trains has been run."""
+def trained_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the notebook that trains a translator, and return its folder."""
     folder = tmp_path_factory.mktemp("notebooks")
-    try_out(folder, "train-a-translator", TRIALS)
+    run_notebook(folder, "train-a-translator", TRIALS)
     return folder
 
 
-def try_out(folder: Path, name: str, quick: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Run the code of a notebook in a folder, drawing without a screen."""
+def run_notebook(folder: Path, name: str, quick: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Run the code of a notebook in a folder, with a drawing backend that needs no screen."""
     pytest.importorskip("IPython")
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
@@ -222,30 +226,30 @@ def write_encoder(folder: Path) -> None:
     write_folder(folder, "bert", num_hidden_layers=6)
 
 
-def test_attention_from_scratch_is_the_attention_of_the_package(tmp_path: Path) -> None:
-    assert try_out(tmp_path, "attention-from-scratch")["accuracy"] > 0.99
+def test_the_notebook_on_attention_reaches_its_accuracy(tmp_path: Path) -> None:
+    assert run_notebook(tmp_path, "attention-from-scratch")["accuracy"] > 0.99
 
 
-def test_a_translator_is_trained(workplace: Path) -> None:
-    assert (workplace / "runs" / "demo-de-en" / "model.safetensors").is_file()
+def test_the_notebook_on_training_writes_a_run(trained_folder: Path) -> None:
+    assert (trained_folder / "runs" / "demo-de-en" / "model.safetensors").is_file()
 
 
-def test_one_looks_inside_the_translator_that_was_trained(workplace: Path) -> None:
+def test_the_notebook_on_inspection_reads_the_trained_translator(trained_folder: Path) -> None:
     settings, less = next(iter(TRIALS.items()))
-    found = try_out(workplace, "look-inside", {settings: less})["found"]
+    found = run_notebook(trained_folder, "look-inside", {settings: less})["found"]
     assert len(found.attention[2].weights[-1]) == 4
-    assert "<html" in (workplace / "look.html").read_text(encoding="utf-8")
-    assert (workplace / "attention.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert "<html" in (trained_folder / "look.html").read_text(encoding="utf-8")
+    assert (trained_folder / "attention.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
-def test_a_bert_is_fine_tuned(workplace: Path) -> None:
-    write_encoder(workplace / "models" / "minilm")
-    names = try_out(workplace, "fine-tune-a-bert")
+def test_the_notebook_on_fine_tuning_reaches_its_accuracy(trained_folder: Path) -> None:
+    write_encoder(trained_folder / "models" / "minilm")
+    names = run_notebook(trained_folder, "fine-tune-a-bert")
     assert names["accuracy"]["from scratch"][0] > 0.9
     assert real_encoder() is None or names["accuracy"]["fine-tuned"][1] > 0.9
 
 
-# --- as a reader runs them ---
+# --- whole runs in a Jupyter kernel ---
 
 
 @pytest.mark.slow
@@ -253,7 +257,7 @@ def test_the_notebooks_run_in_a_kernel_and_keep_their_promises(tmp_path: Path) -
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     write_encoder(tmp_path / "models" / "minilm")
-    # `make notebooks` runs all of them in an environment of their own; the two that train translators take minutes
+    # `make notebooks` runs all of them in a separate environment; the two that train translators take minutes
     for name in ("attention-from-scratch", "fine-tune-a-bert"):
         random_encoder = name == "fine-tune-a-bert" and real_encoder() is None
         execute(NOTEBOOKS / f"{name}.ipynb", tmp_path, promises=not random_encoder)

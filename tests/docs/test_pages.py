@@ -1,4 +1,4 @@
-"""What the pages of the book say is so: their code runs and prints what they show, their settings exist."""
+"""The pages are correct: their code prints the shown output, and their settings exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import TypeAdapter
 from tests.docs.book import RUN_WHOLE
-from tests.docs.notebooks import BRIEF
+from tests.docs.notebooks import SHORT_TRAINING
 from tests.docs.pages import Block, run, written
 
 from manyheads.build.schema import KINDS
@@ -26,23 +26,23 @@ FIELDS = {
     if name != "task" and field.annotation is not None
 }
 SECTIONS = {section: set(fields) for section, fields in FIELDS.items()}
-GIVEN = re.compile(rf"`({'|'.join(SECTIONS)})\.([a-z_]+) = ([^`]+)`")
+ASSIGNMENT = re.compile(rf"`({'|'.join(SECTIONS)})\.([a-z_]+) = ([^`]+)`")
 SETTING = re.compile(rf"(?<![\w./])({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![(\w/-]|\.\w)")
 # model.safetensors, model.bin, training.md, my-model.toml, model.encode, tokenizer.source.json
 NO_SETTINGS = {"bin", "safetensors", "py", "json", "md", "toml", "encode", "decode", "source", "target"}
 
-# The chapters that train do it for a minute; as a test they only begin to, and from there on what they print is not
-# compared. `python -m tests.docs.pages docs/tutorial/*.md` runs them whole.
+# Replacements that shorten the chapters that train for a minute. The output after such a training is not compared.
+# `python -m tests.docs.pages docs/tutorial/*.md` runs them whole.
 QUICK = {
     "train.md": {"steps = 200": "steps = 2"},
-    "search.md": {'["training.steps=120"]': BRIEF['["training.steps=360"]']},
-    "translator.md": BRIEF,
+    "search.md": {'["training.steps=120"]': SHORT_TRAINING['["training.steps=360"]']},
+    "translator.md": SHORT_TRAINING,
 }
 CHAPTERS = sorted((DOCS / "tutorial").glob("*.md"))
 
 
 def ids(paths: list[Path]) -> list[Any]:
-    """Pages with their place in the book as the name of a test."""
+    """Return pages as parameters whose ids are their paths below docs/."""
     return [pytest.param(path, id=str(path.relative_to(DOCS))) for path in paths]
 
 
@@ -66,7 +66,7 @@ def test_the_code_of_the_course_can_be_pasted_at_the_prompt(path: Path) -> None:
 
 
 def prose_and_settings(text: str) -> str:
-    """A page without its Python, whose attributes look like settings."""
+    """Return a page without its Python, whose attributes look like settings."""
     return re.sub(r"^```python\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
@@ -82,8 +82,8 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ids(PAGES))
-def test_every_value_that_is_given_to_a_setting_is_one_it_can_have(page: Path) -> None:
-    for section, name, value in GIVEN.findall(prose_and_settings(page.read_text(encoding="utf-8"))):
+def test_every_value_of_a_setting_on_a_page_is_valid(page: Path) -> None:
+    for section, name, value in ASSIGNMENT.findall(prose_and_settings(page.read_text(encoding="utf-8"))):
         field = FIELDS[section][name]
         TypeAdapter(Annotated[field.annotation, field]).validate_python(tomllib.loads(f"x = {value}")["x"])
 
@@ -106,12 +106,12 @@ def test_every_piece_of_a_configuration_holds_known_settings(page: Path) -> None
 @pytest.mark.parametrize(
     "page", ids([*sorted(DOCS / name for name in RUN_WHOLE), *sorted((DOCS / "explanation").glob("*.md"))])
 )
-def test_the_code_of_a_page_prints_what_stands_below_it(
+def test_the_code_of_a_page_prints_the_output_below_it(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for block in run(page):
-        assert block.kept, f"{page.name}:{block.line} printed\n{block.printed}"
+        assert block.matches_page, f"{page.name}:{block.line} printed\n{block.printed}"
 
 
 @pytest.mark.parametrize("page", ids(CHAPTERS))
@@ -123,7 +123,7 @@ def test_a_chapter_of_the_course_runs_by_itself(
     trained = False
     for block in run(page, quick):
         trained = trained or any(piece in block.code for piece in quick)
-        assert trained or block.kept, f"{page.name}:{block.line} printed\n{block.printed}"
+        assert trained or block.matches_page, f"{page.name}:{block.line} printed\n{block.printed}"
         assert block.output is None or block.printed
     assert trained == bool(quick)
 
@@ -138,14 +138,14 @@ def test_every_exercise_of_the_course_has_a_solution() -> None:
         assert all("<summary>Solution</summary>" in exercise for exercise in exercises)
 
 
-def test_a_page_that_prints_something_else_is_found(tmp_path: Path) -> None:
+def test_a_page_that_prints_something_else_is_reported(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nx = 2\n```\n\n```python\nprint(x)\n```\n```text\n3\n```\n")
-    quiet, loud = run(page)
-    assert quiet.kept
-    assert not loud.kept
-    assert "```text\n2\n```" in written(page.read_text(), [quiet, loud])
+    silent, printing = run(page)
+    assert silent.matches_page
+    assert not printing.matches_page
+    assert "```text\n2\n```" in written(page.read_text(), [silent, printing])
 
 
-def test_a_block_that_prints_without_being_asked_is_found() -> None:
-    assert not Block(1, "print(1)", None, printed="1\n").kept
+def test_a_block_that_prints_without_an_output_block_is_reported() -> None:
+    assert not Block(1, "print(1)", None, printed="1\n").matches_page

@@ -1,4 +1,4 @@
-"""The reference in docs/reference is that of the code, and complete, and can be read without building the book."""
+"""The reference in docs/reference is up to date and complete, and can be read without a build."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_page_of_the_reference_is_up_to_date(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_of_the_reference_is_plain_markdown(name: str) -> None:
-    """GitHub shows no directives, roles, targets or definition lists of MyST."""
+    """Expect no directives, roles, targets or definition lists of MyST, which GitHub does not show."""
     prose = re.sub(r"(?ms)^```.*?^```$", "", PAGES[name])
     assert not re.search(r"^:::|^\{|^\([\w.-]+\)=$|^: |\{\w+\}`", prose, re.MULTILINE)
 

@@ -24,7 +24,7 @@ DOCUMENTS = [
     *sorted((ROOT / "recipes").glob("*.toml")),
     *sorted((ROOT / "notebooks").rglob("*.ipynb")),
 ]
-# Where a path may begin: at the root of the repository, in the package, or in the book.
+# Where a path may begin: at the root of the repository, in the package, or in docs/.
 STARTS = (ROOT, PACKAGE, ROOT / "docs")
 # Folders of the repository. A path that begins with one of them, or with a package, must exist.
 FOLDERS = {"benchmarks", "docs", "notebooks", "recipes", "src", "tests", "tools", ".github", ".ci", ".devcontainer"}
@@ -88,7 +88,7 @@ def name_of(document: Path) -> str:
 
 @cache
 def text_of(document: Path) -> str:
-    """The text of a document; of a notebook its cells."""
+    """Return the text of a document, or of the cells of a notebook."""
     text = document.read_text(encoding="utf-8")
     if document.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
@@ -97,7 +97,7 @@ def text_of(document: Path) -> str:
 
 
 def code_of(document: Path) -> Iterator[str]:
-    """What a document sets in code: blocks, words in backticks, and the comments of a recipe."""
+    """Yield the code of a document: blocks, words in backticks, and the comments of a recipe."""
     text = text_of(document)
     if document.suffix == ".toml":
         yield from re.findall(r"#.*", text)
@@ -110,7 +110,7 @@ def code_of(document: Path) -> Iterator[str]:
 
 
 def named_paths(text: str) -> Iterator[str]:
-    """The paths in a text that must exist."""
+    """Yield the paths in a text that must exist."""
     for path in WORD.findall(text):
         path = path.rstrip(".")
         first = path.split("/")[0]
@@ -131,7 +131,7 @@ def test_every_path_in_code_exists(document: Path) -> None:
     assert not [path for path in sorted(named) if not exists(path)]
 
 
-def test_every_page_that_the_code_names_exists() -> None:
+def test_every_document_that_the_source_names_exists() -> None:
     sources = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".toml", ".json", ".js", ".c", ".h")]
     named = {
         (path.name, page)
@@ -147,7 +147,7 @@ def test_every_page_that_the_code_names_exists() -> None:
 
 @cache
 def names_in(module: Path) -> set[str]:
-    """The names at the top of a module, imports and lazy names included."""
+    """Return the names that a module defines, including imports and lazy names."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -162,7 +162,7 @@ def names_in(module: Path) -> set[str]:
 
 
 def resolves(dotted: str) -> bool:
-    """Return whether a dotted name is a module of the package or a name in one; of classes no attributes."""
+    """Return whether a dotted name is a module of the package or a name in one; attributes are not checked."""
     path = PACKAGE
     parts = dotted.split(".")[1:]
     for index, part in enumerate(parts):
@@ -190,7 +190,7 @@ def test_every_module_and_name_of_the_package_exists(document: Path) -> None:
 
 @cache
 def known_options() -> frozenset[str]:
-    """The options of every verb, and of the scripts in benchmarks, tests and tools."""
+    """Return the options of every verb, and of the scripts in benchmarks, tests and tools."""
     found: set[str] = {"--help", "--version", "--debug"}
     waiting: list[click.Command] = [program]
     while waiting:
@@ -231,24 +231,24 @@ def test_every_make_target_exists(document: Path) -> None:
     assert not sorted(named - targets)
 
 
-# --- the test itself ---
+# --- the checks themselves ---
 
 
 @pytest.mark.parametrize("path", ["model/static.py", "src/manyheads/native/team.h", "tests/model/test_static.py"])
-def test_a_path_that_does_not_exist_is_found(path: str) -> None:
+def test_a_path_that_does_not_exist_is_reported(path: str) -> None:
     assert list(named_paths(f"see {path}, and runs/mine")) == [path]
     assert not exists(path)
 
 
-def test_a_name_that_does_not_exist_is_found() -> None:
+def test_a_name_that_does_not_exist_is_reported() -> None:
     assert resolves("manyheads.model.attention.MultiHeadAttention")
     assert not resolves("manyheads.tasks.engine")
     assert not resolves("manyheads.model.attention.Attention2")
     assert "--no-such-option" not in known_options()
 
 
-def test_exceptions_are_still_named() -> None:
-    """An exception that no document needs hides a fault."""
+def test_every_exception_is_needed_by_a_document() -> None:
+    """Find exceptions that no document needs any more, because they can hide errors."""
     code = " ".join(code for document in DOCUMENTS for code in code_of(document))
     others = set().union(*OTHERS_OPTIONS.values()) | set(REMOVED_OPTIONS)
     assert not sorted(others - set(OPTION.findall(code)))

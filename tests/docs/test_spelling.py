@@ -17,22 +17,22 @@ ENGLISH = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if not {"ko", "generated"} & set(page.parts)),
 ]
-# Of the words that help texts may not use, those that a document has no use for either.
+# The words of `BANNED_WORDS` (help texts) that documents may not use either.
 PRIVATE = ["nobody|somebody|whoever|everybody", "at hand", "dice|by chance"]
 BANNED = {words: reason for words, reason in BANNED_WORDS.items() if any(words.startswith(one) for one in PRIVATE)}
 CODE = re.compile(r"^( *)```.*?^\1```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
 def misspelt(*paths: Path) -> str:
-    """What codespell prints about files, with the settings of pyproject.toml."""
+    """Return the output of codespell about files, with the settings of pyproject.toml."""
     command = [sys.executable, "-m", "codespell_lib", *map(str, paths)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert not done.stderr, done.stderr
     return done.stdout
 
 
-def private(text: str) -> list[str]:
-    """The private words of a text, code left out."""
+def private_words(text: str) -> list[str]:
+    """Return the private words of a text, without its code."""
     prose = CODE.sub("", text)
     return [found[0] for words in BANNED for found in re.finditer(rf"(?i)\b(?:{words})\b", prose)]
 
@@ -41,7 +41,7 @@ def test_the_documents_are_spelt_correctly() -> None:
     assert not misspelt(*ENGLISH)
 
 
-def test_a_wrong_letter_is_found(tmp_path: Path) -> None:
+def test_a_misspelt_word_is_reported(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("The attention is seperate.\n", encoding="utf-8")
     assert "separate" in misspelt(page)
@@ -49,10 +49,10 @@ def test_a_wrong_letter_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", ENGLISH, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_document_uses_no_private_words(page: Path) -> None:
-    assert not private(page.read_text(encoding="utf-8"))
+    assert not private_words(page.read_text(encoding="utf-8"))
 
 
-def test_a_private_word_is_found() -> None:
+def test_a_private_word_is_reported() -> None:
     assert len(BANNED) == len(PRIVATE)
-    assert private("Nobody asks.") == ["Nobody"]
-    assert not private("`nobody` in code")
+    assert private_words("Nobody asks.") == ["Nobody"]
+    assert not private_words("`nobody` in code")

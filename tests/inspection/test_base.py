@@ -1,4 +1,4 @@
-"""Whatever the format, the same values are shown; and no text of a user is ever obeyed."""
+"""Every format shows the same values, and text of a user is never interpreted as markup or control codes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from manyheads.tasks.inspecting import (
 
 HOSTILE = "<script>alert(1)</script>&\"'\x1b[31m\u202e]]>"
 SVG = "{http://www.w3.org/2000/svg}"
-# Linear RGB as eyes without one kind of cone see it: Machado, Oliveira and Fernandes (2009), severity 1.
-SIGHT = {
+# Linear RGB under colour blindness: Machado, Oliveira and Fernandes (2009), severity 1.
+COLOUR_VISION = {
     "trichromacy": ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
     "protanopia": (
         (0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998),
@@ -55,7 +55,7 @@ def found() -> TranslationInspection:
 
 
 @pytest.fixture(scope="module")
-def everything(found: TranslationInspection) -> list[Inspection]:
+def all_inspections(found: TranslationInspection) -> list[Inspection]:
     translator = korean()
     return [
         found,
@@ -69,8 +69,8 @@ def names(one: Inspection) -> list[tuple[Inspection, str]]:
     return [(one, view) for view in one.views]
 
 
-def test_every_view_is_a_whole_svg_that_needs_nothing_else(everything: list[Inspection]) -> None:
-    for one, view in [pair for document in everything for pair in names(document)]:
+def test_every_view_is_a_complete_svg_without_external_resources(all_inspections: list[Inspection]) -> None:
+    for one, view in [pair for document in all_inspections for pair in names(document)]:
         text = one.to_svg(view)
         root = ElementTree.fromstring(text)
         assert root.tag == f"{SVG}svg"
@@ -82,8 +82,8 @@ def test_every_view_is_a_whole_svg_that_needs_nothing_else(everything: list[Insp
 
 @pytest.mark.filterwarnings("ignore:the smallest text is")
 @pytest.mark.parametrize("width", [None, 77.0])
-def test_texts_stand_inside_the_picture(everything: list[Inspection], width: float | None) -> None:
-    for one, view in [pair for document in everything for pair in names(document)]:
+def test_texts_are_inside_the_picture(all_inspections: list[Inspection], width: float | None) -> None:
+    for one, view in [pair for document in all_inspections for pair in names(document)]:
         svg = one.to_svg(view, width=width)
         wide, high = view_of(svg)
         for mark in marks(svg):
@@ -106,8 +106,8 @@ def test_axes_of_attention_and_alignment_are_named_by_side_and_language(found: T
     assert (chart.row_title, chart.column_title) == ("source (German), query", "source (German), key")  # type: ignore[union-attr]
 
 
-def test_signed_values_have_a_scale_about_zero(everything: list[Inspection]) -> None:
-    for one, view in ((everything[0], "occlusion"), (everything[3], "positions")):
+def test_signed_values_have_a_scale_about_zero(all_inspections: list[Inspection]) -> None:
+    for one, view in ((all_inspections[0], "occlusion"), (all_inspections[3], "positions")):
         maps = [chart for chart in one.charts(view) if isinstance(chart, HeatMap)]
         assert maps
         for chart in maps:
@@ -139,7 +139,7 @@ def test_csv_holds_the_values_of_the_json(found: TranslationInspection) -> None:
 
 
 class Page(HTMLParser):
-    """What a browser would see of a page."""
+    """The tags, attributes and text that a browser reads from a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -156,8 +156,8 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_the_page_stands_alone_and_has_a_table_beside_every_picture(everything: list[Inspection]) -> None:
-    for one in everything:
+def test_the_page_is_self_contained_and_has_a_table_beside_every_picture(all_inspections: list[Inspection]) -> None:
+    for one in all_inspections:
         page = Page(one.to_html())
         assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
         assert not {"src", "href", "onclick", "onload", "style"} & {name for name, _ in page.attributes}
@@ -169,9 +169,9 @@ def test_the_page_stands_alone_and_has_a_table_beside_every_picture(everything: 
         assert one._repr_html_() in one.to_html()
 
 
-def test_a_table_has_the_colours_of_the_page_and_a_picture_its_own(everything: list[Inspection]) -> None:
-    """A table on the white ground of pictures cannot be read where the page is dark."""
-    for one in everything:
+def test_a_table_has_the_colours_of_the_page_and_a_picture_its_own(all_inspections: list[Inspection]) -> None:
+    """Keep tables off the white background of pictures, where a dark page would make them unreadable."""
+    for one in all_inspections:
         for section in one.to_html().split("<section>")[1:]:
             picture = section.partition('<div class="picture">')[2].partition("</div>")[0]
             assert "<table" not in picture
@@ -188,7 +188,7 @@ def test_the_policy_allows_the_style_that_the_page_has(found: TranslationInspect
     assert f"'sha256-{digest}'" in text
 
 
-def test_hostile_text_is_shown_and_not_obeyed() -> None:
+def test_hostile_text_is_shown_and_not_interpreted() -> None:
     chart = HeatMap(
         HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], np.ones((1, 1), np.float32), row_title=HOSTILE, column_title="x"
     )
@@ -215,12 +215,12 @@ def korean_model() -> Inspection:
     return inspect_model(translator.config, translator.model)
 
 
-def test_a_cell_that_a_spreadsheet_would_compute_is_only_text() -> None:
+def test_a_cell_that_a_spreadsheet_would_compute_is_escaped() -> None:
     chart = HeatMap("", "", ["=1+1"], ["-"], np.ones((1, 1), np.float32), row_title="r", column_title="c")
     assert csv_of([chart]) == "r \\ c,-\r\n'=1+1,1.0\r\n"
 
 
-def test_control_characters_become_signs() -> None:
+def test_control_characters_become_visible_symbols() -> None:
     assert visible("a\nb\tc\x00\u2028\u202ed가\u0301") == "a↵b⇥c\ufffd\ufffd\ufffdd가\u0301"
     assert visible("\ufffe\uffff") == "\ufffd\ufffd"
     assert [shown(one) for one in (None, 3, 1234567, 0.123456, "a\n")] == ["", "3", "1,234,567", "0.1235", "a↵"]
@@ -230,7 +230,7 @@ def test_control_characters_become_signs() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80, 160])
-def test_rows_of_a_heat_map_stand_under_each_other(found: TranslationInspection, width: int) -> None:
+def test_rows_of_a_heat_map_are_aligned(found: TranslationInspection, width: int) -> None:
     lines = found.lines("attention", width=width)
     rows = [line for line in lines if "│" in line]
     assert len({cell_len(line.partition("│")[0]) for line in rows}) == 1
@@ -255,12 +255,12 @@ def test_the_largest_weight_of_a_row_is_a_number() -> None:
     assert chart_lines(chart, 80)[5] == "나 │     0.65 ·"
 
 
-def test_a_large_map_says_what_it_leaves_out_and_a_named_one_leaves_out_nothing() -> None:
+def test_a_large_map_names_its_sampling_and_a_map_with_names_is_complete() -> None:
     values = np.zeros((70, 90), np.float32)
-    places = [str(place) for place in range(90)]
-    plain = HeatMap("t", "", places[:70], [], values, row_title="", column_title="")
+    indices = [str(index) for index in range(90)]
+    plain = HeatMap("t", "", indices[:70], [], values, row_title="", column_title="")
     assert chart_lines(plain, 80)[3] == "Shown: one row in 2, one column in 4."
-    named = HeatMap("t", "", places[:70], places, values, row_title="", column_title="")
+    named = HeatMap("t", "", indices[:70], indices, values, row_title="", column_title="")
     rows = [line for line in chart_lines(named, 80) if "│" in line]
     assert len(rows) == 3 * 70
 
@@ -271,14 +271,14 @@ def test_a_table_is_cut_to_the_width_and_no_further_than_needed() -> None:
     assert any("x" * 90 in line for line in chart_lines(table, 100))
 
 
-def test_every_view_can_be_printed(everything: list[Inspection]) -> None:
-    for one, view in [pair for document in everything for pair in names(document)]:
+def test_every_view_can_be_printed(all_inspections: list[Inspection]) -> None:
+    for one, view in [pair for document in all_inspections for pair in names(document)]:
         lines = one.lines(view)
         assert len(lines) > 3
         assert all("\n" not in line for line in lines)
 
 
-def test_the_tree_in_a_terminal_has_every_node_once_and_says_why(found: TranslationInspection) -> None:
+def test_the_tree_in_a_terminal_has_every_node_once_with_its_reason(found: TranslationInspection) -> None:
     assert found.beam is not None
     lines = [line for line in found.lines("beam") if re.search("[├└]─", line)]
     assert len(lines) == len(found.beam.nodes)
@@ -295,7 +295,7 @@ def test_texts_are_cut_by_their_width() -> None:
     assert fit("ab", 4) == "ab  "
 
 
-# --- what to look at ---
+# --- selection of views ---
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_texts_are_cut_by_their_width() -> None:
         ("attention", AttentionSelection("cross", 0, 2), "no head 2: heads are 0 to 1"),
     ],
 )
-def test_what_there_is_not_is_named(
+def test_a_view_kind_layer_or_head_that_does_not_exist_is_refused(
     found: TranslationInspection, view: str, selection: AttentionSelection, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -338,20 +338,22 @@ def test_every_format_is_bytes(found: TranslationInspection, name: str) -> None:
 # --- colours and numbers ---
 
 
-@pytest.mark.parametrize("sight", sorted(SIGHT))
-def test_shades_can_be_told_apart_by_all_eyes(sight: str) -> None:
-    """As eyes without one kind of cone see them, eleven shades grow lighter, each by 3 L* of CIE 1976 or more."""
+@pytest.mark.parametrize("sight", sorted(COLOUR_VISION))
+def test_shades_can_be_distinguished_under_colour_blindness(sight: str) -> None:
+    """Expect that eleven shades grow lighter by 3 L* of CIE 1976 or more each, for each kind of colour vision."""
     light = []
     for step in range(11):
         parts = np.array(shade(step / 10)) / 255
         linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        luminance = float(np.array([0.2126, 0.7152, 0.0722]) @ np.clip(np.array(SIGHT[sight]) @ linear, 0, 1))
+        luminance = float(
+            np.array([0.2126, 0.7152, 0.0722]) @ np.clip(np.array(COLOUR_VISION[sight]) @ linear, 0, 1)
+        )
         light.append(116 * luminance ** (1 / 3) - 16 if luminance > 0.008856 else 903.3 * luminance)
     assert np.diff(light).min() >= 3
 
 
 def test_numbers_can_be_read_on_every_shade() -> None:
-    """WCAG 2, 4.5 to 1."""
+    """Require the contrast of WCAG 2: 4.5 to 1."""
 
     def luminance(colour: tuple[int, ...]) -> float:
         parts = [part / 255 for part in colour]
@@ -364,13 +366,13 @@ def test_numbers_can_be_read_on_every_shade() -> None:
         assert (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) >= 4.5
 
 
-def test_shades_grow_lighter_all_the_way() -> None:
+def test_shades_grow_lighter_over_the_whole_scale() -> None:
     weights = (0.2126, 0.7152, 0.0722)
     light = [sum(a * b for a, b in zip(shade(step / 50), weights, strict=True)) for step in range(51)]
     assert light == sorted(light)
 
 
-def test_ticks_are_round_and_inside() -> None:
+def test_ticks_are_round_numbers_inside_the_range() -> None:
     assert ticks(0, 1) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
     assert ticks(3, 47) == [10, 20, 30, 40]
     assert ticks(5, 5) == [5]

@@ -1,4 +1,4 @@
-"""The tree tells what the search did: it is compared with a plain beam search that writes down all it weighs."""
+"""The tree of a beam search equals that of a reference implementation that records every hypothesis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORBIDDEN = (PAD, BOS)
 SETTINGS = {"beam_size": 3, "n_best": 3, "length_penalty": 1.0, "limit": 7}
 
 
-def watched(table: Table, *, beam_size: int, n_best: int, length_penalty: float, limit: int) -> BeamTree:
+def recorded_tree(table: Table, *, beam_size: int, n_best: int, length_penalty: float, limit: int) -> BeamTree:
     recorder = BeamRecorder(
         beam_size=beam_size, length_penalty=length_penalty, eos=EOS, piece=lambda token: f"t{token}"
     )
@@ -28,15 +28,15 @@ def watched(table: Table, *, beam_size: int, n_best: int, length_penalty: float,
     (plain,) = beam_search(
         TableStepper([table]), SearchParameters(max_lengths=limits, suppressed=FORBIDDEN, **options)
     )
-    assert found == plain, "watching changes nothing"
+    assert found == plain, "recording changes nothing"
     best = found[0]
     return recorder.tree([*best.tokens, *[EOS][: best.ended]])
 
 
-def written_down(
+def reference_states(
     table: Table, *, beam_size: int, n_best: int, length_penalty: float, limit: int
 ) -> dict[Prefix, tuple[str, float]]:
-    """State and total of all that a search of lists weighs, by its tokens."""
+    """Return state and total of every hypothesis of a plain beam search, by its tokens."""
     beam: list[tuple[float, Prefix]] = [(0.0, ())]
     outputs: list[float] = []
     found: dict[Prefix, tuple[str, float]] = {}
@@ -59,11 +59,11 @@ def written_down(
             if prefix and prefix not in parents:
                 found[prefix] = ("outranked", total)
         grown: list[tuple[float, Prefix]] = []
-        for place, (negative, parent, _, token) in enumerate(choices):
+        for rank_of_choice, (negative, parent, _, token) in enumerate(choices):
             prefix = (*beam[parent][1], token)
             if token == EOS:
-                found[prefix] = ("finished" if place < beam_size else "late-end", -negative)
-                outputs += [score(-negative, length + 1, length_penalty)] * (place < beam_size)
+                found[prefix] = ("finished" if rank_of_choice < beam_size else "late-end", -negative)
+                outputs += [score(-negative, length + 1, length_penalty)] * (rank_of_choice < beam_size)
             else:
                 found[prefix] = ("kept" if len(grown) < beam_size else "pruned", -negative)
                 grown += [(-negative, prefix)] * (len(grown) < beam_size)
@@ -81,24 +81,24 @@ def written_down(
 @pytest.mark.parametrize("impossible", [0.0, 0.6])
 @pytest.mark.parametrize("end_bias", [-4.0, 0.0, 2.0, 5.0])
 @pytest.mark.parametrize(("beam_size", "n_best"), [(1, 1), (2, 1), (3, 3), (5, 5)])
-def test_every_branch_is_that_of_a_search_that_writes_all_down(beam_size, n_best, end_bias, impossible) -> None:
+def test_every_branch_equals_that_of_the_reference_implementation(beam_size, n_best, end_bias, impossible) -> None:
     for seed, limit in enumerate([7, 1, 3, 0, 9]):
         table = Table(seed, size=11, end_bias=end_bias, impossible=impossible)
         options = {"beam_size": beam_size, "n_best": n_best, "length_penalty": 1.0, "limit": limit}
-        tree = watched(table, **options)
+        tree = recorded_tree(table, **options)
         states = {
             tuple(one.id for one in tree.path(node.number)): (node.state, pytest.approx(node.total))
             for node in tree.nodes
         }
-        assert written_down(table, **options) == states
+        assert reference_states(table, **options) == states
         assert len(states) == len(tree.nodes)
 
 
-def test_these_searches_end_in_every_way() -> None:
+def test_the_tested_searches_cover_every_state_and_end() -> None:
     states, stops = set(), set()
     for seed in range(12):
         for bias, beam_size, n_best in ((0.0, 3, 3), (2.0, 2, 1), (-4.0, 3, 3), (5.0, 2, 1)):
-            tree = watched(
+            tree = recorded_tree(
                 Table(seed, size=11, end_bias=bias),
                 beam_size=beam_size,
                 n_best=n_best,
@@ -111,18 +111,18 @@ def test_these_searches_end_in_every_way() -> None:
     assert stops == {"beam-full", "settled", "limit"}
 
 
-def test_the_way_to_the_best_output_is_marked_and_its_parts_add_up() -> None:
-    tree = watched(Table(4, size=11), **SETTINGS)
-    way = [node for node in tree.nodes if node.best]
-    assert [node.number for node in way] == [node.number for node in tree.path(way[-1].number)]
-    assert way[-1].total == pytest.approx(sum(node.log_probability for node in way))
-    assert way[-1].score == pytest.approx(way[-1].total / len(way))
+def test_the_path_to_the_best_output_is_marked_and_its_scores_add_up() -> None:
+    tree = recorded_tree(Table(4, size=11), **SETTINGS)
+    best_path = [node for node in tree.nodes if node.best]
+    assert [node.number for node in best_path] == [node.number for node in tree.path(best_path[-1].number)]
+    assert best_path[-1].total == pytest.approx(sum(node.log_probability for node in best_path))
+    assert best_path[-1].score == pytest.approx(best_path[-1].total / len(best_path))
     finished = [node.score for node in tree.nodes if node.state == "finished"]
-    assert way[-1].score == pytest.approx(max(finished))
+    assert best_path[-1].score == pytest.approx(max(finished))
 
 
-def test_a_pruned_branch_says_what_would_have_been_enough() -> None:
-    tree = watched(Table(4, size=11), **SETTINGS)
+def test_a_pruned_branch_names_the_total_that_it_lacked() -> None:
+    tree = recorded_tree(Table(4, size=11), **SETTINGS)
     pruned = [node for node in tree.nodes if node.state == "pruned"]
     assert pruned
     for node in pruned:

@@ -1,4 +1,4 @@
-"""Looking inside shows what the model really used, and changes nothing."""
+"""Captured attention weights are those that the model used, and capturing changes no output."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def model() -> EncoderDecoder:
     return EncoderDecoder(config, 11, 11).eval()
 
 
-def test_there_is_a_map_for_every_layer_head_and_kind(model: EncoderDecoder) -> None:
+def test_attention_maps_exist_for_every_layer_head_and_kind(model: EncoderDecoder) -> None:
     maps = attention_maps(model, SOURCE, TARGET)
     assert [tuple(one.shape) for one in maps.encoder] == [(3, 5, 5)] * 2
     assert [tuple(one.shape) for one in maps.decoder] == [(3, 4, 4)] * 2
     assert [tuple(one.shape) for one in maps.cross] == [(3, 4, 5)] * 2
 
 
-def test_weights_of_every_place_add_up_to_one_and_the_future_gets_none(model: EncoderDecoder) -> None:
+def test_weights_of_every_position_add_up_to_one_and_future_positions_get_none(model: EncoderDecoder) -> None:
     maps = attention_maps(model, SOURCE, TARGET)
     for weights in (*maps.encoder, *maps.decoder, *maps.cross):
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2]))
@@ -59,7 +59,7 @@ def test_weights_equal_a_softmax_computed_by_hand(model: EncoderDecoder) -> None
     torch.testing.assert_close(attention_maps(model, SOURCE, TARGET).cross[0], expected, atol=1e-6, rtol=0)
 
 
-def test_looking_does_not_change_the_output(model: EncoderDecoder) -> None:
+def test_capturing_does_not_change_the_output(model: EncoderDecoder) -> None:
     seen: list[Tensor] = []
     handle = model.register_forward_hook(lambda module, inputs, output: seen.append(output))
     attention_maps(model, SOURCE, TARGET)

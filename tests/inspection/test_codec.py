@@ -1,4 +1,4 @@
-"""Objects become JSON values and come back equal; values that are wrong are named by their field."""
+"""Objects survive a round trip through JSON values; a wrong value is reported with its field."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ VALUES = to_json_values(TREE)
 
 
 @pytest.mark.parametrize(("packed", "tolerance"), [(False, 1e-6), (True, 4 / 131_070 * 1.01)])
-def test_an_object_comes_back_from_its_json(packed: bool, tolerance: float) -> None:
+def test_an_object_is_restored_from_its_json(packed: bool, tolerance: float) -> None:
     values = json.loads(json.dumps(to_json_values(TREE, packed=packed)))
-    again = from_json_values(Tree, values, "the tree")
-    assert (again.leaves, again.by_name) == (TREE.leaves, TREE.by_name)
-    assert again.weights.dtype == np.float32
-    np.testing.assert_allclose(again.weights, TREE.weights, rtol=0, atol=tolerance)
+    restored = from_json_values(Tree, values, "the tree")
+    assert (restored.leaves, restored.by_name) == (TREE.leaves, TREE.by_name)
+    assert restored.weights.dtype == np.float32
+    np.testing.assert_allclose(restored.weights, TREE.weights, rtol=0, atol=tolerance)
 
 
 def test_numbers_of_an_array_have_six_decimals_and_the_packed_form_has_two_bytes_each() -> None:

@@ -1,4 +1,4 @@
-"""Curves come from metrics.jsonl as it is: of a run that trains, of one that was killed, of an old one."""
+"""Curves are read from metrics.jsonl of a run that is training, was killed, or is of an old version."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_each_number_is_a_point_of_its_curve() -> None:
     assert [(one.step, one.output) for one in found.samples] == [(20, "a20"), (30, "a30")]
 
 
-def test_a_half_written_last_line_and_strange_ones_are_counted_and_left_out() -> None:
+def test_a_truncated_last_line_and_invalid_lines_are_counted_and_left_out() -> None:
     half = json.dumps(step(30)).encode()[:40]
     found = read(step(10), b"\n", b"\xff\xfe\n", b"[1]\n", b'{"step": "x"}\n', step(20), half)
     assert found.unreadable == 4
@@ -69,14 +69,14 @@ def test_values_that_are_no_numbers_are_no_points() -> None:
     ]  # fmt: skip
 
 
-def test_a_run_that_went_back_has_the_later_value() -> None:
+def test_a_step_that_was_repeated_after_a_resume_has_the_later_value() -> None:
     found = read(step(10), step(20, nll=9.0), step(20, nll=1.0))
     series = found.of("train_loss")
     assert series is not None
     assert series.values == (0.5, 1.0)
 
 
-def test_a_run_without_a_validation_or_without_anything_can_be_shown() -> None:
+def test_a_run_without_validations_or_without_records_can_be_shown() -> None:
     for found in (read(step(10)), read()):
         shown = Curves((found,))
         assert "no validation yet" in "\n".join(shown.lines())
@@ -122,7 +122,7 @@ def test_every_series_has_a_readable_name_and_axes_a_unit() -> None:
         assert text in svg
 
 
-def test_samples_are_put_together_by_sentence() -> None:
+def test_samples_are_grouped_by_sentence() -> None:
     more = [["ein", "a", "b"], ["zwei", "two", "t"]]
     found = read(validation(20, samples=more), validation(40, samples=more), validation(60, samples="x"))
     table = Curves((found,)).charts("samples")[0].data
@@ -131,7 +131,7 @@ def test_samples_are_put_together_by_sentence() -> None:
     ]  # fmt: skip
 
 
-def test_runs_are_told_apart_by_name_dash_and_marker() -> None:
+def test_runs_are_distinguished_by_name_dash_and_marker() -> None:
     one, other = read(step(10), step(20)), read(step(10), step(30))
     both = Curves((one, RunCurves("other", *list(vars(other).values())[1:])))
     (chart,) = both.charts("loss")
@@ -142,7 +142,7 @@ def test_runs_are_told_apart_by_name_dash_and_marker() -> None:
     assert {row[0] for row in chart.data.rows} == {"run", "other"}
 
 
-def test_long_curves_are_thinned_for_the_picture_and_whole_in_the_table() -> None:
+def test_long_curves_are_thinned_in_the_picture_and_complete_in_the_table() -> None:
     found = Curves((read(*(step(number) for number in range(1, 2_002))),))
     (chart,) = found.charts("loss")
     (line,) = chart.lines  # type: ignore[union-attr]
@@ -160,7 +160,7 @@ def test_a_real_run_of_an_old_version_is_drawn() -> None:
     assert [one.name for one in curves([GOLDEN, GOLDEN]).runs] == [str(GOLDEN), str(GOLDEN)]
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="not a directory"):
         curves([tmp_path / "none"])
     with pytest.raises(RunError, match="not a run"):
@@ -173,7 +173,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     assert last_total_steps(tmp_path) is None
 
 
-def test_other_documents_are_no_curves() -> None:
+def test_other_documents_are_refused_as_curves() -> None:
     with pytest.raises(UsageError, match="no curves"):
         Curves.from_dict({"format": "x"})
     with pytest.raises(UsageError, match="version 7"):

@@ -52,14 +52,14 @@ def resvg() -> Any:
 
 
 def size_of(png: bytes) -> tuple[int, int]:
-    """Width and height in pixels, from the header chunk."""
+    """Return width and height in pixels, from the header chunk."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
     width, height = struct.unpack(">II", png[16:24])
     return width, height
 
 
 def first_pixel(png: bytes) -> bytes:
-    """The pixel in the upper left corner (RGBA); the filter of a row does not change its first pixel in row 0."""
+    """Return the upper left pixel (RGBA), which no row filter of PNG changes."""
     at, data = 8, b""
     while at < len(png):
         (length,) = struct.unpack(">I", png[at : at + 4])
@@ -69,7 +69,7 @@ def first_pixel(png: bytes) -> bytes:
     return zlib.decompress(data)[1:5]
 
 
-def entitled(chart: Chart, title: str) -> Chart:
+def with_title(chart: Chart, title: str) -> Chart:
     """Return a chart with another title."""
     if isinstance(chart, Table | HeatMap):
         return replace(chart, title=title)
@@ -85,8 +85,8 @@ def test_every_kind_of_chart_is_drawn_with_its_text_on_white(kind: str, resvg: A
     empty = f"{svg[: svg.index('<text')]}</svg>"
     assert first_pixel(png) == b"\xff\xff\xff\xff"
     assert png != resvg.svg_to_bytes(svg_string=empty, zoom=2.0), "not blank"
-    assert png != resvg.svg_to_bytes(svg_string=svg, zoom=2.0, skip_system_fonts=True), "its text is there"
-    assert png != png_of([entitled(CHARTS[kind], "another title")])
+    assert png != resvg.svg_to_bytes(svg_string=svg, zoom=2.0, skip_system_fonts=True), "the text is drawn"
+    assert png != png_of([with_title(CHARTS[kind], "another title")])
 
 
 def test_the_scale_is_the_number_of_pixels_for_a_unit_of_the_svg(resvg: Any) -> None:
@@ -100,7 +100,7 @@ def test_a_huge_picture_is_drawn_at_a_smaller_scale(resvg: Any) -> None:
     assert 0.98 * MAX_PIXELS < width * height < 1.02 * MAX_PIXELS
 
 
-def test_a_width_in_millimetres_is_drawn_at_300_dpi_and_the_file_says_so(resvg: Any) -> None:
+def test_a_width_in_millimetres_is_drawn_at_300_dpi_and_stored_in_the_file(resvg: Any) -> None:
     png = png_of([TABLE], width=77.0)
     assert size_of(png)[0] == pytest.approx(77 / 25.4 * 300, abs=2)
     at = png.index(b"pHYs")
@@ -115,13 +115,15 @@ def test_charts_are_below_each_other(resvg: Any) -> None:
     assert size_of(png_of([TABLE, TABLE]))[1] > 1.5 * size_of(png_of([TABLE]))[1]
 
 
-def test_letters_that_no_font_has_are_counted_in_a_warning(resvg: Any) -> None:
+def test_characters_that_no_font_has_are_counted_in_a_warning(resvg: Any) -> None:
     letters = "\u0378\u0379"  # unassigned in Unicode
     with pytest.warns(UserWarning, match=r"no font here has 2 of the letters, .*apt install fonts-nanum"):
         png_of([replace(TABLE, rows=((letters + letters, 1),))])
 
 
-def test_a_machine_without_fonts_is_told_how_to_get_one(resvg: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_on_a_machine_without_fonts_says_how_to_install_one(
+    resvg: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(resvg, "svg_to_bytes", partial(resvg.svg_to_bytes, skip_system_fonts=True))
     with pytest.raises(UsageError, match=r"none was found on this machine\. Install one .* or save as \.svg"):
         png_of([TABLE])

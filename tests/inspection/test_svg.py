@@ -1,4 +1,4 @@
-"""A picture has the width that is asked for, with its text inside and large enough to read."""
+"""A picture has the requested width, with its text inside and large enough to read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyheads.inspection.svg import PIXELS_PER_MM, svg_of
 
 @pytest.mark.parametrize("width", [None, 77.0, 160.0])
 @pytest.mark.parametrize("kind", sorted(CHARTS))
-def test_everything_stands_inside_the_view_box(kind: str, width: float | None) -> None:
+def test_every_text_and_box_is_inside_the_view_box(kind: str, width: float | None) -> None:
     svg = svg_of([CHARTS[kind], CHARTS[kind]], width=width)
     wide, high = view_of(svg)
     for mark in marks(svg):
@@ -37,7 +37,7 @@ def test_the_width_is_in_millimetres_and_the_picture_is_laid_out_for_it(kind: st
     assert float(high.removesuffix("mm")) / width == pytest.approx(view[1] / view[0], rel=0.01)
 
 
-def test_a_picture_that_needs_more_is_scaled_down_and_small_print_is_reported() -> None:
+def test_a_picture_that_is_too_wide_is_scaled_down_and_small_text_is_reported() -> None:
     wide = Table("title", "", tuple(f"column {number}" for number in range(30)), (tuple(range(30)),))
     with pytest.warns(UserWarning, match=r"smallest text is 1\.\d pt at a width of 77 mm; .* Use \d\d\d mm"):
         svg = svg_of([wide], width=77.0)

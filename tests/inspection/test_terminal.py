@@ -1,4 +1,4 @@
-"""Pictures made of characters stand straight, whatever the script."""
+"""Heat maps made of characters are aligned in every script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_wide_letter_takes_two_columns_and_a_combining_one_none() -> None:
     assert fit("\u1112\u1161\u11ab", 3) == "\u1112\u1161\u11ab ", "a syllable of three letters is as wide as one"
 
 
-def test_rows_and_columns_stand_under_each_other_in_hangul_too() -> None:
+def test_rows_and_columns_are_aligned_in_hangul() -> None:
     lines = heat_map(torch.tensor([[0.0, 1.0], [0.5, 0.25]]), ["나는", "go"], ["ab", "고양이는"])
     assert lines == [
         "      ab   고양이는",
@@ -27,7 +27,7 @@ def test_rows_and_columns_stand_under_each_other_in_hangul_too() -> None:
     assert cell_len(lines[0].partition("고")[0]) == cell_len(lines[2].partition("1")[0])
 
 
-def test_where_names_do_not_fit_columns_are_numbered_and_the_strongest_is_named() -> None:
+def test_columns_are_numbered_where_names_do_not_fit_and_the_strongest_is_named() -> None:
     weights = torch.tensor([[0.0, 0.25, 0.75], [0.5, 0.5, 0.0]])
     names = ["▁Ein", "▁Donaudampfschiff", "고양이"]
     lines = heat_map(weights, ["a", "b"], names, width=32)
@@ -55,7 +55,7 @@ def test_a_long_sentence_stays_within_the_width_and_shows_every_column(count: in
     assert all(name in "\n".join(lines) for name in names)
 
 
-def test_darker_means_more_and_a_minus_sign_less_than_nothing() -> None:
+def test_larger_values_are_darker_and_negative_values_have_a_minus_sign() -> None:
     line = heat_map(torch.tensor([[0.0, 0.25, 0.5, 0.75, 1.0, -0.75]]), ["x"], list("abcdef"))[2]
     assert line == "x │     ░░░░ ▒▒▒▒ ▓▓▓▓ 1.00 -▓▓▓"
     assert heat_map(torch.tensor([[4.0, -8.0]]), ["x"], ["a", "b"], high=8.0)[2] == "x │▒▒▒▒ -8.0"

@@ -20,8 +20,8 @@ TARGET = torch.tensor([[2, 6, 8, 5]])
 TEXT = torch.tensor([[2, 6, 8, 5, 9, 3]])
 
 
-class Naive:
-    """Attention in loops over every head, query and key, in the place of the model's own."""
+class ReferenceAttention:
+    """A reference implementation of attention, in loops over every head, query and key."""
 
     def __init__(self) -> None:
         self.weights: list[Tensor] = []
@@ -47,38 +47,42 @@ class Naive:
         return (weights[None] @ value.double()).to(value.dtype)
 
 
-def compare(reading: Reading, naive: Naive, order: list[tuple[int, int]]) -> None:
-    """The naive weights stand in the order of computing: (kind, layer) of each."""
-    assert len(naive.weights) == len(order)
-    for (kind, layer), weights in zip(order, naive.weights, strict=True):
+def compare(reading: Reading, reference: ReferenceAttention, order: list[tuple[int, int]]) -> None:
+    """Compare weights with those of the reference; `order` holds (kind, layer) in the order of computation."""
+    assert len(reference.weights) == len(order)
+    for (kind, layer), weights in zip(order, reference.weights, strict=True):
         found = torch.from_numpy(reading.attention[kind].weights[layer]).double()
         torch.testing.assert_close(found, weights, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
-def test_weights_of_a_translator_equal_a_naive_softmax(positions: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_a_translator_equal_those_of_the_reference_implementation(
+    positions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = make_translator(positions=positions, num_encoder_layers=2, num_decoder_layers=2).model
     reading = watch_pair(model, SOURCE, TARGET)
-    naive = Naive()
-    monkeypatch.setattr(module, "attend", naive)
+    reference = ReferenceAttention()
+    monkeypatch.setattr(module, "attend", reference)
     with torch.inference_mode():
         torch.testing.assert_close(model(SOURCE, TARGET)[0], reading.logits, atol=1e-5, rtol=0)
-    compare(reading, naive, [(0, 0), (0, 1), (1, 0), (2, 0), (1, 1), (2, 1)])
+    compare(reading, reference, [(0, 0), (0, 1), (1, 0), (2, 0), (1, 1), (2, 1)])
 
 
-def test_weights_of_a_classifier_and_of_a_language_model_do_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_a_classifier_and_a_language_model_equal_those_of_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     classifier, generator = make_classifier(num_encoder_layers=2).model.eval(), make_generator().model.eval()
     read, written = watch_text(classifier, TEXT, None), watch_continuation(generator, TEXT)
-    monkeypatch.setattr(module, "attend", naive := Naive())
+    monkeypatch.setattr(module, "attend", reference := ReferenceAttention())
     with torch.inference_mode():
         classifier(TEXT)
-        compare(read, naive, [(0, 0), (0, 1)])
-        naive.weights.clear()
+        compare(read, reference, [(0, 0), (0, 1)])
+        reference.weights.clear()
         generator(TEXT)
-    compare(written, naive, [(0, layer) for layer in range(len(generator.decoder_layers))])
+    compare(written, reference, [(0, layer) for layer in range(len(generator.decoder_layers))])
 
 
-def test_asking_changes_no_bit_of_the_output() -> None:
+def test_capturing_weights_changes_no_bit_of_the_output() -> None:
     translator, classifier, generator = (
         make_translator().model,
         make_classifier().model.eval(),
@@ -93,7 +97,7 @@ def test_asking_changes_no_bit_of_the_output() -> None:
     assert all(vars(one).get("observer") is None for one in modules)
 
 
-def test_masks_are_those_of_the_model_and_hidden_places_get_nothing() -> None:
+def test_masks_are_those_of_the_model_and_masked_positions_get_no_weight() -> None:
     encoder, decoder, cross = watch_pair(make_translator().model, SOURCE, TARGET).attention
     assert decoder.mask.tolist() == torch.ones(4, 4).tril().tolist()
     assert encoder.mask.tolist() == [[1, 1, 1, 1, 1, 0, 0]] * 7

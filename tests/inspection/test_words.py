@@ -1,4 +1,4 @@
-"""Pictures speak the language of the reader; values, tokens and files of values do not change with it."""
+"""Pictures have the texts of the chosen language; values, tokens and files of values do not depend on it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def documents() -> list[Document]:
 
 
 def literals() -> Iterator[str]:
-    """The texts that the code hands to `localized` or `named` as they are."""
+    """Yield the string literals that the code passes to `localized` or `named`."""
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("localized", "named"):
@@ -84,7 +84,7 @@ def test_a_translation_has_the_same_values_as_the_text_and_is_korean() -> None:
 
 
 class Recorder(dict[str, str]):
-    """A table that records which texts it does not have."""
+    """A table that records the texts that it lacks."""
 
     def __init__(self, table: dict[str, str]) -> None:
         super().__init__(table)
@@ -109,17 +109,17 @@ def test_all_views_are_drawn_without_a_missing_text(
 
 
 @pytest.mark.parametrize(
-    "place", ["title", "note", "row_title", "column_title", "legend", "value_title", "x_title"]
+    "attribute", ["title", "note", "row_title", "column_title", "legend", "value_title", "x_title"]
 )
-def test_titles_axes_and_legends_are_korean(documents: list[Document], place: str) -> None:
+def test_titles_axes_and_legends_are_korean(documents: list[Document], attribute: str) -> None:
     seen = 0
     for document in documents:
         for view in document.views:
             with words.written_in("ko"):
                 charts = document.charts(view)
             for chart in charts:
-                text = getattr(chart, place, None)
-                if text and not (view == "tokens" and place == "note"):  # the note is the text itself
+                text = getattr(chart, attribute, None)
+                if text and not (view == "tokens" and attribute == "note"):  # the note is the text itself
                     assert HANGUL.search(text), (view, text)
                     seen += 1
     assert seen
@@ -147,20 +147,20 @@ def test_files_of_values_stay_english(documents: list[Document]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:no font here")
-def test_a_png_has_the_words_of_its_svg(documents: list[Document]) -> None:
+def test_a_png_has_the_language_of_its_svg(documents: list[Document]) -> None:
     pytest.importorskip("resvg_py")
     english, korean = (documents[0].to_format("png", language=code) for code in words.LANGUAGES)
     assert english != korean
 
 
-def test_a_page_says_its_language(documents: list[Document]) -> None:
+def test_a_page_declares_its_language(documents: list[Document]) -> None:
     page = documents[0].to_html(language="ko")
     assert '<html lang="ko">' in page
     assert "표로 보기" in page
     assert '<html lang="en">' in documents[0].to_html()
 
 
-def test_after_a_picture_in_korean_or_a_mistake_texts_are_english_again(documents: list[Document]) -> None:
+def test_the_language_is_reset_after_a_picture_in_korean_and_after_an_error(documents: list[Document]) -> None:
     before = documents[0]._repr_html_()
     assert documents[0].to_svg(language="ko") != documents[0].to_svg()
     with pytest.raises(UsageError, match='no view "nothing"'):

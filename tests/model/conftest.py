@@ -1,4 +1,4 @@
-"""A model of each kind, and the two ways attention is computed."""
+"""A model of each variant, and the two implementations of attention."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 
 @pytest.fixture(params=VARIANTS.values(), ids=VARIANTS.keys())
 def model(request: pytest.FixtureRequest) -> EncoderDecoder:
-    """A scrambled model in float64, not training."""
+    """Return a scrambled model in float64 in evaluation mode."""
     return scrambled_model(**request.param)
 
 
 @pytest.fixture(params=["formula", "fused"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How attention is computed where gradients are wanted: as a formula, or by torch's fused kernel."""
+    """Select the implementation of attention with gradients: the formula, or torch's fused kernel."""
     monkeypatch.setattr(attention, "FEW_KEYS", 10**6 if request.param == "formula" else 0)
     return str(request.param)
 
 
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
-    """Every test draws the same numbers, whichever tests ran before it."""
+    """Seed torch, so that random numbers do not depend on the tests before."""
     torch.manual_seed(1)

@@ -1,7 +1,7 @@
-"""Small models whose weights are all at work, and random ids for them.
+"""Small models in which every weight affects the output, and random ids for them.
 
 Axis sizes are distinct primes where the model allows it. A fresh model hides faults: its biases are zero, its
-norms the identity, its attention nearly even, its padding row zero. `scramble` undoes all that.
+norms the identity, its attention nearly uniform, its padding row zero. `scramble` changes all of these.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SOURCE_SIZE, TARGET_SIZE = 53, 47
 
 Variant = dict[str, Any]
 
-# Every value of every setting that changes the computation, each beside several values of the others.
+# Every value of every setting that changes the computation, combined with several values of the others.
 VARIANTS: dict[str, Variant] = {
     "pre-sinusoidal-relu-all": {"norm": "pre", "positions": "sinusoidal", "tied_embeddings": "all"},
     "post-learned-relu-none": {"norm": "post", "positions": "learned", "tied_embeddings": "none"},
@@ -55,7 +55,7 @@ VARIANTS: dict[str, Variant] = {
 
 
 def make_config(**changes: Any) -> ModelConfig:
-    """D = 30 in 3 heads of 10, F = 37, 2 + 3 layers, no dropout, unless changed."""
+    """Return a configuration; defaults: D = 30 in 3 heads of 10, F = 37, 2 + 3 layers, no dropout."""
     small: Variant = {
         "d_model": 30,
         "d_ff": 37,
@@ -69,7 +69,7 @@ def make_config(**changes: Any) -> ModelConfig:
 
 
 def fresh_model(seed: int = 1, **changes: Any) -> EncoderDecoder:
-    """A model as training starts with it."""
+    """Return a model with the initial weights of a training."""
     torch.manual_seed(seed)
     config = make_config(**changes)
     source_size = TARGET_SIZE if config.tied_embeddings == "all" else SOURCE_SIZE
@@ -77,7 +77,7 @@ def fresh_model(seed: int = 1, **changes: Any) -> EncoderDecoder:
 
 
 def scrambled_model(seed: int = 1, **changes: Any) -> EncoderDecoder:
-    """A model with weights as after training: float64, not training."""
+    """Return a model in float64 and evaluation mode, with weights like those after training."""
     model = fresh_model(seed, **changes).double().eval()
     scramble(model)
     return model
@@ -85,26 +85,26 @@ def scrambled_model(seed: int = 1, **changes: Any) -> EncoderDecoder:
 
 @torch.no_grad()
 def scramble(module: nn.Module) -> None:
-    """Give biases, norms and the rows of padding something to do, and attention a preference."""
+    """Change biases, norms and padding rows at random, and scale weights so that attention is not uniform."""
     for parameter in filter(lambda one: one.requires_grad, module.parameters()):
         if parameter.dim() == 1:
             parameter += 0.3 * torch.randn_like(parameter)
         else:
             parameter *= 1.5
-    for part in module.modules():
-        if isinstance(part, nn.Embedding) and part.padding_idx is not None:
-            part.weight[part.padding_idx] = torch.randn_like(part.weight[part.padding_idx])
+    for inner in module.modules():
+        if isinstance(inner, nn.Embedding) and inner.padding_idx is not None:
+            inner.weight[inner.padding_idx] = torch.randn_like(inner.weight[inner.padding_idx])
 
 
 def random_ids(rows: int, length: int, size: int, seed: int = 2) -> Tensor:
-    """Ids of ordinary tokens: (rows, length)."""
+    """Return random ids of ordinary tokens: (rows, length)."""
     return torch.randint(EOS + 1, size, (rows, length), generator=torch.Generator().manual_seed(seed))
 
 
 def source_and_target(
     model: EncoderDecoder, rows: int = 5, source: int = 11, target: int = 7
 ) -> tuple[Tensor, Tensor]:
-    """Ids without padding: (rows, source), and after a begin mark (rows, target)."""
+    """Return ids without padding: (rows, source), and (rows, target) that begin with BOS."""
     source_size = model.source_embedding.tokens.num_embeddings
     ids = random_ids(rows, target, model.output.out_features, seed=3)
     ids[:, 0] = BOS
@@ -112,6 +112,6 @@ def source_and_target(
 
 
 def paper_signal(position: int, column: int, width: int) -> float:
-    """One entry of the positional encoding, as section 3.5 writes it."""
+    """Return one entry of the positional encoding by the formula of section 3.5."""
     angle = position / 10_000 ** ((column - column % 2) / width)
     return math.cos(angle) if column % 2 else math.sin(angle)

@@ -1,4 +1,4 @@
-"""Attention against a plain loop, torch's own kernel and torch's own module."""
+"""Attention, compared with a plain loop, and with the kernel and the module of torch."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ D = H * E
 
 
 def inputs(queries: int = T, keys: int = S) -> tuple[Tensor, Tensor, Tensor]:
-    """A query, key and value whose gradients are wanted: (B, H, T, E), twice (B, H, S, E), float64."""
+    """Return a query (B, H, T, E), a key and a value (B, H, S, E) in float64."""
     sizes = (queries, keys, keys)
     return tuple(2 * torch.randn(B, H, size, E, dtype=torch.float64) for size in sizes)  # type: ignore[return-value]
 
 
 def padding(keys: int = S) -> Tensor:
-    """A mask that hides two places of the first row, one of them in the middle: (B, 1, 1, S)."""
+    """Return a mask that hides two positions of the first row, one of them in the middle: (B, 1, 1, S)."""
     mask = torch.ones(B, 1, 1, keys, dtype=torch.bool)
     mask[0, 0, 0, [2, keys - 1]] = False
     return mask
 
 
-def loop(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    """Equation 1, one head and one query at a time, over the visible keys alone."""
+def reference_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    """Compute equation 1 for one head and one query at a time, over the visible keys alone."""
     heads, queries, keys = query.size(1), query.size(2), key.size(2)
     shown = torch.ones(B, heads, queries, keys, dtype=torch.bool)
     if mask is not None:
@@ -60,21 +60,21 @@ MASKS = {
 
 @pytest.fixture(params=MASKS.values(), ids=MASKS.keys())
 def case(request: pytest.FixtureRequest) -> tuple[int, int, Tensor | None]:
-    """Number of queries, number of keys, mask."""
+    """Return a number of queries, a number of keys, and a mask."""
     return request.param
 
 
-def test_attention_without_gradients_is_the_loop(case) -> None:
+def test_attention_without_gradients_equals_the_reference(case) -> None:
     queries, keys, mask = case
     query, key, value = inputs(queries, keys)
-    torch.testing.assert_close(attend(query, key, value, mask), loop(query, key, value, mask))
+    torch.testing.assert_close(attend(query, key, value, mask), reference_attention(query, key, value, mask))
 
 
 @pytest.mark.usefixtures("path")
-def test_attention_and_its_gradients_are_those_of_the_loop(case) -> None:
+def test_attention_and_its_gradients_equal_those_of_the_reference(case) -> None:
     queries, keys, mask = case
     parts = [part.requires_grad_() for part in inputs(queries, keys)]
-    found, right = attend(*parts, mask), loop(*parts, mask)
+    found, right = attend(*parts, mask), reference_attention(*parts, mask)
     torch.testing.assert_close(found, right)
     weight = torch.randn_like(right)
     gradients = [torch.autograd.grad((output * weight).sum(), parts) for output in (found, right)]
@@ -83,15 +83,15 @@ def test_attention_and_its_gradients_are_those_of_the_loop(case) -> None:
 
 @pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("wanted", [True, False])
-def test_attention_is_that_of_torch(case, wanted) -> None:
+def test_attention_equals_that_of_torch(case, wanted) -> None:
     queries, keys, mask = case
     parts = [part.float().requires_grad_(wanted) for part in inputs(queries, keys)]
     right = functional.scaled_dot_product_attention(*parts, attn_mask=mask)
     torch.testing.assert_close(attend(*parts, mask), right, rtol=0, atol=1e-5)
 
 
-def test_short_keys_are_attended_to_as_long_ones_are(monkeypatch) -> None:
-    """At the border between formula and kernel nothing but rounding changes."""
+def test_both_implementations_of_attention_agree_at_their_border(monkeypatch) -> None:
+    """Compare formula and kernel at the number of keys that separates them."""
     parts = [part.requires_grad_() for part in inputs(3, 13)]
     outputs = []
     for border in (12, 13):
@@ -100,7 +100,7 @@ def test_short_keys_are_attended_to_as_long_ones_are(monkeypatch) -> None:
     torch.testing.assert_close(*outputs)
 
 
-def test_the_weights_are_what_attention_weighs_the_values_with(case) -> None:
+def test_the_weights_are_those_that_attention_multiplies_the_values_by(case) -> None:
     queries, keys, mask = case
     query, key, value = inputs(queries, keys)
     weights = attention_weights(query, key, mask)
@@ -113,7 +113,7 @@ def test_the_weights_are_what_attention_weighs_the_values_with(case) -> None:
 
 @pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_query_without_any_key_gives_numbers_and_leaves_its_neighbours_alone(dtype) -> None:
+def test_a_query_without_any_key_gives_finite_numbers_and_changes_no_other_row(dtype) -> None:
     mask = padding()
     mask[1] = False
     parts = [part.to(dtype).requires_grad_() for part in inputs()]
@@ -133,15 +133,15 @@ def test_hidden_keys_get_no_gradient() -> None:
     mask = padding()
     for gradient in torch.autograd.grad(attend(query, key, value, mask).square().sum(), (key, value)):
         hidden = ~mask[:, 0, 0]
-        by_place = gradient.abs().sum((1, 3))  # (B, S)
-        assert int(by_place[hidden].count_nonzero()) == 0
-        assert bool((by_place[~hidden] > 0).all())
+        by_position = gradient.abs().sum((1, 3))  # (B, S)
+        assert int(by_position[hidden].count_nonzero()) == 0
+        assert bool((by_position[~hidden] > 0).all())
 
 
 @pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("kind", ["self", "cross"])
-def test_multi_head_attention_is_that_of_torch(kind, bias) -> None:
+def test_multi_head_attention_equals_that_of_torch(kind, bias) -> None:
     ours = MultiHeadAttention(D, H, bias=bias).double()
     theirs = nn.MultiheadAttention(D, H, bias=bias, batch_first=True, dtype=torch.float64)
     with torch.no_grad():
@@ -163,7 +163,7 @@ def test_multi_head_attention_is_that_of_torch(kind, bias) -> None:
 
 
 def module_weights(module: MultiHeadAttention | nn.MultiheadAttention) -> list[Tensor]:
-    """Input and output matrices, then the biases that there are, in one order for both."""
+    """Return input and output matrices, then the biases if any, in one order for both modules."""
     if isinstance(module, MultiHeadAttention):
         parts = [
             module.project_in.weight,
@@ -177,18 +177,18 @@ def module_weights(module: MultiHeadAttention | nn.MultiheadAttention) -> list[T
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_three_projections_are_the_same_together_and_apart(bias) -> None:
+def test_the_joint_projection_equals_the_three_separate_projections(bias) -> None:
     module, x = MultiHeadAttention(D, H, bias=bias).double(), torch.randn(B, T, D, dtype=torch.float64)
     if bias:
         nn.init.normal_(module.project_in.bias)
     together = module.queries_keys_values(x)
-    apart = (module.queries(x), *module.keys_values(x))
+    separate = (module.queries(x), *module.keys_values(x))
     assert together[0].shape == (B, H, T, E)
-    torch.testing.assert_close(together, apart)
+    torch.testing.assert_close(together, separate)
 
 
-def test_a_head_sees_its_own_share_of_the_width() -> None:
-    """Head h holds columns hE..(h+1)E, and merging undoes splitting."""
+def test_a_head_has_its_own_slice_of_the_width() -> None:
+    """Expect columns hE..(h+1)E in head h, and that merging inverts splitting."""
     module, x = MultiHeadAttention(D, H), torch.randn(B, S, D)
     heads = module.split_heads(x)
     for h in range(H):
@@ -205,21 +205,21 @@ def test_attention_weights_are_dropped_in_training_alone() -> None:
     torch.testing.assert_close(outputs.mean(0), evaluated[0], rtol=0, atol=0.1)
 
 
-def test_an_observer_is_told_of_every_attention_and_changes_none() -> None:
+def test_an_observer_receives_every_attention_and_changes_none() -> None:
     module, mask = MultiHeadAttention(D, H), padding()
     x, memory = torch.randn(B, T, D), torch.randn(B, S, D)
     unseen = module(x, memory, mask)
     seen: list[tuple[MultiHeadAttention, Tensor, Tensor]] = []
-    module.observer = lambda who, q, k, v, shown: seen.append((who, attention_weights(q, k, shown), v))
+    module.observer = lambda observed, q, k, v, shown: seen.append((observed, attention_weights(q, k, shown), v))
     assert torch.equal(module(x, memory, mask), unseen)
-    ((who, weights, values),) = seen
-    assert who is module
+    ((observed, weights, values),) = seen
+    assert observed is module
     assert torch.equal(values, module.keys_values(memory)[1])
     torch.testing.assert_close(module.project_out(module.merge_heads(weights @ values)), unseen)
 
 
-def test_each_projection_starts_with_the_spread_of_a_matrix_of_its_own() -> None:
-    """Xavier for a square matrix: uniform within sqrt(6 / 2D), although three stand in one."""
+def test_each_projection_is_initialized_like_a_separate_matrix() -> None:
+    """Expect Xavier for a square matrix, uniform within sqrt(6 / 2D), although three are stored in one."""
     module = MultiHeadAttention(64, 4)
     bound = math.sqrt(6 / (2 * 64))
     for matrix in (*module.project_in.weight.detach().split(64), module.project_out.weight.detach()):

@@ -1,4 +1,4 @@
-"""What an encoder-decoder promises whatever its variant: what it may not see, its sizes, and that it learns."""
+"""Every variant of the encoder-decoder: causality, padding, numbers of parameters, and learning."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from manyheads.training.objective import translation_loss
 B, S, T = 5, 11, 7
 
 
-# The future
+# Causality
 
 
 @pytest.mark.parametrize("gradients", [True, False])
@@ -39,12 +39,12 @@ def test_a_later_target_token_changes_no_earlier_output(model, gradients) -> Non
     source, target = source_and_target(model, B, S, T)
     with torch.set_grad_enabled(gradients):
         before = model(source, target)
-        for place in range(1, T):
+        for position in range(1, T):
             changed = target.clone()
-            changed[:, place] = (target[:, place] + 1) % (model.output.out_features - EOS - 1) + EOS + 1
+            changed[:, position] = (target[:, position] + 1) % (model.output.out_features - EOS - 1) + EOS + 1
             after = model(source, changed)
-            assert torch.equal(after[:, :place], before[:, :place])
-            assert bool((after[:, place:] != before[:, place:]).any(-1).all())
+            assert torch.equal(after[:, :position], before[:, :position])
+            assert bool((after[:, position:] != before[:, position:]).any(-1).all())
 
 
 @pytest.mark.usefixtures("path")
@@ -54,11 +54,11 @@ def test_no_gradient_flows_from_an_output_to_a_later_target_token(model) -> None
     model.target_embedding.register_forward_hook(lambda _, inputs, output: fed.append(output))
     logits = model(source, target)
     weight = torch.randn_like(logits)
-    for place in range(T):
-        score = (logits * weight)[:, place].sum()
+    for position in range(T):
+        score = (logits * weight)[:, position].sum()
         (gradient,) = torch.autograd.grad(score, fed, retain_graph=True)
-        assert int(gradient[:, place + 1 :].count_nonzero()) == 0
-        assert bool((gradient[:, : place + 1] != 0).any(-1).all())
+        assert int(gradient[:, position + 1 :].count_nonzero()) == 0
+        assert bool((gradient[:, : position + 1] != 0).any(-1).all())
 
 
 # Padding
@@ -66,35 +66,35 @@ def test_no_gradient_flows_from_an_output_to_a_later_target_token(model) -> None
 REAL = (S, 7, 2)  # real source tokens of each row
 
 
-def padded(rows: list[Tensor], width: int, place: str) -> Tensor:
-    """Rows of different lengths in one tensor, padded at a place."""
+def padded(rows: list[Tensor], width: int, position: str) -> Tensor:
+    """Return rows of different lengths in one tensor, padded at a side, in the middle or at random positions."""
     filled = torch.full((len(rows), width), PAD)
     for number, row in enumerate(rows):
-        if place == "left":
-            places = torch.arange(width - len(row), width)
-        elif place == "right":
-            places = torch.arange(len(row))
-        elif place == "middle":
-            places = torch.cat([torch.zeros(1, dtype=torch.int64), torch.arange(width - len(row) + 1, width)])
+        if position == "left":
+            positions = torch.arange(width - len(row), width)
+        elif position == "right":
+            positions = torch.arange(len(row))
+        elif position == "middle":
+            positions = torch.cat([torch.zeros(1, dtype=torch.int64), torch.arange(width - len(row) + 1, width)])
         else:
-            places = torch.randperm(width)[: len(row)].sort().values
-        filled[number, places] = row
+            positions = torch.randperm(width)[: len(row)].sort().values
+        filled[number, positions] = row
     return filled
 
 
-PLACES = (("left", S), ("middle", S + 2), ("right", S), ("right", S + 6), ("scattered", S + 6))
+PADDINGS = (("left", S), ("middle", S + 2), ("right", S), ("right", S + 6), ("scattered", S + 6))
 
 
 def check_source_padding(model: EncoderDecoder) -> None:
-    """Sources alone, and padded into batches of several kinds, give the same memory and the same logits."""
+    """Compare memory and logits of single sources with those of batches of several kinds of padding."""
     source, target = source_and_target(model, len(REAL), S, T)
     rows = [row[:length] for row, length in zip(source, REAL, strict=True)]
     alone = [
         (model.encode(row[None])[0][0], model(row[None], fed[None])[0])
         for row, fed in zip(rows, target, strict=True)
     ]
-    for place, width in PLACES:
-        batch = padded(rows, width, place)
+    for position, width in PADDINGS:
+        batch = padded(rows, width, position)
         memory, mask = model.encode(batch)
         logits = model(batch, target)
         for number, (right_memory, right_logits) in enumerate(alone):
@@ -121,10 +121,10 @@ def test_padding_the_target_changes_nothing_at_real_positions(model) -> None:
         torch.testing.assert_close(logits[number, : len(row)], right, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("place", ["left", "right"])
-def test_what_padding_embeds_to_changes_nothing(model, place) -> None:
+@pytest.mark.parametrize("position", ["left", "right"])
+def test_the_embedding_of_padding_changes_nothing(model, position) -> None:
     source, target = source_and_target(model, len(REAL), S, T)
-    batch = padded([row[:length] for row, length in zip(source, REAL, strict=True)], S, place)
+    batch = padded([row[:length] for row, length in zip(source, REAL, strict=True)], S, position)
     target[1:, 4:] = PAD
     real = target != PAD
     before = model(batch, target)[real]
@@ -143,9 +143,9 @@ def test_padding_changes_no_gradient_of_any_weight(model) -> None:
     sources = [row[:length] for row, length in zip(source, REAL, strict=True)]
     targets = [row[:length] for row, length in zip(target, (7, 3, 1), strict=True)]
 
-    def gradients(places: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
+    def gradients(positions: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
         score = torch.zeros((), dtype=torch.float64)
-        for batch, fed in places:
+        for batch, fed in positions:
             real = fed != PAD
             score = score + model(batch, fed)[real].log_softmax(-1)[:, 5].square().sum()
         return list(torch.autograd.grad(score, list(model.parameters())))
@@ -156,12 +156,12 @@ def test_padding_changes_no_gradient_of_any_weight(model) -> None:
 
 
 def test_every_source_token_matters_to_every_output(model) -> None:
-    """The other half of hiding padding: nothing real is hidden, and order counts."""
+    """Check that masks hide no real token, and that the order of tokens matters."""
     source, target = source_and_target(model, B, S, T)
     before = model(source, target)
-    for place in range(S):
+    for position in range(S):
         changed = source.clone()
-        changed[:, place] = (source[:, place] + 1) % (47 - EOS - 1) + EOS + 1
+        changed[:, position] = (source[:, position] + 1) % (47 - EOS - 1) + EOS + 1
         assert bool((model(changed, target) - before).abs().amax(-1).gt(1e-9).all())
     assert not torch.allclose(model(source.flip(1), target), before, atol=1e-3)
 
@@ -169,7 +169,7 @@ def test_every_source_token_matters_to_every_output(model) -> None:
 # Limits
 
 
-def test_an_input_past_the_limit_of_learned_positions_is_a_mistake_that_names_the_limit() -> None:
+def test_an_input_past_the_limit_of_learned_positions_is_refused_with_the_limit() -> None:
     model = scrambled_model(positions="learned", max_positions=5)
     ids = random_ids(2, 6, 47)
     assert model(ids[:, :5], ids[:, :5]).shape == (2, 5, 47)
@@ -187,7 +187,7 @@ def test_an_input_past_the_limit_of_learned_positions_is_a_mistake_that_names_th
 
 
 def test_the_model_of_the_annotated_notebook_has_its_shapes() -> None:
-    """System S2: post-norm, learned positions, a source of 10 and a target of 10 ids."""
+    """Build system S2: post-norm, learned positions, vocabularies of 10 ids."""
     config = ModelConfig(
         d_model=256,
         d_ff=1024,
@@ -214,8 +214,8 @@ def count(config: ModelConfig, source_size: int, target_size: int) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def test_the_models_of_two_tutorials_have_as_many_parameters_as_they_print() -> None:
-    """Systems S3 and S4."""
+def test_the_models_of_two_tutorials_have_the_published_numbers_of_parameters() -> None:
+    """Build systems S3 and S4."""
     kind = {"norm": "post", "tied_embeddings": "none", "num_heads": 8}
     small = {"d_model": 256, "d_ff": 512, "num_encoder_layers": 3, "positions": "learned", "max_positions": 100}
     assert count(make_config(**kind, **small), 7853, 5893) == 9_038_341
@@ -241,16 +241,16 @@ def test_tied_matrices_are_one_parameter(tied, matrices) -> None:
 
 
 def random_batch(rows: int, size: int) -> Batch:
-    """Sources and targets without any connection: nothing can be learned but that all tokens are alike."""
+    """Return random targets that are independent of the sources: only the uniform distribution can be learned."""
     source, target = torch.randint(EOS + 1, size, (2, rows, 13))
     begin = torch.full((rows, 1), BOS)
-    shifted, places = torch.cat([begin, target[:, :-1]], 1), real_positions(target, PAD)
-    return Batch(source, shifted, target, places, source.numel(), target.numel(), PAD)
+    shifted, positions = torch.cat([begin, target[:, :-1]], 1), real_positions(target, PAD)
+    return Batch(source, shifted, target, positions, source.numel(), target.numel(), PAD)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_on_fresh_random_targets_the_loss_never_falls_below_ln_of_their_number(norm, training_seed) -> None:
-    """A model that sees what it must predict gets far below within these steps."""
+def test_the_loss_on_random_targets_never_falls_below_the_logarithm_of_their_number(norm, training_seed) -> None:
+    """Train 50 steps, in which a model with a leak of the target gets far below."""
     symbols = 7
     sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     model = fresh_model(training_seed, norm=norm, tied_embeddings="all", **sizes)
@@ -280,19 +280,19 @@ LEARNERS = {
 
 
 @pytest.mark.parametrize("variant", LEARNERS.values(), ids=LEARNERS.keys())
-def test_thirty_two_random_pairs_are_learned_by_heart_and_decoded_exactly(variant, training_seed) -> None:
-    torch.manual_seed(5)  # among these no source comes twice
+def test_thirty_two_random_pairs_are_memorized_and_decoded_exactly(variant, training_seed) -> None:
+    torch.manual_seed(5)  # with this seed no source occurs twice
     lengths = torch.randint(2, 8, (2, 32)).tolist()
     sources, targets = ([torch.randint(EOS + 1, 47, (n,)).tolist() for n in side] for side in lengths)
     batch = make_batch(sources, targets, pad=PAD, bos=BOS, eos=EOS)
     model = fresh_model(training_seed, num_encoder_layers=1, num_decoder_layers=1, **variant)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=150)  # no leaps at the end
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=150)  # small updates at the end
     for _ in range(150):
         loss, _ = translation_loss(model, batch, 0.0)
         (loss / batch.target_tokens).backward()
         optimizer.step()
-        falling.step()
+        schedule.step()
         optimizer.zero_grad()
     stepper = EncoderDecoderStepper(model.eval(), batch.source)
     found = greedy_search(
@@ -302,7 +302,7 @@ def test_thirty_two_random_pairs_are_learned_by_heart_and_decoded_exactly(varian
     assert all(output.ended for output in found)
 
 
-def test_a_dropped_word_leaves_its_position() -> None:
+def test_a_dropped_word_keeps_its_position_signal() -> None:
     config = ModelConfig(d_model=16, num_heads=2, word_dropout=0.5, dropout=0.0)
     embedding = TokenEmbedding(config, 11, pad=1)
     ids, positions = torch.full((1, 64), 5), torch.arange(64)[None]

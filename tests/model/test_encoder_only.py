@@ -1,4 +1,4 @@
-"""Encoder-only models against BERT of transformers, and what no padding may change."""
+"""Encoder-only models, compared with BERT of transformers, and the effect of padding."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def bert_config() -> BertConfig:
     )
 
 
-def give_weights(model: EncoderOnly, theirs: dict[str, Tensor]) -> None:
-    """Copy what BERT's encoder has; by names written here, and not by those of the importer."""
+def copy_weights(model: EncoderOnly, theirs: dict[str, Tensor]) -> None:
+    """Copy the weights of BERT's encoder, by a table that is independent of the importer."""
     embeddings, table = model.embedding, {}
     table[embeddings.tokens.weight] = "embeddings.word_embeddings.weight"
     table[embeddings.positions.table.weight] = "embeddings.position_embeddings.weight"  # type: ignore[union-attr]
@@ -89,7 +89,7 @@ def encoder_of(theirs: torch.nn.Module) -> dict[str, Tensor]:
 def test_a_classifier_with_the_weights_of_bert_gives_its_logits(ids: Tensor, types: Tensor) -> None:
     theirs = BertForSequenceClassification(bert_config()).eval()
     ours = TextClassifier(LIKE_BERT, V, CLASSES, pad=PAD).eval()
-    give_weights(ours, encoder_of(theirs))
+    copy_weights(ours, encoder_of(theirs))
     ours.pooler.load_state_dict(theirs.bert.pooler.dense.state_dict())
     ours.output.load_state_dict(theirs.classifier.state_dict())
     real = (ids != PAD).long()
@@ -103,7 +103,7 @@ def test_a_classifier_with_the_weights_of_bert_gives_its_logits(ids: Tensor, typ
 def test_a_masked_language_model_with_the_weights_of_bert_gives_its_logits(ids: Tensor, types: Tensor) -> None:
     theirs = BertForMaskedLM(bert_config()).eval()
     ours = MaskedLanguageModel(LIKE_BERT, V, pad=PAD).eval()
-    give_weights(ours, encoder_of(theirs))
+    copy_weights(ours, encoder_of(theirs))
     head = theirs.cls.predictions
     ours.transform.load_state_dict(head.transform.dense.state_dict())
     ours.transform_norm.load_state_dict(head.transform.LayerNorm.state_dict())
@@ -117,7 +117,7 @@ def test_a_masked_language_model_with_the_weights_of_bert_gives_its_logits(ids: 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
 @torch.no_grad()
-def test_a_class_does_not_depend_on_padding_or_neighbours(ids: Tensor, pooling: str, positions: str) -> None:
+def test_a_class_does_not_depend_on_padding_or_other_rows(ids: Tensor, pooling: str, positions: str) -> None:
     model = TextClassifier(ModelConfig(**SIZES, pooling=pooling, positions=positions), V, CLASSES, pad=PAD).eval()  # type: ignore[arg-type]
     together = model(ids)
     for row, logits in zip(ids, together, strict=True):
@@ -126,7 +126,7 @@ def test_a_class_does_not_depend_on_padding_or_neighbours(ids: Tensor, pooling: 
 
 
 @torch.no_grad()
-def test_every_token_sees_the_last_one(ids: Tensor) -> None:
+def test_every_token_attends_to_the_last_token(ids: Tensor) -> None:
     model = EncoderOnly(ModelConfig(**SIZES), V, pad=PAD).eval()
     changed = ids.clone()
     changed[0, -1] = (ids[0, -1] - 1) % (V - 2) + 2
@@ -136,7 +136,7 @@ def test_every_token_sees_the_last_one(ids: Tensor) -> None:
 
 
 @torch.no_grad()
-def test_the_mean_leaves_padding_out_and_the_first_token_is_the_first(ids: Tensor) -> None:
+def test_pooling_by_mean_leaves_out_padding_and_pooling_by_cls_takes_the_first_token(ids: Tensor) -> None:
     hidden = torch.randn(B, S, 28)
     mask = (ids != PAD)[:, None, None]
     for pooling in ("cls", "mean"):

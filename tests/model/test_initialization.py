@@ -1,4 +1,4 @@
-"""What a model is like before its first update."""
+"""The outputs and weights of a model before its first update."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDTH, VOCABULARY = 64, 7_919
 
 
 def allowed(norm: str, positions: str, tied: str, scaled: bool) -> ModelConfig | None:
-    """A configuration of these, or None where they exclude each other."""
+    """Return a configuration of these settings, or None if they exclude each other."""
     try:
         return make_config(
             d_model=WIDTH,
@@ -51,44 +51,44 @@ def fresh(request: pytest.FixtureRequest) -> EncoderDecoder:
     return EncoderDecoder(request.param, VOCABULARY, VOCABULARY, pad=PAD).eval()
 
 
-def strength(x: torch.Tensor) -> float:
-    """Root mean square."""
+def root_mean_square(x: torch.Tensor) -> float:
+    """Return the root mean square of a tensor."""
     return float(x.square().mean().sqrt())
 
 
 @torch.no_grad()
-def test_tokens_and_positions_are_about_equally_loud(fresh) -> None:
-    """Neither drowns the other: within a factor of two."""
-    ids, places = random_ids(7, 31, VOCABULARY), torch.arange(31)[None]
+def test_tokens_and_positions_have_about_the_same_magnitude(fresh) -> None:
+    """Expect magnitudes within a factor of two."""
+    ids, positions = random_ids(7, 31, VOCABULARY), torch.arange(31)[None]
     for embedding in (fresh.source_embedding, fresh.target_embedding):
         tokens = embedding.tokens(ids) * embedding.scale
         if embedding.positions is not None:
-            signal = embedding.positions(places, 31)
-            assert 0.5 < strength(tokens) / strength(signal) < 2
-            torch.testing.assert_close(embedding(ids, places, 31), tokens + signal)
+            signal = embedding.positions(positions, 31)
+            assert 0.5 < root_mean_square(tokens) / root_mean_square(signal) < 2
+            torch.testing.assert_close(embedding(ids, positions, 31), tokens + signal)
         else:
-            torch.testing.assert_close(embedding(ids, places, 31), tokens)
+            torch.testing.assert_close(embedding(ids, positions, 31), tokens)
 
 
 @torch.no_grad()
 def test_the_row_of_padding_is_zero_and_no_other_row_is(fresh) -> None:
     for embedding in (fresh.source_embedding, fresh.target_embedding):
-        loud = embedding.tokens.weight.abs().amax(-1) > 0
-        assert not bool(loud[PAD])
-        assert int(loud.sum()) == VOCABULARY - 1
+        nonzero = embedding.tokens.weight.abs().amax(-1) > 0
+        assert not bool(nonzero[PAD])
+        assert int(nonzero.sum()) == VOCABULARY - 1
 
 
 @torch.no_grad()
-def test_training_starts_near_even_guessing(fresh) -> None:
-    """Logits of deviation 1, hence a loss of about ln V + 1/2."""
+def test_the_initial_loss_is_near_that_of_a_uniform_guess(fresh) -> None:
+    """Expect logits of standard deviation 1, and so a loss of about ln V + 1/2."""
     target = random_ids(11, 18, VOCABULARY, seed=4)
     logits = fresh(random_ids(11, 17, VOCABULARY), target[:, :-1])
-    assert 0.8 < strength(logits) < 1.25
+    assert 0.8 < root_mean_square(logits) < 1.25
     loss = float(functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten()))
     assert 1 < loss / math.log(VOCABULARY) < 1.1
 
 
-def test_the_row_of_padding_learns_nothing_from_being_read() -> None:
+def test_the_row_of_padding_gets_no_gradient() -> None:
     torch.manual_seed(3)
     embedding = TokenEmbedding(make_config(), 47, PAD)
     embedding(torch.tensor([[5, PAD, 7]]), torch.arange(3)[None], 3).square().sum().backward()
@@ -97,16 +97,16 @@ def test_the_row_of_padding_learns_nothing_from_being_read() -> None:
     assert gradient.abs().sum(-1).nonzero().flatten().tolist() == [5, 7]
 
 
-@pytest.mark.parametrize(("given", "expected"), [(None, 0.3), (0.0, 0.0), (0.2, 0.2)])
-def test_the_embedding_has_the_dropout_of_the_rest_unless_it_has_its_own(given, expected) -> None:
-    embedding = TokenEmbedding(make_config(dropout=0.3, embedding_dropout=given), 47, PAD)
+@pytest.mark.parametrize(("setting", "expected"), [(None, 0.3), (0.0, 0.0), (0.2, 0.2)])
+def test_the_embedding_has_the_dropout_of_the_rest_unless_it_has_its_own(setting, expected) -> None:
+    embedding = TokenEmbedding(make_config(dropout=0.3, embedding_dropout=setting), 47, PAD)
     assert embedding.dropout.probability == expected
     embedded = embedding(torch.full((101, 1), 5), torch.zeros(1, 1, dtype=torch.int64), 1)
     zeros = float((embedded == 0).double().mean())
     assert abs(zeros - expected) < 0.05
 
 
-def test_the_seed_decides_the_weights() -> None:
+def test_the_seed_determines_the_weights() -> None:
     def weights(seed: int) -> torch.Tensor:
         torch.manual_seed(seed)
         model = EncoderDecoder(make_config(), 47, 47)

@@ -1,4 +1,4 @@
-"""True means "may attend"."""
+"""Masks, in which True means "may attend", and positions of real tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manyheads.model.masks import causal_mask, padding_mask, position_ids
 IDS = torch.tensor([[5, 7, 9, 4, 3], [PAD, PAD, 8, 6, 3], [4, PAD, 6, PAD, 3], [9, 3, PAD, PAD, PAD], [PAD] * 5])
 
 
-def test_the_padding_mask_lets_every_query_see_the_real_keys_alone() -> None:
+def test_the_padding_mask_shows_the_real_keys_alone_to_every_query() -> None:
     mask = padding_mask(IDS, PAD)
     assert mask.shape == (5, 1, 1, 5)
     assert mask.dtype == torch.bool
@@ -18,11 +18,11 @@ def test_the_padding_mask_lets_every_query_see_the_real_keys_alone() -> None:
         assert mask[row, 0, 0].tolist() == [token != PAD for token in ids]
 
 
-def test_what_padding_is_called_is_up_to_the_vocabulary() -> None:
+def test_the_padding_mask_uses_the_id_of_the_vocabulary() -> None:
     assert padding_mask(torch.tensor([[0, 1, 6, 6]]), pad=6).flatten().tolist() == [True, True, False, False]
 
 
-def test_the_causal_mask_shows_each_query_its_own_place_and_those_before_it() -> None:
+def test_the_causal_mask_shows_each_query_its_own_position_and_those_before() -> None:
     mask = causal_mask(7)
     assert mask.shape == (1, 1, 7, 7)
     assert mask.dtype == torch.bool
@@ -31,15 +31,15 @@ def test_the_causal_mask_shows_each_query_its_own_place_and_those_before_it() ->
             assert bool(mask[0, 0, query, key]) == (key <= query)
 
 
-def test_real_tokens_are_numbered_from_zero_wherever_padding_stands() -> None:
-    places = position_ids(padding_mask(IDS, PAD))
-    assert places.dtype == torch.int64
-    for ids, row in zip(IDS.tolist(), places.tolist(), strict=True):
-        real = [place for token, place in zip(ids, row, strict=True) if token != PAD]
+def test_real_tokens_are_numbered_from_zero_with_padding_at_any_position() -> None:
+    positions = position_ids(padding_mask(IDS, PAD))
+    assert positions.dtype == torch.int64
+    for ids, row in zip(IDS.tolist(), positions.tolist(), strict=True):
+        real = [position for token, position in zip(ids, row, strict=True) if token != PAD]
         assert real == list(range(len(real)))
 
 
-def test_padding_has_a_position_that_exists() -> None:
-    places = position_ids(padding_mask(IDS, PAD))
-    assert int(places.min()) >= 0
-    assert int(places.max()) < IDS.size(1)
+def test_padding_has_a_position_inside_the_table() -> None:
+    positions = position_ids(padding_mask(IDS, PAD))
+    assert int(positions.min()) >= 0
+    assert int(positions.max()) < IDS.size(1)

@@ -1,4 +1,4 @@
-"""Our weights in torch.nn.Transformer and in Hugging Face's MarianMT give the same logits, and back."""
+"""torch.nn.Transformer and MarianMT of Hugging Face give the same logits with our weights, and ours with theirs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pairs = Iterator[tuple[Tensor, Tensor]]
 
 
 def padded_ids(model: EncoderDecoder) -> tuple[Tensor, Tensor]:
-    """Sources and targets, padded at their ends: (5, 11), (5, 7)."""
+    """Return sources and targets, padded at their ends: (5, 11), (5, 7)."""
     source = random_ids(5, 11, model.source_embedding.tokens.num_embeddings)
     target = random_ids(5, 7, model.output.out_features, seed=3)
     target[:, 0] = BOS
@@ -31,8 +31,8 @@ def padded_ids(model: EncoderDecoder) -> tuple[Tensor, Tensor]:
     return source, target
 
 
-def same(one: nn.Linear | nn.LayerNorm, other: nn.Linear | nn.LayerNorm) -> Pairs:
-    """Weight and bias of modules of one kind."""
+def weight_and_bias(one: nn.Linear | nn.LayerNorm, other: nn.Linear | nn.LayerNorm) -> Pairs:
+    """Yield weight and bias of two modules of the same class."""
     yield one.weight, other.weight
     yield one.bias, other.bias
 
@@ -41,7 +41,7 @@ def same(one: nn.Linear | nn.LayerNorm, other: nn.Linear | nn.LayerNorm) -> Pair
 
 
 def torch_transformer(model: EncoderDecoder) -> nn.Transformer:
-    """A torch Transformer of the same shape; it has final norms only where ours does."""
+    """Return a torch Transformer of the same shape; it has final norms only where ours has them."""
     config = model.config
     shape: dict[str, Any] = {
         "d_model": config.d_model,
@@ -64,41 +64,41 @@ def torch_transformer(model: EncoderDecoder) -> nn.Transformer:
 
 
 def torch_pairs(model: EncoderDecoder, peer: nn.Transformer) -> Pairs:
-    """Each of our weights beside torch's."""
+    """Yield each of our weights with that of torch."""
     for ours, theirs in zip(model.encoder_layers, peer.encoder.layers, strict=True):
         yield from torch_layer_pairs(ours, theirs)
-        yield from same(ours.around_attention.norm, theirs.norm1)
-        yield from same(ours.around_feed_forward.norm, theirs.norm2)
+        yield from weight_and_bias(ours.around_attention.norm, theirs.norm1)
+        yield from weight_and_bias(ours.around_feed_forward.norm, theirs.norm2)
     for ours, theirs in zip(model.decoder_layers, peer.decoder.layers, strict=True):
         yield from torch_layer_pairs(ours, theirs)
         yield from torch_attention_pairs(ours.cross_attention, theirs.multihead_attn)
-        yield from same(ours.around_self_attention.norm, theirs.norm1)
-        yield from same(ours.around_cross_attention.norm, theirs.norm2)
-        yield from same(ours.around_feed_forward.norm, theirs.norm3)
+        yield from weight_and_bias(ours.around_self_attention.norm, theirs.norm1)
+        yield from weight_and_bias(ours.around_cross_attention.norm, theirs.norm2)
+        yield from weight_and_bias(ours.around_feed_forward.norm, theirs.norm3)
     if model.config.norm == "pre":
-        yield from same(model.encoder_norm, peer.encoder.norm)
-        yield from same(model.decoder_norm, peer.decoder.norm)
+        yield from weight_and_bias(model.encoder_norm, peer.encoder.norm)
+        yield from weight_and_bias(model.decoder_norm, peer.decoder.norm)
 
 
 def torch_layer_pairs(ours: EncoderLayer | DecoderLayer, theirs: nn.Module) -> Pairs:
-    """Self-attention and feed-forward of a layer."""
+    """Yield the weights of self-attention and feed-forward of a layer."""
     yield from torch_attention_pairs(ours.self_attention, theirs.self_attn)
-    yield from same(ours.feed_forward.expand, theirs.linear1)
-    yield from same(ours.feed_forward.contract, theirs.linear2)
+    yield from weight_and_bias(ours.feed_forward.expand, theirs.linear1)
+    yield from weight_and_bias(ours.feed_forward.contract, theirs.linear2)
 
 
 def torch_attention_pairs(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> Pairs:
-    """Both keep query, key and value in one matrix, in this order."""
+    """Yield the weights of attention; both modules store query, key and value in one matrix, in this order."""
     yield ours.project_in.weight, theirs.in_proj_weight
     yield ours.project_in.bias, theirs.in_proj_bias
-    yield from same(ours.project_out, theirs.out_proj)
+    yield from weight_and_bias(ours.project_out, theirs.out_proj)
 
 
 def torch_logits(model: EncoderDecoder, peer: nn.Transformer, source: Tensor, target: Tensor) -> Tensor:
-    """The peer between our embedding matrices, which are read as the paper says, and our output matrix."""
+    """Compute logits by the peer between our embeddings, with the positions of the paper, and our output."""
     embedded = []
     for ids, embedding in ((source, model.source_embedding), (target, model.target_embedding)):
-        signal = [[paper_signal(place, column, D) for column in range(D)] for place in range(ids.size(1))]
+        signal = [[paper_signal(position, column, D) for column in range(D)] for position in range(ids.size(1))]
         embedded.append(embedding.tokens.weight[ids] * math.sqrt(D) + torch.tensor(signal, dtype=torch.float64))
     hidden = peer(
         *embedded,
@@ -126,7 +126,7 @@ def test_the_transformer_of_torch_gives_the_same_logits(norm, activation, gradie
         torch.testing.assert_close(model(source, target)[real], right, rtol=0, atol=1e-5)
 
 
-def test_every_weight_of_the_transformer_of_torch_has_one_of_ours() -> None:
+def test_every_weight_of_the_transformer_of_torch_is_paired_with_one_of_ours() -> None:
     model = scrambled_model(norm="pre")
     peer = torch_transformer(model)
     assert {id(theirs) for _, theirs in torch_pairs(model, peer)} == {id(weight) for weight in peer.parameters()}
@@ -137,12 +137,12 @@ def test_every_weight_of_the_transformer_of_torch_has_one_of_ours() -> None:
 # Column i of Marian's width is column ORDER[i] of ours.
 ORDER = torch.cat([torch.arange(0, D, 2), torch.arange(1, D, 2)])
 
-# Our weight, Marian's, and which of their axes run along the width.
-Placed = Iterator[tuple[Tensor, Tensor, tuple[int, ...]]]
+# Our weight, Marian's weight, and their axes along the width.
+PairsWithAxes = Iterator[tuple[Tensor, Tensor, tuple[int, ...]]]
 
 
 def marian(model: EncoderDecoder, source_size: int) -> nn.Module:
-    """A MarianMT of the same shape."""
+    """Return a MarianMT of the same shape."""
     transformers = pytest.importorskip("transformers")
     config = model.config
     peer = transformers.MarianMTModel(
@@ -170,8 +170,8 @@ def marian(model: EncoderDecoder, source_size: int) -> nn.Module:
     return peer.double().eval()
 
 
-def marian_pairs(model: EncoderDecoder, peer: nn.Module) -> Placed:
-    """Each of our weights beside Marian's."""
+def marian_pairs(model: EncoderDecoder, peer: nn.Module) -> PairsWithAxes:
+    """Yield each of our weights with that of Marian."""
     yield model.source_embedding.tokens.weight, peer.model.encoder.embed_tokens.weight, (1,)
     yield model.target_embedding.tokens.weight, peer.model.decoder.embed_tokens.weight, (1,)
     yield model.output.weight, peer.lm_head.weight, (1,)
@@ -186,8 +186,8 @@ def marian_pairs(model: EncoderDecoder, peer: nn.Module) -> Placed:
         yield from marian_norm_pairs(ours.around_cross_attention.norm, theirs.encoder_attn_layer_norm)
 
 
-def marian_layer_pairs(ours: EncoderLayer | DecoderLayer, theirs: nn.Module) -> Placed:
-    """Self-attention and feed-forward of a layer, and its last norm."""
+def marian_layer_pairs(ours: EncoderLayer | DecoderLayer, theirs: nn.Module) -> PairsWithAxes:
+    """Yield the weights of self-attention, feed-forward and the last norm of a layer."""
     yield from marian_attention_pairs(ours.self_attention, theirs.self_attn)
     yield ours.feed_forward.expand.weight, theirs.fc1.weight, (1,)
     yield ours.feed_forward.expand.bias, theirs.fc1.bias, ()
@@ -196,8 +196,8 @@ def marian_layer_pairs(ours: EncoderLayer | DecoderLayer, theirs: nn.Module) -> 
     yield from marian_norm_pairs(ours.around_feed_forward.norm, theirs.final_layer_norm)
 
 
-def marian_attention_pairs(ours: MultiHeadAttention, theirs: nn.Module) -> Placed:
-    """Marian keeps query, key and value apart; inside the heads the order of the width stays."""
+def marian_attention_pairs(ours: MultiHeadAttention, theirs: nn.Module) -> PairsWithAxes:
+    """Yield the weights of attention; Marian has separate matrices for query, key and value."""
     weights, biases = ours.project_in.weight.split(D), ours.project_in.bias.split(D)
     for weight, bias, part in zip(weights, biases, (theirs.q_proj, theirs.k_proj, theirs.v_proj), strict=True):
         yield weight, part.weight, (1,)
@@ -206,14 +206,14 @@ def marian_attention_pairs(ours: MultiHeadAttention, theirs: nn.Module) -> Place
     yield ours.project_out.bias, theirs.out_proj.bias, (0,)
 
 
-def marian_norm_pairs(ours: nn.LayerNorm, theirs: nn.LayerNorm) -> Placed:
-    """Gain and bias."""
+def marian_norm_pairs(ours: nn.LayerNorm, theirs: nn.LayerNorm) -> PairsWithAxes:
+    """Yield gain and bias of a norm."""
     yield ours.weight, theirs.weight, (0,)
     yield ours.bias, theirs.bias, (0,)
 
 
-def rearranged(weight: Tensor, axes: tuple[int, ...], order: Tensor) -> Tensor:
-    """A weight with another order of the width."""
+def reordered(weight: Tensor, axes: tuple[int, ...], order: Tensor) -> Tensor:
+    """Return a weight with another order of the width."""
     for axis in axes:
         weight = weight.index_select(axis, order)
     return weight.clone()
@@ -229,9 +229,9 @@ def test_marian_gives_the_same_logits(tied, activation, direction) -> None:
     with torch.no_grad():
         for ours, theirs, axes in marian_pairs(model, peer):
             if direction == "there":
-                theirs.copy_(rearranged(ours, axes, ORDER))
+                theirs.copy_(reordered(ours, axes, ORDER))
             else:
-                ours.copy_(rearranged(theirs, axes, ORDER.argsort()))
+                ours.copy_(reordered(theirs, axes, ORDER.argsort()))
         right = peer(input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=target).logits
         real = target != PAD
         torch.testing.assert_close(model(source, target)[real], right[real], rtol=0, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Positions against the formulas of the papers, written in Python floats."""
+"""Positions, compared with the formulas of the papers in Python floats."""
 
 from __future__ import annotations
 
@@ -25,102 +25,111 @@ from manyheads.model.positions import (
 @pytest.mark.parametrize(("length", "width"), [(7, 2), (31, 10), (1_000, 6)])
 def test_the_sinusoids_are_those_of_the_paper(length, width) -> None:
     table = sinusoids(length, width)
-    right = [[paper_signal(place, column, width) for column in range(width)] for place in range(length)]
+    right = [[paper_signal(position, column, width) for column in range(width)] for position in range(length)]
     assert table.dtype == torch.float32
     torch.testing.assert_close(table, torch.tensor(right), rtol=0, atol=1e-6)
 
 
-def test_the_table_grows_when_a_longer_text_comes() -> None:
+def test_the_table_grows_for_a_longer_text() -> None:
     signal = SinusoidalPositions(6)
-    places = torch.tensor([[0, 3, FIRST_ROWS - 1], [FIRST_ROWS, 2 * FIRST_ROWS + 1, 5 * FIRST_ROWS]])
-    before = signal(places[:1], FIRST_ROWS)
-    found = signal(places, 5 * FIRST_ROWS + 1)
-    right = [[[paper_signal(place, column, 6) for column in range(6)] for place in row] for row in places.tolist()]
+    positions = torch.tensor([[0, 3, FIRST_ROWS - 1], [FIRST_ROWS, 2 * FIRST_ROWS + 1, 5 * FIRST_ROWS]])
+    before = signal(positions[:1], FIRST_ROWS)
+    found = signal(positions, 5 * FIRST_ROWS + 1)
+    right = [
+        [[paper_signal(position, column, 6) for column in range(6)] for position in row]
+        for row in positions.tolist()
+    ]
     torch.testing.assert_close(found, torch.tensor(right), rtol=0, atol=1e-6)
     assert torch.equal(found[:1], before)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_a_grown_table_keeps_the_number_format_of_the_model(dtype) -> None:
+def test_a_grown_table_keeps_the_dtype_of_the_model(dtype) -> None:
     signal = SinusoidalPositions(6).to(dtype)
     assert signal(torch.tensor([[FIRST_ROWS]]), FIRST_ROWS + 1).dtype == dtype
 
 
-def test_a_table_that_grew_while_translating_can_be_trained_with() -> None:
+def test_a_table_that_grew_in_inference_mode_can_be_used_in_training() -> None:
     signal, matrix = SinusoidalPositions(6), nn.Linear(6, 6)
-    places = torch.arange(FIRST_ROWS + 7)[None]
+    positions = torch.arange(FIRST_ROWS + 7)[None]
     with torch.inference_mode():
-        signal(places, places.numel())
-    matrix(signal(places, places.numel())).sum().backward()
+        signal(positions, positions.numel())
+    matrix(signal(positions, positions.numel())).sum().backward()
     assert matrix.weight.grad is not None
 
 
-def test_the_sinusoids_are_no_part_of_a_saved_model() -> None:
+def test_the_sinusoids_are_not_in_the_state_dict() -> None:
     assert not SinusoidalPositions(6).state_dict()
     assert not RotaryPositions(6).state_dict()
 
 
 def test_learned_positions_are_rows_of_their_table() -> None:
-    positions = LearnedPositions(13, 5, scale=1.0)
-    places = torch.tensor([[0, 12, 3], [1, 1, 0]])
-    assert torch.equal(positions(places, 13), positions.table.weight[places])
+    learned = LearnedPositions(13, 5, scale=1.0)
+    positions = torch.tensor([[0, 12, 3], [1, 1, 0]])
+    assert torch.equal(learned(positions, 13), learned.table.weight[positions])
 
 
-def test_a_text_past_the_limit_of_learned_positions_is_a_mistake_that_names_the_limit() -> None:
+def test_a_text_past_the_limit_of_learned_positions_is_refused_with_the_limit() -> None:
     positions = LearnedPositions(13, 5, scale=1.0)
     with pytest.raises(UsageError, match=r"14 tokens .* model\.max_positions = 13"):
         positions(torch.arange(14)[None], 14)
 
 
-def rotated(vector: list[float], place: int) -> list[float]:
-    """The rotation of Su et al. (2021), section 3.2.2, on complex numbers."""
+def rotated(vector: list[float], position: int) -> list[float]:
+    """Rotate a vector as in Su et al. (2021), section 3.2.2, with complex numbers."""
     width, result = len(vector), []
     for pair in range(width // 2):
         number = complex(vector[2 * pair], vector[2 * pair + 1])
-        number *= cmath.exp(1j * place * 10_000 ** (-2 * pair / width))
+        number *= cmath.exp(1j * position * 10_000 ** (-2 * pair / width))
         result += [number.real, number.imag]
     return result
 
 
-def test_rotary_positions_turn_each_pair_by_an_angle_that_grows_with_the_place() -> None:
-    rotary, places = RotaryPositions(10), torch.tensor([[0, 1, 2, 29], [7, 7, 0, 300]])
+def test_rotary_positions_rotate_each_pair_by_an_angle_that_grows_with_the_position() -> None:
+    rotary, positions = RotaryPositions(10), torch.tensor([[0, 1, 2, 29], [7, 7, 0, 300]])
     x = torch.randn(2, 3, 4, 10)
     right = torch.tensor(
-        [[[rotated(x[b, h, s].tolist(), int(places[b, s])) for s in range(4)] for h in range(3)] for b in range(2)]
+        [
+            [[rotated(x[b, h, s].tolist(), int(positions[b, s])) for s in range(4)] for h in range(3)]
+            for b in range(2)
+        ]
     )
-    torch.testing.assert_close(apply_rotary(x, rotary(places)), right, rtol=0, atol=2e-5)
+    torch.testing.assert_close(apply_rotary(x, rotary(positions)), right, rtol=0, atol=2e-5)
 
 
-def test_one_row_of_places_serves_the_whole_batch() -> None:
-    rotary, x, places = RotaryPositions(10), torch.randn(5, 3, 7, 10), torch.arange(7)[None]
-    assert torch.equal(apply_rotary(x, rotary(places)), apply_rotary(x, rotary(places.expand(5, 7))))
+def test_one_row_of_positions_is_broadcast_over_the_batch() -> None:
+    rotary, x, positions = RotaryPositions(10), torch.randn(5, 3, 7, 10), torch.arange(7)[None]
+    assert torch.equal(apply_rotary(x, rotary(positions)), apply_rotary(x, rotary(positions.expand(5, 7))))
 
 
 def test_rotary_scores_depend_on_the_distance_alone() -> None:
     rotary = RotaryPositions(10)
     query, key = torch.randn(2, 5, 3, 1, 10)
 
-    def score(here: int, there: int) -> torch.Tensor:
+    def score(query_position: int, key_position: int) -> torch.Tensor:
         return (
-            apply_rotary(query, rotary(torch.tensor([[here]]))) * apply_rotary(key, rotary(torch.tensor([[there]])))
+            apply_rotary(query, rotary(torch.tensor([[query_position]])))
+            * apply_rotary(key, rotary(torch.tensor([[key_position]])))
         ).sum(-1)
 
     for distance in (-3, 0, 2, 17):
-        for here in (3, 11, 101):
-            torch.testing.assert_close(score(here, here + distance), score(3, 3 + distance), rtol=0, atol=1e-4)
+        for query_position in (3, 11, 101):
+            torch.testing.assert_close(
+                score(query_position, query_position + distance), score(3, 3 + distance), rtol=0, atol=1e-4
+            )
     assert not torch.allclose(score(3, 3), score(3, 5), atol=1e-2)
     assert not torch.allclose(score(3, 1), score(3, 5), atol=1e-2)
 
 
-def test_rotary_positions_keep_lengths_and_number_format() -> None:
-    rotary, places = RotaryPositions(10), random_ids(2, 7, 300)
+def test_rotary_positions_keep_norms_and_dtype() -> None:
+    rotary, positions = RotaryPositions(10), random_ids(2, 7, 300)
     x = torch.randn(2, 3, 7, 10)
-    torch.testing.assert_close(apply_rotary(x, rotary(places)).norm(dim=-1), x.norm(dim=-1))
-    assert apply_rotary(x.bfloat16(), rotary(places)).dtype == torch.bfloat16
+    torch.testing.assert_close(apply_rotary(x, rotary(positions)).norm(dim=-1), x.norm(dim=-1))
+    assert apply_rotary(x.bfloat16(), rotary(positions)).dtype == torch.bfloat16
 
 
-def test_products_of_complex_numbers_are_the_same_in_real_ones() -> None:
-    """Compiled code has no complex numbers."""
+def test_products_of_complex_numbers_equal_those_of_pairs_of_real_numbers() -> None:
+    """Compare the form for compiled code, which has no complex numbers."""
     a, b = torch.randn(2, 3, 7, 5, 2, requires_grad=True), torch.randn(2, 1, 7, 5, 2)
     expected, found = multiply_complex(a, b), multiply_pairs(a, b)
     torch.testing.assert_close(found, expected)

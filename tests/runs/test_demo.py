@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.docs.workbench import SMALL
+from tests.docs.page_files import SMALL
 
 from manyheads.config.load import load_config
 from manyheads.errors import SaveError

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Error, Page
 from tests.interop.html.text.browser import node
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import SENTENCES, make_config, write_corpus
-from tests.serving.browser import SCREENS, Reader, open_browser, serve_files
+from tests.serving.browser import SCREENS, PageDriver, open_browser, serve_files
 from tests.serving.firefox import open_firefox
 from tests.serving.process import train_classifier
 
@@ -251,7 +251,7 @@ def test_a_head_is_shown_step_by_step_under_keyboard_control(
 ) -> None:
     path = tmp_path / "model.html"
     path.write_text(html_document(runs["translation"], pack_run(runs["translation"], "fp32")), encoding="utf-8")
-    reader = Reader(browser, path.as_uri())
+    reader = PageDriver(browser, path.as_uri())
     loaded = load_for_inspection(runs["translation"], "cpu")
     lines = reader.page.locator(".strips tbody tr:has(button)")
 
@@ -297,7 +297,7 @@ FOCUSED = """() => {
 }"""
 
 
-def controls_without_a_key(reader: Reader) -> list[str]:
+def controls_without_a_key(reader: PageDriver) -> list[str]:
     """Press Tab through the page; return the controls that the focus did not reach or did not outline."""
     controls = reader.page.locator(CONTROLS)
     number = controls.evaluate_all(f"all => {{ window.missing = new Set(({SHOWN})(all)); return missing.size; }}")
@@ -320,7 +320,7 @@ def test_every_view_of_an_exported_page_is_accessible_and_reached_by_keyboard(
 ) -> None:
     path = tmp_path / "model.html"
     path.write_text(html_document(runs[task], pack_run(runs[task], "int8")), encoding="utf-8")
-    reader = Reader(browser, path.as_uri(), language=language, width=width, scheme=scheme)
+    reader = PageDriver(browser, path.as_uri(), language=language, width=width, scheme=scheme)
     try:
         reader.page.goto(f"{reader.address}?lang={language}")
         tabs = reader.page.locator("[role=tab]")
@@ -378,7 +378,7 @@ def test_a_slow_translation_is_announced_until_it_is_shown(
 ) -> None:
     path = tmp_path / "model.html"
     path.write_text(html_document(runs["translation"], pack_run(runs["translation"], "int8")), encoding="utf-8")
-    reader = Reader(browser, path.as_uri())
+    reader = PageDriver(browser, path.as_uri())
     try:
         reader.open("translate", q=TEXTS[0])
         output, busy = reader.page.locator(".output"), reader.page.get_by_text("Translating", exact=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.clusters import LIMIT, Cluster, wait_for
-from tests.tasks.test_asked import saved
+from tests.tasks.test_options import save_run
 from tests.tasks.test_parts import KNOWN
 from tests.tasks.test_translation import make_translator
 
@@ -45,7 +45,7 @@ Worker = Callable[[TranslationJob, str, Shard], bytes]
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = make_translator(end_bias=0.5, letters=KNOWN, data={"max_length": 35})
-    return saved(made, tmp_path_factory.mktemp("runs") / "run")
+    return save_run(made, tmp_path_factory.mktemp("runs") / "run")
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_another_input_run_option_or_version_starts_again(trained, text, tmp_pat
     elif change == "run":
         other = make_translator(end_bias=0.2, letters=KNOWN, data={"max_length": 35})
         shutil.rmtree(copied)
-        saved(other, copied)
+        save_run(other, copied)
     elif change == "version":
         monkeypatch.setattr("manyheads.__version__", "0.0")
     elif change == "shards":
@@ -251,7 +251,7 @@ def test_a_worker_with_another_model_is_refused(trained, text, tmp_path, monkeyp
 
     def with_another(*arguments: object) -> object:
         shutil.rmtree(copied)
-        saved(make_translator(end_bias=0.2, letters=KNOWN, data={"max_length": 35}), copied)
+        save_run(make_translator(end_bias=0.2, letters=KNOWN, data={"max_length": 35}), copied)
         return original(*arguments)
 
     monkeypatch.setattr(module, "open_executor", with_another)
@@ -283,7 +283,7 @@ def test_another_model_is_refused_at_every_shard(trained, worker) -> None:
 
 
 def test_a_worker_loads_the_model_of_each_job(trained, worker, tmp_path) -> None:
-    other = saved(make_translator(end_bias=3.0, letters=KNOWN, data={"max_length": 35}), tmp_path / "other")
+    other = save_run(make_translator(end_bias=3.0, letters=KNOWN, data={"max_length": 35}), tmp_path / "other")
     first, second, third = (
         worker(job_of(run), __version__, Shard(0, LINES, {})) for run in (trained, other, trained)
     )

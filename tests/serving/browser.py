@@ -1,4 +1,4 @@
-"""A browser that looks at the page as a person does, and writes down all that a page must not do."""
+"""A real browser that opens the page, and a record of everything that a page must not do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 REQUIRED = "MANYHEADS_TESTS_NEED_BROWSER"
 MILLISECONDS = 15_000
 RULES = {"rules": {"label-content-name-mismatch": {"enabled": True}}}  # WCAG 2.5.3, which old versions leave out
-# Tells the console of everything that the policy of the page has stopped.
+# Reports every violation of the content security policy to the console.
 WATCH_POLICY = """
 document.addEventListener("securitypolicyviolation",
   (event) => console.error("policy: " + event.violatedDirective + " " + event.blockedURI));
@@ -32,7 +32,7 @@ document.addEventListener("securitypolicyviolation",
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    """Chromium of this machine; without one the tests are skipped, or fail where one is required."""
+    """Start the Chromium of this machine; without one, skip the test, or fail if a browser is required."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         reason = "there is no Chromium here: apt-get install chromium"
@@ -49,12 +49,12 @@ def open_browser() -> Iterator[Browser]:
 
 class QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @contextmanager
 def serve_files(folder: Path) -> Iterator[str]:
-    """While open, serve the files of a folder; gives the address."""
+    """Serve the files of a folder inside the context; yield the address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -65,13 +65,13 @@ def serve_files(folder: Path) -> Iterator[str]:
             thread.join()
 
 
-class Reader:
-    """A person with a browser.
+class PageDriver:
+    """A driver of the page in a browser.
 
     Attributes:
-        page: what is shown.
-        faults: what the console said, errors of scripts, requests to anybody else.
-        name: of its screens.
+        page: the page of Playwright.
+        faults: messages of the console, errors of scripts, and requests to other hosts.
+        name: the name of the screenshots.
     """
 
     def __init__(
@@ -89,29 +89,29 @@ class Reader:
         self.context.add_init_script(WATCH_POLICY)
         self.page: Page = self.context.new_page()
         self.faults: list[str] = []
-        self.page.on("console", lambda said: self.faults.append(f"{said.type}: {said.text}"))
+        self.page.on("console", lambda message: self.faults.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.faults.append(f"script: {error}"))
         self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        self.page.on("request", lambda request: self.note(request.url))
+        self.page.on("request", lambda request: self.check_request(request.url))
 
-    def note(self, url: str) -> None:
+    def check_request(self, url: str) -> None:
         if not url.startswith((self.address, "data:", "blob:")):
             self.faults.append(f"outside: {url}")
 
     def open(self, tab: str, **state: object) -> Locator:
-        """Go to a view by its address."""
+        """Go to a view by its address, and return its panel."""
         hash_ = f"#/{tab}?{urlencode(state)}" if state else f"#/{tab}"
-        here = self.page.url.partition("#")[0]
-        if here == f"{self.address}?lang={self.language}":
+        current = self.page.url.partition("#")[0]
+        if current == f"{self.address}?lang={self.language}":
             self.page.evaluate(
                 "(hash) => { location.hash = hash; return new Promise((done) => setTimeout(done)); }", hash_
             )
         else:
             self.page.goto(f"{self.address}?lang={self.language}{hash_}")
-        return self.shown(tab)
+        return self.wait_for_view(tab)
 
-    def shown(self, tab: str) -> Locator:
-        """Wait until a view is there; returns its panel."""
+    def wait_for_view(self, tab: str) -> Locator:
+        """Wait until a view is selected and loaded, and return its panel."""
         self.page.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
         self.page.locator("#panel[aria-busy=false]").wait_for()
         return self.page.locator("#panel")
@@ -120,11 +120,11 @@ class Reader:
         return self.page.locator(f'[data-figure="{name}"]')
 
     def focused(self, expression: str) -> Any:
-        """Something of the element that has the focus, called `e`."""
+        """Evaluate an expression about the focused element `e`."""
         return self.page.evaluate(f"(() => {{ const e = document.activeElement; return {expression}; }})()")
 
     def check(self, name: str, *, rules: bool = False) -> None:
-        """The page is not wider than the window; nothing forbidden happened; rules of accessibility hold."""
+        """Check that the page is not wider than the window, has no faults, and follows the accessibility rules."""
         wider = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         SCREENS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=SCREENS / f"{name}-{self.name}.png", full_page=True)
@@ -134,11 +134,11 @@ class Reader:
             found = Axe().run(self.page, options=RULES)
             assert found.violations_count == 0, found.generate_report()
 
-    def until(self, what: str, *, seconds: float = MILLISECONDS / 1000) -> None:
-        """Wait for something that is true in the page."""
+    def wait_until(self, condition: str, *, seconds: float = MILLISECONDS / 1000) -> None:
+        """Wait until a JavaScript condition holds in the page."""
         end = time.monotonic() + seconds
-        while not self.page.evaluate(what):
-            assert time.monotonic() < end, what
+        while not self.page.evaluate(condition):
+            assert time.monotonic() < end, condition
             time.sleep(0.02)
 
     def close(self) -> None:

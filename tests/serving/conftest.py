@@ -26,7 +26,7 @@ def endless_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One that serves de-en, a classifier and a language model."""
+    """Start a server of de-en, a classifier and a language model."""
     folder = tmp_path_factory.mktemp("others")
     runs = (translator_run, train_classifier(folder), train_language_model(folder))
     with serving(*runs, environment={"MANYHEADS_METRICS_TOKEN": "see-all"}) as running:

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 NAMES = ("firefox", "firefox-esr")
-SECONDS = 120
+TIMEOUT = 120
 EVENTS = ["network.beforeRequestSent", "log.entryAdded"]
 
 
@@ -29,9 +29,9 @@ class Firefox:
     """A tab of Firefox.
 
     Attributes:
-        version: of Firefox.
-        requests: addresses that were asked for.
-        log: what the console said, and errors of scripts.
+        version: the version of Firefox.
+        requests: the requested addresses.
+        log: messages of the console, and errors of scripts.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -75,7 +75,7 @@ class Firefox:
                 return message.decode()
 
     def command(self, method: str, **parameters: Any) -> Any:
-        """Send a command; return its result. Events that come before it are kept."""
+        """Send a command and return its result; earlier events are recorded."""
         self.count += 1
         self.send(json.dumps({"id": self.count, "method": method, "params": parameters}))
         while True:
@@ -95,7 +95,7 @@ class Firefox:
         self.command("browsingContext.navigate", context=self.tab, url=address, wait="complete")
 
     def evaluate(self, expression: str) -> Any:
-        """Return the JSON value of an expression, or of the promise that it gives."""
+        """Return the JSON value of an expression, or of the promise that it returns."""
         found = self.command(
             "script.evaluate",
             expression=f"Promise.resolve({expression}).then((value) => JSON.stringify(value ?? null))",
@@ -124,8 +124,8 @@ def open_firefox() -> Iterator[Firefox]:
         try:
             assert process.stderr is not None
             marked = next(line for line in process.stderr if "WebDriver BiDi listening on" in line)
-            with socket.create_connection(("127.0.0.1", int(marked.rsplit(":", 1)[1])), SECONDS) as connection:
+            with socket.create_connection(("127.0.0.1", int(marked.rsplit(":", 1)[1])), TIMEOUT) as connection:
                 yield Firefox(connection)
         finally:
             process.terminate()
-            process.communicate(timeout=SECONDS)
+            process.communicate(timeout=TIMEOUT)

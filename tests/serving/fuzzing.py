@@ -1,9 +1,9 @@
-"""Requests that no client of good will sends, the same ones for the same seed.
+"""Malformed and unusual requests, which are the same for the same seed.
 
     PYTHONPATH=.:src python -m tests.serving.fuzzing RUN... --count 10000
 
-starts a server of some runs, sends so many requests, and ends with 1 when one is answered with 500 or above, is
-not answered at all, or hangs.
+starts a server of some runs, sends the requests, and exits with 1 if a request is answered with status 500 or
+above, is not answered, or hangs.
 """
 
 from __future__ import annotations
@@ -46,96 +46,99 @@ HEADERS = [
     *["Content-Length: -1", "Content-Length: x", "Transfer-Encoding: gzip", "Expect: 100-continue", "Host: evil"],
     *["Content-Length: 99999999999", "Origin: null", "A b: c", "X: \x00"],
 ]
-LATE = 20.0  # seconds without a byte that count as a hang
+HANG_SECONDS = 20.0  # seconds without a byte that count as a hang
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a request: its status, 0 where the server only closed; how long that took; what was sent."""
+    """The outcome of a request: its status (0 if the connection was closed), its duration, and the sent bytes."""
 
     status: int
     seconds: float
     sent: bytes
 
 
-def text(dice: random.Random) -> str:
-    return " ".join(dice.choices(WORDS, k=dice.randint(0, 6)))
+def text(rng: random.Random) -> str:
+    return " ".join(rng.choices(WORDS, k=rng.randint(0, 6)))
 
 
-def value(dice: random.Random, depth: int = 0) -> object:
-    """Anything that JSON can say."""
-    kind = dice.randrange(9 if depth < 3 else 7)
+def value(rng: random.Random, depth: int = 0) -> object:
+    """Return a random JSON value."""
+    kind = rng.randrange(9 if depth < 3 else 7)
     if kind == 7:
-        return [value(dice, depth + 1) for _ in range(dice.randint(0, 4))]
+        return [value(rng, depth + 1) for _ in range(rng.randint(0, 4))]
     if kind == 8:
-        return {dice.choice(NAMES): value(dice, depth + 1) for _ in range(dice.randint(0, 3))}
-    return [text(dice), None, True, dice.randint(-5, 12), dice.uniform(-1e3, 1e3), 10**30, ""][kind]
+        return {rng.choice(NAMES): value(rng, depth + 1) for _ in range(rng.randint(0, 3))}
+    return [text(rng), None, True, rng.randint(-5, 12), rng.uniform(-1e3, 1e3), 10**30, ""][kind]
 
 
-def fields(dice: random.Random) -> dict[str, object]:
-    """Parameters, most of them good, some not."""
-    good: dict[str, object] = {
-        "q": dice.choice([text(dice), [text(dice) for _ in range(dice.randint(0, 4))]]),
-        "source": dice.choice(["de", "en", "auto", "DE", "zz"]),
-        "target": dice.choice(["en", "de", "en-US", "x" * 99]),
-        "format": dice.choice(["text", "html", "pdf"]), "alternatives": dice.choice([0, 1, 3, 11, "2", -1]),
-        "prompt": text(dice), "max_tokens": dice.choice([1, 5, 9]),
+def fields(rng: random.Random) -> dict[str, object]:
+    """Return parameters, most of them valid, some invalid or missing."""
+    parameters: dict[str, object] = {
+        "q": rng.choice([text(rng), [text(rng) for _ in range(rng.randint(0, 4))]]),
+        "source": rng.choice(["de", "en", "auto", "DE", "zz"]),
+        "target": rng.choice(["en", "de", "en-US", "x" * 99]),
+        "format": rng.choice(["text", "html", "pdf"]), "alternatives": rng.choice([0, 1, 3, 11, "2", -1]),
+        "prompt": text(rng), "max_tokens": rng.choice([1, 5, 9]),
     }  # fmt: skip
-    for _ in range(dice.choice([0, 0, 1, 2])):
-        good[dice.choice(NAMES)] = value(dice)
-    for name in dice.sample(list(good), dice.choice([0, 0, 0, 1, 3])):
-        del good[name]
-    return good
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        parameters[rng.choice(NAMES)] = value(rng)
+    for name in rng.sample(list(parameters), rng.choice([0, 0, 0, 1, 3])):
+        del parameters[name]
+    return parameters
 
 
-def body_of(dice: random.Random, kind: str) -> bytes:
-    """A body of a kind, now and then broken."""
-    asked = fields(dice)
+def body_of(rng: random.Random, kind: str) -> bytes:
+    """Return a body of a content type; some are corrupt."""
+    parameters = fields(rng)
     if "json" in kind:
-        found = json.dumps(asked, ensure_ascii=dice.random() < 0.5).encode("utf-8", "surrogatepass")
+        found = json.dumps(parameters, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
     elif "multipart" in kind:
         parts = [
-            f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{one}\r\n' for name, one in asked.items()
+            f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{one}\r\n'
+            for name, one in parameters.items()
         ]
         found = ("".join(parts) + "--x--\r\n").encode("utf-8", "surrogatepass")
     else:
-        found = urlencode({name: str(one).encode("utf-8", "surrogatepass") for name, one in asked.items()}).encode()
-    if dice.random() < 0.25 and found:
-        place = dice.randrange(len(found))
-        found = dice.choice([
-            found[:place], found[:place] + bytes(dice.randrange(256) for _ in range(5)) + found[place:],
+        found = urlencode(
+            {name: str(one).encode("utf-8", "surrogatepass") for name, one in parameters.items()}
+        ).encode()
+    if rng.random() < 0.25 and found:
+        index = rng.randrange(len(found))
+        found = rng.choice([
+            found[:index], found[:index] + bytes(rng.randrange(256) for _ in range(5)) + found[index:],
             b"[" * 20_000, b'{"q":' * 20_000, b"\xff" * 50, b"", b"null", b"&".join([b"q=a"] * 500), found * 3,
         ])  # fmt: skip
     return found
 
 
 def requests(seed: int, count: int) -> Iterator[bytes]:
-    """Whole requests as bytes."""
-    dice = random.Random(seed)
+    """Yield complete requests as bytes."""
+    rng = random.Random(seed)
     for _ in range(count):
-        kind, method, path = dice.choice(KINDS), dice.choice(METHODS), dice.choice(PATHS)
-        content = body_of(dice, kind) if method not in ("GET", "HEAD") or dice.random() < 0.3 else b""
-        if dice.random() < 0.2:
-            pairs = [(name, str(one).encode("utf-8", "surrogatepass")) for name, one in fields(dice).items()]
+        kind, method, path = rng.choice(KINDS), rng.choice(METHODS), rng.choice(PATHS)
+        content = body_of(rng, kind) if method not in ("GET", "HEAD") or rng.random() < 0.3 else b""
+        if rng.random() < 0.2:
+            pairs = [(name, str(one).encode("utf-8", "surrogatepass")) for name, one in fields(rng).items()]
             path += "?" + urlencode(pairs)
-        elif dice.random() < 0.05:
-            path = dice.choice(ADDRESSES)
+        elif rng.random() < 0.05:
+            path = rng.choice(ADDRESSES)
         head = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close"]
         if kind:
             head.append(f"Content-Type: {kind}")
         size = len(content)
-        if dice.random() < 0.03:
-            head.append(dice.choice(HEADERS))
+        if rng.random() < 0.03:
+            head.append(rng.choice(HEADERS))
         else:
             head.append(f"Content-Length: {size}")
         yield "\r\n".join(head).encode("latin-1", "replace") + b"\r\n\r\n" + content
 
 
 def send(port: int, sent: bytes) -> Outcome:
-    """Send a request and read what comes back, to the end."""
-    begun = monotonic()
+    """Send a request, and read the whole answer."""
+    start = monotonic()
     answer = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=LATE) as sock:
+    with socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS) as sock:
         try:
             sock.sendall(sent)
             while part := sock.recv(65_536):
@@ -144,7 +147,7 @@ def send(port: int, sent: bytes) -> Outcome:
             pass
     lines = [line for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
     status = int(lines[-1].split()[1]) if lines else 0
-    return Outcome(status, monotonic() - begun, sent)
+    return Outcome(status, monotonic() - start, sent)
 
 
 def main() -> None:
@@ -156,9 +159,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with serving(*arguments.runs) as server, ThreadPoolExecutor(16) as pool:
-        begun = monotonic()
+        start = monotonic()
         found = list(pool.map(lambda sent: send(server.port, sent), requests(arguments.seed, arguments.count)))
-        seconds = monotonic() - begun
+        seconds = monotonic() - start
         with server.client() as client:
             alive = client.get("/health").status_code == 200
         code, faults = server.end(), server.text.count("fault ")

@@ -1,4 +1,4 @@
-"""A server in a process of its own, as a person starts it, and tiny runs for it."""
+"""A server in a separate process, started by its command, and tiny runs for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from manyheads.runs.train import train
 from manyheads.text.interface import EOS
 from manyheads.text.tokenizer import train_tokenizers
 
-SECONDS = 60.0
+TIMEOUT = 60.0
 METRICS = {"Authorization": "Bearer see-all"}  # where MANYHEADS_METRICS_TOKEN is "see-all"
 
 
@@ -34,8 +34,8 @@ class Server:
     """A server that has been started.
 
     Attributes:
-        process: it.
-        log: lines of its stderr so far.
+        process: the process of the server.
+        log: the lines of its stderr so far.
     """
 
     def __init__(self, arguments: Sequence[str], environment: dict[str, str] | None = None) -> None:
@@ -56,17 +56,17 @@ class Server:
         self.ready.set()
 
     def wait_until_ready(self) -> None:
-        assert self.ready.wait(SECONDS)
+        assert self.ready.wait(TIMEOUT)
         assert self.process.poll() is None, self.text
 
     @property
     def text(self) -> str:
-        """All of its stderr."""
+        """Return the stderr of the server so far."""
         return "".join(self.log)
 
     @property
     def url(self) -> str:
-        """Where it says that it is."""
+        """Return the address that the server has printed."""
         found = re.search(r"ready: .* at (http://\S+)", self.text)
         assert found is not None, self.text
         return found[1]
@@ -76,31 +76,31 @@ class Server:
         return int(self.url.rpartition(":")[2])
 
     def client(self, **options: Any) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=SECONDS, trust_env=False, **options)
+        return httpx.Client(base_url=self.url, timeout=TIMEOUT, trust_env=False, **options)
 
     def abort(self) -> str:
         """Abort the server; return its stderr, which then ends with the stacks of all its threads."""
         self.process.send_signal(signal.SIGABRT)
-        self.process.wait(SECONDS)
-        self.reader.join(SECONDS)
+        self.process.wait(TIMEOUT)
+        self.reader.join(TIMEOUT)
         return self.text
 
     def end(self, kill: bool = False) -> int:
-        """Ask it to end; returns its exit code."""
+        """Terminate or kill the server, and return its exit code."""
         if kill:
             self.process.kill()
         else:
             self.process.terminate()
-        code = self.process.wait(SECONDS)
+        code = self.process.wait(TIMEOUT)
         self.close()
         return code
 
     def close(self) -> None:
-        """End it if it still runs, and close its stderr."""
+        """Kill the server if it still runs, and close its stderr."""
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait(SECONDS)
-        self.reader.join(SECONDS)
+            self.process.wait(TIMEOUT)
+        self.reader.join(TIMEOUT)
         assert self.process.stderr is not None
         self.process.stderr.close()
 
@@ -112,7 +112,7 @@ def metric(client: httpx.Client, name: str) -> float:
 
 @contextmanager
 def serving(*arguments: object, environment: dict[str, str] | None = None) -> Iterator[Server]:
-    """A server on a free port, ready; killed in the end if it still runs."""
+    """Start a server on a free port and wait until it is ready; kill it at the end if it still runs."""
     server = Server(["--port", "0", *map(str, arguments)], environment)
     try:
         server.wait_until_ready()
@@ -122,7 +122,7 @@ def serving(*arguments: object, environment: dict[str, str] | None = None) -> It
 
 
 def train_translator(folder: Path) -> Path:
-    """A run de-en that has learnt most of its little corpus."""
+    """Train a run de-en that has learnt most of its small corpus."""
     config = make_config(
         write_corpus(folder / "corpus"),
         model={"d_model": 32, "d_ff": 64, "dropout": 0.0, "positions": "rotary"},
@@ -143,7 +143,7 @@ def train_language_model(folder: Path) -> Path:
 
 
 def endless_translator(folder: Path, source: str = "en", target: str = "ko") -> Path:
-    """A run whose outputs hardly ever end: each takes 900 steps."""
+    """Write a run whose outputs almost never end: each takes 900 steps."""
     config = Config.model_validate(
         {
             "data": {"source": source, "target": target},
@@ -169,5 +169,5 @@ ENGLISH = [english for _, english in SENTENCES]
 
 
 def run_of(server: Server, name: str) -> Path:
-    """Return the run of this name that the server was given."""
+    """Return the run of this name that the server serves."""
     return next(Path(word) for word in server.process.args if Path(word).name == name)  # type: ignore[union-attr]

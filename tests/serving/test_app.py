@@ -1,4 +1,4 @@
-"""Every exception of a route is answered in the shape that its clients know, and counted and logged once."""
+"""Every exception of a route is answered in the format that its clients expect, and counted and logged once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from manyheads.serving.settings import ServeSettings
         (HTTPException(404), 404, "Not Found"),
     ],
 )
-def test_an_expected_error_has_its_status_and_the_shape_of_its_path(
+def test_an_expected_error_has_its_status_and_the_format_of_its_path(
     error: Exception, status: int, message: str
 ) -> None:
     response = response_to(error, "/classify")
@@ -37,13 +37,13 @@ def test_an_expected_error_has_its_status_and_the_shape_of_its_path(
     assert f'"message": "{message}"'.encode() in bytes(response.body)
 
 
-def test_a_method_that_is_not_allowed_names_those_that_are() -> None:
+def test_the_answer_to_a_method_that_is_not_allowed_names_the_allowed_methods() -> None:
     response = response_to(HTTPException(405, headers={"Allow": "POST"}), "/translate")
     assert response is not None
     assert response.headers["allow"] == "POST"
 
 
-def test_a_client_that_left_is_only_logged_and_other_errors_are_not_expected() -> None:
+def test_a_disconnected_client_is_an_expected_error_and_internal_errors_are_not() -> None:
     response = response_to(ClientDisconnect(), "/translate")
     assert response is not None
     assert response.status_code == CLIENT_CLOSED_REQUEST
@@ -51,8 +51,10 @@ def test_a_client_that_left_is_only_logged_and_other_errors_are_not_expected() -
     assert response_to(ZeroDivisionError("secret"), "/translate") is None
 
 
-def answer(path: str, error: Exception | None = None) -> tuple[httpx.Response, list[str], list[tuple[Any, ...]]]:
-    """Ask an application whose routes raise an error; return the answer, the log and the counted requests."""
+def send_request(
+    path: str, error: Exception | None = None
+) -> tuple[httpx.Response, list[str], list[tuple[Any, ...]]]:
+    """Send a request to an application whose routes raise an error; return the answer, the log and the counts."""
     log, counted = list[str](), list[tuple[Any, ...]]()
     service = SimpleNamespace(
         settings=ServeSettings(),
@@ -69,15 +71,15 @@ def answer(path: str, error: Exception | None = None) -> tuple[httpx.Response, l
 
         app.router = fail  # type: ignore[assignment]
 
-    async def ask() -> httpx.Response:
+    async def post() -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             return await client.post(path, params={"q": "secret"})
 
-    return asyncio.run(ask()), log, counted
+    return asyncio.run(post()), log, counted
 
 
-def test_an_unexpected_error_is_500_and_its_message_is_not_told() -> None:
-    response, log, counted = answer("/translate", ZeroDivisionError("secret"))
+def test_an_unexpected_error_is_500_and_its_message_is_not_exposed() -> None:
+    response, log, counted = send_request("/translate", ZeroDivisionError("secret"))
     assert (response.status_code, response.json()) == (500, {"error": "Internal server error"})
     assert response.headers["x-content-type-options"] == "nosniff"
     assert log[0].startswith("fault ZeroDivisionError at ")
@@ -86,7 +88,7 @@ def test_an_unexpected_error_is_500_and_its_message_is_not_told() -> None:
 
 
 def test_a_path_without_a_route_is_counted_as_other() -> None:
-    response, log, counted = answer("/secret")
+    response, log, counted = send_request("/secret")
     assert (response.status_code, response.json()) == (404, {"error": "Not Found"})
     assert counted == [("POST", "other", 404)]
     assert "secret" not in "".join(log)

@@ -1,4 +1,4 @@
-"""Texts of many requests computed together: nobody notices the others."""
+"""Texts of many requests are computed in batches, and no request depends on the others."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ OnResult = Callable[[int, int], None]
 
 @dataclass(eq=False)
 class Doubling:
-    """Doubles numbers; fails on any batch with a 13 in it; notes its batches; waits while it is held."""
+    """Doubles numbers, fails on any batch with a 13, records its batches, and waits until it is released."""
 
     batches: list[list[int]] = field(default_factory=list)
-    held: threading.Event = field(default_factory=threading.Event)
-    left: list[int] = field(default_factory=list)
+    released: threading.Event = field(default_factory=threading.Event)
+    cancelled_payloads: list[int] = field(default_factory=list)
 
     def compute(self, payloads: Sequence[int], cancelled: Cancelled) -> list[int]:
         self.batches.append(list(payloads))
-        while not self.held.wait(0.001):
-            gone = cancelled()
-            if len(gone) == len(payloads):
-                self.left += payloads
+        while not self.released.wait(0.001):
+            cancelled_indices = cancelled()
+            if len(cancelled_indices) == len(payloads):
+                self.cancelled_payloads += payloads
                 return list(payloads)
         if 13 in payloads:
             raise ArithmeticError("13")
@@ -49,9 +49,9 @@ def batcher() -> Iterator[Batcher]:
     assert not any(thread.is_alive() for thread in found.threads)
 
 
-def free() -> Doubling:
+def released_group() -> Doubling:
     group = Doubling()
-    group.held.set()
+    group.released.set()
     return group
 
 
@@ -62,13 +62,13 @@ def items(
     return [QueueItem(group, number, size, handle) for number in numbers]
 
 
-def test_results_come_in_order(batcher: Batcher) -> None:
+def test_results_are_in_the_order_of_the_items(batcher: Batcher) -> None:
     numbers = range(100, 350)
-    assert batcher.compute_all(items(free(), numbers)) == [2 * number for number in numbers]
+    assert batcher.compute_all(items(released_group(), numbers)) == [2 * number for number in numbers]
 
 
-def test_a_batch_has_no_more_tokens_than_allowed_padding_included(batcher: Batcher) -> None:
-    group = free()
+def test_a_batch_respects_the_token_budget_including_padding(batcher: Batcher) -> None:
+    group = released_group()
     sizes = [7, 30, 8, 9, 60, 31, 7, 200]
     waiting = [QueueItem(group, size, size, RequestHandle()) for size in sizes]
     while waiting:
@@ -86,14 +86,14 @@ def test_a_batch_has_no_more_tokens_than_allowed_padding_included(batcher: Batch
     ]
 
 
-def test_who_waits_longest_is_first_and_other_groups_are_left(batcher: Batcher) -> None:
-    first, second = free(), free()
+def test_the_oldest_item_is_first_and_other_groups_are_not_mixed_in(batcher: Batcher) -> None:
+    first, second = released_group(), released_group()
     waiting = [*items(first, [1]), *items(second, [2, 3]), *items(first, [4])]
     assert [item.payload for item in choose_batch(waiting, 100)] == [1, 4]
     assert [item.payload for item in choose_batch(waiting[1:], 100)] == [2, 3]
 
 
-def test_one_that_cannot_be_computed_fails_alone(batcher: Batcher) -> None:
+def test_an_item_that_cannot_be_computed_fails_alone(batcher: Batcher) -> None:
     group = Doubling()
     blocker = threading.Thread(target=batcher.compute_all, args=(items(group, [0]),))
     blocker.start()
@@ -103,15 +103,15 @@ def test_one_that_cannot_be_computed_fails_alone(batcher: Batcher) -> None:
         futures = [pool.submit(batcher.compute_all, items(group, [number])) for number in (11, 12, 13, 14, 15)]
         while len(batcher.waiting) < 5:
             sleep(0.001)
-        group.held.set()
+        group.released.set()
         found = [future.exception() or future.result() for future in futures]
     blocker.join()
     assert isinstance(found[2], ArithmeticError)
-    assert [found[place] for place in (0, 1, 3, 4)] == [[22], [24], [28], [30]]
-    assert len(group.batches[1]) == 5  # they were together first
+    assert [found[index] for index in (0, 1, 3, 4)] == [[22], [24], [28], [30]]
+    assert len(group.batches[1]) == 5  # all five were one batch at first
 
 
-def test_a_request_that_is_stopped_leaves_the_queue_and_its_batch(batcher: Batcher) -> None:
+def test_a_cancelled_request_is_removed_from_the_queue_and_from_its_batch(batcher: Batcher) -> None:
     group, handle = Doubling(), RequestHandle()
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(batcher.compute_all, items(group, [1], handle))
@@ -126,38 +126,38 @@ def test_a_request_that_is_stopped_leaves_the_queue_and_its_batch(batcher: Batch
                 future.result(5)
     while batcher.computing:
         sleep(0.001)
-    assert group.left == [1]  # told to leave while it was computed
-    assert group.batches == [[1]]  # and the other never began
+    assert group.cancelled_payloads == [1]  # cancelled while it was computed
+    assert group.batches == [[1]]  # the other one never started
     with pytest.raises(RequestCancelled):
         batcher.compute_all(items(group, [3], handle))
 
 
-def test_items_wait_for_others_only_so_long() -> None:
+def test_items_wait_for_others_up_to_the_maximum_delay() -> None:
     batcher = Batcher(workers=1, max_tokens=100, max_wait=2.0)
-    group = free()
-    begun = monotonic()
+    group = released_group()
+    start = monotonic()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(batcher.compute_all, items(group, [1]))
         sleep(0.05)
         second = pool.submit(batcher.compute_all, items(group, [2]))
         assert (first.result(30), second.result(30)) == ([2], [4])
     assert group.batches == [[1, 2]]
-    assert monotonic() - begun > 1.9
-    patient = Batcher(workers=1, max_tokens=100, max_wait=600.0)
+    assert monotonic() - start > 1.9
+    slow_batcher = Batcher(workers=1, max_tokens=100, max_wait=600.0)
     with ThreadPoolExecutor(1) as pool:
-        whole = pool.submit(patient.compute_all, items(group, [3], size=100))
+        whole = pool.submit(slow_batcher.compute_all, items(group, [3], size=100))
         try:
-            assert whole.result(60) == [6], "a whole batch waits for no other"
+            assert whole.result(60) == [6], "a full batch does not wait"
         finally:
-            patient.close(5)
+            slow_batcher.close(5)
     batcher.close(5)
 
 
 @dataclass(eq=False)
 class Stepping(Doubling):
-    """Doubles numbers, one after so many steps as it says; fails on a step with a 13 in it."""
+    """Doubles numbers, each in as many steps as its value; fails on a step with a 13."""
 
-    joined: list[list[int]] = field(default_factory=list)
+    added: list[list[int]] = field(default_factory=list)
     steps: int = 0
     fails: bool = False
 
@@ -167,7 +167,7 @@ class Stepping(Doubling):
 
 @dataclass(eq=False)
 class Steps:
-    """See `ContinuousBatch`."""
+    """A continuous batch of numbers; see `ContinuousBatch`."""
 
     group: Stepping
     batches: list[tuple[dict[int, int], dict[int, int], Cancelled, OnResult]] = field(default_factory=list)
@@ -177,86 +177,86 @@ class Steps:
         return len(self.batches) >= 6
 
     def add(self, payloads: Sequence[int], cancelled: Cancelled, on_result: OnResult) -> None:
-        self.group.joined.append(list(payloads))
+        self.group.added.append(list(payloads))
         self.batches.append((dict(enumerate(payloads)), dict(enumerate(payloads)), cancelled, on_result))
 
     def step(self) -> None:
         self.group.steps += 1
         sleep(0.002)
-        for payloads, left, cancelled, on_result in self.batches:
+        for payloads, remaining, cancelled, on_result in self.batches:
             if 13 in payloads.values() or self.group.fails:
                 raise ArithmeticError("13")
-            for place in list(left):
-                left[place] -= 1
-                if left[place] <= 0 or place in cancelled():
-                    del left[place]
-                    on_result(place, 2 * payloads[place])
+            for index in list(remaining):
+                remaining[index] -= 1
+                if remaining[index] <= 0 or index in cancelled():
+                    del remaining[index]
+                    on_result(index, 2 * payloads[index])
         self.batches = [one for one in self.batches if one[1]]
 
 
-def stepping() -> Stepping:
+def released_stepping_group() -> Stepping:
     group = Stepping()
-    group.held.set()
+    group.released.set()
     return group
 
 
-def nothing_is_computed(batcher: Batcher) -> bool:
-    """Return whether no item is computed any more, soon: a result is known before its item is removed."""
+def becomes_idle(batcher: Batcher) -> bool:
+    """Return whether the batcher becomes idle soon: a result is set before its item is removed."""
     end = monotonic() + 30
     while batcher.computing and monotonic() < end:
         sleep(0.001)
     return not batcher.computing
 
 
-def begin(pool: ThreadPoolExecutor, batcher: Batcher, asked: Sequence[QueueItem]) -> Future[list[int]]:
-    """Hand in items, and wait until they are computed or, as the workers are, at least wait."""
-    future = pool.submit(batcher.compute_all, asked)
-    while not all(item in batcher.waiting or item in batcher.computing or item.future.done() for item in asked):
+def submit(pool: ThreadPoolExecutor, batcher: Batcher, new_items: Sequence[QueueItem]) -> Future[list[int]]:
+    """Submit items, and wait until each is waiting, is being computed, or is done."""
+    future = pool.submit(batcher.compute_all, new_items)
+    while not all(item in batcher.waiting or item in batcher.computing or item.future.done() for item in new_items):
         sleep(0.0005)
     return future
 
 
-def test_what_comes_later_joins_and_ends_when_it_is_ready(batcher: Batcher) -> None:
-    group = stepping()
+def test_a_later_item_is_added_to_the_running_batch_and_ends_when_it_is_ready(batcher: Batcher) -> None:
+    group = released_stepping_group()
     with ThreadPoolExecutor(3) as pool:
-        long = begin(pool, batcher, items(group, [100]))
+        long = submit(pool, batcher, items(group, [100]))
         while not group.steps:
             sleep(0.001)
-        short = begin(pool, batcher, items(group, [3, 4]))
+        short = submit(pool, batcher, items(group, [3, 4]))
         assert short.result() == [6, 8]
         assert not long.done()
         assert long.result() == [200]
-    assert group.joined == [[100], [3, 4]]
+    assert group.added == [[100], [3, 4]]
     assert group.steps <= 101
-    assert not group.batches  # nothing was computed in one go
+    assert not group.batches  # `compute` was never called
     assert batcher.counts.items == 3
 
 
-def test_a_result_is_given_before_those_that_take_longer(batcher: Batcher) -> None:
-    group = stepping()
+def test_a_result_is_returned_before_those_that_take_longer(batcher: Batcher) -> None:
+    group = released_stepping_group()
     long, short = items(group, [60, 2])
     with ThreadPoolExecutor(1) as pool:
-        future = begin(pool, batcher, [long, short])
+        future = submit(pool, batcher, [long, short])
         assert short.future.result() == 4
         assert not long.future.done()
         assert future.result() == [120, 4]
 
 
-def test_where_a_step_fails_one_fails_alone(batcher: Batcher) -> None:
-    group = stepping()
+def test_after_a_failed_step_only_the_faulty_item_fails(batcher: Batcher) -> None:
+    group = released_stepping_group()
     with ThreadPoolExecutor(3) as pool:
-        first = begin(pool, batcher, items(group, [50]))
-        asked = items(group, [5, 13, 6])
-        second = begin(pool, batcher, asked)
+        first = submit(pool, batcher, items(group, [50]))
+        mixed = items(group, [5, 13, 6])
+        second = submit(pool, batcher, mixed)
         assert first.result() == [100]
         with pytest.raises(ArithmeticError):
             second.result()
-        assert (asked[0].future.result(), asked[2].future.result()) == (10, 12)
-        assert batcher.compute_all(items(group, [7])) == [14]  # and the worker goes on
-    assert nothing_is_computed(batcher)
+        assert (mixed[0].future.result(), mixed[2].future.result()) == (10, 12)
+        assert batcher.compute_all(items(group, [7])) == [14]  # the worker continues
+    assert becomes_idle(batcher)
 
 
-def test_a_batch_that_cannot_be_begun_fails_and_the_worker_goes_on(batcher: Batcher) -> None:
+def test_a_batch_that_cannot_begin_fails_and_the_worker_continues(batcher: Batcher) -> None:
     class Failing(Stepping):
         def begin(self) -> Steps:
             raise ArithmeticError("begin")
@@ -266,38 +266,38 @@ def test_a_batch_that_cannot_be_begun_fails_and_the_worker_goes_on(batcher: Batc
 
     with pytest.raises(ArithmeticError):
         batcher.compute_all(items(Failing(), [1, 2]))
-    assert batcher.compute_all(items(stepping(), [7])) == [14]
-    assert nothing_is_computed(batcher)
+    assert batcher.compute_all(items(released_stepping_group(), [7])) == [14]
+    assert becomes_idle(batcher)
 
 
-def begin_and_join(
-    pool: ThreadPoolExecutor, batcher: Batcher, group: Stepping, joining: QueueItem
+def submit_and_add(
+    pool: ThreadPoolExecutor, batcher: Batcher, group: Stepping, later: QueueItem
 ) -> tuple[Future[list[int]], Future[list[int]]]:
-    """Hand in an item of 100 steps, and one that joins it; return both requests."""
-    first = begin(pool, batcher, items(group, [100]))
+    """Submit an item of 100 steps, and one that is added to its batch; return both requests."""
+    first = submit(pool, batcher, items(group, [100]))
     while not group.steps:
         sleep(0.001)
-    second = begin(pool, batcher, [joining])
-    while len(group.joined) < 2:
+    second = submit(pool, batcher, [later])
+    while len(group.added) < 2:
         sleep(0.001)
     return first, second
 
 
-def test_an_item_that_joined_and_is_cancelled_while_a_step_fails_is_forgotten(batcher: Batcher) -> None:
-    group, handle = stepping(), RequestHandle()
+def test_an_added_item_that_is_cancelled_while_a_step_fails_is_removed(batcher: Batcher) -> None:
+    group, handle = released_stepping_group(), RequestHandle()
     with ThreadPoolExecutor(2) as pool:
-        first, second = begin_and_join(pool, batcher, group, *items(group, [10_000], handle))
-        handle.cancelled = True  # the moment in `cancel` before the futures get their error
+        first, second = submit_and_add(pool, batcher, group, *items(group, [10_000], handle))
+        handle.cancelled = True  # the state inside `cancel` before the futures get their error
         group.fails = True
         assert first.result() == [200]
-        assert nothing_is_computed(batcher)
+        assert becomes_idle(batcher)
         handle.cancel()
         with pytest.raises(RequestCancelled):
             second.result()
 
 
-class CancelledNextTime(Future[int]):
-    """A future whose request is cancelled just after somebody has asked whether it is done."""
+class CancelledAfterCheck(Future[int]):
+    """A future whose request is cancelled just after a call of `done`."""
 
     handle: RequestHandle | None = None
 
@@ -308,104 +308,104 @@ class CancelledNextTime(Future[int]):
         return answer
 
 
-def test_an_item_that_joined_and_is_cancelled_between_two_looks_is_forgotten(batcher: Batcher) -> None:
-    group, handle, future = stepping(), RequestHandle(), CancelledNextTime()
+def test_an_added_item_that_is_cancelled_between_two_checks_is_removed(batcher: Batcher) -> None:
+    group, handle, future = released_stepping_group(), RequestHandle(), CancelledAfterCheck()
     with ThreadPoolExecutor(2) as pool:
-        first, second = begin_and_join(pool, batcher, group, QueueItem(group, 10_000, 1, handle, future))
+        first, second = submit_and_add(pool, batcher, group, QueueItem(group, 10_000, 1, handle, future))
         future.handle = handle
         with pytest.raises(RequestCancelled):
             second.result()
         assert first.result() == [200]
-    assert nothing_is_computed(batcher)
+    assert becomes_idle(batcher)
 
 
-def test_what_has_waited_longest_is_not_passed_by_those_that_could_join(batcher: Batcher) -> None:
-    group, other = stepping(), stepping()
+def test_the_oldest_waiting_item_is_not_overtaken_by_items_that_could_be_added(batcher: Batcher) -> None:
+    group, other = released_stepping_group(), released_stepping_group()
     with ThreadPoolExecutor(3) as pool:
         (first,) = items(group, [30])
-        begin(pool, batcher, [first])
+        submit(pool, batcher, [first])
         while not group.steps:
             sleep(0.001)
-        waiting = begin(pool, batcher, items(other, [2]))
-        later = begin(pool, batcher, items(group, [2]))
+        waiting = submit(pool, batcher, items(other, [2]))
+        later = submit(pool, batcher, items(group, [2]))
         assert waiting.result() == [4]
         assert first.future.done()
         assert later.result() == [4]
-    assert group.joined == [[30], [2]]
-    assert group.steps <= 32  # the later one did not join the first
+    assert group.added == [[30], [2]]
+    assert group.steps <= 32  # the later item was not added to the first batch
 
 
-def test_no_more_join_than_there_is_room_for(batcher: Batcher) -> None:
-    group = stepping()
+def test_items_are_added_only_within_the_token_budget(batcher: Batcher) -> None:
+    group = released_stepping_group()
     with ThreadPoolExecutor(9) as pool:
-        futures = [begin(pool, batcher, items(group, [40], size=60))]
+        futures = [submit(pool, batcher, items(group, [40], size=60))]
         while not group.steps:
             sleep(0.001)
-        futures.append(begin(pool, batcher, items(group, [5], size=41)))  # 100 tokens are allowed
+        futures.append(submit(pool, batcher, items(group, [5], size=41)))  # 100 tokens are allowed
         sleep(0.03)
-        assert group.joined == [[40]]
+        assert group.added == [[40]]
         assert [one.result() for one in futures] == [[80], [10]]
-        assert group.joined == [[40], [5]]
+        assert group.added == [[40], [5]]
 
 
-def test_each_of_two_workers_takes_its_share() -> None:
-    batcher, group = Batcher(workers=2, max_tokens=10_000, max_wait=0.0), stepping()
+def test_two_workers_divide_the_items() -> None:
+    batcher, group = Batcher(workers=2, max_tokens=10_000, max_wait=0.0), released_stepping_group()
     with ThreadPoolExecutor(9) as pool:
-        futures = [begin(pool, batcher, items(group, [60]))]
+        futures = [submit(pool, batcher, items(group, [60]))]
         while not group.steps:
             sleep(0.001)
-        futures.append(begin(pool, batcher, items(group, [61])))
+        futures.append(submit(pool, batcher, items(group, [61])))
         while batcher.busy < 2:
             sleep(0.001)
-        assert group.joined == [[60], [61]]  # the second did not join where a worker was free
-        futures.append(begin(pool, batcher, items(group, [20] * 8)))
+        assert group.added == [[60], [61]]  # not added, because a worker was free
+        futures.append(submit(pool, batcher, items(group, [20] * 8)))
         assert [one.result()[0] for one in futures] == [120, 122, 40]
-    assert sorted(map(len, group.joined)) == [1, 1, 4, 4]
+    assert sorted(map(len, group.added)) == [1, 1, 4, 4]
     batcher.close(5)
 
 
-def test_nothing_joins_where_a_worker_is_free() -> None:
-    batcher, group = Batcher(workers=2, max_tokens=10_000, max_wait=0.05), stepping()
+def test_no_item_is_added_to_a_batch_while_a_worker_is_free() -> None:
+    batcher, group = Batcher(workers=2, max_tokens=10_000, max_wait=0.05), released_stepping_group()
     with ThreadPoolExecutor(9) as pool:
-        futures = [begin(pool, batcher, items(group, [100]))]
+        futures = [submit(pool, batcher, items(group, [100]))]
         while not group.steps:
             sleep(0.001)
-        futures.append(begin(pool, batcher, items(group, [3, 4, 5])))  # the free worker waits for more
+        futures.append(submit(pool, batcher, items(group, [3, 4, 5])))  # the free worker waits for more
         assert [one.result()[0] for one in futures] == [200, 6]
-    assert group.joined == [[100], [3, 4, 5]]
+    assert group.added == [[100], [3, 4, 5]]
     batcher.close(5)
 
 
-def test_a_request_that_is_stopped_leaves_what_is_computed_in_steps(batcher: Batcher) -> None:
-    group, handle = stepping(), RequestHandle()
+def test_a_cancelled_request_is_removed_from_a_continuous_batch(batcher: Batcher) -> None:
+    group, handle = released_stepping_group(), RequestHandle()
     with ThreadPoolExecutor(2) as pool:
-        running = begin(pool, batcher, items(group, [10_000], handle))
+        running = submit(pool, batcher, items(group, [10_000], handle))
         while not group.steps:
             sleep(0.001)
         handle.cancel()
         with pytest.raises(RequestCancelled):
             running.result(5)
-    assert nothing_is_computed(batcher)
+    assert becomes_idle(batcher)
     assert group.steps < 1_000
 
 
-def test_a_translation_is_the_same_whoever_is_translated_with_it() -> None:
+def test_a_translation_does_not_depend_on_the_other_texts_of_its_batch() -> None:
     translator = make_translator()
     texts = ["abc", "abcdefgh ij", "ba", "hgf edc ba ab", "jjjj", "a", "cab abc", "ghi"]
-    asked = [TranslateOptions(split="sentences", alignment=bool(place % 2)) for place in range(len(texts))]
-    alone = [translator.translate([text], options=how)[0] for text, how in zip(texts, asked, strict=True)]
+    options = [TranslateOptions(split="sentences", alignment=bool(index % 2)) for index in range(len(texts))]
+    separate = [translator.translate([text], options=one)[0] for text, one in zip(texts, options, strict=True)]
     batcher = Batcher(workers=2, max_tokens=400, max_wait=0.05)
     with ThreadPoolExecutor(len(texts)) as pool:
 
-        def one(place: int) -> Translation:
+        def translate(index: int) -> Translation:
             return queued_translator(translator, batcher, RequestHandle()).translate(
-                [texts[place]], options=asked[place]
+                [texts[index]], options=options[index]
             )[0]
 
-        found = list(pool.map(one, list(range(len(texts))) * 3))
+        found = list(pool.map(translate, list(range(len(texts))) * 3))
     assert batcher.counts.items == 3 * len(texts)
-    assert batcher.counts.batches < batcher.counts.items  # some were together
+    assert batcher.counts.batches < batcher.counts.items  # some were in one batch
     batcher.close(5)
-    for result, expected in zip(found, alone * 3, strict=True):
+    for result, expected in zip(found, separate * 3, strict=True):
         assert (result.translation, result.alignment) == (expected.translation, expected.alignment)
         assert result.score == pytest.approx(expected.score, abs=1e-5)

@@ -22,7 +22,7 @@ def test_texts_are_classified_as_the_run_classifies_them(server: Server) -> None
     assert single["probabilities"] == pytest.approx(found[0]["probabilities"], abs=1e-5)
 
 
-def test_a_model_that_is_not_there_is_named(server: Server) -> None:
+def test_an_unknown_model_is_refused_with_the_known_models(server: Server) -> None:
     with server.client() as client:
         answer = client.post("/classify", json={"q": "a", "model": "writer"})
         assert (answer.status_code, answer.json()) == (404, {"error": "model must be one of: reviews"})

@@ -1,4 +1,4 @@
-"""Programs that were written for LibreTranslate get from this server what they need, unchanged."""
+"""Client programs of LibreTranslate work unchanged with this server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SENTENCE = GERMAN[0]
 
 @pytest.fixture(scope="module")
 def expected(translator_run: Path) -> dict[str, str]:
-    """What the run itself makes of each sentence."""
+    """Return the translation of each sentence by the run itself."""
     found = Translator.load(translator_run, device="cpu").translate(
         GERMAN, options=TranslateOptions(split="sentences")
     )
@@ -52,7 +52,7 @@ def test_argostranslate_translates_and_detects(server: Server, expected: dict[st
     client = apis.LibreTranslateAPI(server.url)
     assert client.translate(SENTENCE, "de", "en") == expected[SENTENCE]
     assert client.detect(SENTENCE)[0]["language"] == "de"
-    with pytest.raises(Exception, match="405"):  # it asks by POST, which LibreTranslate itself refuses
+    with pytest.raises(Exception, match="405"):  # it sends POST, which LibreTranslate itself refuses
         client.languages()
 
 
@@ -85,14 +85,14 @@ def test_discourse_sends_forms_with_an_empty_key(server: Server, expected: dict[
         assert client.post("/translate", data=form).json() == {"translatedText": f"<p>{expected[SENTENCE]}</p>"}
 
 
-def test_weblate_asks_for_languages_and_sends_a_form(server: Server, expected: dict[str, str]) -> None:
+def test_weblate_requests_the_languages_and_sends_a_form(server: Server, expected: dict[str, str]) -> None:
     with server.client(headers={"User-Agent": "Weblate/5.13"}) as client:
         assert {one["code"] for one in client.get("/languages").json()} == {"de", "en"}
         form = {"api_key": "None", "q": SENTENCE, "source": "de", "target": "en"}
         assert client.post("/translate", data=form).json()["translatedText"] == expected[SENTENCE]
 
 
-def test_its_own_page_sends_a_form_in_parts(server: Server, translator_run: Path) -> None:
+def test_the_page_of_libretranslate_sends_a_multipart_form(server: Server, translator_run: Path) -> None:
     parts: dict[str, Any] = {
         "q": SENTENCE, "source": "auto", "target": "en", "format": "text", "alternatives": "3", "api_key": "",
     }  # fmt: skip

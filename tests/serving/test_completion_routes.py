@@ -13,7 +13,7 @@ from manyheads.tasks.language_modeling import GenerateOptions, Generator
 PROMPTS = ["ANNA:\n", "BERT:\nIt is", "Who"]
 
 
-def test_the_client_of_openai_gets_what_the_run_writes(server: Server) -> None:
+def test_the_client_of_openai_gets_the_samples_of_the_run(server: Server) -> None:
     openai = pytest.importorskip("openai")
     import httpx
 
@@ -46,18 +46,18 @@ def test_the_client_of_openai_gets_what_the_run_writes(server: Server) -> None:
 
 def test_a_completion_ends_before_a_stop_text_and_may_begin_with_the_prompt(server: Server) -> None:
     with server.client() as client:
-        asked = {"prompt": "ANNA:\n", "max_tokens": 60, "temperature": 0}
-        whole = client.post("/v1/completions", json=asked).json()["choices"][0]
+        body = {"prompt": "ANNA:\n", "max_tokens": 60, "temperature": 0}
+        whole = client.post("/v1/completions", json=body).json()["choices"][0]
         stop = whole["text"][5:8]
-        ended = client.post("/v1/completions", json=asked | {"stop": [stop], "echo": True}).json()["choices"][0]
-        place = whole["text"].index(stop)
-        assert (ended["text"], ended["finish_reason"]) == ("ANNA:\n" + whole["text"][:place], "stop")
+        ended = client.post("/v1/completions", json=body | {"stop": [stop], "echo": True}).json()["choices"][0]
+        end = whole["text"].index(stop)
+        assert (ended["text"], ended["finish_reason"]) == ("ANNA:\n" + whole["text"][:end], "stop")
         lines = (
-            client.post("/v1/completions", json=asked | {"stop": stop, "stream": True}).text.strip().split("\n\n")
+            client.post("/v1/completions", json=body | {"stop": stop, "stream": True}).text.strip().split("\n\n")
         )
     assert lines[-1] == "data: [DONE]"
     events = [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
-    assert "".join(one["choices"][0]["text"] for one in events) == whole["text"][:place]
+    assert "".join(one["choices"][0]["text"] for one in events) == whole["text"][:end]
     assert events[-1]["choices"][0]["finish_reason"] == "stop"
 
 
@@ -69,17 +69,17 @@ def test_a_completion_ends_before_a_stop_text_and_may_begin_with_the_prompt(serv
         {"logit_bias": {"1": 2}}, {"stream": "yes"}, {"temperature": "warm"}, {"best_of": 3},
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_said(server: Server, wrong: dict[str, object]) -> None:
+def test_an_invalid_request_is_refused_with_a_message(server: Server, wrong: dict[str, object]) -> None:
     with server.client() as client:
         answer = client.post("/v1/completions", json={"prompt": "a", "max_tokens": 4} | wrong)
     assert answer.status_code == 400
     assert answer.json()["error"]["message"]
 
 
-def test_a_reader_of_a_stream_that_leaves_frees_the_worker(server: Server) -> None:
+def test_a_client_that_disconnects_from_a_stream_frees_the_worker(server: Server) -> None:
     with server.client() as client:
-        asked = {"prompt": "a", "max_tokens": 4096, "temperature": 1, "stream": True}
+        body = {"prompt": "a", "max_tokens": 4096, "temperature": 1, "stream": True}
         for _ in range(3):
-            with client.stream("POST", "/v1/completions", json=asked) as answer:
+            with client.stream("POST", "/v1/completions", json=body) as answer:
                 assert next(answer.iter_lines()).startswith("data: ")
         assert client.post("/v1/completions", json={"prompt": "a", "max_tokens": 4}).status_code == 200

@@ -1,4 +1,4 @@
-"""A connection does not wait for ever."""
+"""Connections have time limits and a maximum number, and invalid requests are refused."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from manyheads.serving.connections import Connection
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-PATIENCE = 10  # seconds, on a busy machine too; half of REQUEST_ARRIVAL_SECONDS
+TIMEOUT = 10  # seconds, on a busy machine too; half of REQUEST_ARRIVAL_SECONDS
 
 
 @asynccontextmanager
 async def listening() -> AsyncIterator[Callable[[], Awaitable[Stream]]]:
-    """An application that takes half a second for each request, behind our connections."""
+    """Serve an application that takes half a second per request through our connections."""
 
     async def slow(request: Request) -> Response:
         body = await request.body()
@@ -51,15 +51,17 @@ async def listening() -> AsyncIterator[Callable[[], Awaitable[Stream]]]:
 
 
 async def closed_after(stream: Stream) -> float:
-    begun = monotonic()
+    start = monotonic()
     with suppress(ConnectionError):
-        assert await asyncio.wait_for(stream[0].read(), PATIENCE) == b""
+        assert await asyncio.wait_for(stream[0].read(), TIMEOUT) == b""
     stream[1].close()
-    return monotonic() - begun
+    return monotonic() - start
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST", HEAD, HEAD + b"abc"])
-def test_one_that_does_not_send_its_request_is_closed(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_does_not_send_its_request_is_closed(
+    sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connections, "REQUEST_ARRIVAL_SECONDS", 0.2)
 
     async def run() -> None:
@@ -71,7 +73,7 @@ def test_one_that_does_not_send_its_request_is_closed(sent: bytes, monkeypatch: 
     asyncio.run(run())
 
 
-def test_one_that_has_sent_it_may_wait_for_the_answer_and_send_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_has_sent_its_request_may_wait_and_send_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "REQUEST_ARRIVAL_SECONDS", 0.2)
 
     async def run() -> None:
@@ -88,13 +90,13 @@ def test_one_that_has_sent_it_may_wait_for_the_answer_and_send_another(monkeypat
     asyncio.run(run())
 
 
-def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_beyond_the_maximum_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 3)
 
     async def run() -> None:
         async with listening() as connect:
             streams = [await connect() for _ in range(3)]
-            assert await closed_after(await connect()) < PATIENCE
+            assert await closed_after(await connect()) < TIMEOUT
             streams[0][1].write(HEAD + b"abcd")
             assert b"abcd" in await asyncio.wait_for(streams[0][0].readuntil(b"abcd"), 5)
             for _, writer in streams:
@@ -117,7 +119,7 @@ INVALID = b'{"error": "Invalid HTTP request"}'
         b"GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * connections.MAX_HEAD_BYTES,
     ],
 )
-def test_what_is_no_request_is_refused_and_the_connection_closed(sent: bytes) -> None:
+def test_an_invalid_request_is_refused_and_the_connection_closed(sent: bytes) -> None:
     async def run() -> None:
         async with listening() as connect:
             reader, writer = await connect()
@@ -130,7 +132,7 @@ def test_what_is_no_request_is_refused_and_the_connection_closed(sent: bytes) ->
     asyncio.run(run())
 
 
-def test_what_comes_behind_a_request_does_not_cost_it_its_answer() -> None:
+def test_invalid_bytes_after_a_request_do_not_prevent_its_answer() -> None:
     async def run() -> None:
         async with listening() as connect:
             reader, writer = await connect()
@@ -144,14 +146,14 @@ def test_what_comes_behind_a_request_does_not_cost_it_its_answer() -> None:
 
 
 @pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
-def test_one_that_would_rather_speak_another_protocol_is_answered(protocol: bytes) -> None:
-    """As Java's client asks, before every first request."""
-    asked = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEA\r\nUpgrade: " + protocol + b"\r\n"
+def test_a_request_to_upgrade_the_protocol_is_answered_over_http_1(protocol: bytes) -> None:
+    """Send the upgrade request that Java's client sends with its first request."""
+    upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEA\r\nUpgrade: " + protocol + b"\r\n"
 
     async def run() -> None:
         async with listening() as connect:
             reader, writer = await connect()
-            writer.write(HEAD.replace(b"Content-Length", asked + b"Content-Length") + b"abcd")
+            writer.write(HEAD.replace(b"Content-Length", upgrade + b"Content-Length") + b"abcd")
             assert b" 200 " in await asyncio.wait_for(reader.readuntil(b"abcd"), 5)
             writer.write(HEAD + b"efgh")
             assert b" 200 " in await asyncio.wait_for(reader.readuntil(b"efgh"), 5)
@@ -160,7 +162,7 @@ def test_one_that_would_rather_speak_another_protocol_is_answered(protocol: byte
     asyncio.run(run())
 
 
-def test_headers_behind_a_body_are_forgotten() -> None:
+def test_trailers_behind_a_body_are_ignored() -> None:
     chunked = HEAD.replace(b"Content-Length: 4", b"Transfer-Encoding: chunked")
 
     async def run() -> None:
@@ -179,7 +181,7 @@ def test_the_server_runs_on_uvloop_and_without_it_on_asyncio(monkeypatch: pytest
         return type(asyncio.get_running_loop()).__module__
 
     def module() -> str:
-        factory = uvicorn.Config(Starlette()).get_loop_factory()  # as `uvicorn.Server.run` takes it
+        factory = uvicorn.Config(Starlette()).get_loop_factory()  # the same call as in `uvicorn.Server.run`
         with asyncio.Runner(loop_factory=factory) as runner:
             return runner.run(loop())
 

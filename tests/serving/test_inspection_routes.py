@@ -1,4 +1,4 @@
-"""What the page is told is what the package says."""
+"""The routes of the web page return the results of the package."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ def post(client: httpx.Client, path: str, **body: object) -> Any:
     return answer.json()
 
 
-def looked(client: httpx.Client, **body: object) -> TranslationInspection:
+def inspect_translation(client: httpx.Client, **body: object) -> TranslationInspection:
     found = Inspection.from_dict(post(client, "inspect", model="de-en", **body))
     assert isinstance(found, TranslationInspection)
     return found
 
 
-def test_the_models_are_told_with_what_the_page_needs(client: httpx.Client) -> None:
-    told = client.get("/api/models").json()
-    assert [(one["name"], one["task"]) for one in told["models"]] == [
+def test_the_models_are_listed_with_the_facts_that_the_page_needs(client: httpx.Client) -> None:
+    document = client.get("/api/models").json()
+    assert [(one["name"], one["task"]) for one in document["models"]] == [
         ("de-en", "translation"), ("reviews", "classification"), ("writer", "language-modeling"),
     ]  # fmt: skip
-    translator = told["models"][0]
+    translator = document["models"][0]
     assert (translator["source"], translator["target"], translator["beam"]) == ("de", "en", 2)
     assert translator["example"] in GERMAN
-    assert told["char_limit"] == 5_000
-    assert told["key_required"] is False
+    assert document["char_limit"] == 5_000
+    assert document["key_required"] is False
 
 
 def test_an_inspection_is_that_of_the_package(client: httpx.Client, translator_run: Path) -> None:
     sentence = GERMAN[3]
     found, own = (
-        looked(client, q=sentence, beam=3, padding=2),
+        inspect_translation(client, q=sentence, beam=3, padding=2),
         inspect(translator_run, sentence, beam_size=3, padding=2),
     )
     assert isinstance(own, TranslationInspection)
@@ -69,14 +69,14 @@ def test_an_inspection_is_that_of_the_package(client: httpx.Client, translator_r
     assert found.score == pytest.approx(own.score, abs=1e-5)
 
 
-def test_a_prefix_is_gone_on_from_and_a_target_is_read(client: httpx.Client) -> None:
-    first = looked(client, q=GERMAN[0])
+def test_a_prefix_is_continued_and_a_given_target_is_inspected(client: httpx.Client) -> None:
+    first = inspect_translation(client, q=GERMAN[0])
     rival = first.predictions[0].rivals[0]
-    other = looked(client, q=GERMAN[0], prefix=[rival.id])
+    other = inspect_translation(client, q=GERMAN[0], prefix=[rival.id])
     assert other.target.tokens[0].id == rival.id
     assert [one.forced for one in other.predictions][:2] == [True, False]
     assert other.beam is not None
-    read = looked(client, q=GERMAN[0], target="the cat sings")
+    read = inspect_translation(client, q=GERMAN[0], target="the cat sings")
     assert (read.target.text, read.forced, read.beam) == ("the cat sings", True, None)
 
 
@@ -91,27 +91,27 @@ def test_a_changed_model_translates_and_is_inspected(client: httpx.Client, trans
     assert post(client, "translate", model="de-en", q=text)["translation"] == before["translation"]
     for changes in ({"heads": heads}, {"mask": False}, {"positions": False}):
         sentence = post(client, "translate", model="de-en", q=GERMAN[3], changes=changes)["sentences"][0]
-        found = looked(client, q=GERMAN[3], changes=changes)
+        found = inspect_translation(client, q=GERMAN[3], changes=changes)
         assert found.target.text == sentence["translation"]
         assert found.score == pytest.approx(sentence["score"], abs=1e-5)
-    assert looked(client, q=GERMAN[3], occlusion=False).occlusion is None
+    assert inspect_translation(client, q=GERMAN[3], occlusion=False).occlusion is None
 
 
-def test_a_head_is_told_step_by_step(client: httpx.Client) -> None:
+def test_a_head_is_described_step_by_step(client: httpx.Client) -> None:
     asked = {"q": GERMAN[3], "padding": 2, "changes": {"positions": False}}
-    inspected = looked(client, **asked)
-    for place, attention in enumerate(inspected.attention):
-        told = post(client, "head", model="de-en", kind=attention.kind, layer=0, head=1, **asked)
-        found = from_json_values(HeadSteps, told, "head")
+    inspected = inspect_translation(client, **asked)
+    for index, attention in enumerate(inspected.attention):
+        document = post(client, "head", model="de-en", kind=attention.kind, layer=0, head=1, **asked)
+        found = from_json_values(HeadSteps, document, "head")
         assert (found.kind, found.layer, found.head) == (attention.kind, 0, 1)
         np.testing.assert_allclose(found.weights, attention.weights[0, 1], atol=5e-5)
-        np.testing.assert_array_equal(found.mask, inspected.attention[place].mask)
+        np.testing.assert_array_equal(found.mask, inspected.attention[index].mask)
         np.testing.assert_allclose(found.outputs, found.weights @ found.values, atol=2e-3)
     for model, kind in (("reviews", "encoder"), ("writer", "decoder")):
         assert post(client, "head", model=model, q="a fine film", kind=kind)["weights"]["shape"][0] > 2
 
 
-def test_what_comes_next_is_that_of_the_changed_model(client: httpx.Client) -> None:
+def test_the_next_tokens_are_those_of_the_changed_model(client: httpx.Client) -> None:
     asked = {"model": "writer", "q": "ANNA: no"}
     plain = post(client, "next", **asked)["tokens"]
     for changes in ({"positions": False}, {"heads": ["decoder.0.0"]}):
@@ -121,7 +121,7 @@ def test_what_comes_next_is_that_of_the_changed_model(client: httpx.Client) -> N
         assert written == tokens[0]["text"]
 
 
-def test_sentences_are_translated_apart_and_put_together_again(client: httpx.Client, translator_run: Path) -> None:
+def test_sentences_are_translated_separately_and_joined(client: httpx.Client, translator_run: Path) -> None:
     text = f"  {GERMAN[0]}.\n\n\t{GERMAN[9]}! "
     found = post(client, "translate", model="de-en", q=text, beam=4)
     translator = Translator.load(translator_run)
@@ -135,7 +135,7 @@ def test_sentences_are_translated_apart_and_put_together_again(client: httpx.Cli
         assert scores == sorted(scores, reverse=True)
 
 
-def test_chances_to_be_drawn_follow_temperature_and_top_k(client: httpx.Client) -> None:
+def test_sampling_probabilities_follow_temperature_and_top_k(client: httpx.Client) -> None:
     plain = post(client, "next", model="writer", q="ANNA:")
     assert sum(one["probability"] for one in plain["tokens"]) <= 1 + 1e-9
     cold = post(client, "next", model="writer", q="ANNA:", temperature=0.5, top_k=3)
@@ -147,18 +147,18 @@ def test_chances_to_be_drawn_follow_temperature_and_top_k(client: httpx.Client) 
     assert all(one["text"] == one["piece"] for one in plain["tokens"] if one["piece"].isalnum())
 
 
-def test_what_is_written_is_drawn_from_those_chances(client: httpx.Client) -> None:
-    told = post(client, "next", model="writer", q="ANNA:", top_k=2)
+def test_the_generated_text_is_sampled_with_these_probabilities(client: httpx.Client) -> None:
+    document = post(client, "next", model="writer", q="ANNA:", top_k=2)
     asked = {"model": "writer", "q": "ANNA:", "top_k": 2, "write": 1}
     drawn = [post(client, "next", **asked, seed=seed)["text"] for seed in range(60)]
-    expected = {one["text"]: one["share"] for one in told["tokens"][:2]}
+    expected = {one["text"]: one["share"] for one in document["tokens"][:2]}
     assert set(drawn) <= set(expected)
     for text, share in expected.items():
         spread = 4 * math.sqrt(share * (1 - share) / len(drawn))
         assert drawn.count(text) / len(drawn) == pytest.approx(share, abs=spread + 0.01)
 
 
-def test_the_model_is_told_with_its_code(client: httpx.Client, translator_run: Path) -> None:
+def test_the_model_is_described_with_its_source_code(client: httpx.Client, translator_run: Path) -> None:
     found = client.get("/api/model", params={"model": "de-en"}).json()
     own = inspect(translator_run)
     assert [row["name"] for row in found["model"]["tensors"]] == [row.name for row in own.tensors]  # type: ignore[attr-defined]
@@ -168,16 +168,16 @@ def test_the_model_is_told_with_its_code(client: httpx.Client, translator_run: P
         assert symbol["source"].endswith(f":{code['line']}")
 
 
-def test_curves_are_told_anew_each_time(client: httpx.Client, translator_run: Path) -> None:
+def test_curves_are_read_again_for_each_request(client: httpx.Client, translator_run: Path) -> None:
     (run,) = client.get("/api/curves", params={"model": "de-en"}).json()["runs"]
     assert run["steps"] == 200
     assert {"train_loss", "valid_loss"} <= {one["name"] for one in run["series"]}
-    kept = (translator_run / "metrics.jsonl").read_bytes()
+    content = (translator_run / "metrics.jsonl").read_bytes()
     try:
         (translator_run / "metrics.jsonl").unlink()
         assert client.get("/api/curves", params={"model": "de-en"}).json() == {"runs": []}
     finally:
-        (translator_run / "metrics.jsonl").write_bytes(kept)
+        (translator_run / "metrics.jsonl").write_bytes(content)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_curves_are_told_anew_each_time(client: httpx.Client, translator_run: Pa
         ("next", {"q": "a", "model": "writer", "write": 257}, 400, "write parameter must be <= 256"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_the_reason(
+def test_an_invalid_request_is_refused_with_the_reason(
     client: httpx.Client, path: str, body: dict[str, Any], status: int, message: str
 ) -> None:
     answer = client.post(f"/api/{path}", json=body)
@@ -221,22 +221,22 @@ def test_what_cannot_be_done_is_refused_with_the_reason(
     assert message in answer.json()["error"]
 
 
-def test_looks_at_the_same_time_see_one_text_each(client: httpx.Client, server: Server) -> None:
+def test_inspections_at_the_same_time_are_independent(client: httpx.Client, server: Server) -> None:
     texts = [" ".join(["a fine film"] * length) for length in range(1, 9)]
 
-    def ask(text: str) -> tuple[int, ...]:
+    def inspect_text(text: str) -> tuple[int, ...]:
         post(client, "translate", model="de-en", q=GERMAN[len(text) % 7])
         client.post("/classify", json={"q": text, "model": "reviews"})
         found = Inspection.from_dict(post(client, "inspect", model="reviews", q=text))
         assert isinstance(found, ClassificationInspection)
         return found.attention[0].weights.shape
 
-    alone = [ask(text) for text in texts]
+    separate = [inspect_text(text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(ask, texts * 3)) == alone * 3
+        assert list(pool.map(inspect_text, texts * 3)) == separate * 3
 
 
-def test_an_isolated_model_has_the_weights_but_not_the_listeners(translator_run: Path) -> None:
+def test_an_isolated_model_shares_the_weights_but_not_the_observers(translator_run: Path) -> None:
     translator = Translator.load(translator_run)
     other = isolated(translator)
     assert isinstance(other, Translator)
@@ -245,7 +245,7 @@ def test_an_isolated_model_has_the_weights_but_not_the_listeners(translator_run:
     assert other.translate(GERMAN[:3]) == translator.translate(GERMAN[:3])
 
 
-def test_a_look_that_nobody_waits_for_ends_at_its_next_step(translator_run: Path) -> None:
+def test_a_cancelled_inspection_ends_at_its_next_step(translator_run: Path) -> None:
     translator = Translator.load(translator_run)
     asked: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Keys: made once, kept as hashes, compared all of them."""
+"""Keys: shown once, stored as hashes, and all compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyheads.serving import keys as module
 from manyheads.serving.keys import KeyFile, KeyRing
 
 
-def test_a_key_is_found_and_nothing_else_is(tmp_path: Path) -> None:
+def test_a_key_is_found_and_no_other_text_is(tmp_path: Path) -> None:
     file = KeyFile(tmp_path / "keys.json")
     secrets = [file.add(f"client {number}") for number in range(3)]
     assert len(set(secrets)) == 3
@@ -38,7 +38,7 @@ def test_the_file_does_not_hold_the_key_and_is_for_its_owner_only(tmp_path: Path
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
-def test_a_change_by_root_leaves_the_file_to_the_user_of_the_service(tmp_path: Path) -> None:
+def test_a_change_by_root_keeps_the_owner_of_the_file(tmp_path: Path) -> None:
     file = KeyFile(tmp_path / "keys.json")
     file.add("one")
     os.chown(file.path, 12_345, 12_345)
@@ -63,9 +63,7 @@ def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pyt
     assert len(seen) == 4
 
 
-def test_a_running_server_sees_a_key_that_is_added_or_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_running_server_notices_added_and_removed_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RELOAD_SECONDS", 0.0)
     file = KeyFile(tmp_path / "keys.json")
     old = file.add("old")
@@ -74,20 +72,20 @@ def test_a_running_server_sees_a_key_that_is_added_or_removed(
     assert ring.find(new) is not None
     file.remove("old")
     assert ring.find(old) is None
-    file.path.write_text("{")  # damaged: what was known holds
+    file.path.write_text("{")  # corrupt: the known keys stay valid
     assert ring.find(new) is not None
 
 
 @pytest.mark.parametrize(
     "text", ["", "{}", "[]", '{"format": 1, "keys": [{"name": 1, "sha256": "00"}]}', '{"format": 2, "keys": []}']
 )
-def test_a_file_that_is_none_of_ours_is_named(tmp_path: Path, text: str) -> None:
+def test_a_file_of_another_format_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     (tmp_path / "keys.json").write_text(text)
     with pytest.raises(DataError, match=r"keys\.json"):
         KeyFile(tmp_path / "keys.json").read()
 
 
-def test_names_are_taken_once(tmp_path: Path) -> None:
+def test_the_names_of_keys_are_unique(tmp_path: Path) -> None:
     file = KeyFile(tmp_path / "keys.json")
     file.add("one")
     with pytest.raises(UsageError, match="has a key named one"):

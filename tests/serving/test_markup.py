@@ -1,4 +1,4 @@
-"""HTML taken apart and put together again."""
+"""HTML is split into texts, and its tags are projected onto the translations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def blocks(source: str) -> list[Block]:
     return [one for one in read_blocks(source) if isinstance(one, Block)]
 
 
-def carried(source: str, text: str, links: str | None) -> str:
+def with_tags(source: str, text: str, links: str | None) -> str:
     (block,) = blocks(source)
     return project_tags(block, text, links)
 
@@ -40,7 +40,7 @@ def carried(source: str, text: str, links: str | None) -> str:
         ("a < b und c > d", ["a < b und c > d"]),
     ],
 )
-def test_what_is_translated_is_the_running_text(source: str, texts: list[str]) -> None:
+def test_the_translated_texts_are_the_running_text(source: str, texts: list[str]) -> None:
     assert read_html(source).texts == [text for text in texts if any(one.isalpha() for one in text)]
 
 
@@ -59,14 +59,14 @@ def test_what_is_translated_is_the_running_text(source: str, texts: list[str]) -
         ("(<b>ja</b>)", "(yes)", "0-0", "(<b>yes</b>)"),
         # a word that two elements share goes to the first
         ("<b>Haus</b><i>tür auf</i>", "open front door", "1-0 0-1 0-2", "<i>open</i> <b>front door</b>"),
-        # nothing comes from it: it stays, empty, where it was
+        # no target word is linked to it: it stays, empty, at its place
         ("eins <b>zwei</b> drei", "one three", "0-0 2-1", "one <b></b>three"),
         # atoms keep their blanks, and stand before the full stop
         ("Drücke <code>F1</code> jetzt", "Press now", "0-0 1-1", "Press <code>F1</code> now"),
         ("<img src=a> Hund", "Dog", "0-0", "<img src=a> Dog"),
         ("Hund <img src=a>", "Dog", "0-0", "Dog <img src=a>"),
         ("Hund<img src=a>.", "Dog.", "0-0", "Dog<img src=a>."),
-        # without links words are taken to come in the same order
+        # without links the same word order is assumed
         ("der <b>kleine</b> Hund", "the little dog", None, "the <b>little</b> dog"),
         # tags that are not in order stay
         ("<b>eins <i>zwei</b> drei</i>", "one two three", "0-0 1-1 2-2", None),
@@ -75,8 +75,10 @@ def test_what_is_translated_is_the_running_text(source: str, texts: list[str]) -
         ("a &lt; <b>b</b>", "a < b", "0-0 1-1 2-2", "a &lt; <b>b</b>"),
     ],
 )  # fmt: skip
-def test_tags_go_where_their_words_are(source: str, text: str, links: str | None, result: str | None) -> None:
-    found = carried(source, text, links)
+def test_tags_are_placed_around_their_translated_words(
+    source: str, text: str, links: str | None, result: str | None
+) -> None:
+    found = with_tags(source, text, links)
     assert sorted(re.findall("<[^<>]*>", found)) == sorted(re.findall("<[^<>]*>", source))
     if result is not None:
         assert found == result
@@ -96,7 +98,7 @@ TAGGED = ["<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<img>", "ja ", "nein", "
 @settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join))
 @example("</>")
-def test_any_document_is_its_pieces(source: str) -> None:
+def test_the_pieces_of_a_document_join_to_the_document(source: str) -> None:
     pieces = read_blocks(source)
     assert "".join(one.raw if isinstance(one, Block) else one for one in pieces) == source
 
@@ -107,7 +109,7 @@ def test_any_document_is_its_pieces(source: str) -> None:
     st.lists(st.sampled_from(["yes", "no.", "(so)", "x"]), max_size=8).map(" ".join),
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 7)), max_size=8),
 )  # fmt: skip
-def test_every_tag_comes_exactly_once_and_the_text_is_the_translation(
+def test_every_tag_occurs_exactly_once_and_the_text_is_the_translation(
     source: str, text: str, links: list[tuple[int, int]]
 ) -> None:
     for block in blocks(source):
@@ -123,10 +125,10 @@ def test_every_tag_comes_exactly_once_and_the_text_is_the_translation(
         while (inner := re.sub(r"<([biu])>[^<]*</\1>", "", stray)) != stray:
             stray = inner
         if "<" not in stray:
-            assert "<" not in nested  # good order stays good order
+            assert "<" not in nested  # well-formed input gives well-formed output
 
 
-def test_a_page_of_nothing_but_tags_takes_no_time() -> None:
+def test_a_page_of_tags_alone_is_processed_fast() -> None:
     for part in (
         "<b>",
         "<b>a ",
@@ -143,4 +145,4 @@ def test_a_page_of_nothing_but_tags_takes_no_time() -> None:
     ):
         source = part * (5_000 // len(part))
         for block in blocks(source):
-            project_tags(block, "a " * 1_000, " ".join(f"{place % 500}-{place}" for place in range(1_000)))
+            project_tags(block, "a " * 1_000, " ".join(f"{index % 500}-{index}" for index in range(1_000)))

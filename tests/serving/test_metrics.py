@@ -1,4 +1,4 @@
-"""Metrics of a server, as Prometheus reads them."""
+"""Metrics of a server, parsed by the client of Prometheus."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_bucket_counts_the_requests_that_are_not_slower(metrics: Metrics) -> N
     assert value(metrics, "request_seconds_sum", route="/detect") == pytest.approx(sum(seconds))
 
 
-def test_texts_and_the_queue_are_what_they_are_when_the_metrics_are_read(metrics: Metrics, batcher: Any) -> None:
+def test_texts_and_the_queue_are_read_at_the_time_of_the_request(metrics: Metrics, batcher: Any) -> None:
     metrics.count_texts(2, 13)
     metrics.count_texts(1, 4)
     assert (value(metrics, "texts_total"), value(metrics, "characters_total")) == (3, 17)

@@ -1,4 +1,4 @@
-"""What a server allows, and what it never tells."""
+"""Keys, limits, origins and hosts that a server accepts, and data that it never logs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tests.serving.process import GERMAN, METRICS, Server, metric, serving
 
 from manyheads.serving.keys import KeyFile
 
-ASKED = {"q": "a b. C d.", "source": "en", "target": "ko"}
+BODY = {"q": "a b. C d.", "source": "en", "target": "ko"}
 SHORT = {"q": GERMAN[0], "source": "de", "target": "en"}
-SLOW = ASKED | {"q": ["a b. C d. E f. G h. " * 2] * 60}  # takes far longer than the limit
+SLOW = BODY | {"q": ["a b. C d. E f. G h. " * 2] * 60}  # takes far longer than the limit
 LIMIT = 2.0  # seconds
-SOON = 90.0  # seconds, beside many busy processes too; hardly a second where the machine is idle
+DEADLINE = 90.0  # seconds, also beside many busy processes; less than a second on an idle machine
 
 
 @pytest.fixture(scope="module")
-def strict(
+def strict_server(
     translator_run: Path, endless_run: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, dict[str, str]]]:
-    """A server that asks for keys, with low limits; and its keys."""
+    """Start a server that requires keys, with low limits; yield it with its keys."""
     path = tmp_path_factory.mktemp("keys") / "keys.json"
     file = KeyFile(path)
     secrets = {"any": file.add("any", 0), "few": file.add("few", 2)}
@@ -46,19 +46,19 @@ def strict(
 
 
 def wait_until_idle(server: Server, client: httpx.Client) -> None:
-    """Wait until nothing is computed any more; if that takes too long, fail and say what the server was doing."""
-    end, names = monotonic() + SOON, ("requests_running", "rows_computing")
+    """Wait until nothing is computed any more; after the deadline, fail with the stacks of the server's threads."""
+    end, names = monotonic() + DEADLINE, ("requests_running", "rows_computing")
     while any(values := [metric(client, name) for name in names]):
         if monotonic() > end:
-            pytest.fail(f"{dict(zip(names, values, strict=True))} after {SOON} seconds\n{server.abort()}")
+            pytest.fail(f"{dict(zip(names, values, strict=True))} after {DEADLINE} seconds\n{server.abort()}")
         sleep(0.02)
 
 
-def test_a_key_is_needed_and_must_be_right(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
+def test_a_valid_key_is_required(strict_server: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict_server
     with server.client() as client:
-        looked = {"q": GERMAN[0], "model": "de-en"}
-        for path, body in (("/translate", SHORT), ("/detect", {"q": "a"}), ("/api/inspect", looked)):
+        inspected = {"q": GERMAN[0], "model": "de-en"}
+        for path, body in (("/translate", SHORT), ("/detect", {"q": "a"}), ("/api/inspect", inspected)):
             answer = client.post(path, json=body)
             assert answer.status_code == 400
             assert answer.json() == {"error": "Please contact the server operator to get an API key"}
@@ -73,8 +73,10 @@ def test_a_key_is_needed_and_must_be_right(strict: tuple[Server, dict[str, str]]
         assert client.get("/frontend/settings").json()["keyRequired"] is True
 
 
-def test_who_asks_too_often_is_told_when_to_come_back(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
+def test_requests_beyond_the_rate_limit_are_refused_with_retry_after(
+    strict_server: tuple[Server, dict[str, str]],
+) -> None:
+    server, secrets = strict_server
     with server.client() as client:
         codes = [client.post("/translate", json=SHORT | {"api_key": secrets["few"]}) for _ in range(3)]
         assert [answer.status_code for answer in codes] == [200, 200, 429]
@@ -83,31 +85,31 @@ def test_who_asks_too_often_is_told_when_to_come_back(strict: tuple[Server, dict
         assert client.post("/translate", json=SHORT | {"api_key": secrets["any"]}).status_code == 200
 
 
-def test_a_request_that_takes_too_long_is_stopped_and_so_is_the_decoding(
-    strict: tuple[Server, dict[str, str]],
+def test_a_request_beyond_the_time_limit_is_stopped_with_its_decoding(
+    strict_server: tuple[Server, dict[str, str]],
 ) -> None:
-    server, secrets = strict
+    server, secrets = strict_server
     with server.client() as client:
-        begun = monotonic()
+        start = monotonic()
         answer = client.post("/translate", json=SLOW | {"api_key": secrets["any"]})
         assert answer.status_code == 504
-        assert LIMIT <= monotonic() - begun < LIMIT + SOON
+        assert LIMIT <= monotonic() - start < LIMIT + DEADLINE
         wait_until_idle(server, client)
         assert client.post("/translate", json=SHORT | {"api_key": secrets["any"]}).status_code == 200
 
 
 @pytest.mark.slow
-def test_an_inspection_that_takes_too_long_is_stopped_too(endless_run: Path) -> None:
+def test_an_inspection_beyond_the_time_limit_is_stopped(endless_run: Path) -> None:
     token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
     with serving(endless_run, "--timeout", 0.1, environment=token) as server, server.client() as client:
-        asked = {"q": "a b c d e f g h " * 15, "model": "en-ko", "beam": 16}  # takes more than a second
-        assert client.post("/api/inspect", json=asked).status_code == 504
+        body = {"q": "a b c d e f g h " * 15, "model": "en-ko", "beam": 16}  # takes more than a second
+        assert client.post("/api/inspect", json=body).status_code == 504
         wait_until_idle(server, client)
         server.end()
 
 
-def test_a_client_that_leaves_frees_its_work(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
+def test_the_work_of_a_client_that_disconnects_is_cancelled(strict_server: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict_server
     with server.client() as client:
         with pytest.raises(httpx.ReadTimeout):
             client.post("/translate", json=SLOW | {"api_key": secrets["any"]}, timeout=0.3)
@@ -115,33 +117,33 @@ def test_a_client_that_leaves_frees_its_work(strict: tuple[Server, dict[str, str
         assert any(" 499 " in line for line in server.log)
 
 
-def test_a_busy_server_says_so_at_once_and_recovers(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
+def test_a_busy_server_refuses_requests_at_once_and_recovers(strict_server: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict_server
 
-    def ask(client: httpx.Client, body: dict[str, Any]) -> tuple[int, str | None]:
+    def translate(client: httpx.Client, body: dict[str, Any]) -> tuple[int, str | None]:
         answer = client.post("/translate", json=body | {"api_key": secrets["any"]})
         return answer.status_code, answer.headers.get("retry-after")
 
     with ThreadPoolExecutor(3) as pool, server.client() as client:
-        slow = [pool.submit(ask, client, SLOW) for _ in range(3)]
-        end = monotonic() + SOON
+        slow = [pool.submit(translate, client, SLOW) for _ in range(3)]
+        end = monotonic() + DEADLINE
         while metric(client, "requests_running") < len(slow) and monotonic() < end:
             sleep(0.01)
         refused = []  # while the three are running: after that, a request is answered again
         while len(refused) < 10:
-            answer = ask(client, SHORT)
+            answer = translate(client, SHORT)
             if any(request.done() for request in slow):
                 break
             refused.append(answer)
         assert set(refused) == {(503, "1")}
         assert [request.result()[0] for request in slow] == [504] * 3
         wait_until_idle(server, client)
-        assert ask(client, SHORT)[0] == 200
+        assert translate(client, SHORT)[0] == 200
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_that_is_too_large_is_not_read(strict: tuple[Server, dict[str, str]], chunked: bool) -> None:
-    server, _ = strict
+def test_a_body_that_is_too_large_is_not_read(strict_server: tuple[Server, dict[str, str]], chunked: bool) -> None:
+    server, _ = strict_server
     body = b"q=" + b"a" * 100_000
 
     def parts() -> Iterator[bytes]:
@@ -155,8 +157,8 @@ def test_a_body_that_is_too_large_is_not_read(strict: tuple[Server, dict[str, st
         assert client.get("/health").status_code == 200
 
 
-def test_only_pages_of_allowed_origins_may_ask(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
+def test_only_pages_of_allowed_origins_may_send_requests(strict_server: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict_server
     body = SHORT | {"api_key": secrets["any"]}
     with server.client() as client:
         good, bad = {"Origin": "https://page.example"}, {"Origin": "https://evil.example"}
@@ -165,14 +167,14 @@ def test_only_pages_of_allowed_origins_may_ask(strict: tuple[Server, dict[str, s
         assert "access-control-allow-credentials" not in answer.headers
         assert client.post("/translate", json=body, headers=bad).status_code == 403
         assert "access-control-allow-origin" not in client.get("/languages", headers=bad).headers
-        asking = {"Access-Control-Request-Method": "POST"}
-        assert client.options("/translate", headers=good | asking).status_code == 204
-        assert client.options("/translate", headers=bad | asking).status_code == 403
+        preflight = {"Access-Control-Request-Method": "POST"}
+        assert client.options("/translate", headers=good | preflight).status_code == 204
+        assert client.options("/translate", headers=bad | preflight).status_code == 403
         own = {"Origin": server.url}
         assert client.post("/translate", json=body, headers=own).status_code == 200
 
 
-def test_cors_is_off_unless_asked_for(server: Server) -> None:
+def test_cors_is_off_by_default(server: Server) -> None:
     with server.client() as client:
         for headers in ({"Origin": "https://page.example"}, {"Origin": "null"}):
             assert client.post("/translate", json=SHORT, headers=headers).status_code == 403
@@ -182,21 +184,21 @@ def test_cors_is_off_unless_asked_for(server: Server) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "localhost.", "[::2]:80"])
-def test_a_server_on_loopback_is_not_called_by_other_names(server: Server, host: str) -> None:
+def test_a_server_on_loopback_refuses_other_host_names(server: Server, host: str) -> None:
     with server.client() as client:
         answer = client.get("/health", headers={"Host": host})
     assert answer.status_code in (403, 400)
     assert list(answer.json()) == ["error"]
 
 
-def test_a_server_on_loopback_is_called_by_its_own_names(server: Server) -> None:
+def test_a_server_on_loopback_accepts_its_own_host_names(server: Server) -> None:
     with server.client() as client:
         for host in ("localhost", "LOCALHOST:1", "127.0.0.1:99", "[::1]:5000"):
             assert client.get("/health", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/", "/health", "/nowhere", "/languages", "/docs", "/spec", "/translate"])
-def test_every_answer_has_the_headers_that_keep_a_browser_safe(server: Server, path: str) -> None:
+def test_every_answer_has_the_security_headers(server: Server, path: str) -> None:
     with server.client() as client:
         headers = client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
@@ -210,7 +212,7 @@ def test_every_answer_has_the_headers_that_keep_a_browser_safe(server: Server, p
     assert "server" not in headers
 
 
-def test_metrics_need_their_token_and_are_what_prometheus_reads(server: Server) -> None:
+def test_metrics_require_their_token_and_are_in_the_format_of_prometheus(server: Server) -> None:
     with server.client() as client:
         client.post("/translate", json=SHORT)
         assert client.get("/metrics").status_code == 401
@@ -230,7 +232,7 @@ def test_metrics_need_their_token_and_are_what_prometheus_reads(server: Server) 
             assert one.value == whole[one.labels["route"]]
 
 
-def test_nothing_of_a_request_is_in_the_log(server: Server) -> None:
+def test_no_text_or_key_of_a_request_is_in_the_log(server: Server) -> None:
     with server.client() as client:
         client.post("/translate", params=SHORT | {"q": "secretword", "api_key": "mh-secretkey"})
         client.post("/api/inspect", json={"model": "de-en", "q": "secretword " * 300, "target": "secretword"})
@@ -243,7 +245,7 @@ def test_nothing_of_a_request_is_in_the_log(server: Server) -> None:
     assert "secret" not in server.text
 
 
-def test_what_is_no_http_is_refused_in_the_same_shape(server: Server) -> None:
+def test_bytes_that_are_no_http_are_refused_in_the_same_format(server: Server) -> None:
     for sent in (
         b"\x16\x03\x01\x02\x00\x01",
         b"GET / HTTP/9.9\r\n\r\n",
@@ -259,13 +261,13 @@ def test_what_is_no_http_is_refused_in_the_same_shape(server: Server) -> None:
             answer = HTTPResponse(sock)
             try:
                 answer.begin()
-            except (ConnectionError, BadStatusLine):  # closed without a word
+            except (ConnectionError, BadStatusLine):  # closed without an answer
                 continue
             assert answer.status in (400, 403)
             assert json.loads(answer.read())["error"]
 
 
-def test_a_slow_client_keeps_nobody_from_being_served(server: Server) -> None:
+def test_slow_clients_do_not_block_other_requests(server: Server) -> None:
     slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
     for number, sock in enumerate(slow):
         sock.sendall(
@@ -273,9 +275,9 @@ def test_a_slow_client_keeps_nobody_from_being_served(server: Server) -> None:
             + (b"Content-Length: 50\r\n\r\nq=" if number % 2 else b"")
         )
     with server.client() as client:
-        begun = monotonic()
+        start = monotonic()
         assert client.post("/translate", json=SHORT).status_code == 200
-        assert monotonic() - begun < SOON
+        assert monotonic() - start < DEADLINE
         assert metric(client, "requests_running") == 0
     for sock in slow:
         sock.close()

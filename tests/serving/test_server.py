@@ -1,4 +1,4 @@
-"""A server begins when it can, says when it cannot, and ends without dropping anybody."""
+"""A server starts or fails with a reason, reports its health, and ends without dropping requests."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_sigterm_lets_requests_end_and_refuses_new_ones(endless_run: Path) -> No
         answer = long.result(60)
         assert answer.status_code == 200
         assert len(answer.json()["translatedText"]) == 4
-        begun = monotonic()
+        start = monotonic()
         assert server.process.wait(30) == 0
-        assert monotonic() - begun < DRAIN_SECONDS / 2
+        assert monotonic() - start < DRAIN_SECONDS / 2
 
 
 @pytest.mark.slow
-def test_a_second_signal_ends_it_at_once(endless_run: Path) -> None:
+def test_a_second_signal_ends_the_server_at_once(endless_run: Path) -> None:
     token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
     with (
         serving(endless_run, environment=token) as server,
@@ -64,46 +64,48 @@ def test_a_second_signal_ends_it_at_once(endless_run: Path) -> None:
         while client.get("/health").status_code == 200:
             sleep(0.01)
         assert not long.done()
-        begun = monotonic()
+        start = monotonic()
         server.process.send_signal(signal.SIGINT)
         server.process.wait(30)
-        assert monotonic() - begun < DRAIN_SECONDS / 2
+        assert monotonic() - start < DRAIN_SECONDS / 2
         with pytest.raises((httpx.HTTPError, AssertionError)):
             assert long.result(10).status_code == 200
 
 
 @pytest.fixture(scope="module")
-def early(
+def starting_server(
     translator_run: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, Path, list[int]]]:
-    """A server, the copy of a run that it serves, and what its /health said up to the first 200."""
+    """Start a server; yield it with its copy of a run and the statuses of /health up to the first 200."""
     copy = shutil.copytree(translator_run, tmp_path_factory.mktemp("copies") / "copy")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server, seen = Server(["--port", str(port), str(copy)]), list[int]()
+    server, statuses = Server(["--port", str(port), str(copy)]), list[int]()
     try:
-        while not seen or seen[-1] != 200:
+        while not statuses or statuses[-1] != 200:
             assert server.process.poll() is None
             try:
-                seen.append(httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).status_code)
+                statuses.append(httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).status_code)
             except httpx.TransportError:
                 sleep(0.01)
         server.wait_until_ready()
-        yield server, copy, seen
+        yield server, copy, statuses
         assert server.end() == 0
     finally:
         server.close()
 
 
-def test_health_is_not_ok_before_the_models_are(early: tuple[Server, Path, list[int]]) -> None:
-    _, _, seen = early
-    assert seen[0] == 503
-    assert set(seen) == {503, 200}
+def test_health_is_not_ok_before_the_models_are_loaded(starting_server: tuple[Server, Path, list[int]]) -> None:
+    _, _, statuses = starting_server
+    assert statuses[0] == 503
+    assert set(statuses) == {503, 200}
 
 
-def test_what_was_loaded_is_served_whatever_becomes_of_the_files(early: tuple[Server, Path, list[int]]) -> None:
-    server, copy, _ = early
+def test_a_loaded_model_is_served_after_its_files_are_removed(
+    starting_server: tuple[Server, Path, list[int]],
+) -> None:
+    server, copy, _ = starting_server
     with server.client() as client:
         body = {"q": GERMAN[0], "source": "de", "target": "en"}
         before = client.post("/translate", json=body).json()
@@ -112,35 +114,35 @@ def test_what_was_loaded_is_served_whatever_becomes_of_the_files(early: tuple[Se
         assert client.post("/translate", json=body).json() == before
 
 
-def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+def serve_error(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
     code = run(["serve", *map(str, arguments)])
     return code, capsys.readouterr().err
 
 
-def test_a_taken_port_a_missing_run_and_an_open_door_are_told(
+def test_a_taken_port_a_missing_run_and_a_public_host_without_keys_are_refused(
     translator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        code, text = fails(capsys, translator_run, "--port", port)
+        code, text = serve_error(capsys, translator_run, "--port", port)
     assert (code, text.count("\n")) == (2, 1)
     assert f"--port {port} is taken by another program. Choose another port, such as --port {port + 1}" in text
 
-    code, text = fails(capsys, tmp_path / "nothing", "--port", 0)
+    code, text = serve_error(capsys, tmp_path / "nothing", "--port", 0)
     assert (code, "is not a directory" in text) == (3, True)
 
-    code, text = fails(capsys, translator_run, "--host", "0.0.0.0")
+    code, text = serve_error(capsys, translator_run, "--host", "0.0.0.0")
     assert code == 2
     assert "manyheads serve keys add" in text
     assert "--public" in text
 
-    code, text = fails(capsys, translator_run, "--host", "203.0.113.7", "--public", "--port", 0)
+    code, text = serve_error(capsys, translator_run, "--host", "203.0.113.7", "--public", "--port", 0)
     assert code == 2
     assert "cannot be had" in text
 
-    code, text = fails(capsys, translator_run, "--keys", tmp_path / "keys.json")
+    code, text = serve_error(capsys, translator_run, "--keys", tmp_path / "keys.json")
     assert code == 3
     assert "manyheads serve keys add" in text
 
@@ -148,20 +150,20 @@ def test_a_taken_port_a_missing_run_and_an_open_door_are_told(
 def test_a_run_that_cannot_be_opened_ends_the_server(
     translator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    damaged = shutil.copytree(translator_run, tmp_path / "damaged")
-    (damaged / "model.safetensors").write_bytes((damaged / "model.safetensors").read_bytes()[:-100])
-    code, text = fails(capsys, damaged, "--port", 0)
+    corrupt = shutil.copytree(translator_run, tmp_path / "damaged")
+    (corrupt / "model.safetensors").write_bytes((corrupt / "model.safetensors").read_bytes()[:-100])
+    code, text = serve_error(capsys, corrupt, "--port", 0)
     assert code == 3
     assert "error:" in text
     assert "Traceback" not in text
 
-    code, text = fails(capsys, translator_run, translator_run, "--port", 0)
+    code, text = serve_error(capsys, translator_run, translator_run, "--port", 0)
     assert code == 2
     assert "de-en, and so does a run before it" in text
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
-def test_only_loopback_needs_no_key(host: str) -> None:
+def test_only_a_loopback_host_needs_no_key(host: str) -> None:
     with pytest.raises(UsageError, match="--public"):
         ServeSettings(host=host)
     ServeSettings(host=host, public=True)
@@ -169,7 +171,7 @@ def test_only_loopback_needs_no_key(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
-def test_loopback_is_loopback(host: str) -> None:
+def test_loopback_hosts_are_recognized(host: str) -> None:
     assert ServeSettings(host=host).is_loopback
     assert ServeSettings(host=host).requests_a_minute == 0
     assert ServeSettings(host=host, trust_forwarded_for=True).requests_a_minute == 120

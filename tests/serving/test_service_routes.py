@@ -1,4 +1,4 @@
-"""The OpenAPI document names the limits of its server, every error and nothing that it does not define."""
+"""The OpenAPI document names the limits of its server and every error, and all its references are defined."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def references(value: object) -> Iterator[str]:
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema in the place of a reference to it."""
+    """Return a schema, or the schema that a reference names."""
     return SCHEMAS[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
 
 
@@ -40,7 +40,7 @@ def body_of(path: str, kind: str) -> dict[str, Any]:
     return {name: resolved(value) for name, value in resolved(schema)["properties"].items()}
 
 
-def test_every_reference_leads_to_a_schema_and_every_schema_is_used() -> None:
+def test_every_reference_names_a_schema_and_every_schema_is_used() -> None:
     named = {reference.removeprefix("#/components/schemas/") for reference in references(DOCUMENT)}
     assert named == set(SCHEMAS)
 
@@ -72,7 +72,7 @@ def test_a_form_holds_one_text(path: str, kind: str) -> None:
     ("path", "error"),
     [("/translate", "Error"), ("/detect", "Error"), ("/classify", "Error"), ("/v1/completions", "CompletionError")],
 )
-def test_every_route_that_computes_names_its_errors_in_its_shape(path: str, error: str) -> None:
+def test_every_route_that_computes_lists_its_errors_with_their_schema(path: str, error: str) -> None:
     responses = DOCUMENT["paths"][path]["post"]["responses"]
     assert {"200", "400", "403", "408", "413", "429", "503", "504"} <= set(responses)
     for status, response in responses.items():

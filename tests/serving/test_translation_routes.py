@@ -1,4 +1,4 @@
-"""What LibreTranslate's interface promises, asked of a real server by hand."""
+"""The interface of LibreTranslate, tested with plain requests to a real server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.serving.process import ENGLISH, GERMAN, Server
 
 SENTENCE = GERMAN[0]
-GOOD = {"q": SENTENCE, "source": "de", "target": "en"}
+VALID = {"q": SENTENCE, "source": "de", "target": "en"}
 
 
 def post(server: Server, path: str, body: Any, **options: Any) -> tuple[int, Any]:
@@ -22,30 +22,30 @@ def post(server: Server, path: str, body: Any, **options: Any) -> tuple[int, Any
     ("body", "message"),
     [
         ({}, "Invalid request: missing q parameter"),
-        (GOOD | {"q": ""}, "Invalid request: missing q parameter"),
-        (GOOD | {"q": []}, "Invalid request: missing q parameter"),
+        (VALID | {"q": ""}, "Invalid request: missing q parameter"),
+        (VALID | {"q": []}, "Invalid request: missing q parameter"),
         ({"q": SENTENCE, "target": "en"}, "Invalid request: missing source parameter"),
         ({"q": SENTENCE, "source": "de"}, "Invalid request: missing target parameter"),
-        (GOOD | {"q": 5}, "Invalid request: q parameter must be text or a list of texts"),
-        (GOOD | {"q": [None]}, "Invalid request: q parameter must be text or a list of texts"),
-        (GOOD | {"source": 5}, "Invalid request: source parameter must be text"),
-        (GOOD | {"target": "zz"}, "zz is not supported"),
-        (GOOD | {"source": "zz"}, "zz is not supported"),
-        (GOOD | {"source": "en", "target": "de"},
+        (VALID | {"q": 5}, "Invalid request: q parameter must be text or a list of texts"),
+        (VALID | {"q": [None]}, "Invalid request: q parameter must be text or a list of texts"),
+        (VALID | {"source": 5}, "Invalid request: source parameter must be text"),
+        (VALID | {"target": "zz"}, "zz is not supported"),
+        (VALID | {"source": "zz"}, "zz is not supported"),
+        (VALID | {"source": "en", "target": "de"},
          "German (de) is not available as a target language from English (en)"),
-        (GOOD | {"format": "pdf"}, "pdf format is not supported"),
-        (GOOD | {"alternatives": 11}, "Invalid request: alternatives parameter must be <= 10"),
-        (GOOD | {"alternatives": "many"}, "Invalid request: alternatives parameter must be a whole number"),
-        (GOOD | {"alternatives": -1}, "Invalid request: alternatives parameter must be >= 0"),
-        (GOOD | {"alternatives": True}, "Invalid request: alternatives parameter must be a whole number"),
-        (GOOD | {"q": "a" * 5001}, "Invalid request: request (5001) exceeds text limit (5000)"),
-        (GOOD | {"q": ["ab"] * 65}, "Invalid request: request (65) exceeds text limit (64)"),
-        (GOOD | {"q": ["a" * 100] * 51}, "Invalid request: request (5100) exceeds text limit (5000)"),
+        (VALID | {"format": "pdf"}, "pdf format is not supported"),
+        (VALID | {"alternatives": 11}, "Invalid request: alternatives parameter must be <= 10"),
+        (VALID | {"alternatives": "many"}, "Invalid request: alternatives parameter must be a whole number"),
+        (VALID | {"alternatives": -1}, "Invalid request: alternatives parameter must be >= 0"),
+        (VALID | {"alternatives": True}, "Invalid request: alternatives parameter must be a whole number"),
+        (VALID | {"q": "a" * 5001}, "Invalid request: request (5001) exceeds text limit (5000)"),
+        (VALID | {"q": ["ab"] * 65}, "Invalid request: request (65) exceeds text limit (64)"),
+        (VALID | {"q": ["a" * 100] * 51}, "Invalid request: request (5100) exceeds text limit (5000)"),
         ([], "Invalid JSON format"),
         ("text", "Invalid JSON format"),
     ],
 )  # fmt: skip
-def test_a_request_that_is_wrong_is_told_what_is(server: Server, body: Any, message: str) -> None:
+def test_an_invalid_request_is_refused_with_the_reason(server: Server, body: Any, message: str) -> None:
     assert post(server, "/translate", body) == (400, {"error": message})
 
 
@@ -62,7 +62,7 @@ def test_a_request_that_is_wrong_is_told_what_is(server: Server, body: Any, mess
         b"NaN",
     ],
 )
-def test_json_that_is_broken_is_refused(server: Server, body: bytes) -> None:
+def test_invalid_json_is_refused(server: Server, body: bytes) -> None:
     with server.client() as client:
         answer = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()) == (400, {"error": "Invalid JSON format"})
@@ -81,15 +81,15 @@ def test_json_that_is_broken_is_refused(server: Server, body: bytes) -> None:
         ("text/plain", b"q=hallo&source=de&target=en"),
     ],
 )  # fmt: skip
-def test_forms_that_are_broken_are_refused(server: Server, kind: str, body: bytes) -> None:
+def test_invalid_forms_are_refused(server: Server, kind: str, body: bytes) -> None:
     with server.client() as client:
         answer = client.post("/translate", content=body, headers={"Content-Type": kind})
     assert answer.status_code == 400
     assert list(answer.json()) == ["error"]
 
 
-def test_a_list_goes_back_as_a_list_with_the_language_of_each(server: Server) -> None:
-    single = [post(server, "/translate", GOOD | {"q": text})[1]["translatedText"] for text in GERMAN[:3]]
+def test_a_list_is_answered_with_a_list_and_the_language_of_each_text(server: Server) -> None:
+    single = [post(server, "/translate", VALID | {"q": text})[1]["translatedText"] for text in GERMAN[:3]]
     status, found = post(server, "/translate", {"q": [*GERMAN[:3], ENGLISH[0]], "source": "auto", "target": "en"})
     assert status == 200
     assert found["translatedText"] == [*single, ENGLISH[0]]
@@ -98,7 +98,7 @@ def test_a_list_goes_back_as_a_list_with_the_language_of_each(server: Server) ->
 
 
 def test_alternatives_of_a_list_are_a_list_of_lists_without_the_first(server: Server) -> None:
-    _, found = post(server, "/translate", GOOD | {"q": GERMAN[:2], "alternatives": 2})
+    _, found = post(server, "/translate", VALID | {"q": GERMAN[:2], "alternatives": 2})
     assert "detectedLanguage" not in found
     for text, others in zip(found["translatedText"], found["alternatives"], strict=True):
         assert 1 <= len(others) <= 2
@@ -106,21 +106,21 @@ def test_alternatives_of_a_list_are_a_list_of_lists_without_the_first(server: Se
 
 
 def test_sentences_are_translated_one_by_one_and_keep_the_space_between_them(server: Server) -> None:
-    first, second = (post(server, "/translate", GOOD | {"q": text})[1]["translatedText"] for text in GERMAN[:2])
-    _, found = post(server, "/translate", GOOD | {"q": f"  {GERMAN[0]}\n\n{GERMAN[1]}\n"})
+    first, second = (post(server, "/translate", VALID | {"q": text})[1]["translatedText"] for text in GERMAN[:2])
+    _, found = post(server, "/translate", VALID | {"q": f"  {GERMAN[0]}\n\n{GERMAN[1]}\n"})
     assert found["translatedText"] == f"  {first}\n\n{second}\n"
 
 
 @pytest.mark.parametrize("text", ["🙂🙂", "12 / 7", "...", "  \n", "\u200b"])
-def test_text_without_letters_comes_back_as_it_is(server: Server, text: str) -> None:
+def test_text_without_letters_is_returned_unchanged(server: Server, text: str) -> None:
     status, found = post(server, "/translate", {"q": text, "source": "auto", "target": "en"})
     assert (status, found["translatedText"]) == (200, text)
     assert found["detectedLanguage"]["confidence"] == 0
 
 
 @pytest.mark.parametrize("text", ["a\u0000b", "\ud800", "ﷺ" * 50, "e" + "\u0301" * 300, "מה קורה", "a" * 5_000])
-def test_strange_text_is_translated_somehow(server: Server, text: str) -> None:
-    body = json.dumps(GOOD | {"q": text}).encode()
+def test_unusual_text_is_translated_without_an_error(server: Server, text: str) -> None:
+    body = json.dumps(VALID | {"q": text}).encode()
     with server.client() as client:
         answer = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 200
@@ -128,24 +128,24 @@ def test_strange_text_is_translated_somehow(server: Server, text: str) -> None:
 
 
 def test_codes_may_have_any_case_and_a_country(server: Server) -> None:
-    expected = post(server, "/translate", GOOD)
-    assert post(server, "/translate", GOOD | {"source": "DE", "target": "en-US"}) == expected
+    expected = post(server, "/translate", VALID)
+    assert post(server, "/translate", VALID | {"source": "DE", "target": "en-US"}) == expected
 
 
-def test_a_query_string_and_a_form_say_the_same(server: Server) -> None:
-    expected = post(server, "/translate", GOOD)[1]
+def test_a_query_string_and_a_form_are_equivalent(server: Server) -> None:
+    expected = post(server, "/translate", VALID)[1]
     with server.client() as client:
-        assert client.post("/translate", params=GOOD).json() == expected
-        assert client.post("/translate", data=GOOD).json() == expected
+        assert client.post("/translate", params=VALID).json() == expected
+        assert client.post("/translate", data=VALID).json() == expected
         both = client.post(
             "/translate", params={"q": SENTENCE, "source": "de"}, data={"source": "zz", "target": "en"}
         )
-        assert both.json() == expected  # of the query string first
+        assert both.json() == expected  # the query string has priority
 
 
 def test_line_ends_of_a_form_are_those_of_unix(server: Server) -> None:
     with server.client() as client:
-        found = client.post("/translate", data=GOOD | {"q": f"{SENTENCE}\r\n{SENTENCE}"}).json()
+        found = client.post("/translate", data=VALID | {"q": f"{SENTENCE}\r\n{SENTENCE}"}).json()
     assert "\r" not in found["translatedText"]
     assert found["translatedText"].count("\n") == 1
 
@@ -160,7 +160,7 @@ def test_line_ends_of_a_form_are_those_of_unix(server: Server) -> None:
         ("GET", "/translate/", 404), ("GET", "/%00", 404),
     ],
 )  # fmt: skip
-def test_what_is_not_there_or_not_done_is_said_in_one_shape(
+def test_unknown_paths_and_methods_are_refused_in_one_format(
     server: Server, method: str, path: str, status: int
 ) -> None:
     with server.client() as client:
@@ -169,7 +169,7 @@ def test_what_is_not_there_or_not_done_is_said_in_one_shape(
     assert list(answer.json()) == ["error"]
 
 
-def test_settings_say_what_the_server_does(server: Server) -> None:
+def test_the_settings_list_the_features_of_the_server(server: Server) -> None:
     with server.client() as client:
         found = client.get("/frontend/settings").json()
     assert found == {
@@ -186,7 +186,7 @@ def test_health_is_ok(server: Server) -> None:
         assert client.get("/health").json() == {"status": "ok"}
 
 
-def test_detection_puts_the_surest_first_and_says_nothing_of_other_scripts(server: Server) -> None:
+def test_detection_is_sorted_by_confidence_and_has_no_answer_for_other_scripts(server: Server) -> None:
     _, found = post(server, "/detect", {"q": SENTENCE})
     assert [set(one) for one in found] == [{"confidence", "language"}] * len(found)
     confidences = [one["confidence"] for one in found]
@@ -195,14 +195,14 @@ def test_detection_puts_the_surest_first_and_says_nothing_of_other_scripts(serve
     assert post(server, "/detect", {"q": "안녕하세요"}) == (200, [{"confidence": 0.0, "language": "en"}])
 
 
-def test_html_keeps_tags_and_what_is_not_to_be_translated(server: Server) -> None:
+def test_html_keeps_tags_and_untranslatable_elements(server: Server) -> None:
     text = (
         f'<h1 class="a">{GERMAN[0]}</h1>\n<!-- nichts --><p>{GERMAN[1]}<br/>{GERMAN[2]} &lt;3</p>'
         "<pre>der  Hund</pre><p translate='no'>der Hund</p><script>der &lt; Hund</script>"
     )
-    _, found = post(server, "/translate", GOOD | {"q": text, "format": "html"})
+    _, found = post(server, "/translate", VALID | {"q": text, "format": "html"})
     one, two, three = (
-        post(server, "/translate", GOOD | {"q": each})[1]["translatedText"]
+        post(server, "/translate", VALID | {"q": each})[1]["translatedText"]
         for each in (*GERMAN[:2], f"{GERMAN[2]} <3")
     )
     assert found["translatedText"] == (

@@ -1,9 +1,9 @@
-"""Kill a training again and again at random moments; each time the same call goes on.
+"""Kill a training repeatedly at random moments; each time the same call resumes it.
 
     python -m tests.system.kills --kills 200 [--seed 1]
 
-The processes are forked from one that has imported everything, so that a start takes no time. After each training
-that came to its end, its weights and its log are compared with those of one that was never disturbed.
+The processes are forked from one that has imported all modules, so that they start fast. The weights and the log of
+each completed training are compared with those of a training that was never interrupted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from manyheads.runs.train import train
 
 
 def hard_config(corpus: Path) -> Config:
-    """All that uses chance and all that has a memory; it saves so often that many kills fall into a save."""
+    """Return a configuration with all random and all stateful features, and with many saves to interrupt."""
     return make_config(
         corpus,
         tokenizer={"sampling": 0.2},
@@ -37,24 +37,24 @@ def hard_config(corpus: Path) -> Config:
     )  # fmt: skip
 
 
-def train_here(corpus: Path, out: Path) -> None:
-    """What each process does."""
+def train_in_process(corpus: Path, out: Path) -> None:
+    """Train in the current process, with one thread."""
     torch.set_num_threads(1)
     train(hard_config(corpus), out, listener=CollectingListener())
 
 
 def kill_and_compare(folder: Path, kills: int, seed: int) -> tuple[int, int]:
-    """Kill that often; returns how many trainings came to their end, and how many kills left a draft behind.
+    """Kill trainings; return the number of completed trainings, and that of kills that left a draft of a file.
 
     Raises:
-        AssertionError: a training that was killed ended otherwise than one that was not.
+        AssertionError: a resumed training differs from the uninterrupted one.
     """
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["tests.system.kills"])
-    corpus, dice = write_corpus(folder / "corpus"), random.Random(seed)
+    corpus, rng = write_corpus(folder / "corpus"), random.Random(seed)
 
     def start(out: Path) -> multiprocessing.Process:
-        process = processes.Process(target=train_here, args=(corpus, out))
+        process = processes.Process(target=train_in_process, args=(corpus, out))
         process.start()
         return process  # type: ignore[return-value]
 
@@ -62,16 +62,16 @@ def kill_and_compare(folder: Path, kills: int, seed: int) -> tuple[int, int]:
         process.join()
         assert process.exitcode == 0, f"training ended with {process.exitcode}"
 
-    finish(start(folder / "warm"))  # the server has started, the disk's cache is filled
-    begun = time.monotonic()
+    finish(start(folder / "warm"))  # starts the fork server and fills the disk cache
+    started = time.monotonic()
     finish(start(folder / "whole"))
-    whole = time.monotonic() - begun
+    duration = time.monotonic() - started
     done = ended = drafts = 0
     while done < kills or not ended:
         out = folder / f"killed-{ended}"
         process = start(out)
         if done < kills:
-            process.join(dice.uniform(0, whole))
+            process.join(rng.uniform(0, duration))
         else:
             process.join()
         if process.exitcode is None:
@@ -87,7 +87,7 @@ def kill_and_compare(folder: Path, kills: int, seed: int) -> tuple[int, int]:
 
 
 def assert_same(run: Path, other: Path) -> None:
-    """Weights and log, bit for bit."""
+    """Compare weights and log bit for bit."""
     expected, found = load_file(other / "model.safetensors"), load_file(run / "model.safetensors")
     assert all(torch.equal(tensor, found[name]) for name, tensor in expected.items()), run
     assert metrics(run) == metrics(other)

@@ -1,8 +1,8 @@
-"""Load a run, translate in three precisions, make ten updates, export: every instruction on the way is executed.
+"""Load a run, translate in three precisions, train ten updates, and export, to execute the instructions of all.
 
     qemu-x86_64 -cpu Nehalem .venv/bin/python -m tests.system.smoke
 
-A processor without one of these instructions ends it by a signal.
+A processor that lacks one of these instructions ends the program by a signal.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from manyheads.runs.export import export
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 
-CLOSE = {"fp32": 1e-4, "bf16": 0.5, "int8": 0.5}  # how near scores must be to those of the golden run
+TOLERANCES = {"fp32": 1e-4, "bf16": 0.5, "int8": 0.5}  # largest differences from the scores of the golden run
 
 
 def translate(run: Path, precision: str) -> str:
-    """Translate the sentences of the golden run; their scores must be near the known ones."""
+    """Translate the sentences of the golden run; compare their scores with the stored ones."""
     known = expected(GOLDEN[-1])
     try:
         found = Translator.load(run, precision=precision).translate(known["sources"])
     except ManyheadsError as error:
         return f"refused: {error}"
     assert precision != "fp32" or [one.translation for one in found] == known["translations"]
-    far = max(abs(one.score - score) for one, score in zip(found, known["scores"], strict=True))
-    assert far < CLOSE[precision], far
-    return f"scores differ by {far:.1e}"
+    difference = max(abs(one.score - score) for one, score in zip(found, known["scores"], strict=True))
+    assert difference < TOLERANCES[precision], difference
+    return f"scores differ by {difference:.1e}"
 
 
 def update(folder: Path) -> str:
-    """Make the last ten updates of the golden run; their losses must be the known ones."""
+    """Train the last ten updates of the golden run; compare their losses with the stored ones."""
     config = RunDirectory(folder / "run").config()
     config = config.model_copy(update={"data": config.data.model_copy(update={"root": str(folder / "corpus")})})
     train(config, folder / "run", listener=CollectingListener())
     known = expected(GOLDEN[-1])["losses"]
     losses = {str(one["step"]): one["loss"] for one in metrics(folder / "run") if one["kind"] == "step"}
-    far = max(abs(losses[step] - known[step]) for step in known)
-    assert far < 1e-3, far
-    return f"losses differ by {far:.1e}"
+    difference = max(abs(losses[step] - known[step]) for step in known)
+    assert difference < 1e-3, difference
+    return f"losses differ by {difference:.1e}"
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def main() -> None:
         folder = Path(shutil.copytree(GOLDEN[-1], Path(temporary) / "golden"))
         run = folder / "run"
         stages: dict[str, Callable[[], str]] = {
-            **{f"translate in {name}": lambda name=name: translate(run, name) for name in CLOSE},  # type: ignore[misc]
+            **{f"translate in {name}": lambda name=name: translate(run, name) for name in TOLERANCES},  # type: ignore[misc]
             "ten updates": lambda: update(folder),
             **{
                 f"export to {to}": lambda to=to: export(run, folder / to, to).parity.line()  # type: ignore[misc]
@@ -67,9 +67,9 @@ def main() -> None:
             },
         }
         for name in sys.argv[1:] or stages:
-            begun = time.perf_counter()
+            start = time.perf_counter()
             print(f"{name}: ", end="", flush=True)
-            print(f"{stages[name]()}, {time.perf_counter() - begun:.1f} s", flush=True)
+            print(f"{stages[name]()}, {time.perf_counter() - start:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

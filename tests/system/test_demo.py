@@ -1,4 +1,4 @@
-"""The first three minutes: what `manyheads demo` promises."""
+"""`manyheads demo`: its scores, its output, and the trained model."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the demo prints."""
+    """Run the demo, and return its output."""
     out = tmp_path_factory.mktemp("demo") / "run"
     command = [sys.executable, "-m", "manyheads", "demo", "-o", str(out)]
     return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
 
 
 def without_times(printed: str) -> str:
-    """What does not depend on how fast the machine is."""
+    """Return the output without figures of the speed of the machine."""
     return re.sub(r"[\d.]+ sentences/s|took \d+ seconds", "", printed)
 
 
-def test_scores_at_least_90_bleu_on_sentences_it_has_not_seen(output: str) -> None:
+def test_the_demo_scores_at_least_90_bleu_on_unseen_sentences(output: str) -> None:
     found = re.search(r"^ +BLEU ([\d.]+) +nrefs:1\|case:mixed\|eff:no\|tok:13a", output, re.MULTILINE)
     assert found is not None, output
     assert float(found[1]) >= 90
 
 
-def test_gets_three_quarters_of_them_exactly(output: str) -> None:
+def test_the_demo_translates_three_quarters_of_the_sentences_exactly(output: str) -> None:
     found = re.search(r"([\d.]+) % of 500 sentences exact", output)
     assert found is not None, output
     assert float(found[1]) >= 75
 
 
-def test_shows_three_translations_and_a_heat_map_and_what_to_type_next(output: str) -> None:
+def test_the_demo_shows_three_translations_a_heat_map_and_the_next_commands(output: str) -> None:
     assert len(re.findall(r"^  de  ", output, re.MULTILINE)) == 3
     assert len(re.findall(r"^  en  ", output, re.MULTILINE)) == 3
     assert "Rows: target (English), query. Columns: source (German), key." in output
@@ -50,7 +50,7 @@ def test_shows_three_translations_and_a_heat_map_and_what_to_type_next(output: s
     assert commands == ["manyheads translate", "manyheads evaluate", "manyheads init"]
 
 
-def test_the_same_line_again_shows_the_finished_model(
+def test_the_same_command_again_shows_the_finished_model(
     output: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     out = next(path for path in tmp_path_factory.getbasetemp().glob("demo*/run"))
@@ -61,9 +61,7 @@ def test_the_same_line_again_shows_the_finished_model(
     assert without_times(again) == without_times(output)
 
 
-def test_a_line_goes_in_and_its_translation_comes_out(
-    output: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_model_of_the_demo_translates_lines(output: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     out = next(path for path in tmp_path_factory.getbasetemp().glob("demo*/run"))
     found = re.findall(r"^  de  (.*)\n  en  (.*)$", output, re.MULTILINE)
     text = "\n\n".join(source for source, _ in found)
@@ -72,7 +70,9 @@ def test_a_line_goes_in_and_its_translation_comes_out(
     assert result == "\n\n".join(target for _, target in found) + "\n"
 
 
-def test_its_page_translates_in_a_browser_as_well(output: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_page_of_the_demo_translates_in_a_browser(
+    output: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     page_file = next(path for path in tmp_path_factory.getbasetemp().glob("demo*/run/page.html"))
     assert output.rstrip().endswith(f"open it in a browser: {page_file}")
     pairs = builtin_pairs("de-en", "test", source="de", target="en")[:60]

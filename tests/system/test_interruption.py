@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and kill -9: the same line goes on, and ends with the weights of an undisturbed run."""
+"""After Ctrl-C, SIGTERM or kill -9, the same command resumes and ends with the weights of an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ valid_sentences = 4
 precision = "fp32"
 """
 
-# Without processes: tests/runs/test_train.py kills at every write, and tests/runs/test_signals.py signals.
+# tests/runs/test_train.py tests a kill at every write in one process, and tests/runs/test_signals.py signals.
 pytestmark = pytest.mark.slow
 
-PATIENCE = 300  # seconds
-NUMBERS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
+TIMEOUT = 300  # seconds
+EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
 
 
 def command(config: Path, out: Path) -> list[str]:
-    """The line that a user types, again and again."""
+    """Return the command that starts and resumes a training."""
     return [sys.executable, "-m", "manyheads", "train", str(config), "-o", str(out)]
 
 
@@ -66,7 +66,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(config: Path) -> Path:
+def uninterrupted(config: Path) -> Path:
     out = config.parent / "undisturbed"
     subprocess.run(command(config, out), check=True, capture_output=True)
     return out
@@ -75,7 +75,7 @@ def undisturbed(config: Path) -> Path:
 def start_and_interrupt(config: Path, out: Path, number: signal.Signals, after_step: int) -> int:
     """Start training, send a signal once that step has been logged, and return the exit code.
 
-    On a busy machine training may be over before the signal comes: then once more.
+    On a busy machine training may end before the signal arrives; then it is repeated.
     """
     for _ in range(10):
         shutil.rmtree(out, ignore_errors=True)
@@ -83,7 +83,7 @@ def start_and_interrupt(config: Path, out: Path, number: signal.Signals, after_s
         while process.poll() is None and logged(out) < after_step:
             time.sleep(0.005)
         process.send_signal(number)
-        if process.wait(PATIENCE):
+        if process.wait(TIMEOUT):
             break
     return process.returncode
 
@@ -98,21 +98,23 @@ def start_and_interrupt(config: Path, out: Path, number: signal.Signals, after_s
     ],
     ids=str,
 )
-def test_the_same_line_goes_on_and_ends_with_the_same_weights(
-    number: signal.Signals, after_step: int, config: Path, undisturbed: Path, tmp_path: Path
+def test_the_same_command_resumes_and_ends_with_the_same_weights(
+    number: signal.Signals, after_step: int, config: Path, uninterrupted: Path, tmp_path: Path
 ) -> None:
-    """Also a checkpoint between those that are averaged changes nothing."""
+    """Include a checkpoint between those that are averaged, which changes nothing."""
     out = tmp_path / "run"
-    assert start_and_interrupt(config, out, number, after_step) == NUMBERS[number]
-    if number is not signal.SIGKILL:  # saved where it stood, not only where it saves anyway
+    assert start_and_interrupt(config, out, number, after_step) == EXIT_CODES[number]
+    if number is not signal.SIGKILL:  # saved at the signal, besides the regular checkpoints
         assert max(checkpoints(out)) >= after_step
     subprocess.run(command(config, out), check=True, capture_output=True)
-    assert_same(out, undisturbed)
+    assert_same(out, uninterrupted)
 
 
-def test_a_request_to_save_is_heeded_and_training_goes_on(config: Path, undisturbed: Path, tmp_path: Path) -> None:
+def test_sigusr1_saves_a_checkpoint_and_training_continues(
+    config: Path, uninterrupted: Path, tmp_path: Path
+) -> None:
     out, seen = tmp_path / "run", set[int]()
-    for _ in range(10):  # on a busy machine training may be over before the signal comes
+    for _ in range(10):  # on a busy machine training may end before the signal arrives
         shutil.rmtree(out, ignore_errors=True)
         process = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None:
@@ -123,37 +125,39 @@ def test_a_request_to_save_is_heeded_and_training_goes_on(config: Path, undistur
         assert process.returncode == 0
         if seen:
             break
-    assert seen, "a checkpoint where no other is"
-    assert_same(out, undisturbed)
+    assert seen, "a checkpoint at another step than the regular ones"
+    assert_same(out, uninterrupted)
 
 
-def test_another_trainer_in_the_same_directory_is_refused(config: Path, undisturbed: Path, tmp_path: Path) -> None:
+def test_another_trainer_in_the_same_directory_is_refused(
+    config: Path, uninterrupted: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     first = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not (out / "metrics.jsonl").is_file():
         time.sleep(0.005)
-    first.send_signal(signal.SIGSTOP)  # so that it is still there when the second comes
+    first.send_signal(signal.SIGSTOP)  # keeps it alive while the second starts
     second = subprocess.run(command(config, out), capture_output=True, text=True, check=False)
     first.send_signal(signal.SIGCONT)
     assert first.wait() == 0
     assert second.returncode == 3
     assert "is being trained by another process" in second.stderr
-    assert_same(out, undisturbed)
+    assert_same(out, uninterrupted)
 
 
 def checkpoints(run: Path) -> list[int]:
-    """The steps of which there is a checkpoint."""
+    """Return the steps that have a checkpoint."""
     return [int(path.name.removeprefix("step-")) for path in (run / "checkpoints").glob("step-*")]
 
 
 def logged(run: Path) -> int:
-    """How many updates have been logged."""
+    """Return the number of logged updates."""
     metrics = run / "metrics.jsonl"
     return metrics.read_text(encoding="utf-8").count('"kind": "step"') if metrics.is_file() else 0
 
 
 def assert_same(run: Path, other: Path) -> None:
-    """The same weights and the same losses."""
+    """Compare weights and losses bit for bit."""
     expected, found = load_file(other / "model.safetensors"), load_file(run / "model.safetensors")
     assert expected.keys() == found.keys()
     for name in expected:
@@ -162,13 +166,13 @@ def assert_same(run: Path, other: Path) -> None:
 
 
 def losses(run: Path) -> list[tuple[int, float]]:
-    """Step and loss of every log point."""
+    """Return step and loss of every log record."""
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     return [(record["step"], record["loss"]) for record in records]
 
 
 def test_ten_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
-    """Another seed each time; `python -m tests.system.kills` does it two hundred times."""
+    """Use another seed in each run; `python -m tests.system.kills` kills two hundred times."""
     seed = random.SystemRandom().randrange(10**6)
     ended, _ = kill_and_compare(tmp_path, 10, seed)
     assert ended > 0, f"seed {seed}"

@@ -1,4 +1,4 @@
-"""Every recipe starts: some steps on a little text of its languages."""
+"""Every recipe trains some steps on a small text of its languages."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ LARGE = {
 }
 
 
-class Silent(SilentListener):
-    """A listener that only counts."""
+class ValidationCollector(SilentListener):
+    """A listener that collects validations."""
 
     def __init__(self) -> None:
         self.validations: list[ValidationReport] = []
@@ -40,7 +40,7 @@ class Silent(SilentListener):
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some hundred pairs under the names of every split and language that recipes use."""
+    """Write some hundred pairs under the names of every split and language that recipes use."""
     folder = tmp_path_factory.mktemp("text")
     generator = random.Random(1)
     for split, count in (("train", 600), ("valid", 30), ("val", 30), ("dev", 30), ("validation", 30)):
@@ -61,7 +61,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not name.startswith("demo-")
     ],
 )
-def test_recipe_trains_validates_and_saves(name: str, text: Path, tmp_path: Path) -> None:
+def test_a_recipe_trains_validates_and_saves(name: str, text: Path, tmp_path: Path) -> None:
     plain = load_config(RECIPES[name])
     overrides = [f"data.root={text.as_posix()}", "data.dataset=none", "data.test=none", "training.save_every=2"]
     overrides += ["training.steps=2", "training.epochs=none", "training.max_minutes=none", "data.limit=none"]
@@ -73,7 +73,7 @@ def test_recipe_trains_validates_and_saves(name: str, text: Path, tmp_path: Path
     if plain.training.batch_sentences is not None:
         overrides.append("training.batch_sentences=16")
     config = load_config(RECIPES[name], overrides)
-    listener = Silent()
+    listener = ValidationCollector()
     summary = train(config, tmp_path / "run", listener=listener)
     assert summary.step == 2
     assert len(listener.validations) == 1
@@ -81,8 +81,8 @@ def test_recipe_trains_validates_and_saves(name: str, text: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_recipe_opens_with_what_it_reproduces_and_its_measured_result(name: str) -> None:
+def test_a_recipe_begins_with_its_description_and_its_measured_result(name: str) -> None:
     lines = RECIPES[name].read_text(encoding="utf-8").split("\n")
-    comment = lines[: next(place for place, line in enumerate(lines) if line.startswith("task = "))]
+    comment = lines[: next(index for index, line in enumerate(lines) if line.startswith("task = "))]
     assert all(line.startswith("# ") for line in comment)
     assert any(line.startswith("# Measured: ") for line in comment)

@@ -1,4 +1,4 @@
-"""The program learns a task that needs all of it: to write strings backwards."""
+"""The whole program learns to reverse strings: tokenizer, training, search and evaluation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ beam_size = 3
 
 
 def write_strings(folder: Path, generator: random.Random) -> None:
-    """Three splits of different strings, 2 to 9 letters long, and their reverses."""
+    """Write three splits of distinct strings of 2 to 9 letters, and their reverses."""
     strings: set[str] = set()
     while len(strings) < 6_400:
         strings.add("".join(generator.choices(LETTERS, k=generator.randint(2, 9))))
@@ -57,13 +57,13 @@ def write_strings(folder: Path, generator: random.Random) -> None:
 
 
 def manyheads(*arguments: str) -> str:
-    """Run the program as a user does; returns what it prints."""
+    """Run the program in a new process, and return its output."""
     command = [sys.executable, "-m", "manyheads", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.mark.slow
-def test_learns_to_write_strings_backwards_from_any_seed(tmp_path: Path, training_seed: int) -> None:
+def test_a_model_learns_to_reverse_strings_from_any_seed(tmp_path: Path, training_seed: int) -> None:
     generator = random.Random(training_seed)
     write_strings(tmp_path, generator)
     norm, positions = generator.choice(["pre", "post"]), generator.choice(["sinusoidal", "learned", "rotary"])

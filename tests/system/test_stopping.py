@@ -1,4 +1,4 @@
-"""Signals to real processes in every phase of a training: answered at once, nothing lost, the right exit code."""
+"""Signals to real processes in every phase of a training: an immediate answer, no lost update, the exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.system.test_interruption import NUMBERS, PATIENCE, assert_same
+from tests.system.test_interruption import EXIT_CODES, TIMEOUT, assert_same
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.runs.signals import REPEAT
@@ -50,7 +50,7 @@ precision = "fp32"
 [search]
 max_length_offset = 20
 """
-# A phase may be over before anything is said of it: here each phase that counts is announced and waits.
+# A phase may end before it is printed: here each phase with a unit is printed at once, and then waits.
 PROGRAM = """
 import time
 from contextlib import contextmanager
@@ -77,7 +77,7 @@ DEFAULTS = {
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Random words: few to train on or very many, and a few to validate on."""
+    """Write random words: a small and a large training set, and a validation set."""
     folder, generator = tmp_path_factory.mktemp("corpus"), random.Random(2)
     sizes = {"train": 900, "large": 150_000, "valid": 20}
     for split, count in sizes.items():
@@ -91,7 +91,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Training:
-    """A process that trains, in a session of its own; unless it is `fast`, its phases wait as they begin."""
+    """A process that trains, in its own session; unless it is `fast`, its phases wait at their beginning."""
 
     def __init__(
         self, corpus: Path, folder: Path, train: str = "train", *, fast: bool = False, **settings: Any
@@ -114,45 +114,45 @@ class Training:
             )
 
     def wait_for(self, event: Callable[[], bool]) -> None:
-        """Wait for an event, which must come before the end of the process."""
+        """Wait for an event, which must occur before the end of the process."""
         start = time.monotonic()
         while not event():
-            assert self.process.poll() is None, f"it ended too early:\n{self.told}"
-            assert time.monotonic() - start < PATIENCE, self.told
+            assert self.process.poll() is None, f"the process ended too early:\n{self.stderr}"
+            assert time.monotonic() - start < TIMEOUT, self.stderr
             time.sleep(0.005)
 
     def stop(self, number: signal.Signals) -> list[str]:
         """Signal the process and its group, as `timeout` does; return what it printed afterwards."""
-        before = len(self.told)
+        before = len(self.stderr)
         self.process.send_signal(number)
         os.killpg(self.process.pid, number)
-        assert self.process.wait(PATIENCE) == NUMBERS[number], self.told
-        assert "Traceback" not in self.told
-        return self.told[before:].splitlines()
+        assert self.process.wait(TIMEOUT) == EXIT_CODES[number], self.stderr
+        assert "Traceback" not in self.stderr
+        return self.stderr[before:].splitlines()
 
     def resume(self) -> None:
         """Train to the end."""
         subprocess.run(self.command(), check=True, capture_output=True)
 
     @property
-    def told(self) -> str:
+    def stderr(self) -> str:
         return self.errors.read_text(encoding="utf-8")
 
-    def says(self, text: str) -> Callable[[], bool]:
-        return lambda: text in self.told
+    def has_printed(self, text: str) -> Callable[[], bool]:
+        return lambda: text in self.stderr
 
     def logged(self, kind: str) -> list[int]:
         path = self.run.metrics_path
         lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
         return [record["step"] for record in map(json.loads, lines) if record["kind"] == kind]
 
-    def confirmed(self, step: int) -> bool:
-        """Whether a checkpoint is validated, and knows of it."""
+    def validated(self, step: int) -> bool:
+        """Return whether a checkpoint is validated, according to its own state."""
         path = self.run.checkpoints.folder_of(step) / "state.json"
         return path.is_file() and not json.loads(path.read_text())["state"]["progress"]["pending"]
 
     def pending(self, step: int) -> bool:
-        """Whether a checkpoint is saved and not validated yet."""
+        """Return whether a checkpoint is saved and not validated yet."""
         return step in self.run.checkpoints.steps() and step not in self.logged("validation")
 
 
@@ -168,11 +168,11 @@ class Training:
     ],
 )
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_during_the_preparation_ends_it_with_a_word(
+def test_a_signal_during_the_preparation_ends_the_training_with_one_word(
     corpus: Path, tmp_path: Path, phase: str, settings: dict[str, Any], number: signal.Signals
 ) -> None:
     training = Training(corpus, tmp_path, **settings)
-    training.wait_for(training.says(phase))
+    training.wait_for(training.has_printed(phase))
     assert training.stop(number) == [{signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]]
     assert not training.run.exists
 
@@ -186,24 +186,24 @@ def test_a_signal_in_an_update_is_answered_at_once_and_the_update_saved(
 ) -> None:
     training = Training(corpus, tmp_path, width=256, layers=2, batch_tokens=9_000)
     training.wait_for(lambda: training.logged("step") == [1])
-    told = training.stop(number)
+    printed = training.stop(number)
     (step,) = training.run.checkpoints.steps()
-    assert "stopping after this step; press again to abort" in told
-    assert f"stopped and saved at step {step:,}; run the same command again to resume" in told
+    assert "stopping after this step; press again to abort" in printed
+    assert f"stopped and saved at step {step:,}; run the same command again to resume" in printed
 
 
-def test_a_later_signal_aborts_the_update_and_the_last_checkpoint_is_good(corpus: Path, tmp_path: Path) -> None:
+def test_a_later_signal_aborts_the_update_and_the_last_checkpoint_is_intact(corpus: Path, tmp_path: Path) -> None:
     training = Training(corpus, tmp_path, width=256, layers=2, batch_tokens=9_000)
-    training.wait_for(lambda: training.confirmed(2))
+    training.wait_for(lambda: training.validated(2))
     training.process.send_signal(signal.SIGTERM)
-    training.wait_for(training.says("stopping"))
-    training.process.send_signal(signal.SIGSTOP)  # so that the update does not end meanwhile
+    training.wait_for(training.has_printed("stopping"))
+    training.process.send_signal(signal.SIGSTOP)  # keeps the update from ending
     time.sleep(1.1 * REPEAT)
     training.process.send_signal(signal.SIGTERM)
     training.process.send_signal(signal.SIGCONT)
-    assert training.process.wait(PATIENCE) == 143
-    assert training.told.endswith("terminated\n")
-    assert "Traceback" not in training.told
+    assert training.process.wait(TIMEOUT) == 143
+    assert training.stderr.endswith("terminated\n")
+    assert "Traceback" not in training.stderr
     assert training.run.checkpoints.steps() == [2]
     assert training.run.checkpoints.read(2).step == 2
 
@@ -211,13 +211,13 @@ def test_a_later_signal_aborts_the_update_and_the_last_checkpoint_is_good(corpus
 # --- saving ---
 
 
-def test_a_signal_while_a_checkpoint_is_being_saved_lets_it_be_saved(corpus: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_being_saved_at_a_signal_is_completed(corpus: Path, tmp_path: Path) -> None:
     training = Training(corpus, tmp_path, width=512, layers=6)
     training.wait_for((training.run.checkpoints.folder / ".step-2.draft").is_dir)
-    told = training.stop(signal.SIGTERM)
-    assert told[0] in (
+    printed = training.stop(signal.SIGTERM)
+    assert printed[0] in (
         "stopping; the checkpoint of step 2 is being saved",
-        "stopping; the checkpoint of step 2 is saved",  # the signal came after the last byte
+        "stopping; the checkpoint of step 2 is saved",  # the signal arrived after the last byte
     )
     assert training.run.checkpoints.read(2).state["progress"]["pending"]
 
@@ -233,31 +233,31 @@ def test_a_signal_while_a_checkpoint_is_being_saved_lets_it_be_saved(corpus: Pat
         ("validating: translating", {"valid_sentences": 20}),
     ],
 )
-def test_a_validation_can_be_interrupted_and_is_made_when_training_resumes(
+def test_an_interrupted_validation_is_repeated_when_training_resumes(
     corpus: Path, tmp_path: Path, phase: str, settings: dict[str, Any], number: signal.Signals
 ) -> None:
     training = Training(corpus, tmp_path, **settings)
-    training.wait_for(training.says(phase))
+    training.wait_for(training.has_printed(phase))
     assert training.pending(2)
-    told = training.stop(number)
-    assert told[0] == "stopping; the checkpoint of step 2 is saved"
-    assert "stopped and saved at step 2; run the same command again to resume" in told
+    printed = training.stop(number)
+    assert printed[0] == "stopping; the checkpoint of step 2 is saved"
+    assert "stopped and saved at step 2; run the same command again to resume" in printed
     assert training.run.checkpoints.steps() == [2]
     assert training.logged("validation") == []
 
 
-def test_after_an_interrupted_validation_all_is_as_without(corpus: Path, tmp_path: Path) -> None:
-    """The same losses, validations and weights, whatever validation was interrupted."""
+def test_an_interrupted_validation_changes_no_loss_validation_or_weight(corpus: Path, tmp_path: Path) -> None:
+    """Interrupt each of the two validations, and compare with an uninterrupted training."""
     (tmp_path / "whole").mkdir()
     whole = Training(corpus, tmp_path / "whole", fast=True, valid_sentences=20)
-    assert whole.process.wait(PATIENCE) == 0
+    assert whole.process.wait(TIMEOUT) == 0
     for step in (2, 4):
         folder = tmp_path / f"step-{step}"
         folder.mkdir()
         training = Training(corpus, folder, fast=True, valid_sentences=20)
         training.wait_for(lambda step=step, training=training: step in training.run.checkpoints.steps())  # type: ignore[misc]
         training.process.send_signal(signal.SIGTERM)
-        if training.process.wait(PATIENCE):
+        if training.process.wait(TIMEOUT):
             training.resume()
         assert_same(training.run.path, whole.run.path)
         assert validations(training.run) == validations(whole.run)
@@ -271,15 +271,15 @@ def validations(run: RunDirectory) -> list[Any]:
 # --- averaging at the end ---
 
 
-def test_a_signal_while_checkpoints_are_averaged_lets_the_same_line_average_them(
+def test_checkpoints_are_averaged_by_the_same_command_after_a_signal_during_the_average(
     corpus: Path, tmp_path: Path
 ) -> None:
     training = Training(corpus, tmp_path)
     training.wait_for(lambda: 4 in training.logged("validation"))
-    told = training.stop(signal.SIGTERM)
-    assert told[-1] == "stopped and saved at step 4; run the same command again to resume"
+    printed = training.stop(signal.SIGTERM)
+    assert printed[-1] == "stopped and saved at step 4; run the same command again to resume"
     assert not training.run.described
     training.process = training.start()
-    assert training.process.wait(PATIENCE) == 0
-    assert "mean of the last 2 checkpoints" in training.told
+    assert training.process.wait(TIMEOUT) == 0
+    assert "mean of the last 2 checkpoints" in training.stderr
     assert training.run.described

@@ -21,7 +21,7 @@ NAMES = ("no", "yes it is", "perhaps")
 
 
 def make_classifier(*, texts: int = 1, seed: int = 3, max_length: int = 23, **model: Any) -> Classifier:
-    """D = 16, 1 layer over letters, three classes, with large random weights."""
+    """Return a classifier with D = 16, 1 layer over letters, three classes, and large random weights."""
     sizes = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.4}
     config = Config.model_validate(
         {
@@ -49,8 +49,8 @@ def values(classifier: Classifier, texts: list[str]) -> np.ndarray:
     return np.array([list(one.probabilities.values()) for one in classifier.classify(texts)])
 
 
-def by_hand(classifier: Classifier, ids: list[int], types: list[int] | None = None) -> Tensor:
-    """Return the probabilities of one text by itself, without padding."""
+def direct_probabilities(classifier: Classifier, ids: list[int], types: list[int] | None = None) -> Tensor:
+    """Return the probabilities of one text by a direct call of the model, without padding."""
     kinds = None if types is None else torch.tensor([types])
     with torch.inference_mode():
         return classifier.model.eval()(torch.tensor([ids]), kinds)[0].double().softmax(-1)
@@ -58,26 +58,26 @@ def by_hand(classifier: Classifier, ids: list[int], types: list[int] | None = No
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
-def test_what_is_said_of_a_text_does_not_depend_on_its_neighbours(
+def test_the_classes_of_a_text_do_not_depend_on_the_other_texts(
     pooling: str, positions: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     classifier = make_classifier(pooling=pooling, positions=positions)
     texts = some_texts()
-    together = values(classifier, texts)
-    alone = np.concatenate([values(classifier, [text]) for text in texts])
-    backwards = values(classifier, texts[::-1])[::-1]
+    batched = values(classifier, texts)
+    separate = np.concatenate([values(classifier, [text]) for text in texts])
+    reversed_order = values(classifier, texts[::-1])[::-1]
     monkeypatch.setattr(module, "BATCH_TOKENS", 40)
-    in_many = values(classifier, texts)
-    for other in (alone, backwards, in_many):
-        np.testing.assert_allclose(other, together, atol=1e-6)
-    assert together.max(1).std() > 0.01, "texts differ"
+    small_batches = values(classifier, texts)
+    for other in (separate, reversed_order, small_batches):
+        np.testing.assert_allclose(other, batched, atol=1e-6)
+    assert batched.max(1).std() > 0.01, "texts differ"
 
 
-def test_the_model_reads_the_text_between_its_marks() -> None:
+def test_the_input_of_the_model_is_the_text_between_bos_and_eos() -> None:
     classifier = make_classifier()
     (found,) = classifier.classify(["abca"])
     ids = classifier.tokenizer.encode(["abca"])[0]
-    expected = by_hand(classifier, [BOS, *ids, EOS])
+    expected = direct_probabilities(classifier, [BOS, *ids, EOS])
     assert list(found.probabilities.values()) == pytest.approx(expected.tolist(), abs=1e-6)
     best = int(expected.argmax())
     assert (found.label, found.probability) == (NAMES[best], pytest.approx(float(expected[best]), abs=1e-6))
@@ -86,12 +86,12 @@ def test_the_model_reads_the_text_between_its_marks() -> None:
 
 @pytest.mark.parametrize("token_types", [0, 2])
 @pytest.mark.parametrize("pair", [("abc", "de"), "abc\tde"])
-def test_two_texts_stand_apart_by_a_mark_and_by_their_types(token_types: int, pair: Any) -> None:
+def test_two_texts_are_separated_by_eos_and_by_their_token_types(token_types: int, pair: Any) -> None:
     classifier = make_classifier(texts=2, token_types=token_types)
     (found,) = classifier.classify([pair])
     first, second = classifier.tokenizer.encode(["abc", "de"])
     types = [0] * 5 + [1] * 3 if token_types else None
-    expected = by_hand(classifier, [BOS, *first, EOS, *second, EOS], types)
+    expected = direct_probabilities(classifier, [BOS, *first, EOS, *second, EOS], types)
     assert list(found.probabilities.values()) == pytest.approx(expected.tolist(), abs=1e-6)
     assert found.text == "abc\tde"
 
@@ -105,7 +105,7 @@ def test_empty_lines_are_kept_and_have_no_label() -> None:
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
-def test_a_long_text_is_cut_at_the_limit_and_that_is_said(positions: str) -> None:
+def test_a_long_text_is_truncated_at_the_limit_and_marked_as_truncated(positions: str) -> None:
     classifier = make_classifier(positions=positions, max_positions=25)
     long = "abcdefg" * 15_000  # 105,000 tokens
     cut, whole, beyond = classifier.classify([long, long[:23], long[:24]])
@@ -114,7 +114,7 @@ def test_a_long_text_is_cut_at_the_limit_and_that_is_said(positions: str) -> Non
     assert cut.text == long
 
 
-def test_learned_positions_limit_a_text_too() -> None:
+def test_learned_positions_limit_the_length_of_a_text() -> None:
     assert make_classifier(positions="learned", max_positions=12).longest == 10
     assert make_classifier(positions="rotary", max_positions=12).longest == 23
 
@@ -128,7 +128,7 @@ def test_a_model_in_training_is_used_without_dropout_and_stays_in_training() -> 
     assert classifier.model.training
 
 
-def test_what_cannot_be_meant_is_refused() -> None:
+def test_invalid_inputs_are_refused() -> None:
     with pytest.raises(UsageError, match=r"not one text. Use classify\(\[text\]\)\[0\]"):
         make_classifier().classify("abc")
     with pytest.raises(UsageError, match="2 texts in one example, but this model knows 1"):

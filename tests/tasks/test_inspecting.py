@@ -1,4 +1,4 @@
-"""What is told of a text is what really happened: compared with the translator, and with plain computations."""
+"""Inspections, compared with the results of the translator and with direct computations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def korean() -> Translator:
 
 
 def log_probs(translator: Translator, source: list[int], target: list[int]) -> Tensor:
-    """Of every token at every place, by the model itself: (T, V), float64."""
+    """Return the log-probability of every token at every position, by the model itself: (T, V), float64."""
     with torch.inference_mode():
         logits = translator.model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
     return logits[0].double().log_softmax(-1)
@@ -60,7 +60,7 @@ def found(translator: Translator) -> TranslationInspection:
 @pytest.mark.parametrize(
     "search", [{}, {"beam_size": 1}, {"coverage_penalty": 0.4}, {"no_repeat_ngram": 1}, {"length_penalty": 0.0}]
 )
-def test_the_output_is_that_of_translate_and_stays_so(search: dict[str, Any]) -> None:
+def test_the_output_is_that_of_translate_and_does_not_change_it(search: dict[str, Any]) -> None:
     translator = make_translator(search=search)
     texts = lines(6)
     before = [translator.translate([text])[0] for text in texts]
@@ -89,8 +89,8 @@ def test_predictions_are_those_of_the_model(translator: Translator, found: Trans
     source = [one.id for one in found.source.tokens][:-1]
     expected = log_probs(translator, source, ids[:-1])
     assert ids == [one.id for one in found.target.tokens]
-    for place, one in enumerate(found.predictions):
-        row = expected[place].tolist()
+    for position, one in enumerate(found.predictions):
+        row = expected[position].tolist()
         assert one.log_probability == pytest.approx(row[one.id], abs=1e-5)
         assert one.probability == pytest.approx(math.exp(row[one.id]), abs=1e-6)
         assert one.rank == 1 + sum(value > row[one.id] for value in row)
@@ -123,7 +123,7 @@ def test_a_temperature_divides_the_logits_of_the_predictions(translator: Transla
         inspect_classification(make_classifier(), "abc", options)
 
 
-def test_inputs_are_what_the_decoder_had_read(found: TranslationInspection) -> None:
+def test_inputs_are_the_tokens_that_the_decoder_has_read(found: TranslationInspection) -> None:
     assert [one.id for one in found.inputs] == [BOS, *(one.id for one in found.target.tokens[:-1])]
     encoder, decoder, cross = found.attention
     source, target = len(found.source.tokens), len(found.target.tokens)
@@ -132,12 +132,12 @@ def test_inputs_are_what_the_decoder_had_read(found: TranslationInspection) -> N
     assert cross.weights.shape[2:] == (target, source)
 
 
-def test_a_given_target_is_scored_as_it_is(translator: Translator) -> None:
+def test_a_given_target_is_scored_unchanged(translator: Translator) -> None:
     found = inspect_translation(translator, "abc", InspectOptions(target="dad"))
     ids = translator.tokenizers.target.encode(["dad"])[0]
     (source,) = translator.tokenizers.source.encode(["abc"])
     expected = log_probs(translator, source, ids)
-    wanted = [float(expected[place, token]) for place, token in enumerate([*ids, EOS])]
+    wanted = [float(expected[position, token]) for position, token in enumerate([*ids, EOS])]
     assert [one.log_probability for one in found.predictions] == pytest.approx(wanted, abs=1e-5)
     assert found.log_probability == pytest.approx(sum(wanted), abs=1e-5)
     assert found.score == pytest.approx(sum(wanted) / len(wanted), abs=1e-5)
@@ -145,13 +145,13 @@ def test_a_given_target_is_scored_as_it_is(translator: Translator) -> None:
     assert all(one.forced for one in found.predictions)
 
 
-def test_a_rival_in_the_place_of_a_token_goes_on_from_there(translator: Translator, found: Any) -> None:
-    place = 1
-    rival = next(one for one in found.predictions[place].rivals if one.id != EOS)
-    prefix = [*(one.id for one in found.predictions[:place]), rival.id]
+def test_a_rival_in_place_of_a_token_is_a_prefix_that_is_continued(translator: Translator, found: Any) -> None:
+    position = 1
+    rival = next(one for one in found.predictions[position].rivals if one.id != EOS)
+    prefix = [*(one.id for one in found.predictions[:position]), rival.id]
     other = inspect_translation(translator, WORDS, InspectOptions(prefix=prefix))
-    assert [one.id for one in other.predictions[: place + 1]] == prefix
-    assert [one.forced for one in other.predictions][: place + 2] == [True] * (place + 1) + [False]
+    assert [one.id for one in other.predictions[: position + 1]] == prefix
+    assert [one.forced for one in other.predictions][: position + 2] == [True] * (position + 1) + [False]
     text = translator.tokenizers.target.decode(prefix)
     (expected,) = translator.translate([WORDS], prefixes=[text])
     assert other.target.text == expected.translation
@@ -159,7 +159,7 @@ def test_a_rival_in_the_place_of_a_token_goes_on_from_there(translator: Translat
     assert [one.id for one in ended.predictions] == [*prefix, EOS]
 
 
-def test_words_left_out_one_by_one(translator: Translator, found: TranslationInspection) -> None:
+def test_occlusion_leaves_out_words_one_by_one(translator: Translator, found: TranslationInspection) -> None:
     assert found.occlusion is not None
     (ids,) = translator.tokenizers.source.encode([WORDS])
     output = [one.id for one in found.predictions]
@@ -169,14 +169,14 @@ def test_words_left_out_one_by_one(translator: Translator, found: TranslationIns
     for one in found.occlusion.words:
         rest = [token for token, word in zip(ids, words, strict=True) if word != one.word]
         drops = whole - log_probs(translator, rest, output[:-1])
-        expected = [float(drops[place, token]) for place, token in enumerate(output)]
+        expected = [float(drops[position, token]) for position, token in enumerate(output)]
         assert one.drops == pytest.approx(expected, abs=1e-5)
         assert one.drop == pytest.approx(sum(expected), abs=1e-5)
         text = translator.tokenizers.source.decode(rest)
         assert one.output == translator.translate([text], beam_size=1)[0].translation
 
 
-def test_a_single_word_can_be_left_out_too(translator: Translator) -> None:
+def test_occlusion_of_a_single_word_leaves_an_empty_source(translator: Translator) -> None:
     found = inspect_translation(translator, "abc")
     assert found.occlusion is not None
     assert [one.output for one in found.occlusion.words] == [""]
@@ -190,7 +190,9 @@ def test_the_alignment_is_that_of_translate() -> None:
     assert (found.alignment.pharaoh if found.alignment else "") == expected.alignment
 
 
-def test_padding_changes_nothing_and_gets_nothing(translator: Translator, found: TranslationInspection) -> None:
+def test_padding_changes_nothing_and_gets_no_attention(
+    translator: Translator, found: TranslationInspection
+) -> None:
     padded = inspect_translation(translator, WORDS, InspectOptions(padding=3))
     assert [one.piece for one in padded.source.tokens[-3:]] == ["<pad>"] * 3
     assert not padded.attention[2].weights[..., -3:].any()
@@ -230,7 +232,7 @@ def test_neighbours_have_the_largest_cosines(translator: Translator, found: Tran
         ("abc", {"beam_size": 0}, "beam_size = 0"),
     ],
 )
-def test_what_cannot_be_looked_at_is_refused(translator, text, options, message) -> None:
+def test_invalid_texts_and_options_are_refused(translator, text, options, message) -> None:
     with pytest.raises(UsageError, match=message):
         inspect_translation(translator, text, InspectOptions(**options))
 
@@ -241,7 +243,7 @@ def test_an_empty_target_is_one_end_mark(translator: Translator) -> None:
     assert found.alignment is None
 
 
-def test_a_layer_for_alignments_that_there_is_not_is_refused() -> None:
+def test_an_attention_layer_that_does_not_exist_is_refused() -> None:
     with pytest.raises(UsageError, match="attention layer 5 does not exist"):
         inspect_translation(make_translator(search={"attention_layer": 5}), "abc")
 
@@ -257,11 +259,11 @@ def test_an_ensemble_and_another_engine_are_refused() -> None:
         inspect_translation(translator, "abc")
 
 
-# --- the other kinds ---
+# --- other tasks ---
 
 
-def test_a_classifier_says_what_it_says_and_each_word_is_left_out() -> None:
-    classifier = with_blanks()
+def test_an_inspected_classifier_has_its_usual_classes_and_the_occlusion_of_each_word() -> None:
+    classifier = classifier_with_blanks()
     text = "abc de f"
     (expected,) = classifier.classify([text])
     found = inspect_classification(classifier, text)
@@ -281,8 +283,8 @@ def test_a_classifier_says_what_it_says_and_each_word_is_left_out() -> None:
         )
 
 
-def with_blanks() -> Classifier:
-    """A classifier whose vocabulary has a blank."""
+def classifier_with_blanks() -> Classifier:
+    """Return a classifier whose vocabulary has a blank."""
     plain = make_classifier()
     tokenizer = train_tokenizer(plain.config.tokenizer, ["a " + LETTERS], "en")
     torch.manual_seed(3)
@@ -292,12 +294,12 @@ def with_blanks() -> Classifier:
 
 
 def plain_words(classifier: Classifier, text: str) -> tuple[list[int], list[int]]:
-    """Ids of the characters, and the word of each; a blank belongs to the word before it."""
+    """Return the ids of the characters and the word of each; a blank belongs to the word before it."""
     (ids,) = classifier.tokenizer.encode([text])
     return ids, [max(0, len(text[: end + 1].split()) - 1) for end in range(len(text))]
 
 
-def test_two_texts_of_a_classifier() -> None:
+def test_two_texts_of_a_classifier_are_inspected_as_one_input() -> None:
     found = inspect_classification(make_classifier(texts=2, token_types=2), ("abc", "de"))
     assert found.text.pieces == ["<s>", "a", "b", "c", "</s>", "d", "e", "</s>"]
     assert found.label == make_classifier(texts=2, token_types=2).classify([("abc", "de")])[0].label
@@ -316,7 +318,7 @@ def test_a_long_text_to_classify_is_refused_where_it_would_be_cut() -> None:
 
 
 @pytest.mark.parametrize("documents", ["line", "file"])
-def test_a_language_model_is_asked_about_each_token_and_goes_on(documents: str) -> None:
+def test_a_language_model_scores_each_token_and_continues_the_text(documents: str) -> None:
     generator = make_generator(documents)
     found = inspect_language_model(generator, "abc", InspectOptions(max_tokens=4))
     options = GenerateOptions(sampling=None, max_tokens=4)
@@ -328,14 +330,14 @@ def test_a_language_model_is_asked_about_each_token_and_goes_on(documents: str) 
     ids = torch.tensor([[one.id for one in (*found.inputs, found.text.tokens[-1])]])
     with torch.inference_mode():
         log_probs = generator.model.eval()(ids)[0].double().log_softmax(-1)
-    for place, one in enumerate(found.predictions):
-        assert one.log_probability == pytest.approx(float(log_probs[place, one.id]), abs=1e-5)
-        assert one.forced == (place < 3)
+    for position, one in enumerate(found.predictions):
+        assert one.log_probability == pytest.approx(float(log_probs[position, one.id]), abs=1e-5)
+        assert one.forced == (position < 3)
     assert found.next[0].log_probability == pytest.approx(float(log_probs[-1].max()), abs=1e-5)
     assert found.attention[0].weights.shape[2:] == (len(found.text.tokens) + 1,) * 2
 
 
-def test_a_language_model_is_refused_more_than_it_sees() -> None:
+def test_a_text_longer_than_the_window_of_a_language_model_is_refused() -> None:
     generator = make_generator(window=12)
     with pytest.raises(UsageError, match="the text has 14 tokens; 11 can"):
         inspect_language_model(generator, "abcd", InspectOptions(max_tokens=10))
@@ -364,11 +366,13 @@ def test_positions_are_those_that_the_model_uses(positions: str) -> None:
     model = translator.model
     if positions == "rotary":
         assert model.rotary is not None
-        turns = model.rotary(torch.arange(7)[None])[0, 0]  # (P, E / 2, 2)
-        assert found.signal[:7] == pytest.approx(turns.flatten(1).numpy(), abs=1e-5)
+        rotary_cos_sin = model.rotary(torch.arange(7)[None])[0, 0]  # (P, E / 2, 2)
+        assert found.signal[:7] == pytest.approx(rotary_cos_sin.flatten(1).numpy(), abs=1e-5)
         vector = torch.tensor([1.0, 0.0] * (found.signal.shape[1] // 2))
-        turned = torch.view_as_real(torch.view_as_complex(vector.view(-1, 2)) * torch.view_as_complex(turns))
-        flat = turned.flatten(1)
+        rotated = torch.view_as_real(
+            torch.view_as_complex(vector.view(-1, 2)) * torch.view_as_complex(rotary_cos_sin)
+        )
+        flat = rotated.flatten(1)
         expected = (flat @ flat.T) / (found.signal.shape[1] / 2)
         assert found.products[:7, :7] == pytest.approx(expected.numpy(), abs=1e-5)
     else:
@@ -378,7 +382,7 @@ def test_positions_are_those_that_the_model_uses(positions: str) -> None:
         assert found.products[:7, :7] == pytest.approx((signal @ signal.T).numpy(), abs=1e-4)
 
 
-def test_symbols_point_at_the_lines_that_define_them() -> None:
+def test_symbols_name_the_lines_that_define_them() -> None:
     from pathlib import Path
 
     import manyheads
@@ -393,7 +397,7 @@ def test_symbols_point_at_the_lines_that_define_them() -> None:
 # --- as JSON ---
 
 
-def all_kinds() -> list[Inspection]:
+def all_inspections() -> list[Inspection]:
     translator = korean()
     return [
         inspect_translation(translator, KOREAN),
@@ -404,19 +408,19 @@ def all_kinds() -> list[Inspection]:
     ]
 
 
-def test_json_comes_back_as_it_was_listed_and_packed() -> None:
-    for one in all_kinds():
+def test_inspections_are_restored_from_listed_and_packed_json() -> None:
+    for one in all_inspections():
         listed = one.to_dict()
         assert Inspection.from_dict(json.loads(json.dumps(listed))).to_dict() == listed
         packed = json.loads(json.dumps(one.packed_dict(), allow_nan=False))
-        again = Inspection.from_dict(packed)
-        assert type(again) is type(one)
-        for other, own in zip(vars(again).get("attention", ()), vars(one).get("attention", ()), strict=True):
+        restored = Inspection.from_dict(packed)
+        assert type(restored) is type(one)
+        for other, own in zip(vars(restored).get("attention", ()), vars(one).get("attention", ()), strict=True):
             assert other.weights == pytest.approx(own.weights, abs=1e-5)
         assert json.loads(one.to_json()) == listed
 
 
-def test_other_documents_are_refused_with_what_is_wrong(found: TranslationInspection) -> None:
+def test_other_documents_are_refused_with_the_reason(found: TranslationInspection) -> None:
     document = found.to_dict()
     wrong = [
         ({}, "no inspection"),

@@ -38,8 +38,8 @@ def texts(generator: Generator, prompts: list[str], options: GenerateOptions) ->
 
 @pytest.mark.parametrize("documents", ["file", "line"])
 @pytest.mark.parametrize("greedy", [True, False])
-def test_neighbours_order_and_batches_change_nothing(documents: str, greedy: bool) -> None:
-    """Invariant D."""
+def test_other_prompts_order_and_batches_change_nothing(documents: str, greedy: bool) -> None:
+    """Check invariant D."""
     options = GenerateOptions(max_tokens=40, sampling=None) if greedy else LONG
     whole = texts(make_generator(documents), PROMPTS, options)
     assert whole[0] == whole[4]
@@ -70,7 +70,7 @@ def test_a_stream_gives_the_same_text(prompt: str, stop: tuple[str, ...]) -> Non
         assert all(pieces)
 
 
-def test_a_text_ends_before_its_stop_text_and_says_so() -> None:
+def test_a_text_ends_before_its_stop_text_with_that_reason() -> None:
     generator = make_generator()
     (free,) = generator.generate(["ab"], GenerateOptions(max_tokens=60))
     text = free.samples[0].text
@@ -84,21 +84,21 @@ def test_a_text_ends_before_its_stop_text_and_says_so() -> None:
         assert sample.log_probability == pytest.approx(sum(sample.token_scores))
 
 
-def test_a_stop_text_in_the_beginning_does_not_count() -> None:
+def test_a_stop_text_in_the_prompt_is_ignored() -> None:
     generator = make_generator()
     (one,) = generator.generate(["ab"], GenerateOptions(max_tokens=9, stop=("ab",)))
     assert one.samples[0].text
 
 
 @pytest.mark.parametrize("pieces", [["abcab", "cabx", "y"], list("abcabcabxy"), ["abcabcabxy"]])
-def test_pieces_that_may_be_a_stop_text_are_held_back(pieces: list[str]) -> None:
+def test_pieces_that_may_begin_a_stop_text_are_delayed(pieces: list[str]) -> None:
     assert "".join(stream_before_stop(pieces, ["abx"])) == "abcabc"
     assert "".join(stream_before_stop(pieces, ["xyz", "by"])) == "abcabcabxy"
     assert "".join(stream_before_stop(pieces, [])) == "abcabcabxy"
     assert list(stream_before_stop(pieces, ["a"])) == []
 
 
-def test_scores_are_those_of_the_model_whatever_the_temperature() -> None:
+def test_scores_are_those_of_the_model_at_any_temperature() -> None:
     generator = make_generator(window=97)
     options = GenerateOptions(sampling=Sampling(temperature=3.0, top_k=9), max_tokens=30)
     (one,) = generator.generate(["abc"], options)
@@ -106,7 +106,7 @@ def test_scores_are_those_of_the_model_whatever_the_temperature() -> None:
     ids = generator.tokenizer.encode(["abc" + sample.text])[0]
     with torch.no_grad():
         log_probs = generator.model(torch.tensor([ids])).log_softmax(-1)[0]
-    right = [float(log_probs[place - 1, ids[place]]) for place in range(3, len(ids))]
+    right = [float(log_probs[position - 1, ids[position]]) for position in range(3, len(ids))]
     assert sample.token_scores[: len(right)] == pytest.approx(right, abs=1e-4)
 
 
@@ -118,24 +118,24 @@ def test_top_k_of_one_is_the_likeliest_token() -> None:
     )
 
 
-def test_what_cannot_be_read_is_told() -> None:
+def test_truncated_prompts_and_unknown_characters_are_reported() -> None:
     generator = make_generator()
-    long, strange = generator.generate(["x" * 13, "a가b"], GenerateOptions(max_tokens=1))
+    long, unusual = generator.generate(["x" * 13, "a가b"], GenerateOptions(max_tokens=1))
     assert (long.truncated, long.unknown) == (True, 0)
-    assert (strange.truncated, strange.unknown) == (False, 1)
+    assert (unusual.truncated, unusual.unknown) == (False, 1)
     assert generator.unseen(["x" * 13, "a가b", "ok"]) == ([1], [2])
 
 
-def test_only_the_end_of_a_long_beginning_counts() -> None:
-    """A document of 100,000 tokens is encoded quickly, and its last tokens determine the output."""
+def test_only_the_end_of_a_long_prompt_counts() -> None:
+    """Use a prompt of 100,000 tokens, of which the last determine the output."""
     generator = make_generator()
     end = "the last twelve and more of these."
-    held = [texts(generator, [f"{start}{end}"], GenerateOptions(sampling=None, max_tokens=20)) for start in
+    outputs = [texts(generator, [f"{start}{end}"], GenerateOptions(sampling=None, max_tokens=20)) for start in
             ("a" * 99_966, "b" * 99_966)]  # fmt: skip
-    assert held[0] == held[1]
+    assert outputs[0] == outputs[1]
 
 
-def test_the_model_keeps_its_mode_and_never_writes_what_is_no_text() -> None:
+def test_the_model_keeps_its_mode_and_never_generates_unk() -> None:
     generator = make_generator()
     generator.model.train()
     generator.model.output.weight.data[UNK] *= 100
@@ -144,7 +144,7 @@ def test_the_model_keeps_its_mode_and_never_writes_what_is_no_text() -> None:
     assert "<unk>" not in "".join(sample.text for sample in found[0].samples)
 
 
-def test_mistakes_are_named() -> None:
+def test_invalid_options_are_refused() -> None:
     with pytest.raises(UsageError, match="samples = 0"):
         GenerateOptions(samples=0)
     with pytest.raises(UsageError, match="max_tokens = 0"):

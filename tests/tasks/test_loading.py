@@ -1,4 +1,4 @@
-"""A model of one task is opened from its folder; a run of another task is refused by name."""
+"""A model of a task is loaded from its run; a run of another task is refused."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def test_the_run_of_a_translator_is_refused_by_every_other_task(kind: type[Loada
     run = RunDirectory(tmp_path / "run")
     run.begin(translator.config, translator.tokenizers, {})
     run.publish(dict(translator.model.named_parameters()))
-    for opened in (kind.load, kind.from_pretrained):
+    for load in (kind.load, kind.from_pretrained):
         with pytest.raises(RunError, match=f'for task = "translation", not for "{kind.task}"'):
-            opened(str(run.path), device="cpu")
+            load(str(run.path), device="cpu")
 
 
-def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a run of manyheads"):
         Classifier.load(tmp_path, device="cpu")
 
 
 @pytest.mark.parametrize("was_training", [True, False])
-def test_a_model_has_its_former_mode_after_it_computed_even_if_it_failed(was_training: bool) -> None:
+def test_a_model_has_its_former_mode_after_evaluation_even_after_an_error(was_training: bool) -> None:
     model = make_translator().model.train(was_training)
     with evaluating(model):
         assert not model.training

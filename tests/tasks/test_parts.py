@@ -1,4 +1,4 @@
-"""Long lines: no text is lost, blank space is kept, and every part is a substring of the line."""
+"""Lines are split without loss of text or blanks, and every segment is a substring of the line."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ def translator(**options) -> Translator:
 
 @settings(max_examples=200, deadline=None)
 @given(TEXTS, st.sampled_from(["auto", "sentences", "none"]), st.integers(1, 30))
-def test_the_parts_and_the_blanks_between_them_are_the_line(text, split, usual) -> None:
+def test_the_segments_and_the_blanks_between_them_join_to_the_line(text, split, trained_length) -> None:
     tokenizer = ByteTokenizer(lowercase=False)
     (ids,) = tokenizer.encode([text])
-    line = Splitter(tokenizer, "en", split, trained_length=usual, longest=1000).line(text, ids)
+    line = Splitter(tokenizer, "en", split, trained_length=trained_length, longest=1000).line(text, ids)
     assert len(line.parts) == len(line.spans)
     if text.strip():
-        again = line.join([text[start:end] for start, end in line.spans])
-        assert again.replace(" ", "") == text.replace(" ", "")  # behind a wide mark a blank may have come
+        joined = line.join([text[start:end] for start, end in line.spans])
+        assert joined.replace(" ", "") == text.replace(" ", "")  # a blank may be added behind a full-width mark
     if split != "none":
         assert all(
-            len(part) <= usual or end - start == 1
+            len(part) <= trained_length or end - start == 1
             for part, (start, end) in zip(line.parts, line.spans, strict=True)
         )
-    if split == "none" or (split == "auto" and len(ids) <= usual):
+    if split == "none" or (split == "auto" and len(ids) <= trained_length):
         assert line.parts == [ids]
 
 
-def test_a_line_that_the_model_has_learned_to_take_stays_whole() -> None:
+def test_a_line_of_a_trained_length_is_not_split() -> None:
     text = "Abc. Def. Ghi."
     (whole,) = translator().translate([text])
     assert whole.sentences == 1
-    (apart,) = translator().translate([text], options=SENTENCES)
-    assert apart.sentences == 3
+    (split,) = translator().translate([text], options=SENTENCES)
+    assert split.sentences == 3
 
 
-def test_the_translation_of_a_line_is_that_of_its_sentences_with_its_own_blanks() -> None:
+def test_the_translation_of_a_line_joins_those_of_its_sentences_with_its_blanks() -> None:
     made = translator()
     text = "  Abc.  Def abc!\n\n\tGhi.   "
     found, *parts = made.translate([text, "Abc.", "Def abc!", "Ghi."], n_best=3, options=SENTENCES)
@@ -73,7 +73,7 @@ def test_a_line_longer_than_any_in_training_is_translated_sentence_by_sentence()
     assert "sentence-cut" not in found.warnings
 
 
-def test_a_sentence_too_long_is_cut_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sentence_that_is_too_long_is_split_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = watch_sources(monkeypatch)
     (found,) = translator(data={"max_length": 12}).translate(["abc abcdef, kk abcdefgh, " * 5])
     assert found.warnings[0] == "sentence-cut"
@@ -82,7 +82,7 @@ def test_a_sentence_too_long_is_cut_and_said_to_be(monkeypatch: pytest.MonkeyPat
     assert max(length for _, length in shapes) <= 13
 
 
-def test_an_output_cut_in_any_part_is_told() -> None:
+def test_a_truncated_output_of_any_sentence_marks_the_line_as_truncated() -> None:
     made = make_translator(end_bias=-1e9, letters=KNOWN)
     (found,) = made.translate(["Ab. Cd."], options=SENTENCES)
     assert found.truncated
@@ -91,7 +91,7 @@ def test_an_output_cut_in_any_part_is_told() -> None:
 
 @pytest.mark.slow
 def test_a_million_characters_in_one_line_are_translated_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As several sentences, and as one word; with a model of short outputs."""
+    """Translate many sentences, and one long word, with a model of short outputs."""
     shapes = watch_sources(monkeypatch)
     made = make_translator(end_bias=50.0, letters=KNOWN, data={"max_length": 40}, search={"beam_size": 1})
     for text in ("Abc def, ghi jkl. " * 56_000, "a" * 1_000_000):
@@ -116,8 +116,8 @@ def test_a_stream_is_the_greedy_translation_in_pieces(text, split) -> None:
     assert len(pieces) > 1 or len(expected.translation) < 2
 
 
-def test_a_stream_says_when_it_was_cut() -> None:
-    def cut(made: Translator, text: str, split: str) -> bool:
+def test_a_stream_returns_whether_it_was_truncated() -> None:
+    def truncated(made: Translator, text: str, split: str) -> bool:
         pieces = made.stream(text, options=TranslateOptions(split=split))  # type: ignore[arg-type]
         while True:
             try:
@@ -125,13 +125,13 @@ def test_a_stream_says_when_it_was_cut() -> None:
             except StopIteration as end:
                 return end.value
 
-    assert not cut(translator(), "abc", "auto")
-    assert cut(make_translator(end_bias=-1e9), "abc", "auto")
-    assert cut(make_translator(end_bias=30.0), "a" * MAX_POSITIONS, "none")
-    assert not cut(make_translator(end_bias=30.0), "", "auto")
+    assert not truncated(translator(), "abc", "auto")
+    assert truncated(make_translator(end_bias=-1e9), "abc", "auto")
+    assert truncated(make_translator(end_bias=30.0), "a" * MAX_POSITIONS, "none")
+    assert not truncated(make_translator(end_bias=30.0), "", "auto")
 
 
-def test_a_piece_comes_before_the_next_token_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_piece_is_yielded_before_the_next_token_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_translator(end_bias=-5.0)
     steps: list[int] = []
     step = EncoderDecoderStepper.step
@@ -143,10 +143,10 @@ def test_a_piece_comes_before_the_next_token_is_computed(monkeypatch: pytest.Mon
         assert len(steps) == count
     assert not made.model.training
     pieces.close()
-    assert made.model.training, "the mode is given back when the stream is left"
+    assert made.model.training, "the mode is restored when the stream is closed"
 
 
-def test_a_prefix_is_for_the_first_sentence_and_forbidden_phrases_for_all() -> None:
+def test_a_prefix_applies_to_the_first_sentence_and_forbidden_phrases_to_all() -> None:
     made = translator()
     text = "Abc. Def. Ghi."
     (found,) = made.translate([text], options=SENTENCES, prefixes=["kk"], forbidden=[["a", "b"]], required=[["ml"]])
@@ -159,7 +159,7 @@ def test_a_prefix_is_for_the_first_sentence_and_forbidden_phrases_for_all() -> N
     assert "ml" in first.translation
 
 
-def test_alignments_of_parts_count_through_the_line() -> None:
+def test_alignments_of_sentences_are_numbered_through_the_line() -> None:
     made = make_translator(end_bias=0.0, letters=KNOWN)
     options = TranslateOptions(split="sentences", alignment=True)
     text = "Abc def. Ghi. Abc."
@@ -185,11 +185,13 @@ def test_alignments_of_parts_count_through_the_line() -> None:
         ("。", "다", "가", " "),
     ],
 )
-def test_parts_without_a_blank_between_get_one_where_the_target_has_them(mark, last, first, between) -> None:
+def test_sentences_without_a_blank_between_them_get_one_if_the_target_language_has_blanks(
+    mark, last, first, between
+) -> None:
     assert blank_between(mark, last, first) == between
 
 
-def test_the_same_sentence_in_a_line_and_alone_is_translated_the_same() -> None:
+def test_a_sentence_has_the_same_translation_alone_and_in_a_line() -> None:
     made = translator()
     found = made.translate(["Abc. Abc.", "Abc."], options=SENTENCES)
     assert found[0].translation == " ".join([found[1].translation] * 2)
@@ -224,10 +226,10 @@ def test_a_line_without_anything_to_translate_is_copied(text: str) -> None:
     assert found.to_json()["hypotheses"][0]["text"] == text
 
 
-def test_capitals_are_translated_as_a_sentence_and_come_out_in_capitals() -> None:
+def test_text_in_capitals_is_translated_like_other_text_and_returned_in_capitals() -> None:
     made = make_translator(end_bias=0.0, letters=KNOWN, search=COPYING)
-    found, usual, mixed = made.translate(["ABC DEF. GHI!", "Abc def. Ghi!", "ABC Def"])
-    assert found.translation == usual.translation.upper() != usual.translation
+    found, trained_length, mixed = made.translate(["ABC DEF. GHI!", "Abc def. Ghi!", "ABC Def"])
+    assert found.translation == trained_length.translation.upper() != trained_length.translation
     assert mixed.translation == make_translator(end_bias=0.0, letters=KNOWN).translate(["ABC Def"])[0].translation
     (alone, plain) = made.translate(["ABC https://x.org DEF abc", "Abc"])
     assert alone.translation.startswith(f"{plain.translation.upper()} https://x.org ")
@@ -235,7 +237,7 @@ def test_capitals_are_translated_as_a_sentence_and_come_out_in_capitals() -> Non
 
 @pytest.mark.parametrize("text", ["Abc www.x.org def. Ghi", "ABC DEF", "  <b>abc</b>  ", "<i>", "", "  "])
 @pytest.mark.parametrize("split", ["auto", "sentences", "none"])
-def test_a_stream_copies_and_writes_capitals_as_well(text: str, split) -> None:
+def test_a_stream_copies_literals_and_keeps_capitals(text: str, split) -> None:
     made = translator(search=COPYING)
     options = TranslateOptions(split=split)
     (expected,) = made.translate([text], beam_size=1, options=options)
@@ -244,10 +246,10 @@ def test_a_stream_copies_and_writes_capitals_as_well(text: str, split) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(alphabet="abAB .😀<>/", max_size=30), st.integers(1, 30))
-def test_what_is_copied_and_the_parts_are_the_line(text: str, usual: int) -> None:
+def test_copied_literals_and_segments_join_to_the_line(text: str, trained_length: int) -> None:
     tokenizer = ByteTokenizer(lowercase=False)
-    splitter = Splitter(tokenizer, "en", "auto", usual, 1000, copy_literals=True)
+    splitter = Splitter(tokenizer, "en", "auto", trained_length, 1000, copy_literals=True)
     (line,) = splitter.lines([text])
     if text.strip():
-        again = line.join([text[start:end] for start, end in line.spans])
-        assert again.replace(" ", "") == text.replace(" ", "")
+        joined = line.join([text[start:end] for start, end in line.spans])
+        assert joined.replace(" ", "") == text.replace(" ", "")

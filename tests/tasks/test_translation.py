@@ -36,7 +36,7 @@ def make_translator(
     letters: str = LETTERS,
     **model: Any,
 ) -> Translator:
-    """D = 16, 1 + 1 layers over letters, with large random weights; `end_bias` makes outputs short."""
+    """Return a translator with D = 16, 1 + 1 layers and large random weights; `end_bias` shortens outputs."""
     sizes = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
     config = Config.model_validate(
         {
@@ -61,7 +61,7 @@ def make_translator(
 
 
 def lines(count: int = 13, seed: int = 1) -> list[str]:
-    """Words of 1 to 14 letters."""
+    """Return random words of 1 to 14 letters."""
     rng = np.random.default_rng(seed)
     return ["".join(rng.choice(list(LETTERS), rng.integers(1, 15))) for _ in range(count)]
 
@@ -76,32 +76,32 @@ def assert_same(found: Translation, expected: Translation) -> None:
         assert one.token_scores == pytest.approx(other.token_scores, abs=1e-4)
 
 
-def alone(translator: Translator, texts: list[str], **options: Any) -> list[Translation]:
+def translate_separately(translator: Translator, texts: list[str], **options: Any) -> list[Translation]:
     return [translator.translate([text], **options)[0] for text in texts]
 
 
-# --- the line alone decides (invariant D) ---
+# --- independence of other lines (invariant D) ---
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 @pytest.mark.parametrize("batch_tokens", [1, 60, 4_096])
-def test_neighbours_order_and_batch_size_change_nothing(beam_size: int, batch_tokens: int) -> None:
+def test_other_lines_order_and_batch_size_change_nothing(beam_size: int, batch_tokens: int) -> None:
     texts = lines()
-    expected = alone(make_translator(), texts, beam_size=beam_size, n_best=beam_size)
+    expected = translate_separately(make_translator(), texts, beam_size=beam_size, n_best=beam_size)
     assert len({len(one.hypotheses[0].tokens) for one in expected}) > 3, "outputs of several lengths"
-    together = make_translator(search={"batch_tokens": batch_tokens})
+    batched = make_translator(search={"batch_tokens": batch_tokens})
     for order in (np.arange(13), np.arange(13)[::-1], np.random.default_rng(2).permutation(13)):
-        found = together.translate([texts[place] for place in order], beam_size=beam_size, n_best=beam_size)
-        for place, one in zip(order, found, strict=True):
-            assert_same(one, expected[place])
+        found = batched.translate([texts[index] for index in order], beam_size=beam_size, n_best=beam_size)
+        for index, one in zip(order, found, strict=True):
+            assert_same(one, expected[index])
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_any_kind_of_model_translates_a_line_as_it_does_alone(positions: str, norm: str) -> None:
+def test_every_variant_translates_a_line_in_a_batch_as_alone(positions: str, norm: str) -> None:
     translator = make_translator(positions=positions, norm=norm)
     texts = [*lines(5), "a" * 30]
-    for found, expected in zip(translator.translate(texts), alone(translator, texts), strict=True):
+    for found, expected in zip(translator.translate(texts), translate_separately(translator, texts), strict=True):
         assert_same(found, expected)
 
 
@@ -111,7 +111,7 @@ def test_the_same_line_twice_has_the_same_translation_twice() -> None:
     assert other.translation != first.translation
 
 
-def test_dropout_is_off_and_the_model_goes_on_training_afterwards() -> None:
+def test_dropout_is_off_and_the_model_returns_to_training_mode() -> None:
     translator = make_translator()
     expected = translator.translate(lines(4))
     translator.model.train()
@@ -125,7 +125,7 @@ def test_dropout_is_off_and_the_model_goes_on_training_afterwards() -> None:
     assert not translator.model.training
 
 
-def test_a_model_that_fails_is_left_in_its_mode() -> None:
+def test_a_model_keeps_its_mode_after_an_error() -> None:
     translator = make_translator()
     with torch.no_grad():
         translator.model.output.bias.fill_(math.nan)
@@ -135,32 +135,32 @@ def test_a_model_that_fails_is_left_in_its_mode() -> None:
     assert translator.model.training
 
 
-# --- lines in, lines out ---
+# --- empty and unusual lines ---
 
 
-def test_empty_and_blank_lines_stay_in_their_place() -> None:
+def test_empty_and_blank_lines_keep_their_position() -> None:
     translator = make_translator()
     texts = ["", "abc", "   ", "\t", "def", ""]
     found = translator.translate(texts)
     assert [one.source for one in found] == texts
-    for place in (0, 2, 3, 5):
-        assert (found[place].translation, found[place].score, found[place].truncated) == ("", 0.0, False)
-        assert found[place].hypotheses == []
-    for place in (1, 4):
-        assert_same(found[place], translator.translate([texts[place]])[0])
+    for index in (0, 2, 3, 5):
+        assert (found[index].translation, found[index].score, found[index].truncated) == ("", 0.0, False)
+        assert found[index].hypotheses == []
+    for index in (1, 4):
+        assert_same(found[index], translator.translate([texts[index]])[0])
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", " "]])
-def test_nothing_to_translate_is_no_mistake(texts: list[str]) -> None:
+def test_texts_without_content_are_not_an_error(texts: list[str]) -> None:
     assert [one.translation for one in make_translator().translate(texts)] == [""] * len(texts)
 
 
-def test_unknown_symbols_are_translated_somehow() -> None:
+def test_unknown_symbols_are_translated_without_an_error() -> None:
     (found,) = make_translator().translate(["한글 ☃ \U0001f642"])
     assert len(found.hypotheses) == 1
 
 
-def test_one_text_in_the_place_of_a_list_is_refused() -> None:
+def test_a_text_instead_of_a_list_is_refused() -> None:
     with pytest.raises(UsageError, match="a list of texts"):
         make_translator().translate("abc")
 
@@ -177,13 +177,13 @@ def test_candidates_are_distinct_and_best_first() -> None:
         assert (found.translation, found.score) == (found.hypotheses[0].text, scores[0])
 
 
-def test_the_best_does_not_depend_on_how_many_are_shown() -> None:
+def test_the_best_candidate_does_not_depend_on_n_best() -> None:
     translator = make_translator(search={"length_penalty": 0.0})
     for one, four in zip(translator.translate(lines()), translator.translate(lines(), n_best=4), strict=True):
         assert one.hypotheses[0].tokens == four.hypotheses[0].tokens
 
 
-def test_more_candidates_than_the_beam_has_widen_it() -> None:
+def test_more_candidates_than_the_beam_size_widen_the_beam() -> None:
     (found,) = make_translator().translate(["abc"], beam_size=2, n_best=3)
     assert len(found.hypotheses) == 3
 
@@ -199,7 +199,7 @@ def teacher_forced(translator: Translator, text: str, ids: list[int], *, ended: 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_score_is_that_of_the_output_given_to_the_model(length_penalty: float, beam_size: int) -> None:
+def test_a_score_is_the_teacher_forced_score_of_the_output(length_penalty: float, beam_size: int) -> None:
     translator = make_translator(search={"length_penalty": length_penalty})
     for found in translator.translate(lines(), beam_size=beam_size, n_best=beam_size):
         for one in found.hypotheses:
@@ -232,14 +232,14 @@ def test_a_beam_of_one_is_greedy() -> None:
         assert found.hypotheses[0].tokens == translator.tokenizers.target.pieces(whole)
 
 
-def test_a_wider_beam_finds_outputs_at_least_as_likely() -> None:
-    """Without length penalty and length limit; true here for the sum of all lines, not for every line."""
+def test_a_wider_beam_finds_outputs_that_are_at_least_as_likely() -> None:
+    """Compare sums over all lines without a length penalty; single lines may differ."""
     translator = make_translator(search={"length_penalty": 0.0})
     totals = [sum(one.score for one in translator.translate(lines(), beam_size=size)) for size in (1, 4, 8)]
     assert totals[0] < totals[1] <= totals[2] + 1e-5
 
 
-def test_padding_and_begin_marks_never_come_out() -> None:
+def test_padding_and_begin_marks_are_never_generated() -> None:
     translator = make_translator()
     with torch.no_grad():
         translator.model.output.bias[[PAD, BOS]] += 50.0
@@ -248,7 +248,7 @@ def test_padding_and_begin_marks_never_come_out() -> None:
             assert not {"<pad>", "<s>"} & set(found.hypotheses[0].tokens)
 
 
-def test_the_text_is_the_tokens_put_together() -> None:
+def test_the_text_is_the_joined_tokens() -> None:
     for found in make_translator().translate(lines()):
         for one in found.hypotheses:
             assert one.text == "".join(token.replace("▁", " ") for token in one.tokens if token != "</s>")
@@ -258,7 +258,7 @@ def test_the_text_is_the_tokens_put_together() -> None:
 # --- limits ---
 
 
-def test_a_source_longer_than_the_model_is_cut_and_said_to_be() -> None:
+def test_a_source_longer_than_the_model_allows_is_truncated_and_marked() -> None:
     translator = make_translator(end_bias=9.0)
     limit = MAX_POSITIONS - 1
     exact, longer, much_longer = "abcd" * (limit // 4), "abcd" * (limit // 4) + "k", "abcd" * 300
@@ -272,7 +272,7 @@ def test_a_source_longer_than_the_model_is_cut_and_said_to_be() -> None:
     assert first.token_scores == pytest.approx(second.token_scores, abs=1e-4)
 
 
-def test_an_output_that_does_not_end_is_cut_and_said_to_be() -> None:
+def test_an_output_that_does_not_end_is_truncated_and_marked() -> None:
     translator = make_translator(end_bias=-1e9, search={"max_length_ratio": 1.5, "max_length_offset": 3})
     for beam_size in (1, 4):
         found = translator.translate(["a", "abcdef", "ab" * 20], beam_size=beam_size)
@@ -281,7 +281,7 @@ def test_an_output_that_does_not_end_is_cut_and_said_to_be() -> None:
         assert "</s>" not in found[0].hypotheses[0].tokens
 
 
-def test_outputs_that_end_are_not_said_to_be_cut() -> None:
+def test_outputs_that_end_are_not_marked_as_truncated() -> None:
     assert not any(one.truncated for one in make_translator(end_bias=9.0).translate(lines()))
 
 
@@ -290,21 +290,21 @@ def watch_sources(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     shapes: list[tuple[int, int]] = []
     stepper, read = module.EncoderDecoderStepper, InferenceModel.read
 
-    def watched(model: EncoderDecoder, source: Tensor) -> object:
+    def recorded_stepper(model: EncoderDecoder, source: Tensor) -> object:
         shapes.append((source.size(0), source.size(1)))
         return stepper(model, source)
 
-    def watched_read(model: InferenceModel, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
+    def recorded_read(model: InferenceModel, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
         shapes.append((len(rows), max(map(len, rows))))
         return read(model, rows)
 
-    for where in (module, continuous):
-        monkeypatch.setattr(where, "EncoderDecoderStepper", watched)
-    monkeypatch.setattr(InferenceModel, "read", watched_read)
+    for importer in (module, continuous):
+        monkeypatch.setattr(importer, "EncoderDecoderStepper", recorded_stepper)
+    monkeypatch.setattr(InferenceModel, "read", recorded_read)
     return shapes
 
 
-def test_a_line_of_100_000_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_of_a_line_of_100_000_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = watch_sources(monkeypatch)
     whole = TranslateOptions(split="none")
     found = make_translator().translate(["a" * 100_000, "abc"], options=whole)
@@ -315,7 +315,7 @@ def test_a_line_of_100_000_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_what_is_decoded_together_keeps_to_the_budget(monkeypatch: pytest.MonkeyPatch, beam_size: int) -> None:
+def test_batches_respect_the_token_budget(monkeypatch: pytest.MonkeyPatch, beam_size: int) -> None:
     shapes = watch_sources(monkeypatch)
     make_translator(search={"batch_tokens": 120}).translate(lines(40), beam_size=beam_size)
     assert all(rows * length * beam_size <= 120 or rows == 1 for rows, length in shapes)
@@ -327,12 +327,12 @@ def test_what_is_decoded_together_keeps_to_the_budget(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("choice", [{"precision": "bf16"}, {"ensemble": ["other"]}])
-def test_what_another_engine_would_ignore_is_refused_by_its_name(tmp_path: Path, choice: dict[str, Any]) -> None:
+def test_an_option_that_another_engine_does_not_support_is_refused(tmp_path: Path, choice: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(choice))):
         Translator.load(tmp_path, engine="ctranslate2", **choice)
 
 
-def test_a_translator_from_a_run_translates_as_the_one_it_was_saved_from(tmp_path: Path) -> None:
+def test_a_translator_loaded_from_a_run_translates_like_the_original(tmp_path: Path) -> None:
     translator = make_translator()
     run = RunDirectory(tmp_path / "run")
     run.begin(translator.config, translator.tokenizers, {})
@@ -343,7 +343,7 @@ def test_a_translator_from_a_run_translates_as_the_one_it_was_saved_from(tmp_pat
         assert found == expected
 
 
-def test_a_run_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a directory"):
         Translator.load(tmp_path / "missing")
 
@@ -360,8 +360,8 @@ def test_json_holds_the_documented_keys(line: str) -> None:
         assert one.keys() == {"text", "score", "tokens", "token_scores", "log_probability"}
 
 
-def test_a_fresh_model_can_translate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even one whose outputs are all equal: no search may run forever."""
+def test_a_model_with_equal_outputs_can_translate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set all weights to zero, so that all outputs are equal and no search may run forever."""
     translator = make_translator()
     with torch.no_grad():
         for parameter in translator.model.parameters():

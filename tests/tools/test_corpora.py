@@ -1,4 +1,4 @@
-"""The generated corpora: held-out combinations, one translation each, and grammar that a reader would accept."""
+"""The generated corpora: held-out combinations, one translation each, and correct grammar."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def all_sentences(name: str) -> tuple[Sentence, ...]:
 
 @cache
 def fresh(name: str) -> tuple[Sentence, ...]:
-    """Sentences beyond those of the splits."""
+    """Return new sentences beside those of the splits."""
     grammar, rng = GRAMMARS[name](), Rng(271828)
     return tuple(grammar.draw(rng) for _ in range(6000))
 
@@ -45,7 +45,7 @@ def words(text: str) -> list[str]:
 
 
 def lowered(text: str) -> list[str]:
-    """The words, the first one with a small letter."""
+    """Return the words of a text, the first one in lower case."""
     return words(text[0].lower() + text[1:])
 
 
@@ -54,18 +54,18 @@ def lowered(text: str) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_files_of_the_package_are_what_the_grammars_generate(name: str) -> None:
-    """On every machine; after a change of a grammar: `python -m tools.corpora`, and measure the demo anew."""
+    """Compare the files; after a change of a grammar, run `python -m tools.corpora` and measure the demo again."""
     shipped = [f"{foreign}\t{english}\n" for pairs in load_texts(name).values() for foreign, english in pairs]
     assert "".join(shipped) == corpus_text(name)
 
 
-def test_weighted_choices_fall_as_often_as_they_weigh() -> None:
+def test_weighted_choices_have_frequencies_proportional_to_their_weights() -> None:
     rng, options = Rng(3), Weighted({"a": 1, "b": 5, "c": 2})
     found = Counter(rng.weigh(options) for _ in range(8000))
     assert {key: round(count / 1000) for key, count in found.items()} == {"a": 1, "b": 5, "c": 2}
 
 
-# --- what is held out ---
+# --- held-out combinations ---
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,8 +84,8 @@ def test_every_held_out_sentence_has_a_combination_that_train_lacks(name: str) -
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_held_out_adjectives_and_nouns_never_stand_together_in_the_text_of_train(name: str) -> None:
-    """Seen in the English text itself, whatever the grammar says about its combinations."""
+def test_held_out_adjectives_and_nouns_are_never_adjacent_in_the_training_text(name: str) -> None:
+    """Search the English text itself, independently of the combinations that the grammar records."""
     adjectives = {
         "de-en": {key: word.english for key, word in german.load_lexicon().adjectives.items()},
         "ko-en": {key: key for key in korean.load_lexicon().adjectives},
@@ -100,13 +100,13 @@ def test_held_out_adjectives_and_nouns_never_stand_together_in_the_text_of_train
             adjective, _, noun = combination.partition("+")
             if adjective in adjectives and noun in nouns:
                 checked += 1
-                for said in nouns[noun] - {""}:
-                    assert f" {adjectives[adjective]} {said} " not in train, combination
+                for form in nouns[noun] - {""}:
+                    assert f" {adjectives[adjective]} {form} " not in train, combination
     assert checked > 50
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_held_out_english_word_is_one_that_train_teaches(name: str) -> None:
+def test_every_held_out_english_word_occurs_in_the_training_text(name: str) -> None:
     known = Counter(word for s in sentences(name, "train") for word in lowered(s.english))
     for split in HELD_OUT:
         for sentence in sentences(name, split):
@@ -114,7 +114,7 @@ def test_every_held_out_english_word_is_one_that_train_teaches(name: str) -> Non
                 assert known[word] >= 3 or known[word.capitalize()] >= 3, (word, sentence.english)
 
 
-# --- one right translation ---
+# --- unique translations ---
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -128,7 +128,7 @@ def test_every_sentence_has_one_translation(name: str, direction: str) -> None:
     assert [source for source, targets in translations.items() if len(targets) > 1] == []
 
 
-# --- how much there is ---
+# --- sizes ---
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,12 +157,12 @@ def test_every_word_of_the_lexicons_occurs_often_enough_in_train_to_be_learned()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_grammar_makes_at_least_ten_million_sentences(name: str) -> None:
+def test_the_grammar_generates_at_least_ten_million_sentences(name: str) -> None:
     assert count_sentences(name) >= 10_000_000
 
 
-def test_the_german_parts_that_are_counted_can_all_be_drawn() -> None:
-    """The bound multiplies sets of texts: each of them is really made, by the code that makes sentences."""
+def test_all_counted_german_phrases_can_be_generated() -> None:
+    """Check the sets of phrases whose sizes are multiplied: the code for sentences generates each phrase."""
     drawing, rng = german_grammar().words, Rng(11)
     use = next(use for use in drawing.object_uses.items if use.verb.infinitive == "mieten")
     subjects = {drawing.subject(rng, kind).nominative for kind in ("name", "person", "kin") for _ in range(60_000)}
@@ -175,7 +175,7 @@ def test_the_german_parts_that_are_counted_can_all_be_drawn() -> None:
     assert german_count.object_texts(use) <= things
 
 
-def test_the_korean_parts_that_are_counted_can_all_be_drawn() -> None:
+def test_all_counted_korean_phrases_can_be_generated() -> None:
     drawing, rng = korean_grammar().words, Rng(11)
     use = next(use for use in drawing.object_uses.items if use.name == "make")
     kinds = [Weighted({kind: 1}) for kind in ("name", "person", "kin", "parent", "senior")]

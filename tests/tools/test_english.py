@@ -16,7 +16,7 @@ NAMES = ("de-en", "ko-en")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_stands_before_consonants_and_an_before_vowels(name: str) -> None:
+def test_a_precedes_consonants_and_an_precedes_vowels(name: str) -> None:
     for sentence in sentences(name, "train"):
         for article, word in re.findall(r"\b([Aa]n?) (\w+)", sentence.english):
             assert (word[0].lower() in "aeiou") == (len(article) == 2), sentence.english

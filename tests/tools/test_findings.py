@@ -1,4 +1,4 @@
-"""The pages of the doctor hold the texts of the package, and what stands around them is kept."""
+"""The pages of the doctor hold the texts of the package, and updates keep the text around them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_page_has_the_section_of_each_finding(name: str, language: Language) -
             assert f"### {known.texts[language].title}\n" in page
 
 
-def test_a_new_finding_follows_the_one_before_it_and_the_rest_stays() -> None:
+def test_a_new_finding_is_inserted_in_order_and_the_rest_is_unchanged() -> None:
     page = (FOLDERS["en"] / "doctor.md").read_text("utf-8")
     names = list(CATALOGUE["model"])
     start, end = (page.index(f"({name})=\n") for name in (names[3], names[4]))

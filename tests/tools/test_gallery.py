@@ -1,4 +1,4 @@
-"""Every picture of the gallery is there, small, and drawn by the command above it."""
+"""Every picture of the gallery exists, is small, and is drawn by the command above it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.docs.commands import parsed
+from tests.docs.commands import parse_command
 
 from tools import gallery
 
@@ -22,7 +22,7 @@ every_page = pytest.mark.parametrize(("folder", "page"), gallery.PAGES.items(), 
 
 
 @every_page
-def test_each_section_has_a_command_and_its_picture_and_says_how_to_read_it(folder: str, page: Path) -> None:
+def test_each_section_has_a_command_a_picture_and_an_explanation(folder: str, page: Path) -> None:
     sections = SECTION.findall(page.read_text(encoding="utf-8"))
     assert len(sections) >= 15
     for section in sections:
@@ -34,7 +34,7 @@ def test_each_section_has_a_command_and_its_picture_and_says_how_to_read_it(fold
 
 
 @every_page
-def test_every_picture_is_there_small_on_the_page_and_in_its_language(folder: str, page: Path) -> None:
+def test_every_picture_exists_is_small_and_in_its_language(folder: str, page: Path) -> None:
     names = set(gallery.drawing_commands(page.read_text(encoding="utf-8")))
     assert {path.name for path in (gallery.FIGURES / folder).glob("*.*")} == names
     for name in names:
@@ -48,7 +48,7 @@ def test_every_picture_is_there_small_on_the_page_and_in_its_language(folder: st
 @every_page
 def test_every_command_exists(folder: str, page: Path) -> None:
     for words in gallery.drawing_commands(page.read_text(encoding="utf-8")).values():
-        parsed(words[1:])
+        parse_command(words[1:])
         assert ("--lang" in words) == (folder == "ko")
 
 

@@ -1,4 +1,4 @@
-"""German that a German reader accepts, checked by rules of its own on the text of the corpus."""
+"""The German of the corpus is correct, by rules that are independent of the grammar."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tools.corpora.german import words as german
 from tools.corpora.german.clauses import TIMES
 from tools.corpora.splits import sentences
 
-GENDER = {  # by hand, not from the lexicon
+GENDER = {  # written here, independently of the lexicon
     **dict.fromkeys(["Mann", "Lehrer", "Bruder", "Hund", "Apfel", "Kuchen", "Brief", "Hut", "Schlüssel"], "m"),
     **dict.fromkeys(["Frau", "Ärztin", "Katze", "Birne", "Suppe", "Zeitung", "Jacke", "Vase", "Kiste"], "f"),
     **dict.fromkeys(["Mädchen", "Kind", "Pferd", "Ei", "Buch", "Kleid", "Messer", "Glas", "Bett", "Auto"], "n"),
 }
 WEAK = ["Junge", "Polizist", "Student", "Bauer", "Nachbar"]
 EIN_WORDS = r"(?:[Ee]in|[Kk]ein|[Mm]ein|[Dd]ein|[Ss]ein|[Uu]nser|[Ii]hr)"
-FITTING = [  # article and, where there is one, the adjective, with the genders it can stand before (singular)
+ARTICLES_BY_GENDER = [  # determiner with an optional adjective (singular), genders
     (rf"{EIN_WORDS} (?:[a-zäöüß]+er )?", "m"),
     (rf"{EIN_WORDS} (?:[a-zäöüß]+es )?", "n"),
     (rf"{EIN_WORDS}e (?:[a-zäöüß]+e )?", "f"),
@@ -62,7 +62,7 @@ def test_articles_and_adjectives_agree_with_the_gender_of_the_noun() -> None:
             before = ARTICLE.search(sentence.foreign[: found.start()])
             if before:
                 gender = GENDER[noun]
-                fits = [pattern for pattern, genders in FITTING if gender in genders]
+                fits = [pattern for pattern, genders in ARTICLES_BY_GENDER if gender in genders]
                 assert any(re.fullmatch(pattern, before[0]) for pattern in fits), sentence.foreign
                 checked[gender] += 1
     assert min(checked[gender] for gender in "mfn") > 500
@@ -86,7 +86,7 @@ def test_plurals_end_in_n_or_s_in_the_dative() -> None:
     assert {noun for noun in found if noun[-1] not in "ns"} == set()
 
 
-def test_the_finite_verb_stands_second_after_a_time() -> None:
+def test_the_finite_verb_is_second_after_a_time() -> None:
     times = ["Gestern", "Morgen", "Übermorgen", "Vorgestern"]
     found = [words(s.foreign) for s in german_train() if words(s.foreign)[0] in times and s.foreign.endswith(".")]
     found = [sentence for sentence in found if sentence[1] != "Abend"]
@@ -95,7 +95,7 @@ def test_the_finite_verb_stands_second_after_a_time() -> None:
 
 
 @pytest.mark.parametrize("conjunction", ["weil", "dass", "ob", "Obwohl", "Bevor"])
-def test_the_finite_verb_stands_last_after_a_conjunction(conjunction: str) -> None:
+def test_the_finite_verb_is_last_after_a_conjunction(conjunction: str) -> None:
     found = []
     for sentence in german_train():
         match = re.search(rf"\b{conjunction} ([^,.]+)", sentence.foreign)
@@ -139,7 +139,7 @@ def test_german_numbers_put_the_ones_before_the_tens(value: int, said: str) -> N
     assert german.number(value) == said
 
 
-def test_german_ranks_times_and_dates_are_said_as_people_say_them() -> None:
+def test_german_ordinals_times_and_dates_are_idiomatic() -> None:
     ranks = {1: "ersten", 3: "dritten", 7: "siebten", 8: "achten", 19: "neunzehnten", 21: "einundzwanzigsten"}
     assert {value: german.ordinal(value) for value in ranks} == ranks
     spoken = {(time.foreign, time.english) for time in (*TIMES.clock, *TIMES.dates)}
@@ -150,14 +150,14 @@ def test_german_ranks_times_and_dates_are_said_as_people_say_them() -> None:
     assert ("am dritten Mai", "on the third of May") in spoken
 
 
-def test_nicht_denies_what_is_known_and_kein_what_is_new() -> None:
+def test_nicht_negates_definite_and_kein_indefinite_phrases() -> None:
     for sentence in german_train():
         denied = re.search(r"\b(?:nicht|kein\w*)\b", sentence.foreign)
         assert bool(denied) == bool(re.search(r"\b(?:not|cannot)\b", sentence.english)), sentence.foreign
         assert not re.search(r"\bnicht (?:ein|eine|einen|einem|einer)\b", sentence.foreign), sentence.foreign
 
 
-def test_an_english_word_stands_for_one_german_word() -> None:
+def test_an_english_word_translates_one_german_word() -> None:
     lexicon = german.load_lexicon()
     nouns = [form for noun in lexicon.nouns.values() for form in {noun.english, noun.english_plural} - {""}]
     adjectives = [adjective.english for adjective in lexicon.adjectives.values()]

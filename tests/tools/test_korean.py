@@ -1,4 +1,4 @@
-"""Korean that a Korean reader accepts, checked by rules of its own on the text of the corpus."""
+"""The Korean of the corpus is correct, by rules that are independent of the grammar."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def words(text: str) -> list[str]:
 
 
 def closed(word: str) -> bool:
-    """Whether a word ends in a consonant, by Unicode's own decomposition."""
+    """Return whether a word ends in a consonant, by its Unicode decomposition."""
     return len(unicodedata.normalize("NFD", word[-1])) == 3
 
 
@@ -81,7 +81,7 @@ def test_every_korean_sentence_ends_in_the_polite_style() -> None:
 HONORIFIC = "세요|셨어요|실 거예요|실 수 있어요"
 
 
-def test_those_who_are_looked_up_to_get_the_honorific() -> None:
+def test_respected_persons_get_the_honorific() -> None:
     checked = 0
     for sentence in korean_train():
         if re.match(r"우리 (?:어머니|아버지|할머니|할아버지|선생님|교수님|사장님)[은는] ", sentence.foreign):
@@ -111,7 +111,7 @@ def test_those_who_are_looked_up_to_get_the_honorific() -> None:
         ("dance", "춤춰요 춤췄어요 춤출 춤추세요 춤춘 춤추는 춤추면"),
     ],
 )
-def test_korean_verbs_are_conjugated_irregular_ones_too(name: str, forms: str) -> None:
+def test_regular_and_irregular_korean_verbs_are_conjugated(name: str, forms: str) -> None:
     verb = korean.load_lexicon().verbs[name]
     made = [conclude(verb, "present", False, False), conclude(verb, "past", False, False), verb.future_stem()]
     made += [conclude(verb, "present", True, False), verb.attributive(), verb.present_attributive()]
@@ -131,14 +131,14 @@ def test_korean_verbs_are_conjugated_irregular_ones_too(name: str, forms: str) -
         ("pretty", "예쁜 예뻐요 예뻤어요"),
     ],
 )
-def test_korean_adjectives_are_conjugated_irregular_ones_too(name: str, forms: str) -> None:
+def test_regular_and_irregular_korean_adjectives_are_conjugated(name: str, forms: str) -> None:
     adjective = korean.load_lexicon().adjectives[name]
     assert adjective.predicate
     predicates = [conclude(adjective.predicate, mode, False, False) for mode in ("present", "past")]
     assert [adjective.attributive, *predicates] == forms.split()
 
 
-def test_korean_denials_are_short_or_with_hada_long() -> None:
+def test_korean_negations_are_short_or_long_for_hada_verbs() -> None:
     verbs = korean.load_lexicon().verbs
     assert deny(verbs["go"], "past", False) == "안 갔어요"
     assert deny(verbs["go"], "could", True) == "못 가셨어요"
@@ -147,13 +147,13 @@ def test_korean_denials_are_short_or_with_hada_long() -> None:
     assert deny(verbs["buy"], "can", False) == "살 수 없어요"
 
 
-def test_what_is_denied_in_korean_is_denied_in_english() -> None:
+def test_a_sentence_is_negated_in_both_languages_or_in_neither() -> None:
     for sentence in korean_train():
         denied = re.search(r"(?:^| )[안못] |지 (?:않|못)|수 없|[이가] 없어요|아니에요", sentence.foreign)
         assert bool(denied) == bool(re.search(r"\b(?:not|cannot)\b", sentence.english)), sentence.foreign
 
 
-def test_an_english_word_stands_for_one_korean_word_or_its_object_tells_which() -> None:
+def test_an_english_word_translates_one_korean_word_or_its_object_decides() -> None:
     lexicon = korean.load_lexicon()
     plurals = {noun.plural for noun in lexicon.nouns.values()} - {"", "="}
     nouns = [*(noun.english for noun in lexicon.nouns.values()), *plurals]

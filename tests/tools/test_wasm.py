@@ -1,4 +1,4 @@
-"""The committed module of the browser engine is what the C code compiles to; it imports nothing."""
+"""The committed module of the browser engine is the compiled C code, and imports nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def sections(module: bytes) -> dict[int, bytes]:
-    """The sections of a WebAssembly module by their ids (the specification, 5.5)."""
+    """Return the sections of a WebAssembly module by their ids (the specification, 5.5)."""
     found, position = {}, 8
     while position < len(module):
         section, size, shift = module[position], 0, 0
@@ -48,15 +48,15 @@ def test_the_module_imports_nothing_and_is_small() -> None:
 
 
 @pytest.mark.slow
-def test_the_module_is_what_the_c_code_compiles_to(tmp_path) -> None:
+def test_the_module_is_the_compiled_c_code(tmp_path) -> None:
     if missing := wasm.missing_tool():
         pytest.skip(f"needs {missing}")
     wasm.build(tmp_path / "engine.wasm")
     assert wasm.differences((tmp_path / "engine.wasm").read_bytes()) == []
 
 
-def test_without_its_tools_the_check_is_left_out_with_a_message(tmp_path: Path) -> None:
-    """`make wasm-check` on another distribution; set-up and installation are taken as done."""
+def test_the_check_is_skipped_with_a_message_without_its_tools(tmp_path: Path) -> None:
+    """Run `make wasm-check` as on another distribution, without set-up and installation."""
     python = f"PATH={tmp_path} {sys.executable}"
     command = ["make", "-s", "-o", ".venv/.ready-for-tests", "-o", "emulators", "wasm-check", f"IN_VENV={python}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -65,7 +65,7 @@ def test_without_its_tools_the_check_is_left_out_with_a_message(tmp_path: Path) 
     assert "not checked" in done.stdout
 
 
-def test_a_module_that_differs_is_told_with_the_cure() -> None:
+def test_a_module_that_differs_is_reported_with_the_command_to_build_it() -> None:
     wrong = wasm.differences(b"\0asm")
     assert [line.split(" is not ")[0].rsplit("/", 1)[1] for line in wrong] == ["engine.wasm", "engine.wasm.sha256"]
     assert all("python -m tools.wasm" in line for line in wrong)

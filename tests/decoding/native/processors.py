@@ -24,12 +24,12 @@ from manyheads.decoding.native import build
 
 DRIVER = Path(__file__).with_name("driver.c")
 QEMU = ("qemu-x86_64", "-cpu")
-CLOSE = 2e-4  # how far logits may be apart
+TOLERANCE = 2e-4  # the largest allowed difference of logits
 
 
 @dataclass(frozen=True)
 class Target:
-    """A compiler, its flags, and what runs the program."""
+    """A compiler, its flags, and the emulator that runs the program, if any."""
 
     name: str
     compiler: str
@@ -39,7 +39,7 @@ class Target:
     needs: str = ""  # a flag of /proc/cpuinfo
 
     def missing(self) -> str:
-        """What this machine lacks, or nothing."""
+        """Return what this machine lacks to run the target; an empty string if it lacks nothing."""
         for tool in (self.compiler, *self.emulator[:1]):
             if shutil.which(tool) is None:
                 return f"the program {tool}"
@@ -49,7 +49,7 @@ class Target:
 
 
 def targets() -> list[Target]:
-    """The first one is what the others are compared with."""
+    """Return all targets; the first is the reference that the others are compared with."""
     found = [Target("this machine", "cc", machine=platform.machine())]
     for compiler in ("gcc", "clang"):
         found += [
@@ -65,7 +65,7 @@ def compile_driver(compiler: str, folder: Path, flags: Sequence[str] = ()) -> st
     """Compile the driver in a folder; return the path of the program.
 
     Raises:
-        subprocess.CalledProcessError: it does not compile.
+        subprocess.CalledProcessError: the driver does not compile.
     """
     program = str(folder / "driver")
     default = [flag for flag in build.FLAGS if flag not in ("-shared", "-fPIC")]
@@ -76,11 +76,11 @@ def compile_driver(compiler: str, folder: Path, flags: Sequence[str] = ()) -> st
 
 
 def output_of(target: Target) -> list[str]:
-    """The words that the driver prints.
+    """Return the words that the driver prints.
 
     Raises:
-        subprocess.CalledProcessError: it does not compile, uses an instruction that is not there, or found that
-            neighbours or threads change bits.
+        subprocess.CalledProcessError: the driver does not compile, uses an instruction that the processor lacks, or
+            found that the other sentences of a batch or the number of threads change bits.
     """
     with tempfile.TemporaryDirectory() as folder:
         program = compile_driver(target.compiler, Path(folder), target.flags)
@@ -89,7 +89,7 @@ def output_of(target: Target) -> list[str]:
 
 
 def difference(found: list[str], expected: list[str]) -> float:
-    """How far numbers are apart; infinite where tokens or words differ."""
+    """Return the largest difference of two lists of numbers; infinity where tokens or words differ."""
     if len(found) != len(expected):
         return float("inf")
     numbers = [(one, other) for one, other in zip(found, expected, strict=True) if one != other]
@@ -108,7 +108,7 @@ def main() -> None:
         for target, output in outputs:
             try:
                 far = difference(output.result(), outputs[0][1].result())
-                result, failed = f"logits differ by {far:.1e}", failed or not far < CLOSE
+                result, failed = f"logits differ by {far:.1e}", failed or not far < TOLERANCE
             except subprocess.CalledProcessError as error:
                 result, failed = f"FAILED with {error.returncode}: {error.stderr.strip()[-300:]}", True
             print(f"{target.name:24}  {result}", flush=True)

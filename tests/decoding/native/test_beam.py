@@ -26,8 +26,8 @@ from manyheads.search.parameters import SearchParameters
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler here")
 
-OPENED = """#include "{}"
-void go_on(Beam *beam, const BeamOptions *options, float *values, int64_t *tokens) {{
+WRAPPER = """#include "{}"
+void advance(Beam *beam, const BeamOptions *options, float *values, int64_t *tokens) {{
     advance_beam(beam, options, values, tokens);
 }}
 """
@@ -35,16 +35,16 @@ void go_on(Beam *beam, const BeamOptions *options, float *values, int64_t *token
 
 @pytest.fixture(scope="module")
 def code(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """What a step of a beam does after the model's part of it."""
+    """Compile `advance`, which updates a beam with the scores of a model's step."""
     folder = tmp_path_factory.mktemp("native")
-    source = folder / "opened.c"
-    source.write_text(OPENED.format(Path(build.__file__).with_name("beam_search.h")))
-    return ctypes.CDLL(str(build.compile_library(source, folder / "opened.so")))
+    source = folder / "wrapper.c"
+    source.write_text(WRAPPER.format(Path(build.__file__).with_name("beam_search.h")))
+    return ctypes.CDLL(str(build.compile_library(source, folder / "wrapper.so")))
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a search is told."""
+class Search:
+    """The parameters of a search."""
 
     beam_size: int
     n_best: int
@@ -55,21 +55,22 @@ class Asked:
 
 @dataclass
 class Trace:
-    """What a search did: the tokens that each step appends, and the prefixes of its rows; what it found."""
+    """The record of a search: the tokens that each step appends, the prefixes of its rows, and the outputs."""
 
     tokens: list[list[int]] = field(default_factory=list)
     prefixes: list[list[Prefix]] = field(default_factory=list)
     found: list[Hypothesis] = field(default_factory=list)
 
 
-def candidates(table: Table, prefixes: list[Prefix], asked: Asked) -> tuple[np.ndarray, np.ndarray]:
-    """The best next tokens of the rows."""
+def candidates(table: Table, prefixes: list[Prefix], search: Search) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log-probabilities and ids of the best next tokens of each row."""
     rows = torch.stack([table.log_probs(prefix) for prefix in prefixes])
-    values, ids = best_tokens(rows, asked.beam_size + 1, asked.forbidden)
+    values, ids = best_tokens(rows, search.beam_size + 1, search.forbidden)
     return values.numpy(), ids.numpy()
 
 
-def in_python(table: Table, asked: Asked, abandoned_at: int) -> Trace:
+def search_in_python(table: Table, search: Search, cancelled_at: int) -> Trace:
+    """Run the search in Python, and record its steps."""
     trace, prefixes = Trace(), [()]
 
     def select(rows: torch.Tensor) -> None:
@@ -80,10 +81,10 @@ def in_python(table: Table, asked: Asked, abandoned_at: int) -> Trace:
         select,
         lambda _, found: trace.found.extend(found),
         SearchParameters(
-            beam_size=asked.beam_size,
-            n_best=asked.n_best,
-            length_penalty=asked.length_penalty,
-            max_lengths=torch.tensor([asked.limit]),
+            beam_size=search.beam_size,
+            n_best=search.n_best,
+            length_penalty=search.length_penalty,
+            max_lengths=torch.tensor([search.limit]),
             bos=BOS,
             eos=EOS,
         ),
@@ -95,48 +96,48 @@ def in_python(table: Table, asked: Asked, abandoned_at: int) -> Trace:
                 prefixes = [(*prefix, token) for prefix, token in zip(prefixes, tokens, strict=True)]
             trace.tokens.append(tokens)
             trace.prefixes.append(prefixes)
-            values, ids = candidates(table, prefixes, asked)
-            if len(trace.tokens) > abandoned_at:
+            values, ids = candidates(table, prefixes, search)
+            if len(trace.tokens) > cancelled_at:
                 values[:], values[:, 0], ids[:, 0] = -np.inf, 0.0, EOS
             tokens = steps.send((values, ids)).tolist()
     return trace
 
 
-def in_c(code: ctypes.CDLL, table: Table, asked: Asked, abandoned_at: int) -> Trace:
-    """The same; what the rows see of the past is followed along: tokens lie there as they were appended."""
-    trace, past = Trace(), list[int]()
-    norms = divisors(asked.limit + 1, asked.length_penalty)
-    options = BeamOptions(asked.beam_size, asked.n_best, EOS, 3, 5, norms.ctypes.data)
+def search_in_c(code: ctypes.CDLL, table: Table, search: Search, cancelled_at: int) -> Trace:
+    """Run the search in C, and rebuild the prefixes from the cache positions that each row attends to."""
+    trace, cache = Trace(), list[int]()
+    norms = divisors(search.limit + 1, search.length_penalty)
+    options = BeamOptions(search.beam_size, search.n_best, EOS, 3, 5, norms.ctypes.data)
     step = Step(position_signal=4_000, rotary=8_000, source_length=1)
-    beam = NativeBeam(asked.beam_size, BOS, asked.limit, (1, 1, 1), step, None)
+    beam = NativeBeam(search.beam_size, BOS, search.limit, (1, 1, 1), step, None)
     state = beam.struct
-    for count in range(asked.limit + 1):
+    for count in range(search.limit + 1):
         rows, indices = state.step.rows, ctypes.cast(state.step.visible, ctypes.POINTER(ctypes.c_int32))
         visible = np.ctypeslib.as_array(indices, (rows, state.step.num_visible))
-        assert state.step.length == len(past) + rows <= state.step.capacity
+        assert state.step.length == len(cache) + rows <= state.step.capacity
         assert (state.step.position_signal, state.step.rotary) == (4_000 + 12 * count, 8_000 + 20 * count)
-        past += (latest := beam.latest[:rows].tolist())
-        prefixes = [tuple(past[place] for place in row[1:]) for row in visible.tolist()]
+        cache += (latest := beam.latest[:rows].tolist())
+        prefixes = [tuple(cache[index] for index in row[1:]) for row in visible.tolist()]
         trace.tokens.append(latest)
         trace.prefixes.append(prefixes)
-        values, ids = candidates(table, prefixes, asked)
+        values, ids = candidates(table, prefixes, search)
         values, ids = np.ascontiguousarray(values, dtype=np.float32), np.ascontiguousarray(ids)
-        if len(trace.tokens) > abandoned_at:
+        if len(trace.tokens) > cancelled_at:
             beam.cancel()
-        code.go_on(
+        code.advance(
             ctypes.byref(state), ctypes.byref(options), ctypes.c_void_p(values.ctypes.data),
             ctypes.c_void_p(ids.ctypes.data),
         )  # fmt: skip
         if state.status == ENDED:
             outputs = [
-                make_hypothesis(tokens, scores, ended=ended, length_penalty=asked.length_penalty)
+                make_hypothesis(tokens, scores, ended=ended, length_penalty=search.length_penalty)
                 for tokens, scores, ended in beam.collect_outputs(EOS)
             ]
-            trace.found = sorted(outputs, key=lambda one: -one.score)[: asked.n_best]
+            trace.found = sorted(outputs, key=lambda one: -one.score)[: search.n_best]
             return trace
         if state.status != RUNNING:
             beam.enlarge_cache()
-    raise AssertionError("it goes on after its longest output")
+    raise AssertionError("the search continues after its longest output")
 
 
 def trees() -> Iterator[st.SearchStrategy[Table]]:
@@ -158,21 +159,21 @@ def trees() -> Iterator[st.SearchStrategy[Table]]:
     length_penalty=st.sampled_from([0.0, 0.6, 1.0, 2.0]),
     limit=st.sampled_from([0, 1, 2, 5, 30]),
     forbidden=st.sampled_from([(PAD, BOS), (), (PAD, BOS, EOS), tuple(range(9))]),
-    abandoned_at=st.sampled_from([99, 99, 99, 0, 1, 3]),
+    cancelled_at=st.sampled_from([99, 99, 99, 0, 1, 3]),
 )
 def test_every_step_and_all_outputs_are_those_of_the_beam_in_python(
-    code, table, widths, length_penalty, limit, forbidden, abandoned_at
+    code, table, widths, length_penalty, limit, forbidden, cancelled_at
 ) -> None:
-    """Equals, tokens that cannot follow, dead ends, cuts, ends of all kinds."""
-    asked = Asked(*widths, length_penalty, limit, forbidden)
-    right, found = in_python(table, asked, abandoned_at), in_c(code, table, asked, abandoned_at)
+    """Include ties, impossible tokens, prefixes without continuation, truncation, and early and late ends."""
+    search = Search(*widths, length_penalty, limit, forbidden)
+    right, found = search_in_python(table, search, cancelled_at), search_in_c(code, table, search, cancelled_at)
     assert found.tokens == right.tokens
     assert found.prefixes == right.prefixes
     assert found.found == right.found
 
 
 def test_every_step_counts_the_end_at_the_limit_too(code) -> None:
-    """An end that is the likeliest continuation, and yet improbable, does not push out what is cut."""
+    """Keep a truncated output that is likelier than an output whose improbable end is the best continuation."""
 
     class Planned(Table):
         def log_probs(self, prefix: Prefix) -> torch.Tensor:
@@ -182,17 +183,17 @@ def test_every_step_counts_the_end_at_the_limit_too(code) -> None:
                 row[token] = share
             return row.log()
 
-    asked = Asked(2, 2, 0.0, limit=1)
-    found = in_c(code, Planned(0), asked, 99).found
+    search = Search(2, 2, 0.0, limit=1)
+    found = search_in_c(code, Planned(0), search, 99).found
     assert [one.tokens for one in found] == [(), (5,)]
-    assert found == in_python(Planned(0), asked, 99).found
+    assert found == search_in_python(Planned(0), search, 99).found
 
 
-def test_what_is_not_a_number_is_told(code) -> None:
+def test_a_score_that_is_not_a_number_sets_the_status_nan(code) -> None:
     norms = divisors(4, 1.0)
     options = BeamOptions(2, 1, EOS, 0, 0, norms.ctypes.data)
     beam = NativeBeam(2, BOS, 3, (1, 1, 1), Step(source_length=1), None)
     values, ids = np.array([-0.5, -1.0, np.nan], dtype=np.float32), np.array([5, 6, 7])
     arrays = (ctypes.c_void_p(one.ctypes.data) for one in (values, ids))
-    code.go_on(ctypes.byref(beam.struct), ctypes.byref(options), *arrays)
+    code.advance(ctypes.byref(beam.struct), ctypes.byref(options), *arrays)
     assert beam.struct.status == NAN

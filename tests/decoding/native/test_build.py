@@ -1,4 +1,4 @@
-"""The library of the C code: compiled once, found again, and torch in its place where it cannot be compiled."""
+"""The library of the C code: compiled once, cached, and replaced by torch where it cannot be compiled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ needs_compiler = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)),
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with a small program in the place of ours, and a cache of its own."""
+    """Return a folder whose small program replaces the decoder, with a cache of its own."""
     (tmp_path / "decoder.c").write_text(SMALL)
     monkeypatch.setattr(build, "__file__", str(tmp_path / "build.py"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -48,8 +48,8 @@ def install_compiler(source: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
     return install
 
 
-def start_anew() -> None:
-    """Forget the library, as a new process does."""
+def forget_library() -> None:
+    """Forget the loaded library, as if in a new process."""
     build.load.cache_clear()
 
 
@@ -64,14 +64,14 @@ def calls(source: Path) -> int:
 
 
 @needs_compiler
-def test_it_is_compiled_once_and_says_so_on_stderr_alone(source, capfd, monkeypatch) -> None:
+def test_the_library_is_compiled_once_and_the_progress_goes_to_stderr(source, capfd, monkeypatch) -> None:
     assert build.library().answer() == 7
     assert capfd.readouterr() == ("", PROGRESS)
     (name,) = cached(source)
     assert name.startswith("decoder-")
     assert name.endswith(".so")
-    start_anew()
-    monkeypatch.setattr(build, "compile_library", lambda *_: pytest.fail("it was there"))
+    forget_library()
+    monkeypatch.setattr(build, "compile_library", lambda *_: pytest.fail("the library was cached"))
     assert build.library().answer() == 7
     assert capfd.readouterr() == ("", "")
     assert build.origin(build.library()) == str(source / "cache" / "manyheads" / name)
@@ -81,7 +81,7 @@ def test_it_is_compiled_once_and_says_so_on_stderr_alone(source, capfd, monkeypa
 def test_another_source_is_another_library(source) -> None:
     build.library()
     (source / "decoder.c").write_text(SMALL.replace("7", "11"))
-    start_anew()
+    forget_library()
     assert build.library().answer() == 11
     assert len(cached(source)) == 2
 
@@ -90,11 +90,11 @@ def test_another_source_is_another_library(source) -> None:
 def test_another_compiler_is_another_library(source, install_compiler) -> None:
     install_compiler('exec cc "$@"')
     build.library()
-    start_anew()
+    forget_library()
     build.library()
     assert (calls(source), len(cached(source))) == (1, 1)
     install_compiler('exec cc -DNEW "$@"')
-    start_anew()
+    forget_library()
     assert build.library().answer() == 7
     assert (calls(source), len(cached(source))) == (2, 2)
 
@@ -102,7 +102,7 @@ def test_another_compiler_is_another_library(source, install_compiler) -> None:
 @needs_compiler
 def test_a_library_is_used_after_its_compiler_was_removed(source, monkeypatch) -> None:
     build.library()
-    start_anew()
+    forget_library()
     monkeypatch.setenv("PATH", os.devnull)
     assert build.library().answer() == 7
     assert len(cached(source)) == 1
@@ -121,22 +121,22 @@ def test_libraries_of_other_versions_are_removed_when_they_were_not_used_for_a_d
     two_days_ago = time.time() - 2 * 86_400
     for path in (first, first.with_suffix(".json"), this_version, foreign):
         os.utime(path, (two_days_ago, two_days_ago))
-    start_anew()
+    forget_library()
     build.library()
-    assert len(cached(source)) == 5, "of this version, of recent use, or not ours"
+    assert len(cached(source)) == 5, "files of this version, of recent use, or of other programs"
     (source / "decoder.c").write_text(SMALL.replace("7", "11"))
-    start_anew()
+    forget_library()
     assert build.library().answer() == 11
-    assert set(cached(source)) >= {first.name, first.with_suffix(".json").name}, "used a moment ago"
+    assert set(cached(source)) >= {first.name, first.with_suffix(".json").name}, "used in the last day"
     assert this_version.name not in cached(source)
     os.utime(first, (two_days_ago, two_days_ago))
-    start_anew()
+    forget_library()
     build.library()
     assert first.name not in cached(source)
     assert {recent.name, foreign.name} <= set(cached(source))
 
 
-WAIT_FOR_THE_OTHER = """
+WAIT_FOR_SECOND_PROCESS = """
 while [ "$(wc -l < {calls})" -lt 2 ]; do sleep 0.02; done
 exec cc "$@"
 """
@@ -150,7 +150,7 @@ print(build.library().answer())
 
 @needs_compiler
 def test_two_processes_that_compile_at_once_both_have_the_library(source, install_compiler) -> None:
-    install_compiler(WAIT_FOR_THE_OTHER.format(calls=source / "calls"))
+    install_compiler(WAIT_FOR_SECOND_PROCESS.format(calls=source / "calls"))
     command = [sys.executable, "-c", PROCESS, str(source / "build.py")]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.communicate(timeout=300)[0] for process in processes] == ["7\n", "7\n"]
@@ -168,7 +168,7 @@ def test_a_cache_that_others_can_write_to_is_not_trusted(source) -> None:
     assert cached(source) == []
 
 
-def test_a_failure_is_told_with_its_reason_and_remembered(source, install_compiler, capfd) -> None:
+def test_a_failure_is_reported_with_its_reason_and_not_repeated(source, install_compiler, capfd) -> None:
     install_compiler("echo 'In file included from x:\ndecoder.c:1:5: error: no such thing\nmore' >&2\nexit 1")
     assert build.library() is None
     output, errors = capfd.readouterr()
@@ -180,7 +180,7 @@ def test_a_failure_is_told_with_its_reason_and_remembered(source, install_compil
     assert str(source / "compiler") in failure.read_text(), "the command"
     expected = f"{source / 'compiler'} cannot compile it: decoder.c:1:5: error: no such thing; see {failure}"
     assert build.why_none().startswith(expected)
-    start_anew()
+    forget_library()
     assert build.library() is None
     assert build.why_none().startswith(expected)
     assert calls(source) == 1
@@ -189,11 +189,13 @@ def test_a_failure_is_told_with_its_reason_and_remembered(source, install_compil
 
 @needs_compiler
 @pytest.mark.parametrize("change", ["compiler", "source", "file removed"])
-def test_after_a_failure_it_is_compiled_again_when_something_has_changed(source, install_compiler, change) -> None:
+def test_after_a_failure_the_library_is_compiled_again_when_an_input_has_changed(
+    source, install_compiler, change
+) -> None:
     install_compiler(f'[ -e {source / "works"} ] && exec cc "$@"\nexit 1')
     assert build.library() is None
     (source / "works").touch()
-    start_anew()
+    forget_library()
     assert build.library() is None
     if change == "compiler":
         install_compiler('exec cc "$@"')
@@ -201,13 +203,13 @@ def test_after_a_failure_it_is_compiled_again_when_something_has_changed(source,
         (source / "decoder.c").write_text(SMALL + "\n")
     else:
         (source / "cache" / "manyheads" / cached(source)[0]).unlink()
-    start_anew()
+    forget_library()
     assert build.library().answer() == 7
 
 
 @needs_compiler
 @pytest.mark.parametrize("broken", ["int answer(void) {", "#error no"])
-def test_what_does_not_compile_is_no_library_and_leaves_its_message_alone(source, broken) -> None:
+def test_source_that_does_not_compile_leaves_only_a_file_with_the_message(source, broken) -> None:
     (source / "decoder.c").write_text(broken)
     assert build.library() is None
     assert "error: " in build.why_none()
@@ -221,17 +223,17 @@ def test_a_compiler_that_was_killed_is_tried_again(source, install_compiler) -> 
     assert "SIGTERM" in build.why_none()
     assert cached(source) == []
     install_compiler('exec cc "$@"')
-    start_anew()
+    forget_library()
     assert build.library().answer() == 7
 
 
-def test_a_compiler_that_cannot_be_started_is_a_reason_too(source, monkeypatch) -> None:
+def test_a_compiler_that_cannot_be_started_is_the_reported_reason(source, monkeypatch) -> None:
     monkeypatch.setenv("CC", "/no/such/compiler -O1")
     assert build.library() is None
     assert "No such file or directory: '/no/such/compiler'" in build.why_none()
 
 
-def test_without_a_cache_the_reason_is_told_too(source, install_compiler) -> None:
+def test_the_reason_is_reported_without_a_cache(source, install_compiler) -> None:
     install_compiler("echo 'decoder.c:1:5: error: no such thing' >&2; exit 1")
     folder = source / "cache" / "manyheads"
     folder.mkdir(parents=True)
@@ -240,19 +242,19 @@ def test_without_a_cache_the_reason_is_told_too(source, install_compiler) -> Non
     assert build.why_none() == "decoder.c:1:5: error: no such thing"
 
 
-def test_without_a_compiler_or_when_switched_off_there_is_none(source, monkeypatch, capfd) -> None:
+def test_no_library_is_loaded_without_a_compiler_or_when_switched_off(source, monkeypatch, capfd) -> None:
     monkeypatch.setenv("PATH", os.devnull)
     assert build.library() is None
     assert build.why_none() == "no C compiler (cc, gcc, clang)"
     assert (capfd.readouterr(), cached(source)) == (("", ""), [])
-    start_anew()
+    forget_library()
     monkeypatch.undo()
     monkeypatch.setenv(build.SWITCH, "0")
     assert build.library() is None
     assert build.why_none() == "MANYHEADS_NATIVE=0"
 
 
-def test_a_library_that_cannot_be_opened_is_none(source) -> None:
+def test_a_library_that_cannot_be_opened_is_reported(source) -> None:
     path = source / "decoder.so"
     path.write_bytes(b"no library")
     library, reason = build.open_library(path)
@@ -260,7 +262,7 @@ def test_a_library_that_cannot_be_opened_is_none(source) -> None:
     assert "decoder.so" in reason
 
 
-def test_the_instruction_set_is_the_one_that_torch_finds() -> None:
+def test_the_instruction_set_is_that_of_torch() -> None:
     capability = torch.backends.cpu.get_cpu_capability()
     assert build.instruction_set() == (capability if capability in build.VECTORS else "DEFAULT")
 
@@ -279,7 +281,7 @@ def test_the_instruction_set_is_the_one_that_torch_finds() -> None:
     ],
     ids=str,
 )
-def test_the_instruction_set_follows_what_numpy_finds_and_can_only_be_lowered(
+def test_the_instruction_set_is_that_of_numpy_and_can_only_be_lowered(
     baseline: list[str], found: list[str] | None, best: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     extensions = {"baseline": baseline} | ({} if found is None else {"found": found})

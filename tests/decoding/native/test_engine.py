@@ -1,4 +1,4 @@
-"""The engine in C: the outputs of the engine with torch to the bit, and no torch in a plain translation."""
+"""The engine in C: the outputs of the engine with torch to the bit; a plain translation imports no torch."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ print(json.dumps([found, "torch" in sys.modules]))
 """
 
 
-def saved(folder: Path, **changes: object) -> Path:
-    """A run of a small model with large random weights."""
+def save_run(folder: Path, **changes: object) -> Path:
+    """Write a run of a small model with large random weights, and return its directory."""
     translator = make_translator(**changes)
     run = RunDirectory(folder / "run")
     run.begin(translator.config, translator.tokenizers, {})
@@ -51,11 +51,11 @@ def saved(folder: Path, **changes: object) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return saved(tmp_path)
+    return save_run(tmp_path)
 
 
-def native(run: Path, **options: object) -> tuple[NativeEngine, list[list[int]]]:
-    """The engine of a run, and rows for it."""
+def native_engine(run: Path, **options: object) -> tuple[NativeEngine, list[list[int]]]:
+    """Return the native engine of a run, and encoded source sentences."""
     translator = Translator.load(run, device="cpu", **options)
     assert isinstance(translator.engine, NativeEngine)
     return translator.engine, translator.tokenizers.source.encode(lines(40))
@@ -64,7 +64,7 @@ def native(run: Path, **options: object) -> tuple[NativeEngine, list[list[int]]]
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
 def test_every_model_has_the_outputs_of_the_engine_with_torch_to_the_bit(tmp_path, variant, precision) -> None:
-    engine, rows = native(saved(tmp_path, **variant), precision=precision)
+    engine, rows = native_engine(save_run(tmp_path, **variant), precision=precision)
     for options in (OPTIONS, replace(OPTIONS, beam_size=1), replace(OPTIONS, n_best=3)):
         found = engine.search(rows, options)
         with_torch = TorchEngine(engine.load_torch_engine().models, precision=engine.model.precision)
@@ -88,8 +88,8 @@ def test_a_plain_translation_never_imports_torch_and_is_that_of_a_process_with_t
 @pytest.mark.parametrize(
     "changes", [{"no_repeat_ngram": 2}, {"alignment": True}, {"prefixes": ((5,),) * 40}, {"rivals": 1}]
 )
-def test_other_options_are_left_to_torch_which_shares_the_packed_weights(run, changes) -> None:
-    engine, rows = native(run)
+def test_other_options_are_computed_by_torch_with_the_same_packed_weights(run, changes) -> None:
+    engine, rows = native_engine(run)
     options = replace(OPTIONS, **changes)
     assert engine.search(rows, options) == TorchEngine(engine.torch_engine.models).search(rows, options)
     assert engine.torch_engine.packed[0].native is engine.model
@@ -106,7 +106,7 @@ def test_a_change_of_the_model_changes_the_next_translation(run) -> None:
 
 
 def test_a_stream_has_the_tokens_of_the_greedy_output_and_ends_with_its_end_mark(run) -> None:
-    engine, rows = native(run)
+    engine, rows = native_engine(run)
     greedy = engine.search(rows, replace(OPTIONS, beam_size=1))
     for row, (output,) in zip(rows, greedy, strict=True):
         found = list(engine.stream(row, OPTIONS))
@@ -115,8 +115,8 @@ def test_a_stream_has_the_tokens_of_the_greedy_output_and_ends_with_its_end_mark
     assert engine.loaded is None
 
 
-def test_sentences_longer_than_the_code_encodes_are_read_by_torch(run, monkeypatch) -> None:
-    engine, rows = native(run)
+def test_sentences_longer_than_the_c_code_encodes_are_encoded_by_torch(run, monkeypatch) -> None:
+    engine, rows = native_engine(run)
     right = engine.search(rows, OPTIONS)
     monkeypatch.setattr(module, "MAX_SOURCE_LENGTH", 6)
     found = engine.search(rows, OPTIONS)
@@ -124,8 +124,8 @@ def test_sentences_longer_than_the_code_encodes_are_read_by_torch(run, monkeypat
     assert [outputs[0].tokens for outputs in found] == [outputs[0].tokens for outputs in right]
 
 
-def test_searches_that_begin_one_after_the_other_share_their_steps(run) -> None:
-    engine, rows = native(run)
+def test_searches_that_begin_at_different_steps_are_batched(run) -> None:
+    engine, rows = native_engine(run)
     search, found = engine.begin(OPTIONS), {}
     for number, row in enumerate(rows[:6]):
         search.add([row], never_cancelled, lambda _, outputs, number=number: found.update({number: outputs}))
@@ -136,7 +136,7 @@ def test_searches_that_begin_one_after_the_other_share_their_steps(run) -> None:
 
 
 def test_a_cancelled_row_does_not_change_the_others(run) -> None:
-    engine, rows = native(run)
+    engine, rows = native_engine(run)
     right, found = (engine.search(rows, OPTIONS, cancelled) for cancelled in (never_cancelled, lambda: [3]))
     assert found[:3] + found[4:] == right[:3] + right[4:]
 
@@ -166,7 +166,7 @@ def test_weights_that_do_not_fit_are_refused_as_torch_refuses_them(run, fault) -
     assert str(found.value) == str(with_torch.value)
 
 
-def test_auto_is_the_cpu_where_there_is_no_driver_of_a_gpu(monkeypatch) -> None:
+def test_auto_is_the_cpu_without_a_gpu_driver(monkeypatch) -> None:
     assert is_cpu("cpu")
     assert not is_cpu("cuda:0")
     monkeypatch.setattr(module, "GPU_DEVICES", ("null",))
@@ -176,7 +176,7 @@ def test_auto_is_the_cpu_where_there_is_no_driver_of_a_gpu(monkeypatch) -> None:
     assert is_cpu("auto") == (os.name == "posix")
 
 
-def test_an_ensemble_and_a_torch_that_is_faster_have_the_engine_with_torch(run, monkeypatch) -> None:
+def test_an_ensemble_and_a_machine_where_torch_is_faster_use_the_engine_with_torch(run, monkeypatch) -> None:
     assert isinstance(Translator.load(run, device="cpu", ensemble=[run]).engine, TorchEngine)
     monkeypatch.setattr(module, "used_library", lambda: None)
     translator = Translator.load(run, device="cpu")

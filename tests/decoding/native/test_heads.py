@@ -1,6 +1,7 @@
-"""What a page asks of the C code beside decoding: attention weights, queries, keys and values of heads, heads
-turned off, whole targets in one call, the output of the encoder, and models without cross-attention. All are
-compared with the model in torch.
+"""The functions of the C code that the web page needs beside decoding, compared with the model in torch.
+
+They compute attention weights, queries, keys and values of heads, heads switched off, whole targets in one call,
+the output of the encoder, and models without cross-attention.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from manyheads.tasks.inspecting.changes import Changes, changed
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
-CLOSE = {"rtol": 0, "atol": 5e-5}  # logits and hidden states
-CLOSE_WEIGHTS = {"rtol": 0, "atol": 1e-5}
+TOLERANCE = {"rtol": 0, "atol": 5e-5}  # logits and hidden states
+WEIGHT_TOLERANCE = {"rtol": 0, "atol": 1e-5}
 BERT = {
     "norm": "post", "positions": "learned", "activation": "gelu", "token_types": 2, "embedding_norm": True,
     "scale_embeddings": False, "norm_epsilon": 1e-12, "pooling": "cls",
@@ -49,14 +50,16 @@ BERT = {
 
 
 def empty(*shape: int) -> np.ndarray:
-    """An array whose numbers are all wrong."""
+    """Return an array of NaN, in which an element that is not written is noticed."""
     return np.full(shape, np.nan, dtype=np.float32)
 
 
 @dataclass
 class Encoded:
-    """What the encoder wrote: keys and values of each decoder layer, attention weights, its own queries, keys and
-    values (L, R, 3, H, E), and its output.
+    """The arrays that the encoder writes.
+
+    These are the keys and values of each decoder layer, the attention weights, the queries, keys and values of the
+    encoder (L, R, 3, H, E), and its output.
     """
 
     memory: list[np.ndarray]
@@ -96,7 +99,7 @@ class Code:
         return np.empty(self.code.workspace_size(model, rows, keys, self.threads), dtype=np.float32)
 
     def encode(self, rows: Sequence[Sequence[int]], factors: np.ndarray | None = None) -> Encoded:
-        """Encode texts side by side: weights (L, R, H, S)."""
+        """Encode several texts in one call: weights (L, R, H, S)."""
         assert self.encoder is not None
         config, lengths = self.config, [*map(len, rows)]
         count, longest, total = len(rows), max(lengths), sum(lengths)
@@ -192,7 +195,7 @@ class Code:
         return logits, spread, np.stack(cross_weights, axis=3)[:, 0]
 
     def run(self, steps: Sequence[Step], keys: int) -> np.ndarray:
-        """Logits of some steps (R, V)."""
+        """Return the logits of some steps (R, V)."""
         assert self.decoder is not None
         rows, vocabulary = sum(step.sentences * step.rows for step in steps), self.decoder.output.outputs
         logits, workspace, failure = empty(rows, vocabulary), self.workspace(self.decoder, rows, keys), Failure()
@@ -212,7 +215,7 @@ def heads_struct(
 
 @contextmanager
 def scaled_heads(modules: Mapping[int, MultiHeadAttention], factors: np.ndarray) -> Iterator[None]:
-    """While open, multiply the output of each head of a layer by its factor (L, H)."""
+    """Multiply the output of each head of a layer by its factor (L, H) inside the context."""
 
     def scale(layer: int) -> Any:
         row = torch.from_numpy(factors[layer])
@@ -240,7 +243,7 @@ def classifier(**changes: Any) -> TextClassifier:
     return model
 
 
-def close(found: np.ndarray, right: Any, **limits: float) -> None:
+def assert_close(found: np.ndarray, right: Any, **limits: float) -> None:
     torch.testing.assert_close(torch.from_numpy(found), torch.as_tensor(right).float(), **limits)
 
 
@@ -257,27 +260,27 @@ def test_a_target_read_in_one_call_has_the_logits_and_the_attention_of_teacher_f
     encoded = code.encode([SOURCE])
     logits, self_weights, cross_weights = code.read(TARGET, encoded.memory)
     right = watch_pair(model, torch.tensor([SOURCE]), torch.tensor([TARGET]))
-    close(logits, right.logits, **CLOSE)
+    assert_close(logits, right.logits, **TOLERANCE)
     for attention, found in zip(
         right.attention, (encoded.weights.swapaxes(1, 2), self_weights, cross_weights), strict=True
     ):
-        close(found, attention.weights, **CLOSE_WEIGHTS)
+        assert_close(found, attention.weights, **WEIGHT_TOLERANCE)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("threads", [1, 3])
-def test_sentences_side_by_side_have_attention_weights_and_outputs_of_their_own(threads) -> None:
+def test_sentences_of_one_batch_have_independent_attention_weights_and_outputs(threads) -> None:
     model = scrambled_model(positions="rotary").float()
     found = Code(model, threads=threads).encode([SOURCE, TARGET])
     length = len(SOURCE)
     for rows, row in ((slice(0, length), SOURCE), (slice(length, None), TARGET)):
         right = watch_pair(model, torch.tensor([row]), torch.tensor([[BOS]])).attention[0].weights
-        close(found.weights[:, rows, :, : len(row)].swapaxes(1, 2), right, **CLOSE_WEIGHTS)
-        close(found.output[rows], model.encode(torch.tensor([row]))[0][0], **CLOSE)
+        assert_close(found.weights[:, rows, :, : len(row)].swapaxes(1, 2), right, **WEIGHT_TOLERANCE)
+        assert_close(found.output[rows], model.encode(torch.tensor([row]))[0][0], **TOLERANCE)
 
 
 @torch.no_grad()
-def test_the_attention_is_reported_without_a_change_of_any_bit() -> None:
+def test_reporting_the_attention_changes_no_bit_of_the_logits() -> None:
     model = scrambled_model().float()
     code = Code(model)
     memory = code.encode([SOURCE]).memory
@@ -292,7 +295,7 @@ def test_the_attention_is_reported_without_a_change_of_any_bit() -> None:
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
 def test_the_vectors_of_each_head_are_those_of_the_model(variant, causal, threads) -> None:
-    """Queries, keys and values; of cross-attention the queries alone, whose keys and values are in the memory."""
+    """Compare queries, keys and values; the keys and values of cross-attention are in the memory."""
     model = scrambled_model(**variant).float()
     code, heads = Code(model, threads=threads), model.config.num_heads
     head_dim, layers = model.config.d_model // heads, len(model.decoder_layers)
@@ -310,7 +313,7 @@ def test_the_vectors_of_each_head_are_those_of_the_model(variant, causal, thread
             for layer, head in np.ndindex(queries.shape[:2]):
                 right = watch_head(model, kind, layer, head, source, target)
                 for name, array in (("queries", queries), ("keys", keys), ("values", values)):
-                    close(array[layer, head], getattr(right, name), **CLOSE)
+                    assert_close(array[layer, head], getattr(right, name), **TOLERANCE)
 
 
 @torch.no_grad()
@@ -323,15 +326,15 @@ def test_without_the_causal_mask_each_target_token_attends_to_all(positions, mon
         encoder_decoder, "causal_mask", lambda length, device: torch.ones(1, 1, length, length, dtype=torch.bool)
     )
     right = watch_pair(model, torch.tensor([SOURCE]), torch.tensor([TARGET]))
-    close(logits, right.logits, **CLOSE)
-    close(weights, right.attention[1].weights, **CLOSE_WEIGHTS)
+    assert_close(logits, right.logits, **TOLERANCE)
+    assert_close(weights, right.attention[1].weights, **WEIGHT_TOLERANCE)
     assert weights[:, :, 0, -1].min() > 0
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_the_output_of_a_head_is_multiplied_by_its_factor(kind) -> None:
-    """0 turns a head off; a factor between does what the same factor does in torch."""
+    """Compare the factors 0 (head switched off) and 0.25 with the same factors in torch."""
     model = scrambled_model().float()
     layers = model.encoder_layers if kind == "encoder" else model.decoder_layers
     modules = {
@@ -350,7 +353,7 @@ def test_the_output_of_a_head_is_multiplied_by_its_factor(kind) -> None:
     )
     source, target = torch.tensor([SOURCE]), torch.tensor([TARGET])
     with scaled_heads(modules, factors):
-        close(logits, model(source, target)[0], **CLOSE)
+        assert_close(logits, model(source, target)[0], **TOLERANCE)
     assert np.abs(logits - model(source, target)[0].numpy()).max() > 0.01, "the factors do something"
 
 
@@ -360,8 +363,8 @@ def test_a_decoder_without_cross_attention_is_a_language_model(variant) -> None:
     model = language_model(**variant)
     logits, weights, _ = Code(model, threads=2).read(TARGET)
     right = watch_continuation(model, torch.tensor([TARGET]))
-    close(logits, right.logits, **CLOSE)
-    close(weights, right.attention[0].weights, **CLOSE_WEIGHTS)
+    assert_close(logits, right.logits, **TOLERANCE)
+    assert_close(weights, right.attention[0].weights, **WEIGHT_TOLERANCE)
 
 
 @torch.no_grad()
@@ -371,13 +374,13 @@ def test_a_language_model_without_its_mask_attends_to_all(monkeypatch) -> None:
     monkeypatch.setattr(
         decoder_only, "causal_mask", lambda length, device: torch.ones(1, 1, length, length, dtype=torch.bool)
     )
-    close(logits, model(torch.tensor([TARGET]))[0], **CLOSE)
+    assert_close(logits, model(torch.tensor([TARGET]))[0], **TOLERANCE)
 
 
 @torch.no_grad()
 def test_ids_without_a_token_are_never_predicted() -> None:
     logits, *_ = Code(model := language_model(absent=[0, 2])).read(TARGET)
-    close(logits, model(torch.tensor([TARGET]))[0], rtol=1e-6, atol=5e-5)
+    assert_close(logits, model(torch.tensor([TARGET]))[0], rtol=1e-6, atol=5e-5)
     assert logits[:, [0, 2]].max() < -9_000
 
 
@@ -387,14 +390,14 @@ def test_the_encoder_of_a_classifier_writes_its_output(variant) -> None:
     model = classifier(**variant)
     found = Code(model, threads=2).encode([[BOS, *SOURCE]])
     ids = torch.tensor([[BOS, *SOURCE]])
-    close(found.output, model.encode(ids)[0][0], **CLOSE)
+    assert_close(found.output, model.encode(ids)[0][0], **TOLERANCE)
     right = watch_text(model, ids, None).attention[0].weights
-    close(found.weights.swapaxes(1, 2), right, **CLOSE_WEIGHTS)
+    assert_close(found.weights.swapaxes(1, 2), right, **WEIGHT_TOLERANCE)
 
 
 @torch.no_grad()
-def test_rows_that_see_some_tokens_of_the_cache_report_the_weights_of_those() -> None:
-    """In the order of `visible`; with a bias for every token of the cache, 0 where the row does not attend."""
+def test_rows_that_attend_to_some_tokens_of_the_cache_report_their_weights() -> None:
+    """Compare the order of `visible` with a bias for every token of the cache (weight 0 for masked tokens)."""
     code = Code(scrambled_model().float())
     memory, heads, head_dim = code.encode([SOURCE]).memory, 3, 10
     filled = np.random.default_rng(1).normal(size=(3, 2, 1, heads, 9, head_dim)).astype(np.float32)
@@ -420,7 +423,7 @@ def test_rows_that_see_some_tokens_of_the_cache_report_the_weights_of_those() ->
     weights = found["bias"][1]
     for row, indices in enumerate(visible):
         assert np.array_equal(weights[:, row][..., indices], found["visible"][1][:, row])
-    close(weights.sum(-1), np.ones((3, 2, heads)), rtol=0, atol=1e-5)
+    assert_close(weights.sum(-1), np.ones((3, 2, heads)), rtol=0, atol=1e-5)
     assert np.count_nonzero(weights) == 3 * 2 * heads * 4
 
 
@@ -442,7 +445,7 @@ def test_later_tokens_beyond_the_cache_are_refused(later, range_) -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_a_linear_layer_by_itself(precision: Precision) -> None:
+def test_a_linear_layer_equals_that_of_torch(precision: Precision) -> None:
     model = classifier()
     code = Code(model, precision)
     packed: Linear = code.weights.linear("output", 5, bias=True)
@@ -452,4 +455,6 @@ def test_a_linear_layer_by_itself(precision: Precision) -> None:
     if precision == "int8":
         integers, scale = quantize_int8(weight)
         weight = integers * scale[:, None]
-    close(y, nn.functional.linear(torch.from_numpy(x), torch.from_numpy(weight), model.output.bias), **CLOSE)
+    assert_close(
+        y, nn.functional.linear(torch.from_numpy(x), torch.from_numpy(weight), model.output.bias), **TOLERANCE
+    )

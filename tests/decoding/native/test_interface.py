@@ -23,13 +23,13 @@ pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler h
 
 @pytest.fixture
 def path() -> Path:
-    """The file of the library; a `CDLL` of its own is another object."""
+    """Return the file of the library, to open it as a second `CDLL` object."""
     library = build.library()
     assert library is not None
     return Path(library._name)
 
 
-def test_every_struct_and_field_has_the_same_place_in_c_and_in_python() -> None:
+def test_every_struct_and_field_has_the_same_size_and_offset_in_c_and_in_python() -> None:
     library = build.library()
     assert library is not None
     layout = interface.layout_in_c(library)
@@ -47,7 +47,7 @@ def test_a_struct_with_other_fields_is_refused_by_name(path, monkeypatch) -> Non
     assert reason == "LayerNorm.bias is 8 bytes at byte 8 in C, 8 bytes at byte 0 in Python"
 
 
-def test_a_struct_that_only_one_side_knows_is_refused(path, monkeypatch) -> None:
+def test_a_struct_that_is_missing_in_python_is_refused(path, monkeypatch) -> None:
     monkeypatch.setattr(interface, "STRUCTS", STRUCTS[1:])
     with pytest.raises(InterfaceError, match="Linear is 40 bytes at byte 0 in C, missing in Python"):
         check_interface(ctypes.CDLL(str(path)))

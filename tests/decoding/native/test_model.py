@@ -1,4 +1,4 @@
-"""Compiled code: the log-probabilities of teacher forcing whatever a search does, the same bits beside others."""
+"""The C code: the log-probabilities of teacher forcing after any selection, and the same bits in any batch."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def check_history(packed_model: InferenceModel, model: EncoderDecoder, history) 
             sentences, prefixes = sentences[rows], prefixes[rows]
 
 
-def ready(precision: Precision = "fp32", **changes: object) -> tuple[InferenceModel, EncoderDecoder]:
-    """A model and its arrangement with compiled code."""
+def packed_and_reference(precision: Precision = "fp32", **changes: object) -> tuple[InferenceModel, EncoderDecoder]:
+    """Return a model packed for the C code, and the model itself."""
     model = scrambled_model(**changes).float()
-    arranged = pack(model, precision)
-    assert arranged.native is not None
-    return arranged, model
+    packed = pack(model, precision)
+    assert packed.native is not None
+    return packed, model
 
 
 @torch.no_grad()
@@ -68,7 +68,7 @@ def test_after_any_selection_steps_give_the_teacher_forced_probabilities(history
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        check_history(*ready(positions="rotary"), history)
+        check_history(*packed_and_reference(positions="rotary"), history)
     finally:
         torch.set_num_threads(before)
 
@@ -82,16 +82,16 @@ def test_after_any_selection_steps_give_the_teacher_forced_probabilities(history
     {"positions": "learned", "token_types": 2, "embedding_norm": True},
 ], ids=str)  # fmt: skip
 def test_every_variant_gives_the_teacher_forced_probabilities(variant) -> None:
-    check_history(*ready(**variant), HISTORY)
+    check_history(*packed_and_reference(**variant), HISTORY)
 
 
 def with_rounded_weights(model: EncoderDecoder, precision: Precision) -> EncoderDecoder:
-    """A model with the weights that a precision leaves: of linear layers, in int8 of token embeddings too."""
+    """Return a copy of a model with rounded weights of linear layers, and of token embeddings for int8."""
     other = copy.deepcopy(model)
-    for name, part in other.named_modules():
+    for name, module in other.named_modules():
         embedding = precision == "int8" and name.endswith("embedding.tokens")
-        if (isinstance(part, nn.Linear) or embedding) and precision != "fp32":
-            part.weight = nn.Parameter(round_weight(part.weight.detach(), precision))
+        if (isinstance(module, nn.Linear) or embedding) and precision != "fp32":
+            module.weight = nn.Parameter(round_weight(module.weight.detach(), precision))
     return other
 
 
@@ -99,14 +99,14 @@ def with_rounded_weights(model: EncoderDecoder, precision: Precision) -> Encoder
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
 @pytest.mark.parametrize("changes", [{}, {"d_model": 64, "num_heads": 2, "d_ff": 96}], ids=["odd", "even"])
 def test_rounded_weights_are_those_of_a_model_with_rounded_weights(precision, changes) -> None:
-    arranged, model = ready(precision, **changes)
-    source = random_ids(1, 7, TARGET_SIZE)  # read by the code too
+    packed, model = packed_and_reference(precision, **changes)
+    source = random_ids(1, 7, TARGET_SIZE)  # encoded by the C code too
     target = random_ids(1, 5, TARGET_SIZE)
-    stepper = EncoderDecoderStepper(arranged, source)
+    stepper = EncoderDecoderStepper(packed, source)
     found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
     right = with_rounded_weights(model, precision)(source, target).log_softmax(-1)
     torch.testing.assert_close(found, right, rtol=0, atol=5e-5)
-    assert float((found - model(source, target).log_softmax(-1)).abs().max()) > 1e-3, "they are rounded"
+    assert float((found - model(source, target).log_softmax(-1)).abs().max()) > 1e-3, "the weights are rounded"
 
 
 @torch.no_grad()
@@ -114,29 +114,29 @@ def test_rounded_weights_are_those_of_a_model_with_rounded_weights(precision, ch
 @pytest.mark.parametrize(
     "variant", [{}, {"positions": "rotary", "d_model": 80, "num_heads": 2, "d_ff": 88}], ids=str
 )
-def test_a_row_gets_the_same_bits_whatever_stands_beside_it(variant, precision) -> None:
-    """Alone, among a few, and among more than are read or summed up together, of other lengths."""
-    arranged, _ = ready(precision, **variant)
+def test_a_row_gets_the_same_bits_in_any_batch(variant, precision) -> None:
+    """Compare batches of one row, of five, and of more rows than the encoder processes in one call."""
+    packed, _ = packed_and_reference(precision, **variant)
     lengths = [7, 1, 12, *(3 + number % 9 for number in range(60))]
     assert sum(lengths) > ENCODER_BATCH_TOKENS
     sources = [random_ids(1, length, TARGET_SIZE, seed=length) for length in lengths]
     target = random_ids(1, 4, TARGET_SIZE)[0]
 
-    def follow(which: list[int]) -> torch.Tensor:
+    def log_probs_of(which: list[int]) -> torch.Tensor:
         longest = max(lengths[number] for number in which)
         rows = [nn.functional.pad(sources[number], (0, longest - lengths[number]), value=PAD) for number in which]
-        stepper = EncoderDecoderStepper(arranged, torch.cat(rows))
+        stepper = EncoderDecoderStepper(packed, torch.cat(rows))
         return torch.stack([stepper.step(token.expand(len(which))) for token in target], 1)
 
-    every = follow(list(range(len(lengths))))
+    every = log_probs_of(list(range(len(lengths))))
     for number in (0, 1, 2, 40):
-        assert torch.equal(follow([number])[0], every[number])
-    assert torch.equal(follow([2, 40, 0, 1, 5]), every[[2, 40, 0, 1, 5]])
+        assert torch.equal(log_probs_of([number])[0], every[number])
+    assert torch.equal(log_probs_of([2, 40, 0, 1, 5]), every[[2, 40, 0, 1, 5]])
 
 
 @torch.no_grad()
-def test_beyond_the_first_capacity_of_the_past_they_are_still_right() -> None:
-    check_history(*ready(), [[0, 0, 1, 1, 2, 2], *[[1, 0, 3, 2, 5, 4]] * 20])
+def test_steps_beyond_the_first_capacity_of_the_cache_give_the_teacher_forced_probabilities() -> None:
+    check_history(*packed_and_reference(), [[0, 0, 1, 1, 2, 2], *[[1, 0, 3, 2, 5, 4]] * 20])
 
 
 @torch.no_grad()
@@ -146,21 +146,21 @@ def test_beyond_the_first_capacity_of_the_past_they_are_still_right() -> None:
     {"activation": "swish", "d_model": 64, "num_heads": 4, "d_ff": 96},
     {"positions": "learned", "token_types": 2, "embedding_norm": True},
 ], ids=str)  # fmt: skip
-def test_sentences_are_read_as_the_model_reads_them(variant, precision, monkeypatch) -> None:
-    """Up to the limit of the code, beyond the first positions that are worked out, and above the limit."""
-    arranged, model = ready(precision, max_positions=141, **variant)
+def test_the_encoder_computes_the_memory_of_the_model(variant, precision, monkeypatch) -> None:
+    """Include lengths beyond the first table of positions, at the limit of the C code, and above it."""
+    packed, model = packed_and_reference(precision, max_positions=141, **variant)
     model = with_rounded_weights(model, precision)
     counted = []
-    encode = arranged.native.encode
+    encode = packed.native.encode
     monkeypatch.setattr(
-        arranged.native,
+        packed.native,
         "encode",
         lambda tokens, lengths: counted.append((len(lengths), lengths.max())) or encode(tokens, lengths),
     )
     monkeypatch.setattr(inference_model, "MAX_SOURCE_LENGTH", 70)
     for shape in ((1, 1), (5, 7), (4, 70), *([(2, 71)] if precision == "fp32" else [])):
         source = random_ids(*shape, TARGET_SIZE)
-        found, bias = arranged.encode(source)
+        found, bias = packed.encode(source)
         assert bias is None
         memory, _ = model.encode(source)
         for layer, pair in zip(model.decoder_layers, found, strict=True):
@@ -170,11 +170,11 @@ def test_sentences_are_read_as_the_model_reads_them(variant, precision, monkeypa
 
 
 @torch.no_grad()
-def test_padding_is_left_out_wherever_it_stands() -> None:
-    arranged, model = ready()
+def test_padding_is_left_out_at_the_beginning_and_at_the_end() -> None:
+    packed, model = packed_and_reference()
     source = random_ids(3, 9, TARGET_SIZE)
     source[0, 5:] = source[1, :3] = PAD
-    found, bias = arranged.encode(source)
+    found, bias = packed.encode(source)
     assert bias.flatten(1).isinf().sum(1).tolist() == [4, 3, 0]
     right = model.decoder_layers[0].keys_values(model.encode(source)[0])
     torch.testing.assert_close(found[0][0][0, :, :5], right[0][0, :, :5], rtol=0, atol=2e-5)
@@ -183,12 +183,12 @@ def test_padding_is_left_out_wherever_it_stands() -> None:
 
 
 @torch.no_grad()
-def test_what_stands_behind_a_sentence_is_never_looked_at(monkeypatch) -> None:
-    arranged, model = ready(positions="rotary")
+def test_the_memory_behind_a_sentence_is_never_read(monkeypatch) -> None:
+    packed, model = packed_and_reference(positions="rotary")
     source, token = padded_source(model), torch.tensor([BOS] * 3)
     empty = np.empty
     monkeypatch.setattr(np, "empty", lambda shape, dtype: np.full(shape, np.nan, dtype))  # memory not yet written
-    stepper = EncoderDecoderStepper(arranged, source)
+    stepper = EncoderDecoderStepper(packed, source)
     monkeypatch.setattr(np, "empty", empty)
     assert any(part.isnan().any() for pair in stepper.memory for part in pair)
     found = stepper.step(token)
@@ -202,51 +202,51 @@ def test_activations_are_those_of_torch_for_small_and_for_large_numbers(activati
     model = scrambled_model(activation=activation).float()
     for layer in (*model.encoder_layers, *model.decoder_layers):
         layer.feed_forward.expand.weight.mul_(size)
-    arranged = pack(model)
+    packed = pack(model)
     source, target = random_ids(1, 5, TARGET_SIZE), random_ids(1, 3, TARGET_SIZE)
-    stepper = EncoderDecoderStepper(arranged, source)
+    stepper = EncoderDecoderStepper(packed, source)
     found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
     right = model.double()(source, target).log_softmax(-1).float()
     torch.testing.assert_close(found, right, rtol=1e-5, atol=2e-5)
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("place", ["encoder_layers.0.feed_forward.expand.weight", "output.bias"])
-def test_what_is_no_number_does_not_vanish(place) -> None:
+@pytest.mark.parametrize("parameter", ["encoder_layers.0.feed_forward.expand.weight", "output.bias"])
+def test_nan_in_the_weights_reaches_the_logits(parameter) -> None:
     model = scrambled_model().float()
-    model.get_parameter(place)[0] = torch.nan
+    model.get_parameter(parameter)[0] = torch.nan
     logits = EncoderDecoderStepper(pack(model), random_ids(1, 5, TARGET_SIZE)).step(torch.tensor([BOS]))
     assert bool(logits.isnan().any())
 
 
 @torch.no_grad()
-def test_a_source_all_of_padding_but_for_one_token_is_looked_at_there_alone() -> None:
-    arranged, model = ready()
+def test_a_source_of_one_token_and_padding_attends_to_the_token_alone() -> None:
+    packed, model = packed_and_reference()
     source = torch.full((2, 5), PAD)
     source[0, 0], source[1] = 7, 11
     target = random_ids(2, 3, TARGET_SIZE)
-    stepper = EncoderDecoderStepper(arranged, source)
+    stepper = EncoderDecoderStepper(packed, source)
     found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
     torch.testing.assert_close(found, model(source, target).log_softmax(-1), rtol=0, atol=2e-5)
 
 
 @torch.no_grad()
-def test_threads_that_step_at_the_same_time_do_not_disturb_each_other() -> None:
-    """One of them has the team, the others go alone, each on its own past."""
-    arranged, model = ready(positions="rotary")
+def test_threads_that_step_at_the_same_time_are_independent() -> None:
+    """Step in three threads, of which one has the thread pool; each thread has its own KV cache."""
+    packed, model = packed_and_reference(positions="rotary")
     targets = [random_ids(1, 30, TARGET_SIZE, seed=seed) for seed in range(3)]
     sources = [random_ids(1, 5 + seed, TARGET_SIZE, seed=seed) for seed in range(3)]
 
-    def follow(number: int) -> torch.Tensor:
+    def log_probs_of(number: int) -> torch.Tensor:
         torch.set_num_threads(2)
         with torch.no_grad():
-            stepper = EncoderDecoderStepper(arranged, sources[number])
+            stepper = EncoderDecoderStepper(packed, sources[number])
             return torch.stack([stepper.step(tokens) for tokens in targets[number].unbind(1)], 1)
 
     before = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(3) as pool:
-            found = list(pool.map(follow, range(3)))
+            found = list(pool.map(log_probs_of, range(3)))
     finally:
         torch.set_num_threads(before)
     for source, target, one in zip(sources, targets, found, strict=True):
@@ -256,28 +256,28 @@ def test_threads_that_step_at_the_same_time_do_not_disturb_each_other() -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
-def test_steppers_at_different_places_step_together_as_each_alone(positions, threads) -> None:
-    """Three of different lengths, widths and beginnings, one of which has dropped a sentence."""
-    arranged, model = ready(positions=positions)
+def test_batched_steppers_at_different_positions_equal_separate_steppers(positions, threads) -> None:
+    """Batch three steppers of different lengths, beam sizes and first steps; one has dropped a sentence."""
+    packed, model = packed_and_reference(positions=positions)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         sources = [padded_source(model), random_ids(1, 11, TARGET_SIZE), random_ids(2, 5, TARGET_SIZE)]
-        together, alone = ([EncoderDecoderStepper(arranged, one) for one in sources] for _ in range(2))
-        begun = [0, 2, 5]
+        batched, separate = ([EncoderDecoderStepper(packed, one) for one in sources] for _ in range(2))
+        first_step = [0, 2, 5]
         choices = [{3: [0, 0, 0, 1, 1, 1], 6: [3, 4, 5, 0, 2, 1], 8: [1, 1, 2]}, {4: [0] * 5}, {7: [1, 1, 0, 0]}]
         rows = [one.size(0) for one in sources]
         for time in range(10):
-            here = [number for number in range(3) if begun[number] <= time]
-            tokens = [random_ids(1, rows[number], TARGET_SIZE, seed=10 * time + number)[0] for number in here]
-            steps = [together[number].step_input(latest) for number, latest in zip(here, tokens, strict=True)]
-            for number, one, latest in zip(here, arranged.steps(steps), tokens, strict=True):
-                torch.testing.assert_close(one.log_softmax(-1), alone[number].step(latest), rtol=0, atol=1e-5)
+            active = [number for number in range(3) if first_step[number] <= time]
+            tokens = [random_ids(1, rows[number], TARGET_SIZE, seed=10 * time + number)[0] for number in active]
+            steps = [batched[number].step_input(latest) for number, latest in zip(active, tokens, strict=True)]
+            for number, one, latest in zip(active, packed.steps(steps), tokens, strict=True):
+                torch.testing.assert_close(one.log_softmax(-1), separate[number].step(latest), rtol=0, atol=1e-5)
                 if chosen := choices[number].get(time):
                     rows[number] = len(chosen)
-                    for stepper in (together[number], alone[number]):
+                    for stepper in (batched[number], separate[number]):
                         stepper.select(torch.tensor(chosen))
-        assert [stepper.position for stepper in together] == [10, 8, 5]
+        assert [stepper.position for stepper in batched] == [10, 8, 5]
     finally:
         torch.set_num_threads(before)
 
@@ -285,18 +285,18 @@ def test_steppers_at_different_places_step_together_as_each_alone(positions, thr
 @torch.no_grad()
 @pytest.mark.parametrize("size", [17, 64, 83, 1_000])
 @pytest.mark.parametrize("spread", [0.0, 1.0, 90.0])
-def test_the_best_tokens_are_those_of_a_softmax_the_lower_first_among_equals(size, spread) -> None:
-    """Logits are the biases: many equals, at the edges of vectors too, and some far below the others."""
+def test_the_best_tokens_are_those_of_a_softmax_with_ties_in_order_of_their_ids(size, spread) -> None:
+    """Use biases as logits, with many ties, also at the edges of SIMD vectors, and some far below the others."""
     model = EncoderDecoder(make_config(tied_embeddings="none"), SOURCE_SIZE, size).eval()
     generator = torch.Generator().manual_seed(size)
     bias = torch.randint(-8, 9, (size,), generator=generator) / 8 + spread * torch.rand(size, generator=generator)
     bias[[0, size - 1, size // 2]] = float(bias.max()) + 0.5
     model.output.weight.zero_()
     model.output.bias.copy_(bias)
-    arranged = pack(model)
-    stepper = EncoderDecoderStepper(arranged, random_ids(3, 5, TARGET_SIZE))
+    packed = pack(model)
+    stepper = EncoderDecoderStepper(packed, random_ids(3, 5, TARGET_SIZE))
     never, tokens = (0, 3), torch.tensor([BOS, 5, 6])
-    found = arranged.best([stepper.step_input(tokens)], 6, never)
+    found = packed.best([stepper.step_input(tokens)], 6, never)
     assert found is not None
     values, ids = best_tokens(bias.log_softmax(0).expand(3, -1), 6, never)
     assert found[1].tolist() == ids.tolist()
@@ -304,22 +304,22 @@ def test_the_best_tokens_are_those_of_a_softmax_the_lower_first_among_equals(siz
 
 
 @torch.no_grad()
-def test_the_best_tokens_are_asked_for_only_of_those_that_are_left() -> None:
-    """A sentence that was dropped goes on unseen: the rows of the others keep their places."""
-    arranged, _ = ready()
-    together = [EncoderDecoderStepper(arranged, random_ids(12, 5, TARGET_SIZE, seed=seed)) for seed in (1, 2)]
-    alone = [EncoderDecoderStepper(arranged, random_ids(12, 5, TARGET_SIZE, seed=seed)) for seed in (1, 2)]
+def test_the_best_tokens_are_computed_for_the_remaining_sentences_only() -> None:
+    """Keep the rows of the other sentences at their indices when a sentence is dropped."""
+    packed, _ = packed_and_reference()
+    batched = [EncoderDecoderStepper(packed, random_ids(12, 5, TARGET_SIZE, seed=seed)) for seed in (1, 2)]
+    separate = [EncoderDecoderStepper(packed, random_ids(12, 5, TARGET_SIZE, seed=seed)) for seed in (1, 2)]
     first = random_ids(1, 12, TARGET_SIZE)[0]
     kept = torch.tensor([0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11])
-    for stepper in (*together, *alone):
+    for stepper in (*batched, *separate):
         stepper.step(first)
-    for stepper in (together[0], alone[0]):
+    for stepper in (batched[0], separate[0]):
         stepper.select(kept)
-    assert together[0].live is not None
+    assert batched[0].live is not None
     tokens = [first[kept], first]
-    found = arranged.best([one.step_input(latest) for one, latest in zip(together, tokens, strict=True)], 3, ())
+    found = packed.best([one.step_input(latest) for one, latest in zip(batched, tokens, strict=True)], 3, ())
     assert found is not None
-    right = torch.cat([one.step(latest) for one, latest in zip(alone, tokens, strict=True)])
+    right = torch.cat([one.step(latest) for one, latest in zip(separate, tokens, strict=True)])
     values, ids = best_tokens(right, 3, ())
     assert found[1].tolist() == ids.tolist()
     torch.testing.assert_close(torch.from_numpy(found[0]).double(), values, rtol=0, atol=1e-5)
@@ -328,19 +328,19 @@ def test_the_best_tokens_are_asked_for_only_of_those_that_are_left() -> None:
 @torch.no_grad()
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_after_a_fork_the_child_has_a_team_of_its_own() -> None:
-    arranged, _ = ready()
+def test_after_a_fork_the_child_has_its_own_thread_pool() -> None:
+    packed, _ = packed_and_reference()
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         source, token = random_ids(1, 7, TARGET_SIZE), torch.tensor([BOS])
-        right = EncoderDecoderStepper(arranged, source).step(token)
+        right = EncoderDecoderStepper(packed, source).step(token)
         child = os.fork()
         if child == 0:
-            memory, _ = arranged.encode(source)
-            (logits,) = arranged.steps([StepInput(token, 0, arranged.new_cache(1), memory, None, None)])
+            memory, _ = packed.encode(source)
+            (logits,) = packed.steps([StepInput(token, 0, packed.new_cache(1), memory, None, None)])
             os._exit(0 if bool((logits.log_softmax(-1) == right).all()) else 1)
         assert os.waitpid(child, 0)[1] == 0
-        assert bool((EncoderDecoderStepper(arranged, source).step(token) == right).all())
+        assert bool((EncoderDecoderStepper(packed, source).step(token) == right).all())
     finally:
         torch.set_num_threads(before)

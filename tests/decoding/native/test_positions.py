@@ -32,7 +32,7 @@ def test_rotary_positions_are_those_of_the_model(width) -> None:
     assert found.signals is None
 
 
-def test_learned_positions_end_where_the_model_ends_and_types_are_added() -> None:
+def test_learned_positions_end_at_max_positions_and_include_the_token_type() -> None:
     config = make_config(positions="learned", max_positions=70)
     learned, token_type = np.random.default_rng(1).normal(size=(2, 70, config.d_model)).astype(np.float32)
     positions = Positions(config, learned, token_type[0])
@@ -42,7 +42,7 @@ def test_learned_positions_end_where_the_model_ends_and_types_are_added() -> Non
         positions.first(71)
 
 
-def test_a_type_is_added_where_positions_add_nothing() -> None:
+def test_the_token_type_is_added_with_rotary_positions() -> None:
     config = make_config(positions="rotary")
     token_type = np.arange(config.d_model, dtype=np.float32)
     table = Positions(config, None, token_type).first(5)

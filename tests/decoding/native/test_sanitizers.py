@@ -58,10 +58,10 @@ with torch.no_grad():
 
 
 @functools.cache
-def runner(sanitizer: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return a compiler that has a sanitizer, and what its programs must be started with; None if there is none.
+def find_sanitizer(sanitizer: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return a compiler that has a sanitizer, and the command that starts its programs; None if there is none.
 
-    The thread sanitizers of some compilers cannot run where the system places programs at random addresses.
+    The thread sanitizers of some compilers cannot run with address space layout randomization.
     """
     for compiler in filter(shutil.which, ("gcc", "clang")):
         with tempfile.TemporaryDirectory() as folder:
@@ -80,8 +80,8 @@ def runner(sanitizer: str) -> tuple[str, tuple[str, ...]] | None:
 @pytest.mark.parametrize("waiting", [(), ("-DNO_FUTEX",)], ids=["futex", "condition variables"])
 @pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
 @pytest.mark.slow
-def test_all_searches_run_without_an_error_that_a_sanitizer_finds(sanitizer, waiting, tmp_path: Path) -> None:
-    if (found := runner(sanitizer)) is None:
+def test_a_sanitizer_finds_no_error_in_any_search(sanitizer, waiting, tmp_path: Path) -> None:
+    if (found := find_sanitizer(sanitizer)) is None:
         pytest.skip(f"needs a compiler with -fsanitize={sanitizer}")
     compiler, start = found
     vectors = build.VECTORS.get(build.instruction_set(), ())
@@ -93,8 +93,8 @@ def test_all_searches_run_without_an_error_that_a_sanitizer_finds(sanitizer, wai
 
 
 @pytest.mark.slow
-def test_the_arrays_that_python_makes_are_large_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if (found := runner("address,undefined")) is None or found[0] != "gcc":
+def test_the_arrays_that_python_allocates_are_large_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if (found := find_sanitizer("address,undefined")) is None or found[0] != "gcc":
         pytest.skip("needs gcc with -fsanitize=address,undefined")
     name = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     monkeypatch.setenv("CC", "gcc")

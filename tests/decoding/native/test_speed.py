@@ -27,7 +27,7 @@ class Library:
 
 @pytest.fixture
 def code(tmp_path, monkeypatch) -> Library:
-    """A library in an empty cache, without a stored measurement."""
+    """Return a library in an empty cache, without a stored measurement."""
     monkeypatch.delenv(SWITCH, raising=False)
     (tmp_path / "decoder-1.so").touch()
     return Library(tmp_path / "decoder-1.so")
@@ -43,7 +43,7 @@ def test_a_library_is_used_if_it_was_measured_faster_and_is_measured_once(code, 
     assert native_speed(code) == speed
 
 
-def test_one_row_many_times_slower_weighs_as_much_as_many_rows_faster() -> None:
+def test_the_choice_is_by_the_mean_ratio_over_numbers_of_rows() -> None:
     native = {1: 8.0, 5: 1.0, 320: 1.0}
     assert not NativeSpeed(1, native, {1: 1.0, 5: 2.0, 320: 2.0}).faster
     assert NativeSpeed(1, native, {1: 1.0, 5: 3.0, 320: 3.0}).faster
@@ -56,7 +56,7 @@ def test_the_environment_decides_before_the_measurement(code, monkeypatch) -> No
 
 
 @pytest.mark.parametrize("broken", ["", "{}", '{"threads": 2, "native": 3, "torch": {}}'])
-def test_a_broken_measurement_is_made_again(code, broken, tmp_path, monkeypatch) -> None:
+def test_a_corrupt_measurement_is_repeated(code, broken, tmp_path, monkeypatch) -> None:
     (tmp_path / "decoder-1.json").write_text(broken)
     monkeypatch.setattr(prepare, "measure", lambda _: SLOW)
     assert not is_used(code)
@@ -73,7 +73,7 @@ def test_a_library_outside_the_cache_is_used_without_being_measured(code, tmp_pa
 
 
 @pytest.mark.parametrize(("used", "expected"), [(True, "code"), (False, None)])
-def test_a_library_that_is_not_used_is_as_none(used, expected, monkeypatch) -> None:
+def test_used_library_returns_none_for_a_library_that_is_not_used(used, expected, monkeypatch) -> None:
     monkeypatch.setattr(module, "library", lambda: "code")
     monkeypatch.setattr(module, "is_used", lambda _: used)
     assert used_library() == expected

@@ -86,7 +86,7 @@ WAITING = {"futex": (), "condition variables": ("-DNO_FUTEX",)}  # the ways in w
 
 @pytest.fixture(scope="module", params=WAITING.values(), ids=WAITING.keys())
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The thread pool alone, compiled."""
+    """Compile the thread pool with the test functions, and return the path of the library."""
     assert COMPILER is not None
     source = tmp_path_factory.mktemp("pool") / "pool.c"
     source.write_text(SOURCE, encoding="utf-8")
@@ -98,23 +98,23 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize("total", [0, 1, 5, 97])
-def test_every_share_of_a_work_is_done_once_between_two_meetings(library: Path, threads: int, total: int) -> None:
+def test_every_share_of_a_job_is_done_once_between_two_barriers(library: Path, threads: int, total: int) -> None:
     code = ctypes.CDLL(str(library))
-    for work in range(1, 40):  # long enough for trials with one thread and with the team
+    for job in range(1, 40):  # long enough to try one thread and the whole pool
         done = (ctypes.c_int32 * (total + 1))()
         code.mark_all(threads, ctypes.c_int64(total), ctypes.c_int64(2), done)
-        assert list(done) == [3] * total + [0], work
+        assert list(done) == [3] * total + [0], job
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process cannot be kept on one core here")
-def test_one_thread_jobs_alone_where_two_would_wait_for_each_other(library: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the processor affinity cannot be set here")
+def test_one_thread_does_the_jobs_where_a_second_thread_has_no_core(library: Path) -> None:
     command = [sys.executable, "-c", ON_ONE_CORE, str(library)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
     assert int(done.stdout) > 500, "of 1,000"
 
 
 def test_threads_that_wait_use_no_processor_time(library: Path) -> None:
-    """After jobs from three threads at a time, of which each found its shares done once."""
+    """Measure the processor time after jobs from three concurrent callers, which check their shares."""
     command = [sys.executable, "-c", IDLE, str(library)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=300)
     threads, seconds = done.stdout.split()

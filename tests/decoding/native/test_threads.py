@@ -32,8 +32,8 @@ def four_threads():
     torch.set_num_threads(before)
 
 
-def test_results_stand_in_the_order_of_the_jobs() -> None:
-    """The first jobs take longest."""
+def test_results_are_in_the_order_of_the_jobs() -> None:
+    """Let the first jobs take longest."""
 
     def work(job: int) -> int:
         time.sleep(0.02 * (5 - job))
@@ -42,18 +42,18 @@ def test_results_stand_in_the_order_of_the_jobs() -> None:
     assert map_in_threads(work, range(5), 3) == [0, 1, 4, 9, 16]
 
 
-def test_workers_are_at_work_at_the_same_time_and_share_the_threads_out() -> None:
+def test_workers_run_at_the_same_time_and_divide_the_threads() -> None:
     together, threads = threading.Barrier(2), []
 
     def work(_: int) -> None:
-        together.wait(timeout=20)  # nobody comes through alone
+        together.wait(timeout=20)  # passes only when both workers wait
         threads.append(torch.get_num_threads())
 
     map_in_threads(work, range(2), 2)
     assert threads == [2, 2]
 
 
-def test_the_number_of_threads_is_what_it_was_afterwards_also_for_new_threads() -> None:
+def test_the_number_of_threads_is_restored_also_for_new_threads() -> None:
     map_in_threads(lambda _: torch.ones(64, 64) @ torch.ones(64, 64), range(4), 4)
     found = []
     thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
@@ -63,7 +63,7 @@ def test_the_number_of_threads_is_what_it_was_afterwards_also_for_new_threads() 
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_fails_is_raised_and_what_nobody_has_taken_is_left(workers) -> None:
+def test_an_exception_of_a_job_is_raised_and_waiting_jobs_are_dropped(workers) -> None:
     begun = []
 
     def work(job: int) -> None:
@@ -78,13 +78,13 @@ def test_what_fails_is_raised_and_what_nobody_has_taken_is_left(workers) -> None
     assert torch.get_num_threads() == 4
 
 
-def test_a_single_job_is_done_by_the_calling_thread() -> None:
+def test_a_single_job_runs_in_the_calling_thread() -> None:
     assert map_in_threads(lambda _: threading.current_thread(), [0], 8) == [threading.current_thread()]
     assert map_in_threads(lambda job: job, [], 8) == []
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_translations_do_not_depend_on_how_many_batches_are_searched_side_by_side(beam_size: int) -> None:
+def test_translations_do_not_depend_on_the_number_of_batches_in_parallel(beam_size: int) -> None:
     translator = make_translator(search={"batch_tokens": 60 * beam_size})
     torch.set_num_threads(1)
     expected = translator.translate(lines(40), beam_size=beam_size)
@@ -103,29 +103,29 @@ def test_translations_do_not_depend_on_how_many_batches_are_searched_side_by_sid
         (4, TranslateOptions(no_repeat_ngram=3), "run_steps"),
     ],
 )
-def test_a_search_by_itself_gives_code_the_threads_of_torch(
+def test_a_search_of_one_batch_gives_the_c_code_the_threads_of_torch(
     monkeypatch, beam_size: int, options: TranslateOptions, call: str
 ) -> None:
     found = set()
     compute = getattr(NativeModel, call)
 
-    def seen(*all_: object) -> object:
+    def record(*arguments: object) -> object:
         found.add((native_threads(), torch.get_num_threads()))
-        return compute(*all_)
+        return compute(*arguments)
 
-    monkeypatch.setattr(NativeModel, call, seen)
+    monkeypatch.setattr(NativeModel, call, record)
     make_translator().translate(lines(1), beam_size=beam_size, options=options)
     assert found == {(4, 1)}
     assert torch.get_num_threads() == 4
 
 
-def test_code_has_all_threads_while_torch_has_one() -> None:
+def test_the_c_code_has_all_threads_while_torch_has_one() -> None:
     with threads_for_native():
         assert (native_threads(), torch.get_num_threads()) == (4, 1)
     assert (native_threads(), torch.get_num_threads()) == (4, 4)
 
 
-def test_without_torch_a_process_uses_all_cores_and_a_thread_what_it_was_given(monkeypatch) -> None:
+def test_without_torch_a_process_uses_all_cores_and_a_thread_its_limit(monkeypatch) -> None:
     monkeypatch.setattr(threads, "loaded_torch", lambda: None)
     assert num_threads() == available_cores() >= 1
     found = []

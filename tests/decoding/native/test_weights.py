@@ -26,7 +26,7 @@ def matrix(rows: int = 97, columns: int = 13) -> np.ndarray:
 
 
 @pytest.mark.parametrize("outputs", [1, 31, 32, 97])
-def test_an_output_stands_in_its_panel_and_the_last_panel_ends_with_zeros(outputs) -> None:
+def test_each_output_is_in_its_panel_and_the_last_panel_ends_with_zeros(outputs) -> None:
     weight = matrix(outputs)
     packed = PackedWeights({}, make_config(), "fp32", 32).panels(weight)
     assert packed.shape == (-(-outputs // 32), 13, 32)
@@ -42,7 +42,7 @@ def test_packed_weights_begin_at_a_cache_line() -> None:
         assert array.shape == (size, 5)
 
 
-def test_bfloat16_is_that_of_torch_also_where_a_number_lies_in_the_middle() -> None:
+def test_bfloat16_is_that_of_torch_also_for_ties() -> None:
     weight = np.concatenate([matrix().ravel(), np.float32(SPECIAL)])
     right = torch.from_numpy(weight).bfloat16()
     found = torch.from_numpy(bfloat16_bits(weight).astype(np.int32) << 16).view(torch.float32)
@@ -61,7 +61,7 @@ def test_int8_is_the_nearest_of_255_steps_of_each_output() -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp16", ""])
-def test_a_precision_that_does_not_exist_is_named(precision) -> None:
+def test_an_unknown_precision_is_refused(precision) -> None:
     assert parse_precision("bf16") == "bf16"
     with pytest.raises(UsageError, match=rf'"{precision}".*fp32, bf16, int8'):
         parse_precision(precision)

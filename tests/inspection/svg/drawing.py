@@ -1,4 +1,4 @@
-"""What stands where in a drawing: texts and boxes with the transforms of the groups around them applied."""
+"""Positions in a drawing: texts and boxes with the transforms of the groups around them applied."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rich.cells import cell_len
 __all__ = ["Mark", "marks", "plot_of", "size_of", "texts", "view_of"]
 
 SVG = "{http://www.w3.org/2000/svg}"
-SHIFT = re.compile(r"translate\((\S+) (\S+)\)(?: scale\((\S+)\))?")
-TURN = re.compile(r"rotate\((\S+) ")
+TRANSLATE = re.compile(r"translate\((\S+) (\S+)\)(?: scale\((\S+)\))?")
+ROTATE = re.compile(r"rotate\((\S+) ")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A text or a box, with the rectangle around it; a text is taken to be at least half as wide as it is high."""
+    """A text or a box with its bounding box; a character is assumed to be half as wide as the font size."""
 
     tag: str
     text: str
@@ -31,17 +31,17 @@ class Mark:
 
 
 def marks(svg: str) -> list[Mark]:
-    """Every text and box of a document."""
-    return list(below(ElementTree.fromstring(svg), 0.0, 0.0, 1.0))
+    """Return every text and box of a document."""
+    return list(marks_below(ElementTree.fromstring(svg), 0.0, 0.0, 1.0))
 
 
 def texts(svg: str) -> dict[str, Mark]:
-    """The texts of a document."""
+    """Return the texts of a document."""
     return {mark.text: mark for mark in marks(svg) if mark.tag == "text"}
 
 
-def below(node: ElementTree.Element, x: float, y: float, scale: float) -> Iterator[Mark]:
-    found = SHIFT.match(node.get("transform", ""))
+def marks_below(node: ElementTree.Element, x: float, y: float, scale: float) -> Iterator[Mark]:
+    found = TRANSLATE.match(node.get("transform", ""))
     if node.tag == f"{SVG}g" and found:
         x, y = x + scale * float(found[1]), y + scale * float(found[2])
         scale *= float(found[3] or 1)
@@ -52,15 +52,15 @@ def below(node: ElementTree.Element, x: float, y: float, scale: float) -> Iterat
     if node.tag == f"{SVG}text":
         yield text_mark(node, x, y)
     for child in node:
-        yield from below(child, x, y, scale)
+        yield from marks_below(child, x, y, scale)
 
 
 def text_mark(node: ElementTree.Element, x: float, y: float) -> Mark:
     size, text = float(node.get("font-size", "0")), node.text or ""
     width = cell_len(text) * size * 0.5
     start = -width * {"start": 0.0, "middle": 0.5, "end": 1.0}[node.get("text-anchor", "start")]
-    turn = TURN.match(node.get("transform", ""))
-    angle = math.radians(float(turn[1])) if turn else 0.0
+    rotation = ROTATE.match(node.get("transform", ""))
+    angle = math.radians(float(rotation[1])) if rotation else 0.0
     x, y = x + float(node.get("x", "0")), y + float(node.get("y", "0"))
     corners = [
         (x + along * math.cos(angle) - up * math.sin(angle), y + along * math.sin(angle) + up * math.cos(angle))
@@ -72,19 +72,19 @@ def text_mark(node: ElementTree.Element, x: float, y: float) -> Mark:
 
 
 def view_of(svg: str) -> tuple[float, float]:
-    """Width and height of the view box."""
+    """Return width and height of the view box."""
     found = re.search(r'viewBox="0 0 (\S+) (\S+)"', svg)
     assert found
     return float(found[1]), float(found[2])
 
 
 def size_of(svg: str) -> tuple[str, str]:
-    """Width and height as they are written."""
+    """Return width and height with their units."""
     root = ElementTree.fromstring(svg)
     return root.get("width", ""), root.get("height", "")
 
 
 def plot_of(svg: str) -> Mark:
-    """The largest box with an outline and no fill: the frame of a plot."""
+    """Return the largest box with an outline and no fill: the frame of a plot."""
     frames = [mark for mark in marks(svg) if mark.tag == "rect" and mark.attributes.get("fill") == "none"]
     return max(frames, key=lambda mark: (mark.right - mark.left) * (mark.bottom - mark.top))

@@ -1,4 +1,4 @@
-"""Curves are named where they end and nothing stands over them; bars, alignments and tables fit the width."""
+"""Curves are labelled at their ends without overlaps; bars, alignments and tables fit the width."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def curves(count: int, name: str = "run {}: validation loss") -> Lines:
 
 @pytest.mark.parametrize("width", [None, 77.0, 160.0])
 @pytest.mark.parametrize("count", [1, 2, 4, 30])
-def test_names_and_last_values_stand_outside_the_plot_and_not_on_each_other(
-    count: int, width: float | None
-) -> None:
+def test_names_and_last_values_are_outside_the_plot_and_do_not_overlap(count: int, width: float | None) -> None:
     svg = svg_of([curves(count)], width=width, titled=False)
     plot = plot_of(svg)
     named = [mark for mark in marks(svg) if mark.text.startswith("run ")]
@@ -55,7 +53,7 @@ def test_names_keep_the_order_of_the_ends_when_they_are_moved_apart() -> None:
 
 
 @pytest.mark.parametrize("width", [None, 77.0])
-def test_bars_below_zero_stand_on_the_other_side_in_another_colour(width: float | None) -> None:
+def test_bars_below_zero_are_on_the_other_side_in_another_colour(width: float | None) -> None:
     bars = (Bar("Hund", 2.0, "A runs."), Bar("und", -0.5, "A dog runs."))
     chart = Bars(TABLE, bars, low=-0.5, high=2.0, value_title="drop of the log-probability (nats)")
     svg = svg_of([chart], width=width)
@@ -94,7 +92,7 @@ def test_a_table_is_cut_to_the_width() -> None:
     assert sum(mark.text.endswith("…") for mark in marks(svg)) == 2
 
 
-def test_curves_without_a_point_say_so() -> None:
+def test_a_plot_without_points_has_a_note() -> None:
     assert "(no points yet)" in texts(svg_of([Lines(TABLE, (), "x", "y")]))
     values = np.zeros(1)
     assert texts(svg_of([Lines(TABLE, (Line("one", (1.0,), tuple(values)),), "x", "y")]))

@@ -44,7 +44,7 @@ def test_axes_and_scale_are_named_outside_the_cells(chart: HeatMap | Thumbnails,
     assert cells
 
 
-def test_every_token_is_named_where_the_names_fit_and_some_where_they_do_not() -> None:
+def test_every_token_is_named_where_the_names_fit_and_some_tokens_elsewhere() -> None:
     assert {"␣Ein", "␣Hund", "läuft", ".", "</s>", "␣A", "␣dog"} <= set(texts(svg_of([heat_map()])))
     many = [f"t{number}" for number in range(120)]
     svg = svg_of([HeatMap("", "", many, many, np.zeros((120, 120), np.float32), "rows", "columns")])
@@ -52,10 +52,10 @@ def test_every_token_is_named_where_the_names_fit_and_some_where_they_do_not() -
     rows = sorted((mark for mark in shown if mark.attributes["text-anchor"] == "end"), key=lambda one: one.top)
     assert rows[0].text == "t0"
     assert 20 < len(rows) < 120
-    assert all(upper.bottom <= lower.top for upper, lower in itertools.pairwise(rows)), "none on another"
+    assert all(upper.bottom <= lower.top for upper, lower in itertools.pairwise(rows)), "no overlap"
 
 
-def test_a_signed_scale_has_white_in_the_middle_and_two_colours_that_are_as_dark() -> None:
+def test_a_signed_scale_has_white_in_the_middle_and_two_equally_dark_colours() -> None:
     def light(share: float) -> float:
         return sum(
             part * weight for part, weight in zip(shade(share, signed=True), (0.21, 0.72, 0.07), strict=True)
@@ -88,7 +88,7 @@ def test_a_masked_cell_is_explained() -> None:
 
 @pytest.mark.parametrize("width", [None, 77.0, 160.0])
 @pytest.mark.parametrize("count", [1, 4, 8])
-def test_heads_stand_side_by_side_as_far_as_they_can_be_read(count: int, width: float | None) -> None:
+def test_heads_are_side_by_side_and_wrap_to_the_width(count: int, width: float | None) -> None:
     svg = svg_of([heads(count)], width=width, titled=False)
     drawn = [mark for mark in marks(svg) if mark.tag == "rect" and mark.attributes.get("stroke-width") == "0.5"]
     assert len(drawn) == 2 * count

@@ -6,24 +6,24 @@ from itertools import combinations
 
 import pytest
 from tests.inspection.svg.drawing import Mark, marks, texts, view_of
-from tests.inspection.test_beam_tree import SETTINGS, watched
+from tests.inspection.test_beam_tree import SETTINGS, recorded_tree
 from tests.search.tables import Table as Probabilities
 
 from manyheads.inspection.charts import Table, Tree
 from manyheads.inspection.svg import svg_of
 from manyheads.inspection.svg.tree import BOX, layout_of
 
-TREE = watched(Probabilities(4, size=11), **SETTINGS)
+TREE = recorded_tree(Probabilities(4, size=11), **SETTINGS)
 CHART = Tree(Table("title", "", (), ()), TREE)
-PAGE, COLUMN = 190.0, 77.0  # millimetres: TREE has room for its columns, or has not
+PAGE, COLUMN = 190.0, 77.0  # millimetres: wide enough for the columns of TREE, and not
 
 
 def boxes(svg: str) -> list[Mark]:
-    """The box of each node."""
+    """Return the box of each node."""
     return [mark for mark in marks(svg) if mark.tag == "rect" and mark.bottom - mark.top == pytest.approx(BOX)]
 
 
-def test_steps_are_columns_where_they_fit_and_else_rows() -> None:
+def test_steps_are_columns_where_they_fit_and_rows_elsewhere() -> None:
     steps = 1 + max(node.step for node in TREE.nodes)
     for width, across in ((PAGE, steps), (COLUMN, max(node.rank for node in TREE.nodes))):
         found = boxes(svg_of([CHART], width=width, titled=False))
@@ -43,8 +43,8 @@ def test_no_box_covers_another_and_nothing_is_scaled(width: float) -> None:
 
 
 def test_branches_join_the_boxes_of_parent_and_child() -> None:
-    for room in (700.0, 280.0):
-        layout = layout_of(TREE, room)
+    for width in (700.0, 280.0):
+        layout = layout_of(TREE, width)
         for node in TREE.nodes:
             if node.parent is not None:
                 (x, y), (left, top) = layout.corners[node.parent], layout.corners[node.number]

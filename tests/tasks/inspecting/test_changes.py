@@ -1,4 +1,4 @@
-"""A changed model computes what a model without that part computes, and is itself again afterwards."""
+"""A changed model computes the outputs of a model without the removed component, and is restored afterwards."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def make_model(**settings: Any) -> EncoderDecoder:
 
 
 def logits_with(model: Any, changes: Changes, *inputs: Tensor) -> Tensor:
-    """The logits with the changes; without them, the model gives the same logits before and after."""
+    """Return the logits with the changes; check that the model gives the same logits before and after."""
     with torch.inference_mode():
         before = model(*inputs)
         with changed(model, changes):
@@ -58,10 +58,10 @@ def test_a_head_that_is_off_has_no_columns_in_the_output_projection(off: list[st
     torch.testing.assert_close(found, without(SOURCE, TARGET))
 
 
-def test_without_the_causal_mask_each_position_of_the_target_sees_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    translator, writer = make_model(), language_model()
+def test_without_the_causal_mask_each_target_position_attends_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    translator, generator_model = make_model(), language_model()
     text = torch.tensor([[3, 1, 4, 1, 5, 9]])
-    found = logits_with(translator, NO_MASK, SOURCE, TARGET), logits_with(writer, NO_MASK, text)
+    found = logits_with(translator, NO_MASK, SOURCE, TARGET), logits_with(generator_model, NO_MASK, text)
 
     def no_mask(length: int, device: Any) -> Tensor:
         return torch.ones(1, 1, length, length, dtype=torch.bool, device=device)
@@ -69,7 +69,7 @@ def test_without_the_causal_mask_each_position_of_the_target_sees_all(monkeypatc
     monkeypatch.setattr(encoder_decoder, "causal_mask", no_mask)
     monkeypatch.setattr(decoder_only, "causal_mask", no_mask)
     torch.testing.assert_close(found[0], translator(SOURCE, TARGET))
-    torch.testing.assert_close(found[1], writer(text))
+    torch.testing.assert_close(found[1], generator_model(text))
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -78,24 +78,24 @@ def test_without_positions_the_model_has_zero_signals(positions: str) -> None:
     found = logits_with(model, Changes(positions=False), SOURCE, TARGET)
     without = copy.deepcopy(model)
     for module in without.modules():
-        for name in ("table", "frequencies"):  # of sinusoidal and learned positions; of rotary ones
+        for name in ("table", "frequencies"):  # sinusoidal and learned positions; rotary positions
             signal = getattr(module, name, None)
             if signal is not None:
                 getattr(signal, "weight", signal).data.zero_()
     torch.testing.assert_close(found, without(SOURCE, TARGET))
 
 
-def test_without_positions_the_order_of_the_source_means_nothing() -> None:
+def test_without_positions_the_order_of_the_source_has_no_effect() -> None:
     model = make_model()
     order = torch.tensor([3, 0, 6, 1, 5, 2, 4])
     with torch.inference_mode(), changed(model, Changes(positions=False)):
         torch.testing.assert_close(model(SOURCE[:, order], TARGET), model(SOURCE, TARGET))
 
 
-def greedy_outputs(translator: Translator, source: list[int], most: int) -> list[int]:
-    """What the model writes when it reads its whole prefix again for each token, as its hooks have it."""
+def greedy_outputs(translator: Translator, source: list[int], limit: int) -> list[int]:
+    """Return the greedy output of the model with its hooks, with a forward pass on the whole prefix per token."""
     output: list[int] = []
-    while len(output) < most and output[-1:] != [EOS]:
+    while len(output) < limit and output[-1:] != [EOS]:
         logits = translator.model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *output]]))[0, -1]
         logits[[PAD, BOS]] = -torch.inf
         output.append(int(logits.argmax()))
@@ -104,7 +104,7 @@ def greedy_outputs(translator: Translator, source: list[int], most: int) -> list
 
 @pytest.mark.parametrize("changes", [NO_MASK, Changes(positions=False), Changes((HeadName("cross", 0, 1),))])
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_the_search_is_that_of_the_changed_model(changes: Changes, positions: str) -> None:
+def test_translations_are_the_greedy_outputs_of_the_changed_model(changes: Changes, positions: str) -> None:
     translator = make_translator(positions=positions, search={"beam_size": 1}, num_decoder_layers=2)
     texts, differences = lines(9), 0
     before = [one.translation for one in translator.translate(texts)]
@@ -122,7 +122,7 @@ def test_the_search_is_that_of_the_changed_model(changes: Changes, positions: st
 
 
 def test_a_beam_scores_each_prefix_by_the_changed_model() -> None:
-    """Every hypothesis of a beam has the probabilities that its prefixes have one by one."""
+    """Compare the token scores of every hypothesis with forward passes on its prefixes."""
     translator = make_translator(search={"beam_size": 3})
     with isolated_with_changes(translator, NO_MASK) as copied, torch.inference_mode():
         assert isinstance(copied, Translator)
@@ -136,7 +136,7 @@ def test_a_beam_scores_each_prefix_by_the_changed_model() -> None:
                     assert output.token_scores[length] == pytest.approx(float(score), abs=1e-4)
 
 
-def test_a_language_model_writes_as_changed() -> None:
+def test_a_text_is_the_greedy_output_of_the_changed_language_model() -> None:
     generator = make_generator(window=30)
     options = InspectOptions(max_tokens=20)
     before = inspect_language_model(generator, "abc", options)
@@ -172,17 +172,17 @@ def test_a_language_model_writes_as_changed() -> None:
         ({"mask": 0}, "must be true or false"),
     ],
 )
-def test_impossible_changes_are_refused_with_the_reason(value: Any, message: str) -> None:
+def test_invalid_changes_are_refused_with_the_reason(value: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message), changed(make_model(), Changes.from_json(value)):
         pass
 
 
-def test_a_classifier_has_no_causal_mask_to_turn_off() -> None:
+def test_removing_the_causal_mask_of_a_classifier_is_refused() -> None:
     with pytest.raises(UsageError, match="no causal mask"), changed(make_classifier().model, NO_MASK):
         pass
 
 
-def test_nothing_is_changed_by_default() -> None:
+def test_the_default_changes_change_no_translation() -> None:
     assert not Changes.from_json(None)
     assert not Changes.from_json({"heads": [], "mask": True})
     translator = make_translator()

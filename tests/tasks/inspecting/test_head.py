@@ -1,4 +1,4 @@
-"""The steps of a head lead from its queries and keys to the attention of an inspection, and on to its output."""
+"""The steps of a head: its scores, weights and outputs follow from its queries, keys and values."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_without_the_causal_mask_all_weights_are_above_zero() -> None:
     assert (found.weights > 0).all()
 
 
-def test_a_head_that_is_not_there_is_refused() -> None:
+def test_a_head_that_does_not_exist_is_refused() -> None:
     with pytest.raises(UsageError, match="no attention of kind"):
         inspect_head(make_classifier(), "abc", HeadName("cross", 0, 0))
     with pytest.raises(UsageError, match="prefix has no meaning"):

@@ -1,4 +1,4 @@
-"""A stepper that reads each prefix again gives what a stepper with a KV cache gives."""
+"""A stepper that recomputes each prefix gives the log-probabilities of a stepper with a KV cache."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def check(stepper: Stepper, reference: Stepper, selections: tuple[list[int], ...
 
 
 @torch.inference_mode()
-def test_of_a_translator() -> None:
+def test_rereading_in_a_translator_equals_the_kv_cache() -> None:
     model = make_translator(num_decoder_layers=2).model
     source = torch.tensor([[5, 9, 7, EOS, PAD], [6, 8, 4, 9, EOS]])
     check(RereadingStepper(model, source), EncoderDecoderStepper(model, source), SELECTIONS, 2)
 
 
 @torch.inference_mode()
-def test_of_a_language_model_beyond_its_window() -> None:
+def test_rereading_in_a_language_model_beyond_its_window_equals_the_kv_cache() -> None:
     model, context = language_model(), [[3, 1, 4]]
     selections = ([0, 0], [1, 0], *([[0, 1]] * 9))
     stepper, reference = (kind(model, context, 5) for kind in (RereadingTextStepper, DecoderOnlyStepper))

@@ -1,4 +1,4 @@
-"""The walks through the code in CONTRIBUTING.md and in the book: each function named is called, in that order."""
+"""The call sequences in CONTRIBUTING.md and in the documentation: each named function is called, in that order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-from tests.docs.walks import Call, first_calls, named_calls, section
+from tests.docs.call_traces import Call, first_calls, named_calls, section
 
 from manyheads import Translator, train
 from manyheads.cli.main import run as run_program
@@ -54,8 +54,8 @@ NEEDS_C = pytest.mark.skipif(library() is None, reason="there is no C library")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus of three pairs, its configuration, and a run that was trained on it."""
-    folder = tmp_path_factory.mktemp("walk")
+    """Write a corpus of three pairs and its configuration, and train a run on it."""
+    folder = tmp_path_factory.mktemp("traces")
     for index, language in enumerate(("de", "en")):
         (folder / f"train.{language}").write_text("".join(f"{pair[index]}\n" for pair in PAIRS), encoding="utf-8")
     (folder / "config.toml").write_text(CONFIG.replace("{root}", folder.as_posix()), encoding="utf-8")
@@ -84,26 +84,32 @@ def check_files(named: list[Call], called: list[Call]) -> None:
         assert functions == sorted(functions, key=called.index), "called in another order"
 
 
-def test_the_book_follows_a_training(folder: Path, tmp_path: Path) -> None:
+def test_the_documented_calls_of_a_training_are_made_in_order(folder: Path, tmp_path: Path) -> None:
     config = load_config(folder / "config.toml")
     check(named_calls(section(PAGE, "## In training")), first_calls(lambda: train(config, tmp_path / "run")))
 
 
 @NEEDS_C
-def test_the_book_follows_a_translation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_documented_calls_of_a_translation_are_made_in_order(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MANYHEADS_NATIVE", "1")
     called = first_calls(lambda: Translator.load(folder / "run").translate(["Ein Hund liest ."]))
     check(named_calls(section(PAGE, "## In translation")), called)
 
 
-def test_the_book_follows_a_translation_without_c(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_documented_calls_of_a_translation_without_c_are_made_in_order(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MANYHEADS_NATIVE", "0")
     called = first_calls(lambda: Translator.load(folder / "run").translate(["Ein Hund liest ."]))
     check(named_calls(section(PAGE, "## Without C")), called)
 
 
 @NEEDS_C
-def test_contributing_follows_a_translation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_calls_of_a_translation_in_contributing_are_made_in_order(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MANYHEADS_NATIVE", "1")
     (folder / "new.de").write_text("Ein Hund liest .\n", encoding="utf-8")
     command = ["translate", str(folder / "run"), str(folder / "new.de")]
@@ -111,13 +117,13 @@ def test_contributing_follows_a_translation(folder: Path, monkeypatch: pytest.Mo
     check_files(named_calls(section(CONTRIBUTING, "### From `manyheads translate` to the C code and back")), called)
 
 
-def test_contributing_follows_a_training(folder: Path, tmp_path: Path) -> None:
+def test_the_calls_of_a_training_in_contributing_are_made_in_order(folder: Path, tmp_path: Path) -> None:
     command = ["train", str(folder / "config.toml"), "-o", str(tmp_path / "run")]
     called = first_calls(lambda: run_or_fail(command))
     check_files(named_calls(section(CONTRIBUTING, "### From `manyheads train` to one update")), called)
 
 
-def test_the_book_names_every_file_of_a_run(folder: Path) -> None:
+def test_the_documentation_names_every_file_of_a_run(folder: Path) -> None:
     page = (ROOT / "docs" / "reference" / "run-directory.md").read_text(encoding="utf-8")
     top = {path.name for path in (folder / "run").iterdir()} - {".lock"}
     inner = {path.name for path in next((folder / "run" / "checkpoints").glob("step-*")).iterdir()}
@@ -126,7 +132,7 @@ def test_the_book_names_every_file_of_a_run(folder: Path) -> None:
     assert len(top) > 6
 
 
-def test_a_function_that_is_not_called_or_called_later_is_found() -> None:
+def test_a_function_that_is_not_called_or_called_later_is_reported() -> None:
     called = [("a.py", "A.f"), ("b.py", "g"), ("c.py", "h")]
     text = "1. `a.py`: `A.f()` and `x()`.\n2. `b.py`: `g()`\n3. `d.c`: `in_c()`\n"
     assert named_calls(text) == [("a.py", "A.f"), ("a.py", "x"), ("b.py", "g")]

@@ -1,7 +1,7 @@
-"""A folder with everything that the pages of the book name: text, runs, and models of other programs, all tiny.
+"""The files that the pages of the documentation name: text, runs, and models of other programs, all tiny.
 
-The text is made by the built-in grammars, the runs are trained for two steps, the models of transformers are
-random.
+The built-in grammars generate the text, the runs are trained for two steps, and the models of transformers have
+random weights.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from manyheads.errors import ManyheadsError
 from manyheads.runs.train import train
 from manyheads.serving.keys import KeyFile
 
-__all__ = ["SMALL", "SMALL_SUBWORDS", "Workbench", "small", "small_plan"]
+__all__ = ["SMALL", "SMALL_SUBWORDS", "PageFiles", "small", "small_plan"]
 
-# What would take an hour takes a moment: the only settings in which a test differs from what a page says.
+# Settings that shorten a training from an hour to seconds; all others are those of the page.
 SMALL = (
     "training.steps=2",
     "training.epochs=none",
@@ -111,15 +111,16 @@ kind = "evaluate"
 model = "student"
 text = "valid"
 """
-# What was downloaded, in other forms than files of lines.
+# Downloaded files that are not plain files of lines.
 DOWNLOADS = {
     "memory.tmx": '<tmx version="1.4"><header srclang="de"/><body><tu><tuv xml:lang="de"><seg>Ja.</seg></tuv>'
     '<tuv xml:lang="en"><seg>Yes.</seg></tuv></tu></body></tmx>\n',
     "table.csv": "German,English\nJa.,Yes.\n",
     "plan.toml": PLAN,
 }
-ON_THE_HUB = {"sentiment": "runs/sentiment", "plays": "runs/writer", "encoder": "models/minilm"}  # of somebody
-# Lines for the translator, and what is asked of each.
+# Models of the user `somebody` of the hub.
+ON_THE_HUB = {"sentiment": "runs/sentiment", "plays": "runs/writer", "encoder": "models/minilm"}
+# Input lines, and companion files with constraints.
 TEXTS = {
     "text.de": ["Ein Hund läuft durch den Schnee.", "", "Ein Mann mit Hut spielt Gitarre."],
     "text.ko": ["고양이가 잔다.", "저는 학생입니다."],
@@ -134,7 +135,7 @@ TEXTS = {
 
 
 def small(config: str, *overrides: str) -> list[str]:
-    """The settings that make the training of a configuration small; none for what is no configuration."""
+    """Return the settings that make the training of a configuration small; none if the name is no configuration."""
     try:
         found = load_config(resolve_recipe(config))
     except ManyheadsError:
@@ -145,7 +146,7 @@ def small(config: str, *overrides: str) -> list[str]:
 
 
 def small_plan(plan: str) -> list[str]:
-    """The settings that make the trainings of a plan small."""
+    """Return the settings that make the trainings of a plan small."""
     settings = []
     for name, step in read_toml(resolve_plan(plan))["steps"].items():
         if step["kind"] in ("train", "fine-tune"):
@@ -157,35 +158,35 @@ def small_plan(plan: str) -> list[str]:
     return settings
 
 
-class Workbench:
-    """The folder, and a copy of what each page names.
+class PageFiles:
+    """The files of all pages, and copies of those that a page names.
 
     Attributes:
-        root: where all of it is.
-        whole: has everything.
-        shelf: stands for the hub.
+        root: the folder of all others.
+        complete: the folder that holds all files.
+        hub: the folder that replaces the Hugging Face hub.
     """
 
     def __init__(self, root: Path) -> None:
-        self.root, self.whole, self.shelf = root, root / "whole", root / "hub"
-        self.whole.mkdir()
-        write_texts(self.whole)
-        write_models(self.whole, self.shelf)
-        with chdir(self.whole):
+        self.root, self.complete, self.hub = root, root / "complete", root / "hub"
+        self.complete.mkdir()
+        write_texts(self.complete)
+        write_models(self.complete, self.hub)
+        with chdir(self.complete):
             train_runs()
         for name, model in ON_THE_HUB.items():
-            shutil.copytree(self.whole / model, self.shelf / "somebody" / name)
+            shutil.copytree(self.complete / model, self.hub / "somebody" / name)
 
-    def bench(self, name: str, text: str, mine: str | None = None) -> Path:
-        """A new folder with what a text names, each in a copy.
+    def copy_named(self, name: str, text: str, mine: str | None = None) -> Path:
+        """Create a folder with copies of the files that a page names.
 
         Args:
-            name: of the folder.
-            text: of the page.
-            mine: what `runs/mine` is.
+            name: the name of the folder.
+            text: the text of the page.
+            mine: the run that is copied to `runs/mine`.
         """
         folder = self.root / name
-        there = [
+        known = [
             *CONFIGURATIONS,
             *DOWNLOADS,
             *TEXTS,
@@ -196,61 +197,63 @@ class Workbench:
             "reviews.txt",
             "my-text",
         ]
-        there += [path.relative_to(self.whole).as_posix() for path in self.models()]
-        copies = {one: one for one in there if one in text} | ({"runs/mine": mine} if mine else {})
-        shutil.copytree(self.whole / "data", folder / "data")
-        for here, original in copies.items():
-            self.place(folder, here, original)
+        known += [path.relative_to(self.complete).as_posix() for path in self.models()]
+        copies = {one: one for one in known if one in text} | ({"runs/mine": mine} if mine else {})
+        shutil.copytree(self.complete / "data", folder / "data")
+        for target, original in copies.items():
+            self.copy(folder, target, original)
         return folder
 
-    def place(self, folder: Path, name: str, original: str) -> None:
-        """Copy something of `whole` into a folder, unless there is something of this name."""
-        here, there = folder / name, self.whole / original
-        if not here.exists():
-            here.parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if there.is_dir() else shutil.copy2)(there, here)
+    def copy(self, folder: Path, name: str, original: str) -> None:
+        """Copy a file or folder of `complete` into a folder, unless the name exists there."""
+        target, source = folder / name, self.complete / original
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy2)(source, target)
 
     def models(self) -> list[Path]:
-        """The runs, and the models of other programs."""
-        return [path for kind in ("runs", "models", "downloads") for path in (self.whole / kind).iterdir()]
+        """Return the runs, and the models of other programs."""
+        return [path for kind in ("runs", "models", "downloads") for path in (self.complete / kind).iterdir()]
 
     def multi30k(self, address: str) -> Corpus:
-        """The corpus as it would be fetched from an address at which `whole` is served."""
+        """Return the corpus Multi30k, to be fetched from an address that serves `complete`."""
         files = [
             RemoteFile(path.name, hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size)
-            for path in sorted((self.whole / "data" / "multi30k").iterdir())
+            for path in sorted((self.complete / "data" / "multi30k").iterdir())
         ]
         return Corpus("multi30k", "a small one", "none", (f"{address}/data/multi30k/{{name}}",), tuple(files))
 
 
 def some_pairs(name: str) -> list[tuple[str, str]]:
-    """360 of a built-in corpus."""
+    """Return 360 pairs of a built-in corpus."""
     source, target = name.split("-")
     pairs = builtin_pairs(name, "test", source=source, target=target)[:360]
     return [(pair.source, pair.target) for pair in pairs]
 
 
-def write_pairs(folder: Path, stem: str, name: str, pairs: Sequence[tuple[str, str]], packed: bool = True) -> None:
-    """The two files of a split; `name` is that of a built-in corpus, as "de-en"."""
+def write_pairs(
+    folder: Path, stem: str, name: str, pairs: Sequence[tuple[str, str]], compressed: bool = True
+) -> None:
+    """Write the two files of a split; `name` is that of a built-in corpus, such as "de-en"."""
     folder.mkdir(parents=True, exist_ok=True)
-    for place, language in enumerate(name.split("-")):
-        content = "".join(f"{pair[place]}\n" for pair in pairs).encode()
+    for side, language in enumerate(name.split("-")):
+        content = "".join(f"{pair[side]}\n" for pair in pairs).encode()
         path = folder / f"{stem}.{language}"
-        if packed:
+        if compressed:
             path = path.with_name(f"{path.name}.gz")
             content = gzip.compress(content, mtime=0)
         path.write_bytes(content)
 
 
 def write_texts(folder: Path) -> None:
-    """Corpora under the names of public ones, files of lines, configurations."""
+    """Write corpora under the names of public ones, files of lines, and configurations."""
     pictures, korean = some_pairs("de-en"), some_pairs("ko-en")
     splits = [("train", pictures[:300]), ("valid", pictures[300:330]), ("test", pictures[330:])]
     for (split, part), name in zip(splits, ("train", "val", "test_2016_flickr"), strict=True):
         write_pairs(folder / "data" / "multi30k", name, "de-en", part)
-        write_pairs(folder / "my-text", split, "de-en", part, packed=False)
-    write_pairs(folder, "tatoeba", "ko-en", korean, packed=False)
-    write_pairs(folder, "corpus", "de-en", pictures, packed=False)
+        write_pairs(folder / "my-text", split, "de-en", part, compressed=False)
+    write_pairs(folder, "tatoeba", "ko-en", korean, compressed=False)
+    write_pairs(folder, "corpus", "de-en", pictures, compressed=False)
     write_pairs(folder / "data" / "ko-en", "train", "ko-en", korean[:300])
     odd = ("쥐가 찢었다.", "~ The mouse tore it; ^")
     write_pairs(folder / "data" / "ko-en", "valid", "ko-en", [*korean[300:], odd])
@@ -269,17 +272,17 @@ def write_texts(folder: Path) -> None:
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def write_models(folder: Path, shelf: Path) -> None:
-    """Random models of transformers, under the names that the pages give to real ones."""
+def write_models(folder: Path, hub: Path) -> None:
+    """Write models of transformers with random weights, under the names of real ones on the pages."""
     write_folder(folder / "models" / "minilm", "bert")
     write_folder(folder / "models" / "bert-sst2", "bert", "classification", num_labels=2)
     write_folder(folder / "models" / "gpt2", "gpt2", "language-modeling", n_positions=256)
     write_marian_folder(folder / "downloads" / "opus-mt-de-en")
-    shutil.copytree(folder / "downloads" / "opus-mt-de-en", shelf / "Helsinki-NLP" / "opus-mt-de-en")
+    shutil.copytree(folder / "downloads" / "opus-mt-de-en", hub / "Helsinki-NLP" / "opus-mt-de-en")
 
 
 def train_runs() -> None:
-    """Train what the pages have trained, in the current directory."""
+    """Train the runs that the pages assume, in the current directory."""
     for config, out, overrides in (
         ("multi30k-de-en", "multi30k-de-en", ()),
         ("multi30k-en-de", "multi30k-en-de", ("training.steps=5", "training.save_every=1")),

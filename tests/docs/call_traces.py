@@ -1,4 +1,4 @@
-"""Follow the walks through the code in the documents: the functions that they name, and those that run."""
+"""Compare the call sequences that the documents describe with the functions that run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def named_calls(text: str) -> list[Call]:
 
 @contextmanager
 def calls_of() -> Iterator[list[Call]]:
-    """While open, collect the functions of the package that are called, also in new threads, by first call."""
+    """Collect the functions of the package that are called inside the context, in any thread, by first call."""
     codes: dict[CodeType, None] = {}
     calls: list[Call] = []
 
@@ -62,8 +62,8 @@ def calls_of() -> Iterator[list[Call]]:
                 calls.append((path.relative_to(PACKAGE).as_posix(), code.co_qualname))
 
 
-def first_calls(work: Callable[[], object]) -> list[Call]:
-    """Run some work and return the functions of the package that it calls, in the order of their first calls."""
+def first_calls(function: Callable[[], object]) -> list[Call]:
+    """Call a function, and return the functions of the package that it calls, in order of their first calls."""
     with calls_of() as calls:
-        work()
+        function()
     return calls
