@@ -5,7 +5,7 @@
 The base is multi30k-en-de made smaller (width 128, 2+2 layers, 4,000 pieces) and trained for 5 epochs, so that a
 run takes minutes on one core. All rows see the same number of epochs; R-Drop's updates take twice as long. The
 table has scores of test_2016_flickr: sacreBLEU with beam 5 and perplexity, mean and standard deviation over the
-seeds. Runs are kept under --out, and a finished one is only scored again.
+seeds. Runs are kept under --out; finished runs are only scored again.
 """
 
 from __future__ import annotations

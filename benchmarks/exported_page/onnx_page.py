@@ -54,7 +54,7 @@ class OnnxPage:
 
     @contextmanager
     def opened(self, chromium: Chromium, sentence: str) -> Iterator[tuple[float, Callable[[int], list[Timed]]]]:
-        """Open the page; yield the milliseconds until it is ready, and a function that translates repeatedly."""
+        """Open the page; yield the milliseconds until it is ready, and a function that translates."""
         ids = self.translator.tokenizers.source.encode([sentence])[0]
         search = self.translator.config.search
         limit = int(search.max_length_ratio * len(ids)) + search.max_length_offset

@@ -2,7 +2,8 @@
 
 Its Trainer calls `_train_step` with the batches of each update. A wrapper around it pauses the Trainer between
 rounds, and counts the real target tokens in the tensors that it trains on. Two settings are not its defaults, and
-both save it work: no dropout on attention weights, as in the other models, and no entropy of attention in its log.
+both reduce its work: no dropout on attention weights, as in the other models, and no entropy of attention in its
+log.
 """
 
 from __future__ import annotations
