@@ -133,12 +133,12 @@ def measure_speed(run: Path, text: Path, folder: Path) -> dict[str, Any]:
 
 def speedup(rows: dict[str, dict[str, float]], name: str) -> dict[str, float]:
     """Return how many times as fast two workers are as one, by wall time and by processor time."""
-    one, two = rows[f"{name} 1"], rows[f"{name} 2"]
+    one_worker, two_workers = rows[f"{name} 1"], rows[f"{name} 2"]
     key = "processor seconds"
     return {
-        "by the clock, with the start": round(one["seconds"] / two["seconds"], 2),
-        "by the clock": round(without_start(one, "seconds") / without_start(two, "seconds"), 2),
-        "by processor time": round(2 * without_start(one, key) / without_start(two, key), 2),
+        "by the clock, with the start": round(one_worker["seconds"] / two_workers["seconds"], 2),
+        "by the clock": round(without_start(one_worker, "seconds") / without_start(two_workers, "seconds"), 2),
+        "by processor time": round(2 * without_start(one_worker, key) / without_start(two_workers, key), 2),
     }
 
 

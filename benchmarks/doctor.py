@@ -58,8 +58,8 @@ def measured_rows(part: str, options: argparse.Namespace) -> Iterator[Row]:
     if options.tiny:
         chosen = [name for name in chosen if name in TINY]
     if options.only:
-        wanted = [words.split("&") for words in options.only]
-        chosen = [name for name in chosen if any(all(word in name for word in words) for words in wanted)]
+        alternatives = [words.split("&") for words in options.only]
+        chosen = [name for name in chosen if any(all(word in name for word in words) for words in alternatives)]
     store = None
     if options.rows is not None:
         options.rows.mkdir(parents=True, exist_ok=True)
@@ -158,13 +158,13 @@ def projects(max_sets: int | None, *, pairs: bool) -> Iterator[Row]:
         torch.manual_seed(5)
         report = Project(*defects).examined()
         numbers = {name: CATALOGUE["model"][name].exhibit for name in report.names}
-        wanted = {str(defect).partition("/")[0] for defect in defects} | set(defects)
+        planted_names = {str(defect).partition("/")[0] for defect in defects} | set(defects)
         yield {
             "planted": [str(defect) for defect in defects],
             "named": report.names,
             "missed": [str(defect) for defect in defects if defect not in numbers.values()
                        and str(defect).partition("/")[0] not in numbers],
-            "wrong": sorted(name for name, number in numbers.items() if not {name, number} & wanted),
+            "wrong": sorted(name for name, number in numbers.items() if not {name, number} & planted_names),
         }  # fmt: skip
 
 
@@ -223,8 +223,8 @@ def report_lines(document: Row, parts: Sequence[str]) -> Iterator[str]:
     if "projects" in parts:
         titles = {str(entry.number): entry.text("en").title for entry in exhibits()}
         rows = document["projects"]
-        right = sum(not row["missed"] and not row["wrong"] for row in rows)
-        yield f"projects: {right} of {len(rows)} named, and nothing else"
+        correct = sum(not row["missed"] and not row["wrong"] for row in rows)
+        yield f"projects: {correct} of {len(rows)} named, and nothing else"
         for row in rows:
             if row["missed"] or row["wrong"]:
                 planted = " and ".join(titles.get(defect, defect) for defect in row["planted"])

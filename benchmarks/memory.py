@@ -6,8 +6,8 @@ Trains the configuration (default: the recipe `demo-de-en`) without validation, 
     ours        as `manyheads train` does
     torch       with the caches of kernels as large as torch and oneDNN make them
     returned    with the C library returning freed memory to the system, as it does by itself
-Prints the resident size without the pages of files after so many updates, in MiB; its growth after a fifth of the
-updates, but at most 200, in per cent; and seconds of processor time an update after that, all threads together.
+Prints the resident size without the pages of files at every --every updates, in MiB; its growth after a fifth of
+the updates, but at most 200, in per cent; and seconds of processor time an update after that, all threads together.
 """
 
 from __future__ import annotations
