@@ -9,7 +9,7 @@ from tools.corpora.choice import Rng, Sentence, SentenceKinds, Weighted
 
 __all__ = ["Grammar", "count_statements"]
 
-SamplerT = TypeVar("Words")
+SamplerT = TypeVar("SamplerT")
 
 
 class SentenceGroup(Protocol):
