@@ -1,14 +1,14 @@
-"""What the settings of `init --data` for text that people type do: a recipe with and without them, several seeds.
+"""Train a recipe with and without the settings of `init --data` for text that people type, with several seeds.
 
-They are `[data.augment]`, `tokenizer.split_digits`, `search.copy_literals` and `search.lower_capitals`.
+The settings are `[data.augment]`, `tokenizer.split_digits`, `search.copy_literals` and `search.lower_capitals`.
 
     python benchmarks/augment.py --root data/tatoeba-de-en [--recipe tatoeba-de-en] [--seeds 1 2 3] [--json]
 
 Each arm is trained by benchmarks/quality.py with the settings of the recipe (tatoeba-de-en: 20 minutes), scored on
-clean text, and given the made-up inputs of `manyheads doctor RUN --challenge`: 500 single words that are no line
-of the training text, and 100 lines of each other kind. Figures are means over the seeds: shares from 0 to 1, and
-sacreBLEU of the test set with the recipe's beam. Below the table stand the targets and whether they are met. Runs
-are kept under --out, and a finished one is only scored again. `--set data.test=dev` names the test set of a folder.
+clean text, and given the made-up inputs of `manyheads doctor RUN --challenge`: 500 single words that are no line of
+the training text, and 100 lines of each other kind. Figures are means over the seeds: shares from 0 to 1, and
+sacreBLEU of the test set with the recipe's beam. Below the table, the targets and whether they are met. Runs are
+kept under --out; finished runs are only scored again. `--set data.test=dev` names the test set of a folder.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ def train_and_score(arm: str, seed: int, arguments: argparse.Namespace) -> dict[
     settings = [part for setting in changes for part in ("--set", setting)]
     command = [sys.executable, str(Path(__file__).with_name("quality.py")), arguments.recipe, "--json"]
     command += ["--root", str(arguments.root), "--out", str(out), "--seeds", str(seed), *settings]
-    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    clean = json.loads(ran.stdout)["rows"][0]
-    found = challenge_run(
+    completed = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    clean = json.loads(completed.stdout)["rows"][0]
+    challenge = challenge_run(
         out / f"{Path(arguments.recipe).stem}-{seed}",
         overrides=[f"data.root={arguments.root}"],
         words=arguments.words,
         lines=arguments.lines,
     )
-    groups = {group.name: {figure.name: figure.value for figure in figures} for group, figures in found.results}
+    groups = {group.name: {figure.name: figure.value for figure in figures} for group, figures in challenge.results}
     row = {"BLEU": clean["beam BLEU"], "chrF": clean["beam chrF"], "updates": clean["steps"]}
     row |= {
         f"{name}: {figure}": round(value, 4)
         for name, figures in groups.items()
         for figure, value in figures.items()
     }
-    lines = {group.name: len(group.cases) for group, _ in found.results}
+    lines = {group.name: len(group.cases) for group, _ in challenge.results}
     copied = sum(groups[name][KEPT] * lines[name] for name in COPIED) / sum(lines[name] for name in COPIED)
     row |= {f"{', '.join(COPIED)}: {KEPT}": round(copied, 4), "signature": clean["signature"], "seed": seed}
     return row
@@ -95,21 +95,23 @@ def main() -> None:
         rows = {arm: [train_and_score(arm, seed, arguments) for seed in arguments.seeds] for arm in ARMS}
     names = [name for name, value in rows["plain"][0].items() if isinstance(value, int | float) and name != "seed"]
     means = {
-        arm: {name: round(statistics.mean(row[name] for row in found), 4) for name in names}
-        for arm, found in rows.items()
+        arm: {name: round(statistics.mean(row[name] for row in arm_rows), 4) for name in names}
+        for arm, arm_rows in rows.items()
     }
-    judged = [{"target": text, "value": value, "met": met} for text, value, met in targets(means)]
+    judged_targets = [
+        {"target": description, "value": value, "met": met} for description, value, met in targets(means)
+    ]
     about = machine.about()
     if arguments.json:
-        print(json.dumps({"unit": "share, BLEU", **about, "rows": rows, "mean": means, "targets": judged}))
+        print(json.dumps({"unit": "share, BLEU", **about, "rows": rows, "mean": means, "targets": judged_targets}))
         return
     print(f"{machine.describe(about)}\n")
     print(f"| figure | {' | '.join(ARMS)} |\n| --- | {' | '.join('---' for _ in ARMS)} |")
     for name in names:
         print(f"| {name} | {' | '.join(f'{means[arm][name]:.3f}' for arm in ARMS)} |")
     print()
-    for each in judged:
-        print(f"{'met' if each['met'] else 'NOT met'}: {each['target']}: {each['value']}")
+    for target in judged_targets:
+        print(f"{'met' if target['met'] else 'NOT met'}: {target['target']}: {target['value']}")
 
 
 if __name__ == "__main__":

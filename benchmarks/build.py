@@ -1,4 +1,4 @@
-"""What the steps of a plan gain: back-translation, distillation, and that no kill changes the result.
+"""Measure what back-translation and distillation gain, and check that no kill changes the result of a plan.
 
     python benchmarks/build.py back-translation --root data/tatoeba-de-en [--seeds 1 2 3] [--steps 2500] [--json]
     python benchmarks/build.py student --root data/multi30k [--seeds 1 2 3] [--steps 3500] [--json]
@@ -7,16 +7,16 @@
     python benchmarks/build.py kills [--kills 100] [--json]
 
 back-translation: German-English from 20,000 pairs, and from the same pairs with 100,000 lines of English that a
-model of the other direction translates, tagged: by beam search, and by sampling. All arms get as many
+model of the other direction translates, tagged: by beam search, and by sampling. All arms have the same number of
 updates.
 student: English-German, a teacher of 6+6 layers; a student of 6+1 layers on the original text, on the teacher's
-translations, on these with the layers of the teacher to start from (the first of its decoder), and the same with
-twice the updates on the texts of both methods of distillation; greedy speed of teacher and student, in turn. Scores
-are sacreBLEU of texts that no arm has seen, means over seeds.
+translations, on these with initial weights from the teacher (its encoder and its first decoder layer), and the same
+with twice the updates on the texts of both methods of distillation; greedy speed of teacher and student, in turn.
+Scores are sacreBLEU of texts that no arm has seen, means over seeds.
 ko-en, tatoeba-de-en-student: every model of this plan, and its teacher or student trained on the pairs alone with
-as many updates. --share shortens all trainings.
-kills: builds a small plan again and again, each process killed at a random moment, and compares all weights with
-those of an undisturbed build; counts what was made twice.
+the same number of updates. --share shortens all trainings.
+kills: builds a small plan repeatedly, kills each process at a random moment, and compares all weights with those of
+an undisturbed build; counts what was made twice.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ SMALL = {
     "model": {"d_model": 16, "d_ff": 24, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
     "training": {"save_every": 2, "batch_tokens": 300, "valid_sentences": 0},
 }
-TIMES = 3  # measurements of the speed
-SINGLE = 200  # sentences that are translated one a call
+REPEATS = 3  # of each measurement of speed
+SINGLE_SENTENCES = 200  # number of sentences that are translated one a call
 
 
-def toml(plan: dict[str, Any]) -> str:
-    """Return a plan as TOML."""
+def plan_toml(plan: dict[str, Any]) -> str:
+    """Return a plan in TOML."""
     from manyheads.config.load import to_toml
 
     lines = [f"{key} = {to_toml(value)}" for key, value in plan.items() if key not in ("text", "steps")]
@@ -66,7 +66,7 @@ def run_plan(plan: dict[str, Any], out: Path) -> Any:
 
     path = out / "plan.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(toml(plan), encoding="utf-8")
+    path.write_text(plan_toml(plan), encoding="utf-8")
     builder = Builder(BuildContext(load_plan(path, out / "products"), NO_LISTENER))
     builder.build()
     return builder
@@ -81,7 +81,7 @@ def results(builder: Any) -> dict[str, float]:
 
 
 def train_step(arguments: Any, seed: int, **settings: Any) -> dict[str, Any]:
-    """Return a step that trains by the recipe, for as many updates as all others."""
+    """Return a step that trains with the recipe, for the number of updates of all arms."""
     base = {"steps": arguments.steps, "epochs": "none", "max_minutes": "none", "seed": seed}
     step: dict[str, Any] = {"kind": "train", "valid": "valid", "test": "test", **settings}
     if arguments.tiny:
@@ -110,12 +110,12 @@ def back_translation(arguments: Any, seed: int, out: Path) -> dict[str, float]:
     """Compare the pairs alone with the pairs and tagged back-translations."""
     out.mkdir(parents=True, exist_ok=True)
     pairs, english = (10, 20) if arguments.tiny else (arguments.pairs or 20_000, arguments.lines)
-    held = "valid" if arguments.tiny else "dev"
+    valid_file = "valid" if arguments.tiny else "dev"
     text = {}
     for language in ("de", "en"):
         lines = {
             "parallel": lines_of(arguments.root, f"train.{language}"),
-            "valid": lines_of(arguments.root, f"{held}.{language}"),
+            "valid": lines_of(arguments.root, f"{valid_file}.{language}"),
         }
         half = len(lines["valid"]) // 2
         lines |= {"test": lines["valid"][half:], "valid": lines["valid"][:half]}
@@ -130,19 +130,19 @@ def back_translation(arguments: Any, seed: int, out: Path) -> dict[str, float]:
         "backward": train_step(arguments, seed, text="parallel", data={"source": "en", "target": "de"}),
         "raw": train_step(arguments, seed, text="parallel"),
     }
-    ways: dict[str, dict[str, Any]] = {"beam": {"beam": 5}, "sampling": {"sampling": 1.0, "seed": seed}}
-    for way, settings in ways.items():
-        steps[f"back-{way}"] = {"kind": "translate", "model": "backward", "text": "english", **settings}
-        steps[f"tagged-{way}"] = {"kind": "mix", "text": [{"text": f"back-{way}", "tag": "<bt>"}]}
+    methods: dict[str, dict[str, Any]] = {"beam": {"beam": 5}, "sampling": {"sampling": 1.0, "seed": seed}}
+    for method, settings in methods.items():
+        steps[f"back-{method}"] = {"kind": "translate", "model": "backward", "text": "english", **settings}
+        steps[f"tagged-{method}"] = {"kind": "mix", "text": [{"text": f"back-{method}", "tag": "<bt>"}]}
         weights = {"stages": [{"weights": [2, 1]}]}
-        steps[f"tagged, {way}"] = train_step(
-            arguments, seed, text=["parallel", f"tagged-{way}"], tokenizer=symbols, training=weights
+        steps[f"tagged, {method}"] = train_step(
+            arguments, seed, text=["parallel", f"tagged-{method}"], tokenizer=symbols, training=weights
         )
     steps = {name.replace(", ", "-by-"): step for name, step in steps.items()}
     for name in ("raw", "tagged-by-beam", "tagged-by-sampling"):
         steps[f"{name}-scores"] = {"kind": "evaluate", "model": name, "text": "test"}
-    found = results(run_plan({"source": "de", "target": "en", "text": text, "steps": steps}, out))
-    return {name.removesuffix("-scores"): bleu for name, bleu in found.items()}
+    scores = results(run_plan({"source": "de", "target": "en", "text": text, "steps": steps}, out))
+    return {name.removesuffix("-scores"): bleu for name, bleu in scores.items()}
 
 
 def student(arguments: Any, seed: int, out: Path) -> dict[str, float]:
@@ -152,12 +152,12 @@ def student(arguments: Any, seed: int, out: Path) -> dict[str, float]:
         name: {language: str((arguments.root / f"{file}.{language}").absolute()) for language in ("en", "de")}
         for name, file in names.items()
     }
-    shape = {"num_encoder_layers": 6, "num_decoder_layers": 1}
+    model_shape = {"num_encoder_layers": 6, "num_decoder_layers": 1}
     steps = {
-        "teacher": train_step(arguments, seed, text="parallel", model={**shape, "num_decoder_layers": 6}),
+        "teacher": train_step(arguments, seed, text="parallel", model={**model_shape, "num_decoder_layers": 6}),
         "distilled": {"kind": "distil", "model": "teacher", "text": "parallel", "beam": 5},
-        "raw": train_step(arguments, seed, text="parallel", model=shape),
-        "student": train_step(arguments, seed, text="distilled", model=shape),
+        "raw": train_step(arguments, seed, text="parallel", model=model_shape),
+        "student": train_step(arguments, seed, text="distilled", model=model_shape),
         "with-layers": {
             **train_step(arguments, seed, text="distilled", model={"init_decoder_layers": 1}),
             "kind": "fine-tune",
@@ -171,9 +171,9 @@ def student(arguments: Any, seed: int, out: Path) -> dict[str, float]:
             "method": "interpolation",
         },
     }
-    both = train_step(arguments, seed, text=["distilled", "interpolated"], model={"init_decoder_layers": 1})
-    both["training"]["steps"] *= 2  # as many for each text
-    steps["with-both-texts"] = {**both, "kind": "fine-tune", "start": "teacher"}
+    both_texts = train_step(arguments, seed, text=["distilled", "interpolated"], model={"init_decoder_layers": 1})
+    both_texts["training"]["steps"] *= 2  # the same number for each text
+    steps["with-both-texts"] = {**both_texts, "kind": "fine-tune", "start": "teacher"}
     greedy = ("teacher", "raw", "student", "with-layers", "with-both-texts")
     for name, beam in (("teacher", 5), *((name, 1) for name in greedy)):
         steps[f"{name}-beam-{beam}"] = {"kind": "evaluate", "model": name, "text": "test", "beam": beam}
@@ -189,30 +189,33 @@ def speeds(builder: Any, sources: list[str]) -> dict[str, float]:
     """
     from manyheads.tasks.translation import Translator
 
-    found = {}
+    results = {}
     for precision, single in itertools.product(("fp32", "int8"), (False, True)):
         models = {
             name: Translator.load(builder.plan.model(name), precision=precision) for name in ("teacher", "student")
         }
-        calls = [[line] for line in sources[:SINGLE]] if single else [sources]
-        taken: dict[str, list[float]] = {name: [] for name in models}
-        for _ in range(1 + TIMES):
+        calls = [[line] for line in sources[:SINGLE_SENTENCES]] if single else [sources]
+        seconds_of_models: dict[str, list[float]] = {name: [] for name in models}
+        for _ in range(1 + REPEATS):
             for name, model in models.items():
                 start = time.perf_counter()
                 for call in calls:
                     model.translate(call, beam_size=1)
-                taken[name].append(time.perf_counter() - start)
-        medians = {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}
+                seconds_of_models[name].append(time.perf_counter() - start)
+        medians = {name: statistics.median(times[1:]) for name, times in seconds_of_models.items()}
         mode = f"{precision}, {'one a call' if single else 'all in one call'}"
-        for name, seconds in medians.items():
-            found[f"{name} sentences/s, {mode}"] = round(sum(map(len, calls)) / seconds, 1)
-        found[f"times as fast, {mode}"] = round(medians["teacher"] / medians["student"], 2)
-    return found
+        for name, times in medians.items():
+            results[f"{name} sentences/s, {mode}"] = round(sum(map(len, calls)) / times, 1)
+        results[f"times as fast, {mode}"] = round(medians["teacher"] / medians["student"], 2)
+    return results
 
 
 # --- plans of the recipes ---
 
-ALONE = {"ko-en": {"teacher": "cleaned", "student": "cleaned"}, "tatoeba-de-en-student": {"student": "parallel"}}
+BASELINES = {  # the trainings on the pairs alone: model -> its text
+    "ko-en": {"teacher": "cleaned", "student": "cleaned"},
+    "tatoeba-de-en-student": {"student": "parallel"},
+}
 
 
 def recipe_plan(arguments: Any, seed: int, out: Path) -> dict[str, float]:
@@ -222,11 +225,11 @@ def recipe_plan(arguments: Any, seed: int, out: Path) -> dict[str, float]:
     plan = tomllib.loads(resolve_plan(arguments.measure).read_text(encoding="utf-8"))
     out.mkdir(parents=True, exist_ok=True)
     for language in (plan["source"], plan["target"]):
-        held = lines_of(arguments.root, f"dev.{language}")
+        dev_lines = lines_of(arguments.root, f"dev.{language}")
         text = {
             "parallel": lines_of(arguments.root, f"train.{language}")[: arguments.pairs],
-            "valid": held[: len(held) // 2],
-            "test": held[len(held) // 2 :],
+            "valid": dev_lines[: len(dev_lines) // 2],
+            "test": dev_lines[len(dev_lines) // 2 :],
         }
         if language in plan["text"].get("english", {}):
             text["english"] = lines_of(arguments.english, f"train.{language}")
@@ -234,19 +237,21 @@ def recipe_plan(arguments: Any, seed: int, out: Path) -> dict[str, float]:
             (out / f"{name}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             plan["text"][name][language] = str((out / f"{name}.{language}").absolute())
     steps = {name: step for name, step in plan["steps"].items() if step["kind"] not in ("evaluate", "export")}
-    for name, pairs in ALONE[arguments.measure].items():
+    for name, pairs in BASELINES[arguments.measure].items():
         training = {key: value for key, value in steps[name]["training"].items() if key != "stages"}
         steps[f"{name}-alone"] = {**steps[name], "text": pairs, "training": training}
     for name in [name for name in steps if "training" in steps[name]]:
         training = steps[name]["training"] | {"seed": seed}
-        stages = [shortened(stage, arguments.share) for stage in training.pop("stages", ())]
-        steps[name]["training"] = shortened(training, arguments.share) | ({"stages": stages} if stages else {})
+        stages = [with_fewer_updates(stage, arguments.share) for stage in training.pop("stages", ())]
+        steps[name]["training"] = with_fewer_updates(training, arguments.share) | (
+            {"stages": stages} if stages else {}
+        )
         for beam in (1, 5) if name != "backward" else ():
             steps[f"{name}-beam-{beam}"] = {"kind": "evaluate", "model": name, "text": "test", "beam": beam}
     return results(run_plan(plan | {"root": str(out.absolute()), "steps": steps}, out))
 
 
-def shortened(training: dict[str, Any], share: float) -> dict[str, Any]:
+def with_fewer_updates(training: dict[str, Any], share: float) -> dict[str, Any]:
     """Return settings of a training with this share of the updates."""
     return {key: max(1, round(value * share)) if key == "steps" else value for key, value in training.items()}
 
@@ -295,30 +300,30 @@ def build_here(root: Path, out: Path) -> None:
     run_plan(tiny_plan(root), out)
 
 
-def weights_of(out: Path) -> dict[str, str]:
-    """Return the hash of each file of each product that a kill must not change, by its path."""
+def product_hashes(out: Path) -> dict[str, str]:
+    """Return the hash of each product file that a kill must not change, by its path."""
     from manyheads.checkpoint.files import sha256
 
     files = [*out.glob("products/*/model.safetensors"), *out.glob("products/*/text.*")]
     return {str(path.relative_to(out)): sha256(path) for path in sorted(files)}
 
 
-def state_of(out: Path) -> dict[str, float]:
-    """Return when each finished step ended, and when each finished shard of an open step was written."""
-    done = {}
+def finish_times(out: Path) -> dict[str, float]:
+    """Return the time at which each finished step ended and each finished shard of an open step was written."""
+    times = {}
     for path in out.glob("products/records/*.json"):
         record = json.loads(path.read_text(encoding="utf-8"))
         if record["state"] == "done":
-            done[path.stem] = record["finished"]
+            times[path.stem] = record["finished"]
     shards = out.glob("products/.work/**/*.shard")
-    return done | {str(path.relative_to(out)): float(path.stat().st_mtime_ns) for path in shards}
+    return times | {str(path.relative_to(out)): float(path.stat().st_mtime_ns) for path in shards}
 
 
 def kills(arguments: Any, seed: int, out: Path) -> dict[str, float]:
     """Kill builds at random moments; return the number of kills, of builds that ended, and of repeated parts."""
     processes, rng = multiprocessing.get_context("forkserver"), random.Random(seed)
     processes.set_forkserver_preload(["manyheads.build.runner"])
-    shutil.rmtree(out, ignore_errors=True)  # a build that is finished already would be over before it is killed
+    shutil.rmtree(out, ignore_errors=True)  # a finished build would end before it is killed
     out.mkdir(parents=True)
     root = write_pairs(out)
     sides = [["de", *lines_of(root, "train.de")], ["en", *lines_of(root, "train.en")]]
@@ -332,43 +337,45 @@ def kills(arguments: Any, seed: int, out: Path) -> dict[str, float]:
         return process
 
     for name in ("warm", "whole"):
-        begun = time.monotonic()
+        begin = time.monotonic()
         process = start(out / name)
         process.join()
         assert process.exitcode == 0, f"the build ended with {process.exitcode}"
-    whole, expected = time.monotonic() - begun, weights_of(out / "whole")
-    number = ended = repeated = resumed = 0
-    while number < arguments.kills or not ended:
-        folder = out / f"killed-{ended}"
-        before, process = state_of(folder), start(folder)
-        process.join(rng.uniform(0, whole) if number < arguments.kills else None)
+    full_seconds, expected = time.monotonic() - begin, product_hashes(out / "whole")
+    kill_count = build_count = repeated = resumed = 0
+    while kill_count < arguments.kills or not build_count:
+        folder = out / f"killed-{build_count}"
+        times_before, process = finish_times(folder), start(folder)
+        process.join(rng.uniform(0, full_seconds) if kill_count < arguments.kills else None)
         if process.exitcode is None:
             process.kill()
             process.join()
-            number += 1
-        after = state_of(folder)
-        repeated += sum(name in after and after[name] != moment for name, moment in before.items())
-        resumed += bool(before)
+            kill_count += 1
+        times_after = finish_times(folder)
+        repeated += sum(
+            name in times_after and times_after[name] != time_before for name, time_before in times_before.items()
+        )
+        resumed += bool(times_before)
         if process.exitcode == 0:
-            assert weights_of(folder) == expected, folder
-            ended += 1
+            assert product_hashes(folder) == expected, folder
+            build_count += 1
     return {
-        "kills": number,
-        "builds": ended,
+        "kills": kill_count,
+        "builds": build_count,
         "resumed": resumed,
         "repeated": repeated,
         "files compared": len(expected),
     }
 
 
-MEASURES = {"back-translation": back_translation, "student": student, "kills": kills}
-PLANS = dict.fromkeys(ALONE, recipe_plan)
+MEASUREMENTS = {"back-translation": back_translation, "student": student, "kills": kills}
+PLANS = dict.fromkeys(BASELINES, recipe_plan)
 RECIPES = {"back-translation": "tatoeba-de-en", "student": "multi30k-en-de"}
 
 
 def main() -> None:
     parser = machine.parser(__doc__)
-    parser.add_argument("measure", nargs="?", choices=list(MEASURES | PLANS))
+    parser.add_argument("measure", nargs="?", choices=list(MEASUREMENTS | PLANS))
     parser.add_argument("--root", type=Path, help="folder of the text")
     parser.add_argument("--recipe", help="recipe that all arms train by")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
@@ -383,38 +390,38 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100, help="kills (default 100)")
     parser.add_argument("--out", type=Path, default=Path("runs/build"))
     arguments = machine.parse(parser, tiny={"seeds": [1], "steps": 4, "kills": 2, "measure": None}, required=[])
-    chosen = [arguments.measure] if arguments.measure else list(MEASURES)
+    chosen = [arguments.measure] if arguments.measure else list(MEASUREMENTS)
     rows: dict[str, list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         if arguments.tiny:
             arguments.out = Path(folder)
-        given = arguments.recipe, arguments.root
-        for measure in chosen:
-            recipe, root = given
-            arguments.recipe = recipe or RECIPES.get(measure)
+        recipe_and_root = arguments.recipe, arguments.root
+        for measurement in chosen:
+            recipe, root = recipe_and_root
+            arguments.recipe = recipe or RECIPES.get(measurement)
             arguments.root = root
             if arguments.tiny:
-                arguments.root = Path(folder) / f"text-{measure}"
+                arguments.root = Path(folder) / f"text-{measurement}"
                 arguments.root.mkdir()
-                write_pairs(arguments.root, valid="val" if measure == "student" else "valid")
-            elif measure != "kills" and root is None:
-                parser.error(f"{measure} needs --root, the folder of its text")
-            seeds = arguments.seeds[:1] if measure == "kills" else arguments.seeds
-            rows[measure] = []
+                write_pairs(arguments.root, valid="val" if measurement == "student" else "valid")
+            elif measurement != "kills" and root is None:
+                parser.error(f"{measurement} needs --root, the folder of its text")
+            seeds = arguments.seeds[:1] if measurement == "kills" else arguments.seeds
+            rows[measurement] = []
             for seed in seeds:
-                rows[measure].append(
-                    (MEASURES | PLANS)[measure](arguments, seed, arguments.out / measure / str(seed))
+                rows[measurement].append(
+                    (MEASUREMENTS | PLANS)[measurement](arguments, seed, arguments.out / measurement / str(seed))
                 )
-                print(f"{measure}, seed {seed}: {rows[measure][-1]}", file=sys.stderr, flush=True)
+                print(f"{measurement}, seed {seed}: {rows[measurement][-1]}", file=sys.stderr, flush=True)
     about = machine.about()
     if arguments.json:
         print(json.dumps({"unit": "BLEU, sentences/s", **about, "rows": rows}))
         return
     print(f"{machine.describe(about)}\n")
-    for measure, found in rows.items():
-        print(f"| {measure} | mean of {len(found)} |\n| --- | ---: |")
-        for name in found[0]:
-            values = [row[name] for row in found]
+    for measurement, seed_rows in rows.items():
+        print(f"| {measurement} | mean of {len(seed_rows)} |\n| --- | ---: |")
+        for name in seed_rows[0]:
+            values = [row[name] for row in seed_rows]
             spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
             print(f"| {name} | {statistics.mean(values):.2f}{spread} |")
         print()

@@ -7,7 +7,7 @@ Starts the busy processes itself, at normal priority. For each number of them:
     scoring     sentences/s of its test text, all in one call, with the beam of the recipe
     single      sentences/s, one a call, greedily
     server      requests/s of two clients, one sentence a request
-    demo        1 / seconds of `manyheads demo`, from start to end; measured only if asked for
+    demo        1 / seconds of `manyheads demo`, from start to end; measured only if --parts names it
 Each figure is the mean over its whole time. With C cores, T threads of ours and N busy processes, a fair share is
 C / (T + N) of a core for each thread, at most one; the last column is rate / (idle rate x fair share).
 """
@@ -30,7 +30,7 @@ from typing import Any
 
 import machine
 
-PROGRAM = [sys.executable, "-m", "manyheads"]
+COMMAND = [sys.executable, "-m", "manyheads"]
 PARTS = ("training", "scoring", "single", "server")
 CLIENTS = 2
 SETTINGS = ("training.steps=4", "training.warmup_steps=2", "training.valid_sentences=0", "data.limit=300")
@@ -40,7 +40,7 @@ SENTENCE = "Der kleine Hund schläft heute im Garten."
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Keep so many processes of normal priority busy while open."""
+    """Run a number of busy processes of normal priority inside a `with` block."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -50,36 +50,38 @@ def busy_processes(count: int) -> Iterator[None]:
             process.wait()
 
 
-def program(*arguments: str) -> str:
+def run_manyheads(*arguments: str) -> str:
     """Run `manyheads` and return what it prints."""
-    done = subprocess.run([*PROGRAM, *arguments, "--quiet"], stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout
+    completed = subprocess.run([*COMMAND, *arguments, "--quiet"], stdout=subprocess.PIPE, text=True, check=True)
+    return completed.stdout
 
 
 def bench(*arguments: str) -> dict[str, Any]:
     """Return the JSON document of `manyheads bench`."""
-    document: dict[str, Any] = json.loads(program("bench", *arguments, "--json"))
+    document: dict[str, Any] = json.loads(run_manyheads("bench", *arguments, "--json"))
     return document
 
 
 def requests_per_second(run: Path, seconds: float) -> float:
-    """Start a server, have clients ask one request after the other, and count the answers."""
-    command = [*PROGRAM, "serve", str(run), "--port", "0"]
+    """Start a server, let clients send one request after the other, and return the answers per second."""
+    command = [*COMMAND, "serve", str(run), "--port", "0"]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
     try:
-        found = (re.search(r"ready: .*:(\d+)$", line) for line in server.stderr)
-        port = next(int(match[1]) for match in found if match)
-        threading.Thread(target=server.stderr.read, daemon=True).start()  # it must be able to log
-        answers(port, seconds / 5)
-        return answers(port, seconds) / seconds
+        matches = (re.search(r"ready: .*:(\d+)$", line) for line in server.stderr)
+        port = next(int(match[1]) for match in matches if match)
+        threading.Thread(
+            target=server.stderr.read, daemon=True
+        ).start()  # empties the pipe, so that the server can log
+        count_answers(port, seconds / 5)
+        return count_answers(port, seconds) / seconds
     finally:
         server.terminate()
         server.wait()
 
 
-def answers(port: int, seconds: float) -> int:
-    """Count the answers that all clients get in so many seconds."""
+def count_answers(port: int, seconds: float) -> int:
+    """Count the answers that all clients receive in a number of seconds."""
     counts: list[int] = []
     end = time.perf_counter() + seconds
 
@@ -89,9 +91,9 @@ def answers(port: int, seconds: float) -> int:
         count = 0
         while time.perf_counter() < end:
             connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            answer.read()
-            assert answer.status == 200, answer.status
+            response = connection.getresponse()
+            response.read()
+            assert response.status == 200, response.status
             count += 1
         connection.close()
         counts.append(count)
@@ -108,38 +110,38 @@ def answers(port: int, seconds: float) -> int:
 def demos_per_second(out: Path) -> float:
     """Run the whole demo, and return 1 / its seconds."""
     start = time.perf_counter()
-    program("demo", "-o", str(out))
+    run_manyheads("demo", "-o", str(out))
     return 1 / (time.perf_counter() - start)
 
 
-def measures(run: Path, given: argparse.Namespace, demo: Path) -> dict[str, Callable[[], float]]:
-    """Return how each part is measured once."""
+def measurements(run: Path, arguments: argparse.Namespace, demo: Path) -> dict[str, Callable[[], float]]:
+    """Return a function for each part that measures its rate once."""
     training = (
         "train",
         "demo-de-en",
         "--rounds",
         "1",
         "--updates",
-        str(given.updates),
-        *(TINY if given.tiny else ()),
+        str(arguments.updates),
+        *(TINY if arguments.tiny else ()),
     )
-    decoding = ("decode", str(run), "--rounds", "1", "--sentences", str(given.sentences))
+    decoding = ("decode", str(run), "--rounds", "1", "--sentences", str(arguments.sentences))
     return {
         "training": lambda: bench(*training)["median"],
         "scoring": lambda: bench(*decoding, "--batch", "0", "--beam", "3")["median"],
         "single": lambda: bench(*decoding, "--batch", "1", "--beam", "1")["median"],
-        "server": lambda: requests_per_second(run, given.seconds),
+        "server": lambda: requests_per_second(run, arguments.seconds),
         "demo": lambda: demos_per_second(demo),
     }
 
 
-def table(found: dict[int, dict[str, float]], cores: int, threads: int) -> list[dict[str, Any]]:
+def table_rows(rates: dict[int, dict[str, float]], cores: int, threads: int) -> list[dict[str, Any]]:
     """Return a row for each part and load: the rate, the fair share, and the rate over the fair one."""
     rows = []
-    for part in found[0]:
-        for busy, measured in found.items():
+    for part in rates[0]:
+        for busy, measured in rates.items():
             share = min(1.0, cores / (threads + busy))
-            relative = measured[part] / (found[0][part] * share)
+            relative = measured[part] / (rates[0][part] * share)
             rows.append(
                 {
                     "part": part, "busy": busy, "rate": round(measured[part], 3), "fair_share": round(share, 3),
@@ -169,32 +171,32 @@ def main() -> None:
         help="programs to measure (default: all but demo)",
     )
     parser.add_argument("--run", type=Path, help="finished run of demo-de-en (default: train one first)")
-    # `scoring` is the command of `single` with other options
-    smallest = {
+    # without `scoring`, which is the command of `single` with other options
+    tiny = {
         "busy": [1],
         "updates": 2,
         "sentences": 10,
         "seconds": 0.5,
         "parts": ["training", "single", "server"],
     }
-    given = machine.parse(parser, tiny=smallest)
+    arguments = machine.parse(parser, tiny=tiny)
     with tempfile.TemporaryDirectory() as folder:
-        run = given.run or Path(folder) / "run"
-        if given.run is None:
-            program("train", "demo-de-en", "-o", str(run), *(TINY if given.tiny else ()))
-        found: dict[int, dict[str, float]] = {}
-        for busy in sorted({0, *given.busy}):
-            measure = measures(run, given, Path(folder) / f"demo-{busy}")
-            found[busy] = {}
+        run = arguments.run or Path(folder) / "run"
+        if arguments.run is None:
+            run_manyheads("train", "demo-de-en", "-o", str(run), *(TINY if arguments.tiny else ()))
+        rates: dict[int, dict[str, float]] = {}
+        for busy in sorted({0, *arguments.busy}):
+            part_measurements = measurements(run, arguments, Path(folder) / f"demo-{busy}")
+            rates[busy] = {}
             with busy_processes(busy):
-                for part in given.parts:
-                    found[busy][part] = measure[part]()
+                for part in arguments.parts:
+                    rates[busy][part] = part_measurements[part]()
                     print(
-                        f"{part} beside {busy} busy: {found[busy][part]:.3f} a second", file=sys.stderr, flush=True
+                        f"{part} beside {busy} busy: {rates[busy][part]:.3f} a second", file=sys.stderr, flush=True
                     )
     about = machine.about()  # after the measurements, as it loads torch
-    rows = table(found, about["cores"], about["threads"])
-    if given.json:
+    rows = table_rows(rates, about["cores"], about["threads"])
+    if arguments.json:
         print(json.dumps({"unit": "tokens/s, sentences/s, requests/s", **about, "rows": rows}))
         return
     for row in rows:

@@ -25,20 +25,20 @@ from tiny import write_labelled
 
 
 def train_and_score(arguments: argparse.Namespace, seed: int) -> dict[str, Any]:
-    """One seed."""
+    """Train and score the recipe with one seed."""
     root = f"data.root={arguments.root}"
     config = load_config(resolve_recipe(arguments.recipe), [root, f"training.seed={seed}", *arguments.overrides])
     run = arguments.out / f"{Path(arguments.recipe).stem}-{seed}"
     trained = train(config, run)
-    found = evaluate(run, split=arguments.split, overrides=[root]).to_json()
+    evaluation = evaluate(run, split=arguments.split, overrides=[root]).to_json()
     return {
         "seed": seed,
         "steps": trained.step,
         "minutes": round(trained.seconds / 60, 2),
-        "accuracy": round(100 * found["accuracy"], 2),
-        "macro F1": round(100 * found["macro_f1"], 2),
-        "calibration error": round(100 * found["calibration_error"], 2),
-        "loss": round(found["loss"], 4),
+        "accuracy": round(100 * evaluation["accuracy"], 2),
+        "macro F1": round(100 * evaluation["macro_f1"], 2),
+        "calibration error": round(100 * evaluation["calibration_error"], 2),
+        "loss": round(evaluation["loss"], 4),
         "best step": trained.best_step,
     }
 

@@ -8,7 +8,7 @@ DIR holds folders of corpora, each with train.{language}.gz. Of the pairs, 20 % 
 5 % each are copies, have a side in French or Czech, have a side that is cut, or are misread UTF-8. Parts:
     rates       share of each class that is found, share of clean pairs that is lost; pairs a second of one core,
                 reading and writing counted, with the rules alone and with the lexical score
-    kills       ends the command with SIGKILL at random moments, then compares the files with those of a whole run
+    kills       kills the command with SIGKILL at random moments, then compares the files with an undisturbed run
     trainings   BLEU of --recipe trained on the clean, the dirty and the cleaned text, each with --steps updates
 The defaults were chosen on this corpus, so its figures are no held-out ones; --half takes every second pair.
 """
@@ -31,7 +31,7 @@ import machine
 import tiny
 
 PROGRAM = [sys.executable, "-m", "manyheads", "-q"]
-SHUFFLED, EACH = 0.2, 0.05
+SHUFFLED_SHARE, NOISE_SHARE = 0.2, 0.05
 CODECS = ("latin-1", "cp1252")
 Pairs = list[tuple[str, str]]
 
@@ -50,43 +50,43 @@ def cut(text: str, rng: random.Random) -> str:
     return " ".join(words[: rng.randint(max(1, len(words) // 5), max(1, int(len(words) * 0.6)))])
 
 
-def planted(pairs: Pairs, foreign: list[str], seed: int) -> tuple[Pairs, list[str]]:
-    """Return pairs with noise, and the class of each."""
-    rng, pairs, kinds = random.Random(seed), list(pairs), ["clean"] * len(pairs)
+def plant_noise(pairs: Pairs, foreign: list[str], seed: int) -> tuple[Pairs, list[str]]:
+    """Return a copy of the pairs with planted noise, and the class of each pair."""
+    rng, pairs, classes = random.Random(seed), list(pairs), ["clean"] * len(pairs)
     order = rng.sample(range(len(pairs)), len(pairs))
-    count, each = int(SHUFFLED * len(pairs)), int(EACH * len(pairs))
-    shuffled, rest = order[:count], iter(order[count:])
+    shuffled_count, noise_count = int(SHUFFLED_SHARE * len(pairs)), int(NOISE_SHARE * len(pairs))
+    shuffled, rest = order[:shuffled_count], iter(order[shuffled_count:])
     targets = [pairs[index][1] for index in shuffled]
     for index, target in zip(shuffled, targets[1:] + targets[:1], strict=True):
-        pairs[index], kinds[index] = (pairs[index][0], target), "shuffled"
-    for kind in ("copy", "language", "cut", "encoding"):
-        left = each
-        while left and (index := next(rest, None)) is not None:
+        pairs[index], classes[index] = (pairs[index][0], target), "shuffled"
+    for noise in ("copy", "language", "cut", "encoding"):
+        remaining = noise_count
+        while remaining and (index := next(rest, None)) is not None:
             source, target = pairs[index]
-            first = rng.random() < 0.5
-            match kind:
+            on_source_side = rng.random() < 0.5
+            match noise:
                 case "copy":
-                    pairs[index] = (source, source) if first else (target, target)
+                    pairs[index] = (source, source) if on_source_side else (target, target)
                 case "language":
                     line = rng.choice(foreign)
-                    pairs[index] = (source, line) if first else (line, target)
+                    pairs[index] = (source, line) if on_source_side else (line, target)
                 case "cut":
-                    pairs[index] = (cut(source, rng), target) if first else (source, cut(target, rng))
+                    pairs[index] = (cut(source, rng), target) if on_source_side else (source, cut(target, rng))
                 case _:
                     codec = rng.choice(CODECS)
                     pairs[index] = misread(source, codec), misread(target, codec)
                     if pairs[index] == (source, target):
                         continue
-            kinds[index], left = kind, left - 1
-    return pairs, kinds
+            classes[index], remaining = noise, remaining - 1
+    return pairs, classes
 
 
 def misread(text: str, codec: str) -> str:
-    """Return UTF-8 read in another encoding."""
+    """Return a text whose UTF-8 is decoded with another encoding."""
     return text.encode().decode(codec, errors="replace")
 
 
-def write(folder: Path, pairs: Pairs, languages: list[str]) -> Path:
+def write_corpus(folder: Path, pairs: Pairs, languages: list[str]) -> Path:
     """Write pairs and a configuration; return the configuration."""
     folder.mkdir(parents=True, exist_ok=True)
     for side, language in enumerate(languages):
@@ -99,59 +99,59 @@ def write(folder: Path, pairs: Pairs, languages: list[str]) -> Path:
     return config
 
 
-def timed(config: Path, out: Path, *settings: str) -> float:
-    """Clean in this process; return the processor seconds."""
-    import manyheads.runs.clean  # noqa: F401  # not a part of the speed
+def clean_seconds(config: Path, out: Path, *settings: str) -> float:
+    """Run `manyheads data clean` in this process; return the processor seconds."""
+    import manyheads.runs.clean  # noqa: F401  # so that the import is not timed
     from manyheads.cli.main import run
 
     overrides = [part for setting in settings for part in ("--set", setting)]
-    begin = time.process_time()
+    start = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
         assert run(["-q", "data", "clean", str(config), "-o", str(out), *overrides]) == 0
-    return time.process_time() - begin
+    return time.process_time() - start
 
 
-def measure_rates(folder: Path, pairs: Pairs, kinds: list[str], languages: list[str]) -> dict[str, Any]:
-    """Return the shares that were removed of each class, and the speed."""
-    config = write(folder, pairs, languages)
-    rules = timed(config, folder / "rules", "clean.loss=0")
-    lexical = timed(config, folder / "lexical")
+def measure_rates(folder: Path, pairs: Pairs, classes: list[str], languages: list[str]) -> dict[str, Any]:
+    """Return the share of each class that was removed, and the speed."""
+    config = write_corpus(folder, pairs, languages)
+    rules = clean_seconds(config, folder / "rules", "clean.loss=0")
+    lexical = clean_seconds(config, folder / "lexical")
     with gzip.open(folder / "lexical" / "removed.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
         removed = {int(line.split("\t")[5]) - 1 for line in file.read().split("\n")[1:-1]}
     short = [min(len(source.split()), len(target.split())) < 4 for source, target in pairs]
     shares = {}
-    for kind in sorted(set(kinds)):
-        members = [index for index, name in enumerate(kinds) if name == kind]
-        shares[kind] = sum(index in removed for index in members) / len(members)
-    few = [index for index, kind in enumerate(kinds) if kind == "clean" and short[index]]
-    shares["clean, under four words"] = sum(index in removed for index in few) / max(1, len(few))
+    for noise in sorted(set(classes)):
+        members = [index for index, name in enumerate(classes) if name == noise]
+        shares[noise] = sum(index in removed for index in members) / len(members)
+    short_clean = [index for index, name in enumerate(classes) if name == "clean" and short[index]]
+    shares["clean, under four words"] = sum(index in removed for index in short_clean) / max(1, len(short_clean))
     return {
-        "removed": {kind: round(share, 4) for kind, share in shares.items()},
+        "removed": {name: round(share, 4) for name, share in shares.items()},
         "pairs a second": {"rules": round(len(pairs) / rules), "with lexical score": round(len(pairs) / lexical)},
     }
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    """Return the content of the files of a cleaning."""
+def output_files(folder: Path) -> dict[str, bytes]:
+    """Return the content of each file in an output folder."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def measure_kills(folder: Path, pairs: Pairs, languages: list[str], kills: int) -> dict[str, Any]:
-    """End the command at random moments, begin anew when it was done; compare the files of all cleanings."""
-    config, rng = write(folder, pairs, languages), random.Random(1)
-    begin = time.monotonic()
+    """Kill the command at random moments and resume it; compare the files of all finished cleanings."""
+    config, rng = write_corpus(folder, pairs, languages), random.Random(1)
+    start = time.monotonic()
     subprocess.run(
         [*PROGRAM, "data", "clean", str(config), "-o", str(folder / "whole")], check=True, stdout=subprocess.DEVNULL
     )
-    whole, equal, finished, killed = time.monotonic() - begin, True, 0, 0
+    full_seconds, same_bytes, finished, killed = time.monotonic() - start, True, 0, 0
     while killed < kills:
         out = folder / f"killed-{finished}"
         process = subprocess.Popen(
             [*PROGRAM, "data", "clean", str(config), "-o", str(out)], stdout=subprocess.DEVNULL
         )
         try:
-            process.wait(rng.uniform(0.2, 1.0) * whole)
-            equal, finished = equal and files(out) == files(folder / "whole"), finished + 1
+            process.wait(rng.uniform(0.2, 1.0) * full_seconds)
+            same_bytes, finished = same_bytes and output_files(out) == output_files(folder / "whole"), finished + 1
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -161,7 +161,7 @@ def measure_kills(folder: Path, pairs: Pairs, languages: list[str], kills: int) 
     return {
         "kills": killed,
         "finished": finished + 1,
-        "same bytes": equal and files(out) == files(folder / "whole"),
+        "same bytes": same_bytes and output_files(out) == output_files(folder / "whole"),
     }
 
 
@@ -170,10 +170,10 @@ def measure_trainings(folder: Path, source: Path, texts: dict[str, Pairs], argum
     results = {}
     dev = [next(source.glob(f"dev.{language}*")) for language in arguments.languages]
     for name, pairs in texts.items():
-        config = write(folder / name, pairs, arguments.languages)
+        config = write_corpus(folder / name, pairs, arguments.languages)
         root = folder / name
         if name == "cleaned":
-            timed(config, folder / "out")
+            clean_seconds(config, folder / "out")
             root = folder / "out"
         valid = json.dumps([str(path.resolve()) for path in dev])
         settings = [f"data.root={root}", f"data.valid={valid}", f"data.test={valid}", *arguments.settings]
@@ -181,15 +181,15 @@ def measure_trainings(folder: Path, source: Path, texts: dict[str, Pairs], argum
         run = folder / f"run-{name}"
         train = [*PROGRAM, "train", arguments.recipe, "-o", str(run), *overrides]
         subprocess.run(train, check=True, stdout=subprocess.DEVNULL)
-        scored = subprocess.run(
+        evaluation = subprocess.run(
             [*PROGRAM, "evaluate", str(run), "--json"], check=True, stdout=subprocess.PIPE, text=True
         )
-        results[name] = json.loads(scored.stdout)["bleu"]
+        results[name] = json.loads(evaluation.stdout)["bleu"]
     return results
 
 
-def corpus(arguments: Any, folder: Path) -> tuple[Path, Pairs, list[str]]:
-    """Return the folder of the corpus, its pairs, and lines of third languages."""
+def load_corpus(arguments: Any, folder: Path) -> tuple[Path, Pairs, list[str]]:
+    """Return the folder of the corpus, its pairs, and lines in other languages."""
     if arguments.tiny:
         tiny.write_pairs(folder, valid="dev")
         lines = [
@@ -207,7 +207,7 @@ def corpus(arguments: Any, folder: Path) -> tuple[Path, Pairs, list[str]]:
 
 
 def main() -> None:
-    """Measure the parts that are asked for."""
+    """Measure the parts that `--parts` names."""
     parser = machine.parser(__doc__)
     parser.add_argument("--data", type=Path, help="folder of the corpora")
     parser.add_argument("--corpus", default="tatoeba-de-en")
@@ -231,12 +231,12 @@ def main() -> None:
         arguments.settings += [f"model.d_model={arguments.width}", f"model.d_ff={4 * arguments.width}"]
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.out or Path(temporary)
-        source, pairs, foreign = corpus(arguments, folder)
-        dirty, kinds = planted(pairs, foreign, arguments.seed)
+        source, pairs, foreign = load_corpus(arguments, folder)
+        dirty, classes = plant_noise(pairs, foreign, arguments.seed)
         document: dict[str, Any] = {"unit": "share, pairs/s", "corpus": arguments.corpus, "pairs": len(pairs)}
         document |= machine.about("numpy", threads=1)
         if "rates" in arguments.parts:
-            document["rates"] = measure_rates(folder / "rates", dirty, kinds, arguments.languages)
+            document["rates"] = measure_rates(folder / "rates", dirty, classes, arguments.languages)
         if "kills" in arguments.parts:
             document["kills"] = measure_kills(folder / "kills", dirty, arguments.languages, arguments.kills)
         if "trainings" in arguments.parts:

@@ -1,9 +1,9 @@
-"""What shards cost and bring: translate a file in one and two workers of this machine and of a Dask cluster.
+"""Translate a file with one and two workers of this machine and of a Dask cluster; compare speed and memory.
 
     python benchmarks/cluster.py --run RUN --text FILE [--lines 20_000] [--short-lines 1_000_000] [--json]
 
-Translates the first lines of FILE greedily: by the plain path, then with workers of one thread each. All give the
-same bytes, or the script ends with an error. Printed are seconds of the clock and of the processors, and how many
+Translates the first lines of FILE greedily: in one process, then with workers of one thread each. If their outputs
+differ, the script ends with an error. Printed are seconds of the clock and of the processors, and how many
 times as fast two workers are as one by either, with and without the start of the command. On a busy machine only
 the processor time counts: 2 x that of one worker / that of two. Then the hours of 10^8 lines, extrapolated from the
 shards that were measured. Then `--short-lines` lines of one word are translated with a tiny model on two workers;
@@ -40,8 +40,8 @@ def used_seconds(processes: list[psutil.Process]) -> float:
 
 
 @contextmanager
-def dask(folder: Path, workers: int) -> Iterator[tuple[str, list[psutil.Process]]]:
-    """Start a scheduler and workers; yields its address and the processes of the workers."""
+def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[psutil.Process]]]:
+    """Start a scheduler and workers; yield its address and the processes of the workers."""
     from distributed import Client
 
     file = folder / f"scheduler-{workers}.json"
@@ -66,83 +66,84 @@ def dask(folder: Path, workers: int) -> Iterator[tuple[str, list[psutil.Process]
         yield address, [psutil.Process(process.pid) for process in processes[1:]]
 
 
-class Translation:
-    """One command that translates a file, measured.
+class MeasuredTranslation:
+    """Run one command that translates a file, and measure it.
 
     Attributes:
-        seconds: of the clock.
-        processor_seconds: of the command and all processes that computed.
-        mib: memory of all processes that belongs to them alone, four times a second if `sampled`: that costs
-            processor time, which two workers on two cores would miss.
+        seconds: wall time.
+        processor_seconds: processor time of the command and of all workers.
+        mib: memory that belongs to the processes alone (USS), four times a second if `sampled`: sampling costs
+            processor time, which two workers on two cores would lack.
+        digest: SHA-256 of the output.
     """
 
     def __init__(
-        self, command: list[str], others: list[psutil.Process], output: Path, sampled: bool = False
+        self, command: list[str], workers: list[psutil.Process], output: Path, sampled: bool = False
     ) -> None:
         self.mib: list[float] = []
-        before, start = used_seconds(others), time.perf_counter()
+        before, start = used_seconds(workers), time.perf_counter()
         process = psutil.Popen([sys.executable, "-m", "manyheads", "-q", "translate", *command, "-o", str(output)])
         while sampled and process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-            self.sample([process, *others])
+            self.sample([process, *workers])
             time.sleep(0.25)
         _, status, usage = os.wait4(process.pid, 0)
         if status:
             raise SystemExit(f"translate ended with {os.waitstatus_to_exitcode(status)}")
         own = usage.ru_utime + usage.ru_stime  # and of the processes that it has ended
         self.seconds = round(time.perf_counter() - start, 2)
-        self.processor_seconds = round(own + used_seconds(others) - before, 2)
+        self.processor_seconds = round(own + used_seconds(workers) - before, 2)
         self.digest = hashlib.sha256(output.read_bytes()).hexdigest()
 
     def sample(self, processes: list[psutil.Process]) -> None:
-        """Note the memory of processes and their children."""
+        """Record the memory of processes and their children."""
         with suppress(psutil.Error):  # one has just ended
-            found = [one for process in processes for one in (process, *process.children(recursive=True))]
-            self.mib.append(sum(one.memory_full_info().uss for one in found) / 2**20)
+            running = [each for process in processes for each in (process, *process.children(recursive=True))]
+            self.mib.append(sum(each.memory_full_info().uss for each in running) / 2**20)
 
     def to_json(self) -> dict[str, float]:
         return {"seconds": self.seconds, "processor seconds": self.processor_seconds}
 
 
 def measure_speed(run: Path, text: Path, folder: Path) -> dict[str, Any]:
-    """Translate a file by every path; the bytes must be the same. "start" is the same with one line."""
+    """Translate a file in every way; exit if outputs differ. The keys "start, ..." are for a file of one line."""
     line = folder / "line"
     with text.open(encoding="utf-8") as file:
         line.write_text(file.readline(), encoding="utf-8")
     options = ["--beam", "1", "--device", "cpu"]
     base, short = [str(run), str(text), *options], [str(run), str(line), *options]
-    found = {"in this process": Translation(base, [], folder / "here")}
+    translations = {"in this process": MeasuredTranslation(base, [], folder / "here")}
     starts = {}
     for workers in (1, 2):
-        name, where = f"workers {workers}", ["--workers", str(workers)]
-        starts[name] = Translation([*short, *where], [], folder / "start")
-        found[name] = Translation([*base, *where], [], folder / name)
+        name, worker_options = f"workers {workers}", ["--workers", str(workers)]
+        starts[name] = MeasuredTranslation([*short, *worker_options], [], folder / "start")
+        translations[name] = MeasuredTranslation([*base, *worker_options], [], folder / name)
     for workers in (1, 2, 4):
-        with dask(folder, workers) as (address, processes):
-            name, where = f"dask {workers}", ["--scheduler", address]
-            Translation([*base, *where], processes, folder / "warm")  # loads the model
-            starts[name] = Translation([*short, *where], processes, folder / "start")
-            found[name] = Translation([*base, *where], processes, folder / name)
-    if len({one.digest for one in found.values()}) > 1:
+        with dask_cluster(folder, workers) as (address, processes):
+            name, worker_options = f"dask {workers}", ["--scheduler", address]
+            MeasuredTranslation([*base, *worker_options], processes, folder / "warm")  # loads the model
+            starts[name] = MeasuredTranslation([*short, *worker_options], processes, folder / "start")
+            translations[name] = MeasuredTranslation([*base, *worker_options], processes, folder / name)
+    if len({translation.digest for translation in translations.values()}) > 1:
         raise SystemExit("the outputs differ")
-    rows = {name: one.to_json() for name, one in found.items()}
-    for name, one in starts.items():
-        rows[name] |= {f"start, {key}": value for key, value in one.to_json().items()}
+    rows = {name: translation.to_json() for name, translation in translations.items()}
+    for name, translation in starts.items():
+        rows[name] |= {f"start, {key}": value for key, value in translation.to_json().items()}
     return rows
 
 
-def two_against_one(rows: dict[str, dict[str, float]], name: str) -> dict[str, float]:
-    """How many times as fast two workers are as one, by the clock and by processor time, the start not counted."""
-    one, two = rows[f"{name} 1"], rows[f"{name} 2"]
+def speedup(rows: dict[str, dict[str, float]], name: str) -> dict[str, float]:
+    """Return how many times as fast two workers are as one, by wall time and by processor time."""
+    one_worker, two_workers = rows[f"{name} 1"], rows[f"{name} 2"]
     key = "processor seconds"
     return {
-        "by the clock, with the start": round(one["seconds"] / two["seconds"], 2),
-        "by the clock": round(without_start(one, "seconds") / without_start(two, "seconds"), 2),
-        "by processor time": round(2 * without_start(one, key) / without_start(two, key), 2),
+        "by the clock, with the start": round(one_worker["seconds"] / two_workers["seconds"], 2),
+        "by the clock": round(without_start(one_worker, "seconds") / without_start(two_workers, "seconds"), 2),
+        "by processor time": round(2 * without_start(one_worker, key) / without_start(two_workers, key), 2),
     }
 
 
 def without_start(row: dict[str, float], key: str) -> float:
-    """Return the seconds of a command that are not those of its start."""
+    """Return the seconds of a command without those of its start."""
     return max(row[key] - row[f"start, {key}"], 0.01)
 
 
@@ -154,12 +155,12 @@ def measure_memory(lines: int, folder: Path) -> dict[str, float]:
     with text.open("w", encoding="utf-8") as file:
         file.writelines(f"{next(words)}\n" for _ in range(lines))
     command = [str(run), str(text), "--beam", "1", "--device", "cpu", "--workers", "2"]
-    done = Translation(command, [], folder / "short.en", sampled=True)
-    sizes = done.mib[len(done.mib) // 10 :] or done.mib  # without the start
+    translation = MeasuredTranslation(command, [], folder / "short.en", sampled=True)
+    sizes = translation.mib[len(translation.mib) // 10 :] or translation.mib  # without the start
     half = max(1, len(sizes) // 2)
     first, last = max(sizes[:half]), max(sizes[half:] or sizes)
     return {
-        **done.to_json(),
+        **translation.to_json(),
         "lines": lines,
         "largest MiB, first half": round(first, 1),
         "largest MiB, last half": round(last, 1),
@@ -186,13 +187,13 @@ def main() -> None:
 
 
 def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Measure everything."""
+    """Measure speed and memory; return the document."""
     (folder / "tiny").mkdir()
     run = arguments.run or tiny.train_run(folder / "tiny")
     source = arguments.text or folder / "tiny" / "train.de"
     text = folder / "text"
-    with text.open("w", encoding="utf-8") as cut:
-        cut.writelines(f"{line}\n" for line in itertools.islice(read_lines(source), arguments.lines))
+    with text.open("w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in itertools.islice(read_lines(source), arguments.lines))
     rows = measure_speed(run, text, folder)
     (folder / "short").mkdir()
     hours = rows["dask 1"]["processor seconds"] / arguments.lines * 1e8 / 3600
@@ -201,7 +202,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         **machine.about("distributed", threads=1),
         "lines": arguments.lines,
         "rows": rows,
-        "two workers against one": {name: two_against_one(rows, name) for name in ("workers", "dask")},
+        "two workers against one": {name: speedup(rows, name) for name in ("workers", "dask")},
         "extrapolated": {"hours of one worker for 10^8 such lines": round(hours, 1)},
         "short lines": measure_memory(arguments.short_lines, folder / "short"),
     }

@@ -1,4 +1,4 @@
-"""Speed, memory and BLEU of decoding with the same weights in manyheads and its peers, in turn in one run.
+"""Measure speed, memory and BLEU of decoding with the same weights in manyheads and its peers, in one run.
 
     python benchmarks/decode_peers.py RUN [--exports DIR] [--contenders manyheads:fp32 ctranslate2:int8 ...]
         [--modes single batch file] [--beams 1 5] [--rounds 3] [--sentences 1000] [--threads 2] [--joeynmt PYTHON]
@@ -7,15 +7,15 @@
 
 RUN is a run directory whose model every toolkit can represent: post-norm with sinusoidal positions for Hugging Face
 MarianMT and JoeyNMT; without them, any. It is exported to DIR, or a temporary folder, unless it is there already.
-What is decoded is the run's test text, from ids to ids.
+Each contender decodes the test text of the run, from ids to ids.
 
-    manyheads:fp32, :bf16, :int8    its own search, which shares out the batches of a call among the threads
+    manyheads:fp32, :bf16, :int8    its own search, which distributes the batches of a call over the threads
     manyheads:ctranslate2           CTranslate2 behind its interface (`--engine ctranslate2`)
     ctranslate2:float32, :int8      the library itself, batches of 64
     hugging-face                    MarianMTModel.generate in fp32
     joeynmt                         its search, which has no cache, with the Python of the option, as it needs
                                     other packages
-    no-cache                        the loop of the tutorials: the whole prefix again at each step; greedy
+    no-cache                        the loop of the tutorials: no KV cache, the whole prefix at each step; greedy
 
     single   one sentence a call, every tenth of the sentences
     batch    64 sentences a call, in the order of the text
@@ -47,19 +47,23 @@ from decoders.measured_decoding import BATCH, DecodingRequest, Rows
 from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
 from manyheads.runs.evaluate import texts
-from manyheads.runs.export import export as export_run
+from manyheads.runs.export import export
 from manyheads.tasks.translation import Translator
 from tiny import train_run
 
 OURS = "manyheads:fp32"
 MODES = ("single", "batch", "file")
-SLOW = {"no-cache": 10, "joeynmt": 10, "hugging-face": 2}  # only every n-th part: what is measured is a rate
+SLOW = {
+    "no-cache": 10,
+    "joeynmt": 10,
+    "hugging-face": 2,
+}  # decode only a 10th or a half of the sentences: a rate is measured
 EXPORTS = {"ctranslate2-float32": "ctranslate2", "ctranslate2-int8": "ctranslate2", "huggingface": "huggingface"}
 
 
 def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str]:
     """Return the contenders that can run here; print the others."""
-    found = []
+    installed = []
     for name in contenders:
         needs = DECODERS[name].needs
         if DECODERS[name].own_python and pythons[name] is None:
@@ -67,24 +71,24 @@ def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str
         elif needs is not None and importlib.util.find_spec(needs) is None:
             print(f"{name} is left out: pip install {needs}", file=sys.stderr)
         else:
-            found.append(name)
-    return found
+            installed.append(name)
+    return installed
 
 
-def export(run: Path, folder: Path, contenders: list[str]) -> list[str]:
+def write_exports(run: Path, folder: Path, contenders: list[str]) -> list[str]:
     """Write the exports that the contenders read; return the contenders whose export succeeded."""
-    kept = []
+    exported = []
     for name in contenders:
-        wanted = DECODERS[name].export
-        if wanted is not None and not (folder / wanted).exists():
-            numbers = wanted.partition("-")[2] or None
+        export_name = DECODERS[name].export
+        if export_name is not None and not (folder / export_name).exists():
+            number_type = export_name.partition("-")[2] or None
             try:
-                export_run(run, folder / wanted, EXPORTS[wanted], quantization=numbers)
+                export(run, folder / export_name, EXPORTS[export_name], quantization=number_type)
             except ManyheadsError as error:
                 print(f"{name} is left out: {error}", file=sys.stderr)
                 continue
-        kept.append(name)
-    return kept
+        exported.append(name)
+    return exported
 
 
 class Measurement:
@@ -104,23 +108,23 @@ class Measurement:
 
     def try_settings(self) -> None:
         """Warm up, and choose the fastest number of workers and threads."""
-        few = replace(self.request, sentences=max(1, self.request.sentences // 4))
+        shorter = replace(self.request, sentences=max(1, self.request.sentences // 4))
         seconds = {}
         for setting in self.contender.settings(self.request.mode):
-            trial = replace(few, setting=setting)
+            trial = replace(shorter, setting=setting)
             self.contender.decode(trial)
             seconds[setting] = self.contender.decode(trial)[0]
-        self.request = replace(self.request, setting=min(seconds, key=lambda one: seconds[one]))
+        self.request = replace(self.request, setting=min(seconds, key=lambda setting: seconds[setting]))
 
     def run_round(self) -> None:
-        """Decode the text once, and store speed and outputs."""
+        """Decode the text once; store speed and outputs."""
         seconds, self.outputs = self.contender.decode(self.request)
         self.speeds.append(len(self.outputs) / seconds)
 
     def row(self, ours: Measurement | None, references: list[str], translator: Translator) -> dict[str, Any]:
         """Return the figures of all rounds."""
         tokenizer = translator.tokenizers.target
-        found = [tokenizer.decode(output) for output in self.outputs]
+        outputs = [tokenizer.decode(output) for output in self.outputs]
         row: dict[str, Any] = {
             "contender": self.contender.name,
             "mode": self.request.mode,
@@ -131,7 +135,7 @@ class Measurement:
             "max": round(max(self.speeds), 1),
             "tokens an output": round(sum(map(len, self.outputs)) / len(self.outputs), 2),
             "sentences": len(self.outputs),
-            "BLEU": round(score(found, references[: len(found)]).bleu, 2),
+            "BLEU": round(score(outputs, references[: len(outputs)]).bleu, 2),
             "MiB": round(self.contender.mebibytes),
         }
         if ours is not None:
@@ -142,14 +146,14 @@ class Measurement:
         return row
 
 
-def sentences(mode: str, contender: str, count: int) -> int:
+def sentence_count(mode: str, contender: str, count: int) -> int:
     """Return the number of sentences that a contender decodes in a round."""
     fewer = count // (SLOW.get(contender, 1) * (10 if mode == "single" else 1))
     return max(fewer, min(count, 20 if mode == "single" else 2 * BATCH))
 
 
 def measure(measurements: list[Measurement], rounds: int) -> None:
-    """Measure all in turn, in each round."""
+    """Choose the settings of all measurements, then run all in turn in each round."""
     for measurement in measurements:
         measurement.try_settings()
     for _ in range(rounds):
@@ -157,16 +161,16 @@ def measure(measurements: list[Measurement], rounds: int) -> None:
             measurement.run_round()
 
 
-def show(rows: list[dict[str, Any]], file: TextIO = sys.stdout) -> None:
-    """Print a table."""
-    head = f"{'mode':6} {'beam':>4} {'w x t':>5} {'sentences/s':>11}  {'[min to max]':20} {'ours is':>8}"
-    print(f"{'':22} {head} {'BLEU':>6} {'same':>6} {'MiB':>6}", file=file)
+def print_table(rows: list[dict[str, Any]], file: TextIO = sys.stdout) -> None:
+    """Print the rows as a table."""
+    heading = f"{'mode':6} {'beam':>4} {'w x t':>5} {'sentences/s':>11}  {'[min to max]':20} {'ours is':>8}"
+    print(f"{'':22} {heading} {'BLEU':>6} {'same':>6} {'MiB':>6}", file=file)
     for row in rows:
         span = f"[{row['min']:,} to {row['max']:,}]"
-        way = f"{row['mode']:6} {row['beam']:4} {row['workers x threads']:>5}"
+        search = f"{row['mode']:6} {row['beam']:4} {row['workers x threads']:>5}"
         speed = f"{row['median']:11,}  {span:20} {row.get('manyheads:fp32 is', ''):>7}x"
-        rest = f"{row['BLEU']:6.2f} {row.get('agreement', ''):>6} {row['MiB']:6,}"
-        print(f"{row['contender']:22} {way} {speed} {rest}", file=file)
+        quality = f"{row['BLEU']:6.2f} {row.get('agreement', ''):>6} {row['MiB']:6,}"
+        print(f"{row['contender']:22} {search} {speed} {quality}", file=file)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -192,28 +196,31 @@ def parse_arguments() -> argparse.Namespace:
 def measure_all(
     contenders: list[Contender], references: list[str], translator: Translator, arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """The rows of all modes and beams, shown as they come."""
+    """Measure all modes and beams; print the rows of each, and return all rows."""
     rows = []
     for mode in arguments.modes:
         for beam in arguments.beams:
             measurements = [
-                Measurement(one, DecodingRequest(mode, beam, "", sentences(mode, one.name, len(references))))
-                for one in contenders
-                if beam == 1 or one.decoder.beams
+                Measurement(
+                    contender,
+                    DecodingRequest(mode, beam, "", sentence_count(mode, contender.name, len(references))),
+                )
+                for contender in contenders
+                if beam == 1 or contender.decoder.beams
             ]
             measure(measurements, arguments.rounds)
             ours = next((measurement for measurement in measurements if measurement.contender.name == OURS), None)
-            found = [measurement.row(ours, references, translator) for measurement in measurements]
-            rows += found
-            show(found, sys.stderr)
+            rows_of_mode = [measurement.row(ours, references, translator) for measurement in measurements]
+            rows += rows_of_mode
+            print_table(rows_of_mode, sys.stderr)
     return rows
 
 
 def main() -> None:
     arguments = parse_arguments()
     pythons = {"joeynmt": arguments.joeynmt}
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as running:
+        folder = Path(temporary)
         run = (arguments.run or train_run(folder)).resolve()
         translator = Translator.load(run, device="cpu")
         sources, references = texts(translator.config, "test", None, None)
@@ -222,21 +229,22 @@ def main() -> None:
         exports = arguments.exports or folder / "made"
         exports.mkdir(exist_ok=True, parents=True)
         (folder / "exports").symlink_to(exports.resolve())
-        names = export(run, exports, available(arguments.contenders, pythons))
+        names = write_exports(run, exports, available(arguments.contenders, pythons))
         contenders = [
-            running.enter_context(Contender(one, folder, run, arguments.threads, pythons.get(one))) for one in names
+            running.enter_context(Contender(name, folder, run, arguments.threads, pythons.get(name)))
+            for name in names
         ]
         for contender in contenders:
             contender.receive()  # ready
         rows = measure_all(contenders, references, translator, arguments)
     about = machine.about(threads=arguments.threads)
-    about["versions"] |= {one.decoder.package: one.version for one in contenders}
+    about["versions"] |= {contender.decoder.package: contender.version for contender in contenders}
     if arguments.json:
-        left_out = [one for one in arguments.contenders if one not in names]
+        left_out = [name for name in arguments.contenders if name not in names]
         print(json.dumps({"unit": "sentences/s", **about, "rows": rows, "left out": left_out}))
         return
     print(machine.describe(about))
-    show(rows)
+    print_table(rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Try the doctor: untrue findings in sound models, and planted defects that it does not name.
+"""Test the doctor: count untrue findings in sound models, and planted defects that it does not name.
 
     python -m benchmarks.doctor [--part sound|planted|projects] [--only WORDS] [--rows FOLDER] [--pairs] [--json]
 
@@ -8,8 +8,8 @@ planted    every defect of a model or of its training, in five models of differe
 projects   the 18 defects of the museum in a whole project with data, metrics and schedule
 
 Run it from the root of the repository: models and defects are those of tests/doctor. Each case runs in a process of
-its own, with limits of time and memory. With --rows a run that was stopped continues where it stopped. All random
-weights, seeded. Findings that are true of a sound model stand in tests/doctor/true_findings.toml, with the reason.
+its own, with limits of time and memory. With --rows a stopped run resumes. All weights are random and seeded.
+Findings that are true of a sound model are listed in tests/doctor/true_findings.toml, with the reason.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PARTS: dict[str, tuple[Callable[[], list[str]], Callable[[str], list[Row]]]] = {
     "sound": (sound.names, sound.sound_case),
     "planted": (defective.names, defective.planted_case),
 }
-TRUE = Path(__file__).parents[1] / "tests" / "doctor" / "true_findings.toml"
+TRUE_FINDINGS = Path(__file__).parents[1] / "tests" / "doctor" / "true_findings.toml"
 TARGETS = {"named": 0.95, "noticed": 1.0}
 TINY = (
     "peer host annotated / float32 own",
@@ -49,8 +49,8 @@ TINY = (
 )
 
 
-def rows_of(part: str, options: argparse.Namespace) -> Iterator[Row]:
-    """Yield the rows of the cases of a part that contain all words of an alternative."""
+def measured_rows(part: str, options: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of the cases of a part that the options select."""
     names, run = PARTS[part]
     chosen = defective.names(pairs=True) if part == "planted" and options.pairs else names()
     if part == "sound" and options.quick:
@@ -58,8 +58,8 @@ def rows_of(part: str, options: argparse.Namespace) -> Iterator[Row]:
     if options.tiny:
         chosen = [name for name in chosen if name in TINY]
     if options.only:
-        wanted = [words.split("&") for words in options.only]
-        chosen = [name for name in chosen if any(all(word in name for word in words) for words in wanted)]
+        alternatives = [words.split("&") for words in options.only]
+        chosen = [name for name in chosen if any(all(word in name for word in words) for words in alternatives)]
     store = None
     if options.rows is not None:
         options.rows.mkdir(parents=True, exist_ok=True)
@@ -69,62 +69,64 @@ def rows_of(part: str, options: argparse.Namespace) -> Iterator[Row]:
 
 def alarms(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the untrue findings of sound models, and the figures of the run."""
-    known = tomllib.loads(TRUE.read_text(encoding="utf-8"))["finding"]
+    known = tomllib.loads(TRUE_FINDINGS.read_text(encoding="utf-8"))["finding"]
     examined = [row for row in rows if "found" in row]
     crashes = [row for row in rows if "crash" in row]
-    untrue, true = [], Counter[str]()
+    untrue_findings, true_findings = [], Counter[str]()
 
     def is_true(row: Row, name: str) -> bool:
-        return any(fnmatch(row["model"], one["model"]) and name == one["name"] for one in known)
+        return any(fnmatch(row["model"], finding["model"]) and name == finding["name"] for finding in known)
 
     for row in examined:
         for name, severity, evidence in row["found"]:
             if severity == "note":
                 continue
             if is_true(row, name):
-                true[f"{row['model']}: {name}"] += 1
+                true_findings[f"{row['model']}: {name}"] += 1
             else:
-                untrue.append({"case": row["case"], "name": name, "severity": severity, "evidence": evidence})
+                untrue_findings.append(
+                    {"case": row["case"], "name": name, "severity": severity, "evidence": evidence}
+                )
     return {
         "sound": [{"model": row["case"], "checks": row["asked"]} for row in examined],
         "models": Counter(library_of(case) for case, _ in {(row["case"], row["model"]) for row in examined}),
-        "untrue": untrue,
-        "true": dict(true),
+        "untrue": untrue_findings,
+        "true": dict(true_findings),
         "crashes": [{"case": row["case"], "error": row["crash"]} for row in crashes if not is_true(row, "refused")],
         "failures": [{"case": row["case"], "error": row["failure"]} for row in rows if "failure" in row],
         "not built": {row["model"]: row["left out"] for row in rows if "left out" in row},
         "not called": sum("not called" in row for row in rows),
-        "sound seconds": seconds_of(examined),
+        "sound seconds": time_summary(examined),
     }
 
 
 def library_of(case: str) -> str:
-    """Return where the model of a case comes from."""
+    """Return the library that the model of a case comes from."""
     group, name, *_ = case.split(" ")
     return "transformers" if group == "library" else name
 
 
 def shares(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return which planted defects were named, and which were noticed at all."""
+    """Return the shares of planted defects that were named, and that were noticed at all."""
     done = [row for row in rows if "missed" in row]
     planted = [row for row in done if " sound " not in row["case"]]
     return {
         "planted": len(planted),
         "named": sum(not row["missed"] for row in planted) / max(1, len(planted)),
         "noticed": sum(row["noticed"] for row in planted) / max(1, len(planted)),
-        "by kind": kinds_of(planted),
-        "missed": [{"case": row["case"], "found": names_of(row)} for row in planted if row["missed"]],
+        "by kind": counts_by_kind(planted),
+        "missed": [{"case": row["case"], "found": finding_names(row)} for row in planted if row["missed"]],
         "beside": [{"case": row["case"], "found": row["beside"]} for row in done if row["beside"]],
         "planted failures": [
             {"case": row["case"], "error": row.get("failure") or row.get("crash")}
             for row in rows
             if "failure" in row or "crash" in row
         ],
-        "planted seconds": seconds_of(done),
+        "planted seconds": time_summary(done),
     }
 
 
-def kinds_of(planted: Sequence[Row]) -> dict[str, dict[str, int]]:
+def counts_by_kind(planted: Sequence[Row]) -> dict[str, dict[str, int]]:
     """Count the cases, those with all defects named and those noticed, by number of defects and precision."""
     counts: dict[str, Counter[str]] = {}
     for row in planted:
@@ -133,36 +135,36 @@ def kinds_of(planted: Sequence[Row]) -> dict[str, dict[str, int]]:
         counts.setdefault(kind, Counter()).update(
             cases=1, named=int(not row["missed"]), noticed=int(row["noticed"])
         )
-    return {kind: dict(count) for kind, count in counts.items()}
+    return {kind: dict(counter) for kind, counter in counts.items()}
 
 
-def names_of(row: Row) -> list[str]:
+def finding_names(row: Row) -> list[str]:
     """Return the names of the findings of a row."""
     return [name for name, _, _ in row.get("found", [])]
 
 
-def seconds_of(rows: Sequence[Row]) -> dict[str, float]:
-    """Return the median and the longest time of an examination."""
+def time_summary(rows: Sequence[Row]) -> dict[str, float]:
+    """Return the median and the longest time of the examinations."""
     seconds = [row["seconds"] for row in rows if "seconds" in row]
     return {"median": statistics.median(seconds), "longest": max(seconds)} if seconds else {}
 
 
-def projects(most: int | None, *, pairs: bool) -> Iterator[Row]:
-    """Yield what is named of the defects of the museum in a whole project."""
+def projects(max_sets: int | None, *, pairs: bool) -> Iterator[Row]:
+    """Plant defects of the museum in a whole project; yield which of them the doctor names."""
     data = ("unseeded-split", "vocabulary-from-test-set", "wrong-tokenizer/same-text")
-    sets: list[tuple[int | str, ...]] = [*combinations(range(1, 19), 1), *combinations(data, 1)]
-    sets += combinations([*range(1, 19)], 2) if pairs else ()
-    for defects in sets[:most]:
+    defect_sets: list[tuple[int | str, ...]] = [*combinations(range(1, 19), 1), *combinations(data, 1)]
+    defect_sets += combinations([*range(1, 19)], 2) if pairs else ()
+    for defects in defect_sets[:max_sets]:
         torch.manual_seed(5)
         report = Project(*defects).examined()
         numbers = {name: CATALOGUE["model"][name].exhibit for name in report.names}
-        wanted = {str(defect).partition("/")[0] for defect in defects} | set(defects)
+        planted_names = {str(defect).partition("/")[0] for defect in defects} | set(defects)
         yield {
             "planted": [str(defect) for defect in defects],
             "named": report.names,
-            "missed": [str(each) for each in defects if each not in numbers.values()
-                       and str(each).partition("/")[0] not in numbers],
-            "wrong": sorted(name for name, number in numbers.items() if not {name, number} & wanted),
+            "missed": [str(defect) for defect in defects if defect not in numbers.values()
+                       and str(defect).partition("/")[0] not in numbers],
+            "wrong": sorted(name for name, number in numbers.items() if not {name, number} & planted_names),
         }  # fmt: skip
 
 
@@ -182,29 +184,31 @@ def main() -> None:
     document: Row = {"unit": "s", **machine.about("transformers")}
     parts = options.part or [*PARTS, "projects"]
     if "sound" in parts:
-        document |= alarms(list(rows_of("sound", options)))
+        document |= alarms(list(measured_rows("sound", options)))
     if "planted" in parts:
-        document |= shares(list(rows_of("planted", options)))
+        document |= shares(list(measured_rows("planted", options)))
     if "projects" in parts:
         document["projects"] = list(projects(options.most, pairs=options.pairs))
     document["seconds"] = time.perf_counter() - start
     if options.json:
         print(json.dumps(document))
     else:
-        print("\n".join(lines_of(document, parts)))
+        print("\n".join(report_lines(document, parts)))
         print(f"\n{document['seconds']:.0f} s, {machine.describe(machine.about('transformers'))}")
 
 
-def lines_of(document: Row, parts: Sequence[str]) -> Iterator[str]:
-    """Yield the figures for people."""
+def report_lines(document: Row, parts: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the report."""
     if "sound" in parts:
         yield f"sound: {len(document['sound'])} examinations, {len(document['untrue'])} untrue errors or warnings"
         yield f"  models  {', '.join(f'{name} {count}' for name, count in document['models'].items())}"
-        yield from (f"  untrue  {one['case']}: {one['name']}: {one['evidence']}" for one in document["untrue"])
-        yield from (f"  true    {what} ({count} times)" for what, count in document["true"].items())
+        yield from (
+            f"  untrue  {entry['case']}: {entry['name']}: {entry['evidence']}" for entry in document["untrue"]
+        )
+        yield from (f"  true    {finding} ({count} times)" for finding, count in document["true"].items())
         failed = document["crashes"] + document["failures"]
-        yield from (f"  crash   {one['case']}: {one['error']}" for one in failed)
-        yield from (f"  left out  {name}: {why}" for name, why in document["not built"].items())
+        yield from (f"  crash   {entry['case']}: {entry['error']}" for entry in failed)
+        yield from (f"  left out  {name}: {reason}" for name, reason in document["not built"].items())
         yield f"  {document['not called']} models cannot compute in their precision"
         yield f"  seconds {document['sound seconds']}"
     if "planted" in parts:
@@ -212,15 +216,15 @@ def lines_of(document: Row, parts: Sequence[str]) -> Iterator[str]:
             yield f"planted: {share} {document[share]:.1%} of {document['planted']} (target {target:.0%})"
         for kind, count in document["by kind"].items():
             yield f"  {kind}: {count['named']} of {count['cases']} named, {count['noticed']} noticed"
-        yield from (f"  missed  {one['case']}: named {one['found']}" for one in document["missed"])
-        yield from (f"  beside  {one['case']}: {one['found']}" for one in document["beside"])
-        yield from (f"  failed  {one['case']}: {one['error']}" for one in document["planted failures"])
+        yield from (f"  missed  {entry['case']}: named {entry['found']}" for entry in document["missed"])
+        yield from (f"  beside  {entry['case']}: {entry['found']}" for entry in document["beside"])
+        yield from (f"  failed  {entry['case']}: {entry['error']}" for entry in document["planted failures"])
         yield f"  seconds {document['planted seconds']}"
     if "projects" in parts:
-        titles = {str(one.number): one.text("en").title for one in exhibits()}
+        titles = {str(entry.number): entry.text("en").title for entry in exhibits()}
         rows = document["projects"]
-        right = sum(not row["missed"] and not row["wrong"] for row in rows)
-        yield f"projects: {right} of {len(rows)} named, and nothing else"
+        correct = sum(not row["missed"] and not row["wrong"] for row in rows)
+        yield f"projects: {correct} of {len(rows)} named, and nothing else"
         for row in rows:
             if row["missed"] or row["wrong"]:
                 planted = " and ".join(titles.get(defect, defect) for defect in row["planted"])

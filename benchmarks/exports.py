@@ -1,4 +1,4 @@
-"""What CTranslate2 exports of a run cost in each number type, and how fast they are.
+"""Measure the cost in BLEU and the speed of CTranslate2 exports of a run in each number type.
 
     python benchmarks/exports.py RUN [--isa avx2] [--precisions float32 int8 ...] [--rounds 3] [--json]
 
@@ -40,7 +40,7 @@ PRECISIONS = ["float32", "int8", "int8:127", "int8:63", "int8_bfloat16", "int16"
 
 
 def rounding(largest: int) -> Any:
-    """Return a function that rounds rows so that their largest weight becomes a number."""
+    """Return a function that rounds rows to int8 so that the largest weight of each becomes a number."""
 
     def round_rows(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         scale = largest / weight.abs().amax(1).clamp(min=1e-30)
@@ -49,31 +49,31 @@ def rounding(largest: int) -> Any:
     return round_rows
 
 
-def write(folder: Path, opened: LoadedModel, precision: str) -> CTranslate2Engine:
-    """Write and open an export."""
+def write_export(folder: Path, loaded: LoadedModel, precision: str) -> CTranslate2Engine:
+    """Write an export of a precision, open it and return its engine."""
     folder.mkdir()
-    numbers, _, largest = precision.partition(":")
-    chosen = rounding(int(largest)) if largest else quantize.round_rows
-    with mock.patch.object(quantize, "round_rows", chosen):
-        write_ctranslate2(folder, opened.config, opened.tokenizers, opened.model, numbers)
+    number_type, _, largest = precision.partition(":")
+    round_rows = rounding(int(largest)) if largest else quantize.round_rows
+    with mock.patch.object(quantize, "round_rows", round_rows):
+        write_ctranslate2(folder, loaded.config, loaded.tokenizers, loaded.model, number_type)
     return load_ctranslate2(folder)[1]
 
 
-def speeds(opened: LoadedModel, engines: dict[str, CTranslate2Engine], rounds: int) -> dict[str, list[float]]:
-    """Sentences a second of each export in each round."""
-    pairs = available_pairs(opened.config, "valid", 500)
-    most = opened.config.model.max_positions - 1
-    rows = [row[:most] for row in opened.tokenizers.source.encode([pair.source for pair in pairs])]
-    found: dict[str, list[float]] = {name: [] for name in engines}
+def speeds(loaded: LoadedModel, engines: dict[str, CTranslate2Engine], rounds: int) -> dict[str, list[float]]:
+    """Return the sentences a second of each export in each round."""
+    pairs = available_pairs(loaded.config, "valid", 500)
+    max_length = loaded.config.model.max_positions - 1
+    rows = [row[:max_length] for row in loaded.tokenizers.source.encode([pair.source for pair in pairs])]
+    speeds_of_exports: dict[str, list[float]] = {name: [] for name in engines}
     for _ in range(rounds):
         for name, engine in engines.items():
             start = perf_counter()
-            search(opened, engine, rows, lambda count: None)
-            found[name].append(round(len(rows) / (perf_counter() - start), 1))
-    return found
+            search(loaded, engine, rows, lambda count: None)
+            speeds_of_exports[name].append(round(len(rows) / (perf_counter() - start), 1))
+    return speeds_of_exports
 
 
-def row(precision: str, cost: QuantizationCost, speed: list[float], size: int) -> dict[str, Any]:
+def export_row(precision: str, cost: QuantizationCost, speed: list[float], size: int) -> dict[str, Any]:
     """Return the figures of an export."""
     bleu = cost.bleu
     assert bleu is not None
@@ -94,15 +94,15 @@ def row(precision: str, cost: QuantizationCost, speed: list[float], size: int) -
     }
 
 
-def show(rows: list[dict[str, Any]]) -> None:
+def print_table(rows: list[dict[str, Any]]) -> None:
     """Print a table."""
     head = f"{'export':14} {'computed in':13} {'BLEU':>6} {'cost':>6}  {'95 %':14}"
     print(f"{head} {'loss':>7} {'same':>5} {'sent/s':>7} {'MiB':>6}")
-    for one in rows:
-        span = "{:.2f} to {:.2f}".format(*one["interval"])
+    for row in rows:
+        span = "{:.2f} to {:.2f}".format(*row["interval"])
         print(
-            f"{one['export']:14} {one['computed in']:13} {one['BLEU']:6.2f} {one['cost']:6.2f}  {span:14} "
-            f"{one['loss']:7.4f} {one['same']:5} {one['median']:7} {one['MiB']:6}"
+            f"{row['export']:14} {row['computed in']:13} {row['BLEU']:6.2f} {row['cost']:6.2f}  {span:14} "
+            f"{row['loss']:7.4f} {row['same']:5} {row['median']:7} {row['MiB']:6}"
         )
 
 
@@ -112,26 +112,26 @@ def main() -> None:
     parser.add_argument("--precisions", nargs="+", default=PRECISIONS, choices=PRECISIONS, metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = machine.parse(parser, tiny={"rounds": 1}, required=["run"])
-    with tempfile.TemporaryDirectory() as name:
-        opened = load_run(tiny.train_run(Path(name)) if arguments.run is None else arguments.run)
-        if not available_pairs(opened.config, "valid", 1):
+    with tempfile.TemporaryDirectory() as temporary:
+        loaded = load_run(tiny.train_run(Path(temporary)) if arguments.run is None else arguments.run)
+        if not available_pairs(loaded.config, "valid", 1):
             sys.exit(f"the validation text of {arguments.run} is not on this machine: look at its data.root")
-        folder = Path(name) / "exports"
+        folder = Path(temporary) / "exports"
         folder.mkdir()
         names = list(dict.fromkeys(["float32", *arguments.precisions]))
-        engines = {one: write(folder / one, opened, one) for one in names}
+        engines = {precision: write_export(folder / precision, loaded, precision) for precision in names}
         costs = {
-            one: compare_engines(opened, one.partition(":")[0], engines["float32"], engine, NO_LISTENER)
-            for one, engine in engines.items()
+            precision: compare_engines(loaded, precision.partition(":")[0], engines["float32"], engine, NO_LISTENER)
+            for precision, engine in engines.items()
         }
-        speed = speeds(opened, engines, arguments.rounds)
-        sizes = {one: (folder / one / "model.bin").stat().st_size for one in names}
-        rows = [row(one, costs[one], speed[one], sizes[one]) for one in names]
+        speed = speeds(loaded, engines, arguments.rounds)
+        sizes = {precision: (folder / precision / "model.bin").stat().st_size for precision in names}
+        rows = [export_row(precision, costs[precision], speed[precision], sizes[precision]) for precision in names]
     about = machine.about("ctranslate2")
     if arguments.json:
         print(json.dumps({"unit": "sentences/s", **about, "rows": rows}))
         return
-    show(rows)
+    print_table(rows)
     print(machine.describe(about))
 
 

@@ -1,21 +1,22 @@
-"""Fine-tune an encoder with manyheads, and with transformers in the loop that people write themselves.
+"""Fine-tune an encoder with manyheads, and with transformers in a plain training loop.
 
     python benchmarks/finetune.py sst2-finetune --root data/sst2 --model DIR [--steps 50] [--bf16] [--set ...]
 
-Both take the settings of the recipe: epochs, texts an update, learning rate with its warm-up and linear fall,
-AdamW with its decay, clipping, the longest text, dropout (which transformers also lays on attention weights, as
-the folder says), pooling. What that loop does not have is off: word dropout, rates by layer, a moving average. The
-loop is that of transformers' own examples: texts tokenised beforehand, shuffled in each epoch, each batch padded to
-its longest text, products in float32 unless --bf16. With pooling = "cls" it trains
-AutoModelForSequenceClassification, with "mean" AutoModel and a head like ours.
+Both take the settings of the recipe: epochs, texts an update, learning rate with its warm-up and linear fall, AdamW
+with its decay, clipping, the maximum length, dropout (which transformers also applies to attention weights, as the
+folder says), pooling. What the loop does not have is off: word dropout, rates by layer, a moving average. The loop
+follows the examples of transformers: texts tokenised beforehand, shuffled in each epoch, each batch padded to its
+longest text, matrix products in float32 unless --bf16. With pooling = "cls" it trains
+AutoModelForSequenceClassification, with "mean" AutoModel and the same head as manyheads.
 
 Times are those of the updates alone, validation not counted. Accuracy is that of the last weights, and of the best
 of all epochs. One JSON line at the end, all else on stderr.
 
     python benchmarks/finetune.py sst2-finetune --root data/sst2 --model DIR --parity 60
 
-gives both the same head, the same batches in the same order, float32 and no dropout, and prints how far losses and
-gradient norms are apart. `--tiny` does both, with made-up sentences and a random encoder of width 16.
+gives both the same head, the same batches in the same order, float32 and no dropout, and prints the largest
+differences of losses and gradient norms. `--tiny` does both, with made-up sentences and a random encoder of width
+16.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ from manyheads.training.interruption import Watch
 from manyheads.training.log import SilentListener
 from tiny import write_encoder, write_labelled
 
-PLAIN = ("model.word_dropout=0", "training.layer_decay=1", "training.ema=0")
+OFF = ("model.word_dropout=0", "training.layer_decay=1", "training.ema=0")
 
 
 class AccuracyListener(SilentListener):
-    """A listener that keeps the accuracy of each validation, and prints messages on stderr."""
+    """Store the accuracy of each validation, and print messages."""
 
     def __init__(self) -> None:
         self.accuracies: list[float] = []
@@ -68,65 +69,72 @@ class AccuracyListener(SilentListener):
 
 
 class MeanClassifier(nn.Module):
-    """AutoModel, the mean of its hidden states, and a head like ours."""
+    """AutoModel, the mean of its hidden states, and the head of manyheads."""
 
-    def __init__(self, where: str, classes: int) -> None:
+    def __init__(self, model_folder: str, classes: int) -> None:
         super().__init__()
-        self.encoder = transformers.AutoModel.from_pretrained(where)
+        self.encoder = transformers.AutoModel.from_pretrained(model_folder)
         width = self.encoder.config.hidden_size
         self.pooler, self.output = nn.Linear(width, width), nn.Linear(width, classes)
         self.dropout = nn.Dropout(self.encoder.config.hidden_dropout_prob)
 
     def forward(self, **batch: Tensor) -> Tensor:
-        """Token numbers and what is real (B, S) -> logits (B, C)."""
+        """Return logits (B, C) for token ids and attention mask (B, S)."""
         hidden = self.encoder(**batch).last_hidden_state
-        real = batch["attention_mask"][..., None]
-        return self.output(self.dropout(torch.tanh(self.pooler((hidden * real).sum(1) / real.sum(1)))))
+        mask = batch["attention_mask"][..., None]
+        return self.output(self.dropout(torch.tanh(self.pooler((hidden * mask).sum(1) / mask.sum(1)))))
 
 
-class HeadOfTransformers(nn.Module):
+class SequenceClassifier(nn.Module):
     """AutoModelForSequenceClassification."""
 
-    def __init__(self, where: str, classes: int) -> None:
+    def __init__(self, model_folder: str, classes: int) -> None:
         super().__init__()
-        self.model = transformers.AutoModelForSequenceClassification.from_pretrained(where, num_labels=classes)
+        self.model = transformers.AutoModelForSequenceClassification.from_pretrained(
+            model_folder, num_labels=classes
+        )
 
     def forward(self, **batch: Tensor) -> Tensor:
-        """Token numbers and what is real (B, S) -> logits (B, C)."""
+        """Return logits (B, C) for token ids and attention mask (B, S)."""
         return self.model(**batch).logits
 
 
 Rows = list[dict[str, list[int]]]
 
 
-def theirs(config: Config, where: str, data: tuple[list[str], list[int]], dev: tuple[list[str], list[int]],
-           precision: torch.dtype) -> dict[str, Any]:  # fmt: skip
-    """The plain loop: accuracies by epoch, and seconds of the updates."""
+def train_transformers(
+    config: Config,
+    model_folder: str,
+    data: tuple[list[str], list[int]],
+    dev: tuple[list[str], list[int]],
+    precision: torch.dtype,
+) -> dict[str, Any]:
+    """Fine-tune in a plain loop; return accuracies by epoch, and seconds of the updates."""
     training = config.training
     torch.manual_seed(training.seed)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(where)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model_folder)
     rows, dev_rows = (
         [tokenizer(text, truncation=True, max_length=config.data.max_length + 2) for text in texts]
         for texts in (data[0], dev[0])
     )
-    model = their_model(config, where, len(set(data[1])))
-    optimizer = their_optimizer(config, model)
-    size = training.batch_sentences
-    assert size is not None
-    each = -(-len(rows) // size)
-    total = training.steps if training.epochs is None else training.epochs * each
-    schedule = transformers.get_linear_schedule_with_warmup(optimizer, training.warmup_steps, total)
-    dice, seconds, step = np.random.default_rng(training.seed), 0.0, 0
+    model = transformers_model(config, model_folder, len(set(data[1])))
+    optimizer = transformers_optimizer(config, model)
+    batch_size = training.batch_sentences
+    assert batch_size is not None
+    updates_per_epoch = -(-len(rows) // batch_size)
+    total_updates = training.steps if training.epochs is None else training.epochs * updates_per_epoch
+    schedule = transformers.get_linear_schedule_with_warmup(optimizer, training.warmup_steps, total_updates)
+    rng, seconds, step = np.random.default_rng(training.seed), 0.0, 0
     accuracies: list[float] = []
-    while step < total:
-        order, start = dice.permutation(len(rows)), time.perf_counter()
+    while step < total_updates:
+        order, start = rng.permutation(len(rows)), time.perf_counter()
         model.train()
-        for first in range(0, len(order), size):
-            if step == total:
+        for begin in range(0, len(order), batch_size):
+            if step == total_updates:
                 break
-            chosen = order[first : first + size]
-            batch = tokenizer.pad([rows[place] for place in chosen], return_tensors="pt")
-            labels = torch.tensor([data[1][place] for place in chosen])
+            chosen = order[begin : begin + batch_size]
+            batch = tokenizer.pad([rows[index] for index in chosen], return_tensors="pt")
+            labels = torch.tensor([data[1][index] for index in chosen])
             with torch.autocast("cpu", precision, enabled=precision == torch.bfloat16):
                 loss = nn.functional.cross_entropy(model(**batch).float(), labels)
             loss.backward()
@@ -142,88 +150,95 @@ def theirs(config: Config, where: str, data: tuple[list[str], list[int]], dev: t
     return {"accuracies": accuracies, "seconds": seconds, "updates": step}
 
 
-def their_model(config: Config, where: str, classes: int) -> MeanClassifier | HeadOfTransformers:
-    """Return the model of transformers, with the configured pooling."""
-    kind = MeanClassifier if config.model.pooling == "mean" else HeadOfTransformers
-    return kind(where, classes)
+def transformers_model(config: Config, model_folder: str, classes: int) -> MeanClassifier | SequenceClassifier:
+    """Return the model of transformers with the configured pooling."""
+    model_class = MeanClassifier if config.model.pooling == "mean" else SequenceClassifier
+    return model_class(model_folder, classes)
 
 
-def their_optimizer(config: Config, model: nn.Module) -> torch.optim.Optimizer:
-    """AdamW that takes the decay off matrices."""
+def transformers_optimizer(config: Config, model: nn.Module) -> torch.optim.Optimizer:
+    """Return an AdamW that decays only matrices."""
     training = config.training
-    matrices = [one for one in model.parameters() if one.ndim > 1]
-    rest = [one for one in model.parameters() if one.ndim <= 1]
-    groups = [{"params": matrices, "weight_decay": training.weight_decay}, {"params": rest, "weight_decay": 0.0}]
+    matrices = [parameter for parameter in model.parameters() if parameter.ndim > 1]
+    vectors = [parameter for parameter in model.parameters() if parameter.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": training.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=training.learning_rate, betas=training.betas, eps=training.epsilon)
 
 
 @torch.inference_mode()
 def accuracy(model: nn.Module, tokenizer: Any, rows: Rows, labels: list[int]) -> float:
-    """Return the share of correct labels."""
+    """Return the share of correct predictions."""
     model.eval()
-    right = 0
-    for first in range(0, len(rows), 32):
-        batch = tokenizer.pad(rows[first : first + 32], return_tensors="pt")
-        right += int((model(**batch).argmax(-1) == torch.tensor(labels[first : first + 32])).sum())
-    return right / len(rows)
+    correct = 0
+    for begin in range(0, len(rows), 32):
+        batch = tokenizer.pad(rows[begin : begin + 32], return_tensors="pt")
+        correct += int((model(**batch).argmax(-1) == torch.tensor(labels[begin : begin + 32])).sum())
+    return correct / len(rows)
 
 
-def parity(config: Config, where: str, updates: int) -> dict[str, Any]:
-    """Largest differences of loss and gradient norm over so many updates of the first epoch."""
-    training, gaps = config.training, []
+def parity(config: Config, model_folder: str, updates: int) -> dict[str, Any]:
+    """Return the largest differences of loss and gradient norm over the first updates."""
+    training, differences = config.training, []
     with tempfile.TemporaryDirectory() as folder:
         run, listener = RunDirectory(Path(folder) / "run"), AccuracyListener()
         config = with_initial_shape(config, run, listener)
-        kind = prepare_task(config, run, read_corpus(config, run), listener)
-        trainer = make_trainer(kind, run, Watch(listener))
-        model = their_model(config, where, len(kind.classes))
-        give_head(trainer.model, model)
-        optimizer = their_optimizer(config, model)
-        numbers = torch.tensor([0 if one is None else one for one in read_pretrained(Path(where)).tokenizer.theirs])
+        task = prepare_task(config, run, read_corpus(config, run), listener)
+        trainer = make_trainer(task, run, Watch(listener))
+        model = transformers_model(config, model_folder, len(task.classes))
+        copy_head(trainer.model, model)
+        optimizer = transformers_optimizer(config, model)
+        their_ids = torch.tensor(
+            [
+                0 if token_id is None else token_id
+                for token_id in read_pretrained(Path(model_folder)).tokenizer.theirs
+            ]
+        )
         trainer.model.train()
         model.train()
-        for step, pairs in enumerate(trainer.batches.epoch(0)[:updates], start=1):
-            (batch,) = trainer.batches.batches(0, step - 1, pairs)
+        for step, indices in enumerate(trainer.batches.epoch(0)[:updates], start=1):
+            (batch,) = trainer.batches.batches(0, step - 1, indices)
             assert isinstance(batch, Examples)
-            ((_, loss, _),) = trainer.updater.gradients([batch], len(pairs))
+            ((_, loss, _),) = trainer.updater.gradients([batch], len(indices))
             rate = trainer.schedule.rate(step, trainer.planned_steps())
             norm = trainer.updater.apply(rate, step)
-            logits = model(input_ids=numbers[batch.ids], attention_mask=(batch.ids != PAD).long())
-            other = nn.functional.cross_entropy(logits, batch.labels)
-            other.backward()
+            logits = model(input_ids=their_ids[batch.ids], attention_mask=(batch.ids != PAD).long())
+            their_loss = nn.functional.cross_entropy(logits, batch.labels)
+            their_loss.backward()
             their_norm = nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm or torch.inf)
             for group in optimizer.param_groups:
                 group["lr"] = rate
             optimizer.step()
             optimizer.zero_grad()
-            gaps.append((abs(loss.item() / len(pairs) - other.item()), abs(norm / their_norm.item() - 1)))
-            print(f"update {step}: loss {other.item():.6f}, {gaps[-1][0]:.1e} apart", flush=True)
-    losses, norms = zip(*gaps, strict=True)
-    return {"updates": len(gaps), "loss": max(losses), "norm": max(norms)}
+            differences.append(
+                (abs(loss.item() / len(indices) - their_loss.item()), abs(norm / their_norm.item() - 1))
+            )
+            print(f"update {step}: loss {their_loss.item():.6f}, {differences[-1][0]:.1e} apart", flush=True)
+    losses, norms = zip(*differences, strict=True)
+    return {"updates": len(differences), "loss": max(losses), "norm": max(norms)}
 
 
-def give_head(ours: Any, theirs: nn.Module) -> None:
-    """Give their model, whose body is pre-trained, the head of ours, and take dropout from it."""
+def copy_head(ours: Any, theirs: nn.Module) -> None:
+    """Copy the head of our model into the pre-trained model of transformers, and switch its dropout off."""
     if isinstance(theirs, MeanClassifier):
-        heads = theirs.pooler, theirs.output
+        their_heads = theirs.pooler, theirs.output
     else:
-        heads = theirs.model.bert.pooler.dense, theirs.model.classifier
-    for own, head in zip((ours.pooler, ours.output), heads, strict=True):
-        head.load_state_dict(own.state_dict())
+        their_heads = theirs.model.bert.pooler.dense, theirs.model.classifier
+    for our_head, their_head in zip((ours.pooler, ours.output), their_heads, strict=True):
+        their_head.load_state_dict(our_head.state_dict())
     for module in theirs.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
 
 
-def ours(config: Config, out: Path) -> dict[str, Any]:
-    """Fine-tune with manyheads: accuracies by epoch, and seconds of the updates."""
+def train_manyheads(config: Config, out: Path) -> dict[str, Any]:
+    """Fine-tune with manyheads; return accuracies by epoch, and seconds of the updates."""
     listener = AccuracyListener()
-    done = train(config, out, listener=listener)
-    return {"accuracies": listener.accuracies, "seconds": done.seconds, "updates": done.step}
+    trained = train(config, out, listener=listener)
+    return {"accuracies": listener.accuracies, "seconds": trained.seconds, "updates": trained.step}
 
 
-def numbers(config: Config) -> Iterator[tuple[list[str], list[int]]]:
-    """Texts and class numbers of train and valid, cleaned as ours are."""
+def labelled_texts(config: Config) -> Iterator[tuple[list[str], list[int]]]:
+    """Yield texts and class ids of train, then of valid, filtered as for manyheads."""
     with tempfile.TemporaryDirectory() as folder:
         corpus = read_corpus(config, RunDirectory(Path(folder)))
         texts, labels = corpus.train.sides()
@@ -232,41 +247,41 @@ def numbers(config: Config) -> Iterator[tuple[list[str], list[int]]]:
         yield [pair.source for pair in corpus.valid], [names.index(pair.target) for pair in corpus.valid]
 
 
-def settings_of(arguments: argparse.Namespace, *more: str) -> list[str]:
-    """The settings that are laid over the recipe."""
-    found = [f"data.root={arguments.root}", f"model.init_from={arguments.model}", *PLAIN, *arguments.overrides]
+def recipe_settings(arguments: argparse.Namespace, *overrides: str) -> list[str]:
+    """Return the settings that override the recipe."""
+    settings = [f"data.root={arguments.root}", f"model.init_from={arguments.model}", *OFF, *arguments.overrides]
     if arguments.steps:
-        found += ["training.epochs=none", f"training.steps={arguments.steps}"]
-        found += [f"training.save_every={arguments.steps}"]
-    return [*found, *more]
+        settings += ["training.epochs=none", f"training.steps={arguments.steps}"]
+        settings += [f"training.save_every={arguments.steps}"]
+    return [*settings, *overrides]
 
 
-def in_parity(arguments: argparse.Namespace) -> dict[str, Any]:
-    """BatchSource on the same batches."""
-    settings = settings_of(arguments, "model.dropout=0", "training.precision=fp32")
+def compare_updates(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Compare updates of both on the same batches."""
+    settings = recipe_settings(arguments, "model.dropout=0", "training.precision=fp32")
     return parity(load_config(resolve_recipe(arguments.recipe), settings), arguments.model, arguments.parity)
 
 
 def side_by_side(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Both, one after the other: accuracy and speed."""
-    settings = settings_of(arguments)
+    """Fine-tune with manyheads, then with transformers; print and return accuracy and speed."""
+    settings = recipe_settings(arguments)
     config = load_config(resolve_recipe(arguments.recipe), settings)
-    train, dev = numbers(config)
+    train, dev = labelled_texts(config)
     with tempfile.TemporaryDirectory() as folder:
-        mine = ours(config, arguments.out or Path(folder) / "run")
+        ours = train_manyheads(config, arguments.out or Path(folder) / "run")
     precision = torch.bfloat16 if arguments.bf16 else torch.float32
-    other = theirs(config, arguments.model, train, dev, precision)
-    found = {"manyheads": mine, "transformers": other}
-    for name, one in found.items():
-        best, last = max(one["accuracies"]), one["accuracies"][-1]
-        speed = one["updates"] / one["seconds"]
+    theirs = train_transformers(config, arguments.model, train, dev, precision)
+    results = {"manyheads": ours, "transformers": theirs}
+    for name, result in results.items():
+        best, last = max(result["accuracies"]), result["accuracies"][-1]
+        speed = result["updates"] / result["seconds"]
         print(
-            f"{name:12}  accuracy {100 * best:.2f} best, {100 * last:.2f} last   {one['seconds'] / 60:.2f} minutes "
-            f"for {one['updates']} updates, {speed:.2f} a second"
+            f"{name:12}  accuracy {100 * best:.2f} best, {100 * last:.2f} last   "
+            f"{result['seconds'] / 60:.2f} minutes for {result['updates']} updates, {speed:.2f} a second"
         )
-    gain = (other["seconds"] / other["updates"]) / (mine["seconds"] / mine["updates"])
+    times_as_fast = (theirs["seconds"] / theirs["updates"]) / (ours["seconds"] / ours["updates"])
     about = {"recipe": arguments.recipe, "set": settings, "loop": str(precision).removeprefix("torch.")}
-    return {**about, **found, "times as fast": round(gain, 2)}
+    return {**about, **results, "times as fast": round(times_as_fast, 2)}
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -290,12 +305,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
         if arguments.root is None:
             arguments.root, arguments.model = str(write_labelled(Path(folder))), str(write_encoder(Path(folder)))
-        found: dict[str, Any] = {"unit": "s"}
+        document: dict[str, Any] = {"unit": "s"}
         if arguments.tiny or not arguments.parity:
-            found |= side_by_side(arguments)
+            document |= side_by_side(arguments)
         if arguments.parity:
-            found["parity"] = in_parity(arguments)
-    print(json.dumps({**found, **machine.about("transformers")}))
+            document["parity"] = compare_updates(arguments)
+    print(json.dumps({**document, **machine.about("transformers")}))
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ class Row:
         return f"| {self.check} | {self.result} | {self.expected} | {verdict} |"
 
 
-def config_of(*overrides: str) -> Config:
+def recipe_config(*overrides: str) -> Config:
     """Return the settings of the recipe with some replaced."""
     return load_config(resolve_recipe("demo-de-en"), overrides)
 
@@ -102,7 +102,7 @@ def first_losses(config: Config, device: torch.device, precision: str, updates: 
         for position, indices in enumerate(batches.epoch(0)[:updates]):
             micro_batches = batches.batches(0, position, indices)
             tokens = sum(batch.target_tokens for batch in micro_batches)
-            sums: list[Tensor] = [part.nll for part in updater.gradients(micro_batches, tokens)]
+            sums: list[Tensor] = [result.nll for result in updater.gradients(micro_batches, tokens)]
             losses.append(sum(float(nll) for nll in sums) / tokens)
             updater.apply(RATE, position + 1)
     return losses
@@ -112,15 +112,15 @@ def loss_rows(
     device: torch.device, precisions: Sequence[str], updates: int, overrides: Sequence[str]
 ) -> Iterator[Row]:
     """Yield the comparison of the first losses with those of float32 on the CPU."""
-    config = config_of("model.dropout=0", *overrides)
-    right = first_losses(config, torch.device("cpu"), "fp32", updates)
+    config = recipe_config("model.dropout=0", *overrides)
+    reference = first_losses(config, torch.device("cpu"), "fp32", updates)
     for precision in precisions:
         losses = first_losses(config, device, precision, updates)
-        largest = max(abs(loss - wanted) / wanted for loss, wanted in zip(losses, right, strict=True))
+        largest = max(abs(loss - expected) / expected for loss, expected in zip(losses, reference, strict=True))
         bound = LOSS_TOLERANCE[precision]
         yield Row(
-            f"loss of {len(right)} updates, {precision}",
-            f"{right[0]:.4f} to {right[-1]:.4f} nats/token, differs by {largest:.2%}",
+            f"loss of {len(reference)} updates, {precision}",
+            f"{reference[0]:.4f} to {reference[-1]:.4f} nats/token, differs by {largest:.2%}",
             f"at most {bound:.1%}",
             largest <= bound,
         )
@@ -131,18 +131,20 @@ def translation_rows(run: Path, device: torch.device, precisions: Sequence[str],
     on_cpu = Translator.load(run, device="cpu")
     sources = texts(on_cpu.config, "test", None, None)[0][:sentences]
     for beam_size in (1, 5):
-        right = [translation.hypotheses[0].tokens for translation in on_cpu.translate(sources, beam_size=beam_size)]
+        reference = [
+            translation.hypotheses[0].tokens for translation in on_cpu.translate(sources, beam_size=beam_size)
+        ]
         for precision in precisions:
             translator = Translator.load(run, device=str(device), precision=precision)
             outputs = [
                 translation.hypotheses[0].tokens
                 for translation in translator.translate(sources, beam_size=beam_size)
             ]
-            equal = sum(map(list.__eq__, outputs, right)) / len(right)
+            equal = sum(map(list.__eq__, outputs, reference)) / len(reference)
             bound = EQUAL_TRANSLATIONS[precision]
             search = "greedy" if beam_size == 1 else f"beam {beam_size}"
             yield Row(
-                f"{search} translations of {len(right)} sentences, {precision}",
+                f"{search} translations of {len(reference)} sentences, {precision}",
                 f"{equal:.1%} equal token by token",
                 f"at least {bound:.0%}",
                 equal >= bound,
@@ -155,8 +157,8 @@ def speed_rows(
     """Yield speed and peak memory of training and decoding."""
     listener = SilentListener()
     for precision in precisions:
-        start_peak(device)
-        config = config_of(f"training.device={device}", f"training.precision={precision}", *large)
+        reset_peak_memory(device)
+        config = recipe_config(f"training.device={device}", f"training.precision={precision}", *large)
         speed = bench_train(config, rounds=arguments.rounds, updates=arguments.updates, listener=listener)
         yield Row(
             f"training, {speed.parameters / 1e6:.1f} million parameters, {precision}",
@@ -164,8 +166,8 @@ def speed_rows(
             f"peak {speed.peak_memory_mib:,.0f} MiB",
         )
     for precision in precisions:
-        start_peak(device)
-        found = bench_decode(
+        reset_peak_memory(device)
+        decoding = bench_decode(
             run,
             precision=precision,
             device=str(device),
@@ -175,23 +177,23 @@ def speed_rows(
             rounds=arguments.rounds,
             listener=listener,
         )
-        for mode in found.modes:
+        for mode in decoding.modes:
             yield Row(
-                f"decoding, {found.parameters / 1e6:.1f} million parameters, beam {mode.beam_size}, {precision}",
+                f"decoding, {decoding.parameters / 1e6:.1f} million parameters, beam {mode.beam_size}, {precision}",
                 f"{mode.median:,.1f} sentences/s ({mode.min:,.1f} to {mode.max:,.1f}), "
                 f"peak {peak_memory(device) / 2**20:,.0f} MiB",
             )
 
 
-def start_peak(device: torch.device) -> None:
-    """Begin to measure the peak memory of a GPU anew."""
+def reset_peak_memory(device: torch.device) -> None:
+    """Reset the peak memory of a GPU."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
 
 
-def precisions_of(device: torch.device) -> list[str]:
-    """Return the precisions that the device computes itself."""
+def native_precisions(device: torch.device) -> list[str]:
+    """Return the precisions that the device computes without emulation."""
     emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
     return ["fp32"] if emulated else ["fp32", "bf16"]
 
@@ -206,13 +208,13 @@ def environment(device: torch.device) -> dict[str, Any]:
 
 def check(device: torch.device, arguments: argparse.Namespace) -> list[Row]:
     """Run all checks; return the rows of the table."""
-    precisions = precisions_of(device)
+    precisions = native_precisions(device)
     small = [*SMALLEST, "tokenizer.vocab_size=340", "training.valid_sentences=5"] if arguments.tiny else []
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
         rows = list(loss_rows(device, precisions, arguments.updates, small))
         run = Path(folder) / "run"
         print(f"training on {device}", file=sys.stderr)
-        train(config_of(f"training.device={device}", *small), run, listener=SilentListener())
+        train(recipe_config(f"training.device={device}", *small), run, listener=SilentListener())
         rows += translation_rows(run, device, precisions, arguments.sentences)
         rows += speed_rows(run, device, precisions, arguments, small or LARGE)
     return rows

@@ -1,4 +1,4 @@
-"""The exported page of a translator in headless Chromium: equal to Python, speed, memory, damaged files, idle time.
+"""Check and measure the exported page of a translator in headless Chromium.
 
     python benchmarks/html_page.py RUN [--parts equal speed ...] [--precisions fp32 int8] [--lines 1000]
         [--onnxruntime-web DIR] [--models 10000] [--files 500] [--seed 1] [--json]
@@ -20,7 +20,7 @@ html` writes, opened from file://. Times are in ms.
     damage      copies whose model was changed, each in a worker of its own, and copies of the file with changed
                 bytes: a translation or a message must come within 10 seconds (a file that ends before the first
                 text of the page, in its first 1,000 bytes, stays silent)
-    idle        processor time of the renderer over 5 seconds in which nobody asks for anything, in percent
+    idle        processor time of the renderer over 5 seconds without a request, in percent
 """
 
 from __future__ import annotations
@@ -59,27 +59,27 @@ from manyheads.runs.inspect import inspect_loaded, load_for_inspection
 from manyheads.tasks.inspecting import InspectOptions
 from manyheads.tasks.translation import Translation, Translator
 
-WORDS = 12  # of the sentence that is timed
+WORDS = 12  # words in the sentence that is timed
 BEAMS = (1, 5)
-TIE = 1e-4  # nats between the scores of two translations
-LIMIT = 10_000  # milliseconds until a damaged page must have answered
-BATCH = 50  # damaged models before the page that opens them is opened anew
+TIE_TOLERANCE = 1e-4  # nats between the scores of two translations
+ANSWER_TIMEOUT = 10_000  # milliseconds in which a damaged page must answer
+MODELS_PER_PAGE = 50  # damaged models before the page that opens them is reopened
 ONNX = "onnxruntime-web fp32"
 Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What all parts measure.
+class Context:
+    """The run, pages and texts that all parts use.
 
     Attributes:
         run: run directory.
-        pages: exported page in each precision.
+        pages: path of the exported page in each precision.
         lines: sources of the test text.
-        references: their references.
+        references: references of the test text.
         rounded: copy of the run with the weights of an int8 page.
         chromium: browser.
-        options: command line.
+        options: command-line options.
     """
 
     run: Path
@@ -92,50 +92,55 @@ class Setting:
 
     @property
     def sentence(self) -> str:
-        """Return the first line of 12 words, or the one that comes nearest."""
+        """Return the line whose number of words is closest to 12."""
         return min(self.lines, key=lambda line: abs(len(line.split()) - WORDS))
 
 
-def equal(setting: Setting) -> Rows:
+def equal(context: Context) -> Rows:
     """Compare translations of the page and of Python."""
     rows = []
-    for precision, path in setting.pages.items():
-        page, _ = setting.chromium.open_export(path)
-        translator = Translator.load(setting.run, device="cpu", precision=precision)
+    for precision, path in context.pages.items():
+        page, _ = context.chromium.open_export(path)
+        translator = Translator.load(context.run, device="cpu", precision=precision)
         for beam in BEAMS:
-            found = page.evaluate(script("translate.js"), [setting.lines, beam])
-            row = compare(translator.translate(setting.lines, beam_size=beam), found, setting)
+            translations = page.evaluate(script("translate.js"), [context.lines, beam])
+            row = compare(translator.translate(context.lines, beam_size=beam), translations, context)
             rows.append({"page": precision, "beam": beam, **row})
     return rows
 
 
-def compare(expected: list[Translation], found: list[dict[str, Any]], setting: Setting) -> dict[str, Any]:
+def compare(
+    python_translations: list[Translation], page_translations: list[dict[str, Any]], context: Context
+) -> dict[str, Any]:
     """Compare translations of Python with those of the page."""
-    pairs = list(zip(expected, found, strict=True))
+    pairs = list(zip(python_translations, page_translations, strict=True))
     differences = [
         {
             "source": ours.source,
             "python": [ours.score, ours.translation],
-            "page": [one["score"], one["translation"]],
+            "page": [theirs["score"], theirs["translation"]],
         }
-        for ours, one in pairs
-        if ours.translation != one["translation"]
+        for ours, theirs in pairs
+        if ours.translation != theirs["translation"]
     ]
-    outputs = {"python": [ours.translation for ours, _ in pairs], "page": [one["translation"] for _, one in pairs]}
-    bleu = {name: score(lines, setting.references) for name, lines in outputs.items()}
+    outputs = {
+        "python": [ours.translation for ours, _ in pairs],
+        "page": [theirs["translation"] for _, theirs in pairs],
+    }
+    bleu = {name: score(lines, context.references) for name, lines in outputs.items()}
     return {
         "lines": len(pairs),
         "equal": len(pairs) - len(differences),
-        "ties": sum(abs(one["python"][0] - one["page"][0]) < TIE for one in differences),
-        "largest difference of scores": max(abs(ours.score - one["score"]) for ours, one in pairs),
-        **{f"BLEU of {name}": round(one.bleu, 2) for name, one in bleu.items()},
+        "ties": sum(abs(row["python"][0] - row["page"][0]) < TIE_TOLERANCE for row in differences),
+        "largest difference of scores": max(abs(ours.score - theirs["score"]) for ours, theirs in pairs),
+        **{f"BLEU of {name}": round(scores.bleu, 2) for name, scores in bleu.items()},
         "signature": bleu["page"].signature["bleu"],
         "differences": differences,
     }
 
 
 def round_run(run: Path, folder: Path) -> Path:
-    """Copy a run with its matrices rounded as int8 holds them, token embeddings included; return the copy."""
+    """Copy a run with its matrices, token embeddings included, rounded as in an int8 page; return the copy."""
     shutil.copytree(run, folder, ignore=shutil.ignore_patterns("checkpoints", "cache"))
     tensors = load_file(folder / "model.safetensors")
     for name, tensor in tensors.items():
@@ -145,25 +150,30 @@ def round_run(run: Path, folder: Path) -> Path:
     return folder
 
 
-def attention(setting: Setting) -> Rows:
+def attention(context: Context) -> Rows:
     """Compare the attention weights of the page with those of Python in fp32."""
-    lines = setting.lines[:50]
-    targets = [one.translation for one in Translator.load(setting.run, device="cpu").translate(lines, beam_size=1)]
+    lines = context.lines[:50]
+    targets = [
+        translation.translation
+        for translation in Translator.load(context.run, device="cpu").translate(lines, beam_size=1)
+    ]
     rows = []
-    for precision, path in setting.pages.items():
-        page, _ = setting.chromium.open_export(path)
-        bodies = [{"q": line, "target": to, "occlusion": False} for line, to in zip(lines, targets, strict=True)]
+    for precision, path in context.pages.items():
+        page, _ = context.chromium.open_export(path)
+        bodies = [
+            {"q": line, "target": target, "occlusion": False} for line, target in zip(lines, targets, strict=True)
+        ]
         inspected = [page.evaluate("(body) => computed('api/inspect', body)", body) for body in bodies]
-        references = {"fp32 of Python": setting.run}
+        references = {"fp32 of Python": context.run}
         if precision == "int8":
-            references["fp32 of rounded weights"] = setting.rounded
+            references["fp32 of rounded weights"] = context.rounded
         for name, run in references.items():
             loaded = load_for_inspection(run, "cpu")
             largest = {"encoder": 0.0, "decoder": 0.0, "cross": 0.0}
-            for line, target, found in zip(lines, targets, inspected, strict=True):
+            for line, target, inspection in zip(lines, targets, inspected, strict=True):
                 options = InspectOptions(target=target, occlusion=False)
                 expected = inspect_loaded(loaded, line, options).packed_dict()
-                for ours, theirs in zip(expected["attention"], found["attention"], strict=True):
+                for ours, theirs in zip(expected["attention"], inspection["attention"], strict=True):
                     gap = np.abs(array_from_json(ours["weights"]) - array_from_json(theirs["weights"])).max()
                     largest[ours["kind"]] = max(largest[ours["kind"]], round(float(gap), 6))
             row = {"page": precision, "reference": name, "lines": len(lines)}
@@ -172,13 +182,13 @@ def attention(setting: Setting) -> Rows:
 
 
 @contextmanager
-def opened_page(setting: Setting, path: Path, beam: int) -> Iterator[tuple[float, Callable[[int], list[Timed]]]]:
-    """Open an exported page; yield when it was ready, and a function that translates a sentence so many times."""
-    page, ready = setting.chromium.open_export(path)
+def opened_page(context: Context, path: Path, beam: int) -> Iterator[tuple[float, Callable[[int], list[Timed]]]]:
+    """Open an exported page; yield the milliseconds until it is ready, and a function that translates."""
+    page, ready = context.chromium.open_export(path)
 
     def translate(count: int) -> list[Timed]:
-        found = page.evaluate(script("translate.js"), [[setting.sentence] * count, beam])
-        return [(one["milliseconds"], one["translation"]) for one in found]
+        translations = page.evaluate(script("translate.js"), [[context.sentence] * count, beam])
+        return [(translation["milliseconds"], translation["translation"]) for translation in translations]
 
     yield ready, translate
 
@@ -189,12 +199,13 @@ class Contender:
 
     Attributes:
         open: opens the page, see `opened_page`.
-        megabytes: size of its files in MB.
-        ready: time from navigation until it was ready.
-        ready_processor: processor time of the renderer until then.
+        megabytes: size of the files of the page in MB.
+        ready: time from navigation until the page is ready.
+        ready_processor: processor time of the renderer until the page is ready.
         first: time of the first translation.
-        times: times of the others.
-        processor: processor time of each of the others.
+        times: times of the further translations.
+        processor: processor time of each further translation.
+        translation: output of the first translation.
     """
 
     open: Callable[[], AbstractContextManager[tuple[float, Callable[[int], list[Timed]]]]]
@@ -207,7 +218,7 @@ class Contender:
     translation: str = ""
 
     def measure(self, chromium: Chromium, repeats: int) -> None:
-        """Open the page anew and translate with it."""
+        """Open the page again and translate with it."""
         start = chromium.renderers()
         with self.open() as (ready, translate):
             self.ready.append(ready)
@@ -219,51 +230,51 @@ class Contender:
             self.processor.append(1000 * chromium.processor_seconds(start) / repeats)
 
     def row(self) -> dict[str, Any]:
-        """Return medians."""
+        """Return the medians."""
         names = ("ready", "ready_processor", "first", "times", "processor")
         medians = {name: round(statistics.median(getattr(self, name)), 1) for name in names}
         span = [round(min(self.times), 1), round(max(self.times), 1)]
         return {"MB": round(self.megabytes, 2), **medians, "range": span, "translation": self.translation}
 
 
-def speed(setting: Setting) -> Rows:
+def speed(context: Context) -> Rows:
     """Time all contenders in turn, in each round."""
-    library, chromium = setting.options.onnxruntime_web, setting.chromium
+    library, chromium = context.options.onnxruntime_web, context.chromium
     contenders = {
-        (f"page {precision}", beam): Contender(partial(opened_page, setting, path, beam), path.stat().st_size / 1e6)
-        for precision, path in setting.pages.items()
+        (f"page {precision}", beam): Contender(partial(opened_page, context, path, beam), path.stat().st_size / 1e6)
+        for precision, path in context.pages.items()
         for beam in BEAMS
     }
     with tempfile.TemporaryDirectory() as name:
         if library is not None:
-            onnx = OnnxPage(Translator.load(setting.run, device="cpu"), Path(name), library)
-            contenders[ONNX, 1] = Contender(partial(onnx.opened, chromium, setting.sentence), onnx.megabytes)
-        elif not setting.options.tiny:
+            onnx = OnnxPage(Translator.load(context.run, device="cpu"), Path(name), library)
+            contenders[ONNX, 1] = Contender(partial(onnx.opened, chromium, context.sentence), onnx.megabytes)
+        elif not context.options.tiny:
             print(f"{ONNX} is left out: name its folder with --onnxruntime-web DIR", file=sys.stderr)
-        for _ in range(setting.options.rounds):
+        for _ in range(context.options.rounds):
             for contender in contenders.values():
-                contender.measure(chromium, setting.options.repeats)
-    if library is not None and "fp32" in setting.pages:
+                contender.measure(chromium, context.options.repeats)
+    if library is not None and "fp32" in context.pages:
         assert contenders[ONNX, 1].translation == contenders["page fp32", 1].translation
-    return [{"contender": name, "beam": beam, **one.row()} for (name, beam), one in contenders.items()]
+    return [{"contender": name, "beam": beam, **contender.row()} for (name, beam), contender in contenders.items()]
 
 
-def memory(setting: Setting) -> Rows:
+def memory(context: Context) -> Rows:
     """Measure the memory of a page, and its growth over many translations."""
-    rows, part = [], max(1, setting.options.translations // 10)
-    for precision, path in setting.pages.items():
-        weights = pack_run(setting.run, precision).packed.header["bytes"] / 2**20
-        setting.chromium.open("about:blank").wait_for_timeout(1000)
-        empty = setting.chromium.resident()
-        page, _ = setting.chromium.open_export(path)
+    rows, sample_size = [], max(1, context.options.translations // 10)
+    for precision, path in context.pages.items():
+        weights = pack_run(context.run, precision).packed.header["bytes"] / 2**20
+        context.chromium.open("about:blank").wait_for_timeout(1000)
+        empty = context.chromium.resident()
+        page, _ = context.chromium.open_export(path)
         heaps = Heaps(page)
         samples = []
-        lines = [setting.lines[number % len(setting.lines)] for number in range(part)]
-        for _ in range(0, setting.options.translations, part):
+        lines = [context.lines[number % len(context.lines)] for number in range(sample_size)]
+        for _ in range(0, context.options.translations, sample_size):
             page.evaluate(script("translate.js"), [lines, 5])
-            samples.append({**heaps.sizes(), "resident": setting.chromium.resident() - empty})
+            samples.append({**heaps.sizes(), "resident": context.chromium.resident() - empty})
         last, late = samples[-1], samples[len(samples) // 5 :]
-        slopes = {name: np.polyfit(range(len(late)), [one[name] for one in late], 1)[0] for name in last}
+        slopes = {name: np.polyfit(range(len(late)), [sample[name] for sample in late], 1)[0] for name in last}
         rows.append(
             {
                 "precision": precision,
@@ -271,26 +282,26 @@ def memory(setting: Setting) -> Rows:
                 **{name: round(size, 2) for name, size in last.items()},
                 "wasm and heaps / weights": round((sum(last.values()) - last["resident"]) / weights, 2),
                 "resident / weights": round(last["resident"] / weights, 2),
-                "translations": len(samples) * part,
-                "growth": {name: round(1024 * float(slope) / part, 3) for name, slope in slopes.items()},
+                "translations": len(samples) * sample_size,
+                "growth": {name: round(1024 * float(slope) / sample_size, 3) for name, slope in slopes.items()},
             }
         )
     return rows
 
 
-def damage(setting: Setting) -> Rows:
+def damage(context: Context) -> Rows:
     """Open damaged models and damaged files."""
-    precision, path = list(setting.pages.items())[-1]
-    page, _ = setting.chromium.open_export(path)
-    (right,) = page.evaluate(script("translate.js"), [[setting.sentence], 2])
+    precision, path = list(context.pages.items())[-1]
+    page, _ = context.chromium.open_export(path)
+    (expected,) = page.evaluate(script("translate.js"), [[context.sentence], 2])
     rows = []
-    for name, outcomes in (("model", damaged_models(setting, path)), ("file", damaged_files(setting, path))):
+    for name, outcomes in (("model", damaged_models(context, path)), ("file", damaged_files(context, path))):
         kinds: Counter[str] = Counter()
         bad, messages = [], Counter[str]()
         for seed, outcome in outcomes:
             kind, _, words = outcome.partition(" ")
             if kind == "translation":
-                kind = "same translation" if words == right["translation"] else "other translation"
+                kind = "same translation" if words == expected["translation"] else "other translation"
             elif kind in ("hang", "crash", "silent"):
                 bad.append([seed, outcome])
             else:
@@ -302,19 +313,19 @@ def damage(setting: Setting) -> Rows:
     return rows
 
 
-def damaged_models(setting: Setting, path: Path) -> list[tuple[int, str]]:
-    """Translate with models whose texts were changed, each in a worker of its own; return seeds and outcomes."""
-    texts_of_page = model_texts(path.read_text(encoding="utf-8"))
-    mutations = ModelMutations(texts_of_page)
+def damaged_models(context: Context, path: Path) -> list[tuple[int, str]]:
+    """Translate with damaged models, each in its own worker; return seeds and outcomes."""
+    original_texts = model_texts(path.read_text(encoding="utf-8"))
+    mutations = ModelMutations(original_texts)
     outcomes = []
-    for number in range(setting.options.models):
-        seed = setting.options.seed + number
-        if number % BATCH == 0:
-            page = setting.chromium.open("about:blank")
+    for number in range(context.options.models):
+        seed = context.options.seed + number
+        if number % MODELS_PER_PAGE == 0:
+            page = context.chromium.open("about:blank")
             page.add_script_tag(content=script("edited.js"))
-            page.evaluate("(texts) => keepOriginal(texts)", texts_of_page)
+            page.evaluate("(texts) => keepOriginal(texts)", original_texts)
         try:
-            values = [mutations.edits(seed), setting.sentence, LIMIT]
+            values = [mutations.edits(seed), context.sentence, ANSWER_TIMEOUT]
             outcome = page.evaluate("(values) => translateEdited(...values)", values)
         except Error as error:
             outcome = f"crash {error.message}"
@@ -322,17 +333,19 @@ def damaged_models(setting: Setting, path: Path) -> list[tuple[int, str]]:
     return outcomes
 
 
-def damaged_files(setting: Setting, path: Path) -> list[tuple[int, str]]:
-    """Open files with changed bytes, each in a page of its own; return seeds and outcomes."""
+def damaged_files(context: Context, path: Path) -> list[tuple[int, str]]:
+    """Open files with changed bytes, each in its own page; return seeds and outcomes."""
     data, outcomes = path.read_bytes(), []
     damaged = path.with_name("damaged.html")
-    code = script("outcome.js").replace("SENTENCE", json.dumps(setting.sentence))
-    for seed in range(setting.options.seed, setting.options.seed + setting.options.files):
+    code = script("outcome.js").replace("SENTENCE", json.dumps(context.sentence))
+    for seed in range(context.options.seed, context.options.seed + context.options.files):
         damaged.write_bytes(mutated_file(data, seed))
-        page = setting.chromium.open("about:blank")
+        page = context.chromium.open("about:blank")
         page.add_init_script(code)
         try:
-            with page.expect_console_message(lambda line: line.text.startswith("outcome "), timeout=LIMIT) as line:
+            with page.expect_console_message(
+                lambda line: line.text.startswith("outcome "), timeout=ANSWER_TIMEOUT
+            ) as line:
                 page.goto(damaged.as_uri(), wait_until="commit")
             outcome = line.value.text.removeprefix("outcome ")
         except Error as error:
@@ -341,25 +354,25 @@ def damaged_files(setting: Setting, path: Path) -> list[tuple[int, str]]:
     return outcomes
 
 
-def idle(setting: Setting) -> Rows:
-    """Measure the processor time of a page that nobody uses."""
+def idle(context: Context) -> Rows:
+    """Measure the processor time of a page without requests."""
     rows = []
-    for precision, path in setting.pages.items():
-        page, _ = setting.chromium.open_export(path)
-        page.evaluate(script("translate.js"), [[setting.sentence], 1])
+    for precision, path in context.pages.items():
+        page, _ = context.chromium.open_export(path)
+        page.evaluate(script("translate.js"), [[context.sentence], 1])
         for state in ("in front", "in the background"):
             if state == "in the background":
                 page.context.new_page().bring_to_front()
             page.wait_for_timeout(2000)
-            before, start = setting.chromium.renderers(), time.perf_counter()
-            time.sleep(setting.options.idle_seconds)
-            used = setting.chromium.processor_seconds(before)
+            before, start = context.chromium.renderers(), time.perf_counter()
+            time.sleep(context.options.idle_seconds)
+            used = context.chromium.processor_seconds(before)
             percent = round(100 * used / (time.perf_counter() - start), 2)
             rows.append({"precision": precision, "state": state, "percent": percent})
     return rows
 
 
-PARTS: dict[str, Callable[[Setting], Rows]] = {
+PARTS: dict[str, Callable[[Context], Rows]] = {
     "equal": equal,
     "attention": attention,
     "speed": speed,
@@ -369,15 +382,15 @@ PARTS: dict[str, Callable[[Setting], Rows]] = {
 }
 
 
-def show(part: str, rows: Rows) -> None:
+def print_part(part: str, rows: Rows) -> None:
     """Print the rows of a part."""
     print(part)
     for row in rows:
         print("   ", ", ".join(f"{name} {value}" for name, value in row.items() if name != "differences"))
-        for one in row.get("differences", []):
-            print(f"        {one['source']}")
+        for difference in row.get("differences", []):
+            print(f"        {difference['source']}")
             for side in ("python", "page"):
-                print("        {:7} {:9.5f} {}".format(side, *one[side]))
+                print("        {:7} {:9.5f} {}".format(side, *difference[side]))
 
 
 def parse_arguments() -> Namespace:
@@ -394,28 +407,36 @@ def parse_arguments() -> Namespace:
     parser.add_argument("--files", type=int, default=500, help="damaged files (default 500)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first damage (default 1)")
     parser.add_argument("--idle-seconds", type=float, default=5, help="seconds without a request (default 5)")
-    few = {"lines": 4, "rounds": 1, "repeats": 2, "translations": 20, "models": 12, "files": 3, "idle_seconds": 0.5}
-    return machine.parse(parser, tiny=few, required=["run"])
+    tiny = {
+        "lines": 4,
+        "rounds": 1,
+        "repeats": 2,
+        "translations": 20,
+        "models": 12,
+        "files": 3,
+        "idle_seconds": 0.5,
+    }
+    return machine.parse(parser, tiny=tiny, required=["run"])
 
 
 def main() -> None:
     options = parse_arguments()
-    with tempfile.TemporaryDirectory() as name, open_chromium() as chromium:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as temporary, open_chromium() as chromium:
+        folder = Path(temporary)
         run = tiny.train_run(folder) if options.run is None else options.run
         pages = {precision: folder / f"{precision}.html" for precision in options.precisions}
         for precision, path in pages.items():
             path.write_text(html_document(run, pack_run(run, precision)), encoding="utf-8")
         lines = [side[: options.lines] for side in texts(RunDirectory(run).config(), "test", None, None)]
         rounded = round_run(run, folder / "rounded")
-        setting = Setting(run, pages, lines[0], lines[1], rounded, chromium, options)
+        context = Context(run, pages, lines[0], lines[1], rounded, chromium, options)
         about = machine.about("playwright", threads=1)
         about["versions"]["chromium"] = chromium.browser.version
         rows = {}
         for part in options.parts:
-            rows[part] = PARTS[part](setting)
+            rows[part] = PARTS[part](context)
             if not options.json:
-                show(part, rows[part])
+                print_part(part, rows[part])
     if options.json:
         print(json.dumps({"unit": "ms", **about, "rows": rows}))
         return

@@ -1,10 +1,10 @@
-"""Why three of our parts differ from torch's own on a CPU: dropout, attention of short sequences, kept memory.
+"""Compare three parts of manyheads with torch's own on a CPU: dropout, attention, keeping freed memory.
 
     python benchmarks/layers.py [--threads 2] [--isa avx2|avx512] [--json]
 
-Each row is a forward and backward pass at the sizes of a 4096-token batch of width 256; both sides in turn,
-median and range of the repeats, in milliseconds. Kept memory is kept from then on, so torch's side of `relu` comes
-before all others.
+Each row is a forward and backward pass at the sizes of a 4096-token batch of width 256, in sentences of 16 tokens;
+both sides in turn, median and range of the repeats, in milliseconds. The allocator cannot be set back once it keeps
+freed memory, so torch's side of `relu` is measured before all others.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ TOKENS, WIDTH, INNER, LENGTH, HEADS = 4_096, 256, 1_024, 16, 4
 
 
 def milliseconds(run: Callable[[], object]) -> float:
+    """Return the milliseconds of one call."""
     start = time.perf_counter()
     run()
     return 1_000 * (time.perf_counter() - start)
 
 
-def in_turn(sides: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """Times of each side, one after the other in every repeat, two repeats of warm-up left out."""
+def time_in_turn(sides: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+    """Time the sides one after the other in every repeat; leave out two repeats of warm-up."""
     times: dict[str, list[float]] = {name: [] for name in sides}
     for repeat in range(repeats + 2):
         for name, run in sides.items():
-            spent = milliseconds(run)
+            elapsed = milliseconds(run)
             if repeat >= 2:
-                times[name].append(spent)
+                times[name].append(elapsed)
     return times
 
 
@@ -66,10 +67,10 @@ def attention_sides(dtype: torch.dtype) -> dict[str, Callable[[], object]]:
 
 
 def relu(repeats: int) -> list[float]:
-    """Times of a relu whose result, as in a training step, is freed again."""
+    """Time a relu whose result is freed again, as in a training step."""
     x = torch.randn(TOKENS, INNER, requires_grad=True)
     gradient = torch.randn(TOKENS, INNER)
-    return in_turn({"relu": lambda: functional.relu(x).backward(gradient)}, repeats)["relu"]
+    return time_in_turn({"relu": lambda: functional.relu(x).backward(gradient)}, repeats)["relu"]
 
 
 def summary(times: list[float]) -> dict[str, float]:
@@ -82,22 +83,24 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=15)
     arguments = machine.parse(parser, tiny={"repeats": 1, "threads": 1})
     torch.set_num_threads(arguments.threads)
-    returned = relu(arguments.repeats)
+    torch_times = relu(arguments.repeats)
     keep_freed_memory()  # as in training
-    rows = {"relu float32": {"ours": summary(relu(arguments.repeats)), "torch": summary(returned)}}
+    rows = {"relu float32": {"ours": summary(relu(arguments.repeats)), "torch": summary(torch_times)}}
     for dtype in (torch.float32, torch.bfloat16):
         name = str(dtype).removeprefix("torch.")
         for part, sides in (("dropout", dropout_sides(dtype)), ("attention", attention_sides(dtype))):
-            times = in_turn(sides, arguments.repeats)
-            rows[f"{part} {name}"] = {side: summary(found) for side, found in times.items()}
+            times = time_in_turn(sides, arguments.repeats)
+            rows[f"{part} {name}"] = {side: summary(side_times) for side, side_times in times.items()}
     about = machine.about()
     if arguments.json:
         print(json.dumps({"unit": "ms", **about, "rows": rows}))
         return
     print(machine.describe(about))
     for name, sides in rows.items():
-        ours, torchs = sides["ours"]["median"], sides["torch"]["median"]
-        print(f"{name:20} ours {ours:8.2f} ms   torch {torchs:8.2f} ms   {torchs / ours:.1f}x")
+        our_median, torch_median = sides["ours"]["median"], sides["torch"]["median"]
+        print(
+            f"{name:20} ours {our_median:8.2f} ms   torch {torch_median:8.2f} ms   {torch_median / our_median:.1f}x"
+        )
 
 
 if __name__ == "__main__":

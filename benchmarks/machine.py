@@ -1,4 +1,4 @@
-"""The options that all scripts of this folder have, and the machine that a figure was taken on.
+"""Define the options that all scripts of this folder have, and describe the machine of a measurement.
 
 parser = machine.parser(__doc__)                       # --json, --tiny and --isa
 parser.add_argument("--rounds", type=int, default=5)
@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-INSTRUCTION_SETS = {  # what torch, oneDNN, MKL and CTranslate2 read when they are loaded
+INSTRUCTION_SETS = {  # environment variables that torch, oneDNN, MKL and CTranslate2 read when they are loaded
     "avx2": {
         "ATEN_CPU_CAPABILITY": "avx2",
         "ONEDNN_MAX_CPU_ISA": "AVX2",
@@ -39,19 +39,19 @@ LIMITS = tuple(INSTRUCTION_SETS["avx2"])
 
 def parser(description: str) -> argparse.ArgumentParser:
     """Return a parser with the options that all scripts have."""
-    made = argparse.ArgumentParser(
+    result = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    made.add_argument("--json", action="store_true", help="print one JSON document")
-    made.add_argument(
+    result.add_argument("--json", action="store_true", help="print one JSON document")
+    result.add_argument(
         "--tiny",
         action="store_true",
         help="only check that the script runs: made-up data, seconds, no real figures",
     )
-    made.add_argument(
+    result.add_argument(
         "--isa", choices=["default", *INSTRUCTION_SETS], default="default", help="limit the instruction set"
     )
-    return made
+    return result
 
 
 def parse(
@@ -82,31 +82,31 @@ def limit_instructions(isa: str) -> None:
     """
     if platform.machine().lower() not in ("x86_64", "amd64"):
         raise SystemExit(f"--isa {isa} is for x86-64 processors, and this one is {platform.machine()}.")
-    wanted = INSTRUCTION_SETS[isa]
-    if all(os.environ.get(name) == value for name, value in wanted.items()):
+    limits = INSTRUCTION_SETS[isa]
+    if all(os.environ.get(name) == value for name, value in limits.items()):
         return
     if instructions_without_limits() not in ("AVX512", isa.upper()):
         raise SystemExit(f"--isa {isa}: the processor here ({processor()}) has no such instructions.")
-    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | wanted)
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | limits)
 
 
 def instructions_without_limits() -> str:
-    """Return the instruction set that torch takes on this processor when nothing limits it."""
+    """Return the instruction set that torch uses on this processor without the limits."""
     command = [sys.executable, "-c", "import torch; print(torch.backends.cpu.get_cpu_capability())"]
-    free = {name: value for name, value in os.environ.items() if name not in LIMITS}
-    return subprocess.run(command, env=free, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    environment = {name: value for name, value in os.environ.items() if name not in LIMITS}
+    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def about(*packages: str, threads: int | None = None) -> dict[str, Any]:
     """Describe processor, instruction set, threads and versions, for the JSON document of a script.
 
     Args:
-        packages: whose versions a figure also depends on.
-        threads: threads of the processes that are measured; None is those of this process.
+        packages: further packages whose versions are reported.
+        threads: number of threads of the measured processes; None: that of this process.
     """
     import torch
 
-    named = ("manyheads", "torch", *packages)
+    names = ("manyheads", "torch", *packages)
     return {
         "device": processor(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
@@ -114,12 +114,12 @@ def about(*packages: str, threads: int | None = None) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "threads": threads or torch.get_num_threads(),
         "date": date.today().isoformat(),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in named}},
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in names}},
     }
 
 
 def describe(about: Mapping[str, Any]) -> str:
-    """Describe the same in one line, for a table that people read."""
+    """Format the result of `about` as one line."""
     limits = f" (limited by {', '.join(about['limited by'])})" if about["limited by"] else ""
     versions = ", ".join(f"{name} {value}" for name, value in about["versions"].items())
     return (

@@ -9,8 +9,7 @@ of the updates, validation not counted.
 
 With --updates, each number of updates is a training of its own, as the schedule of the learning rate ends with it.
 The scores with the recipe's beam are then printed as the section [measured] of the recipe: what a training with a
-time limit can expect. Scores of other numbers of updates that stand there, for these settings and this text,
-are kept.
+time limit can expect. Scores of other numbers of updates in that section, for the same settings and text, are kept.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from manyheads.config.schema import Config
 from manyheads.data.filtering import FilterCounts
 from manyheads.training.precision import pick_device, pick_precision
 
-FIXED = ("training.max_minutes=none", "training.epochs=none")  # where the number of updates is given
+NO_LIMITS = ("training.max_minutes=none", "training.epochs=none")  # settings with --updates
 
 
 def manyheads(*arguments: str) -> Any:
@@ -44,7 +43,7 @@ def manyheads(*arguments: str) -> Any:
 
 
 def train_and_score(recipe: str, root: str, run: Path, overrides: list[str], seed: int) -> dict[str, Any]:
-    """One seed: training, then greedy and beam search on the test set."""
+    """Train with one seed, then score greedy and beam search on the test set."""
     settings = [f"data.root={root}", f"training.seed={seed}", *overrides]
     options = [part for setting in settings for part in ("--set", setting)]
     trained = manyheads("train", recipe, "-o", str(run), *options)
@@ -63,7 +62,7 @@ def train_and_score(recipe: str, root: str, run: Path, overrides: list[str], see
 
 
 def processor(config: Config) -> str:
-    """Name the class of processor: the instructions that torch uses, and the precision of training."""
+    """Return the class of processor: the instructions that torch uses, and the precision of training."""
     device = pick_device(config.training.device)
     if device.type == "cuda":
         kind = torch.cuda.get_device_name(device)
@@ -73,12 +72,14 @@ def processor(config: Config) -> str:
 
 
 def measured_section(config: Config, pairs: int, rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the section [measured]: the mean over seeds at each number of updates, and the points there before."""
-    before = config.expected(pairs)
+    """Yield the section [measured]: mean scores over seeds by number of updates, earlier scores included."""
+    earlier = config.expected(pairs)
     points = {}
-    if before is not None:
-        for updates, score, kind in zip(before.updates, before.scores, before.processors, strict=True):
-            points[updates] = (score, kind)
+    if earlier is not None:
+        for updates, score, processor_class in zip(
+            earlier.updates, earlier.scores, earlier.processors, strict=True
+        ):
+            points[updates] = (score, processor_class)
     for updates in {row["steps"] for row in rows}:
         scores = [row["beam BLEU"] for row in rows if row["steps"] == updates]
         points[updates] = (round(statistics.mean(scores), 1), processor(config))
@@ -95,7 +96,7 @@ def measured_section(config: Config, pairs: int, rows: list[dict[str, Any]]) -> 
 
 
 def updates_list(text: str) -> list[int]:
-    """Read "250,500" as numbers."""
+    """Parse a list of numbers such as "250,500"."""
     return [int(number) for number in text.split(",")]
 
 
@@ -109,8 +110,8 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=Path("runs/quality"))
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
-    smallest = {"recipe": "multi30k-en-de", "overrides": [*tiny.SMALLEST]}
-    arguments = machine.parse(parser, tiny=smallest, required=["recipe", "root"])
+    defaults = {"recipe": "multi30k-en-de", "overrides": [*tiny.SMALLEST]}
+    arguments = machine.parse(parser, tiny=defaults, required=["recipe", "root"])
     with tempfile.TemporaryDirectory() as folder:
         if arguments.root is None:
             arguments.root, arguments.out = str(tiny.write_pairs(Path(folder), valid="val")), Path(folder)
@@ -122,10 +123,10 @@ def measure(arguments: argparse.Namespace) -> None:
     rows = []
     stem = Path(arguments.recipe).stem
     for updates in arguments.updates or [None]:
-        fixed = [*FIXED, f"training.steps={updates}"] if updates else []
+        limits = [*NO_LIMITS, f"training.steps={updates}"] if updates else []
         for seed in arguments.seeds:
             run = arguments.out / (f"{stem}-{updates}-{seed}" if updates else f"{stem}-{seed}")
-            overrides = [*arguments.overrides, *fixed]
+            overrides = [*arguments.overrides, *limits]
             rows.append(train_and_score(arguments.recipe, arguments.root, run, overrides, seed))
             if not arguments.json:
                 print("  ".join(f"{name} {value}" for name, value in rows[-1].items()), flush=True)
@@ -134,15 +135,15 @@ def measure(arguments: argparse.Namespace) -> None:
         config = load_config(
             resolve_recipe(arguments.recipe), [f"data.root={arguments.root}", *arguments.overrides]
         )
-        section = list(measured_section(config, FilterCounts(**corpus).kept, rows))
+        section_lines = list(measured_section(config, FilterCounts(**corpus).kept, rows))
     figures = [name for name, value in rows[0].items() if isinstance(value, float)]
     means = {name: round(statistics.mean(row[name] for row in rows), 3) for name in figures}
     if arguments.json:
-        asked = {"recipe": arguments.recipe, "set": arguments.overrides}
-        told = {"measured": "\n".join(section)} if arguments.updates else {"mean": means}
-        print(json.dumps({"unit": "BLEU, perplexity", **machine.about(), **asked, "rows": rows, **told}))
+        settings = {"recipe": arguments.recipe, "set": arguments.overrides}
+        results = {"measured": "\n".join(section_lines)} if arguments.updates else {"mean": means}
+        print(json.dumps({"unit": "BLEU, perplexity", **machine.about(), **settings, "rows": rows, **results}))
     elif arguments.updates:
-        print("", *section, sep="\n")
+        print("", *section_lines, sep="\n")
     else:
         print(f"mean of {len(rows)}: " + "  ".join(f"{name} {value}" for name, value in means.items()))
 

@@ -1,11 +1,11 @@
-"""A corpus larger than memory should hold: how long it takes to read and to open again, and how much memory.
+"""Measure how long a large corpus takes to read and to open again, and how much memory the training uses.
 
     python benchmarks/scale.py --pairs 20_000_000 --out /data/scale [--updates 50] [--json]
 
 Writes two files of made-up sentences (each of its own words, so that nothing is a duplicate), reads, filters and
 tokenises them as `manyheads train` does, then trains a small model for some updates, in a process of its own each
-time: the first time from text, the second from what the first one left. Printed are seconds, the resident size but
-for the pages of files (which the system takes back when it needs them), and the largest size with them.
+time: the first time from text, the second from the files that the first one wrote. Printed are seconds, the
+resident size without the pages of files (which the system can take back), and the largest resident size with them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ WORDS = 30_000
 
 
 def write_corpus(folder: Path, pairs: int) -> None:
-    """Sentences of 5 to 40 words whose target is the source in capitals."""
+    """Write sentences of 5 to 40 words whose target is the source in capitals."""
     if (folder / "train.xx").is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    dice = random.Random(1)
+    rng = random.Random(1)
     syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
-    words = ["".join(dice.choices(syllables, k=dice.randint(1, 4))) for _ in range(WORDS)]
+    words = ["".join(rng.choices(syllables, k=rng.randint(1, 4))) for _ in range(WORDS)]
     for split, count in (("train", pairs), ("valid", 200)):
         with (folder / f"{split}.xx").open("w") as source, (folder / f"{split}.yy").open("w") as target:
             for _ in range(count):
-                line = " ".join(dice.choices(words, k=dice.randint(5, 40)))
+                line = " ".join(rng.choices(words, k=rng.randint(5, 40)))
                 source.write(line + "\n")
                 target.write(line.upper() + "\n")
 
@@ -48,8 +48,8 @@ def train_once(folder: Path, updates: int) -> dict[str, float]:
     from manyheads.runs.train import train
     from manyheads.training.log import SilentListener
 
-    class Watch(SilentListener):
-        """Notes when the first update is done, and how large the process is at each."""
+    class SizeListener(SilentListener):
+        """Record the time of the first update, and the resident size at each update."""
 
         def __init__(self) -> None:
             self.first = 0.0
@@ -69,31 +69,33 @@ def train_once(folder: Path, updates: int) -> dict[str, float]:
             },
         }
     )  # fmt: skip
-    watch, start = Watch(), time.perf_counter()
-    train(config, folder / "run", listener=watch, force=True)
+    size_listener, start = SizeListener(), time.perf_counter()
+    train(config, folder / "run", listener=size_listener, force=True)
     return {
-        "seconds to the first update": round(watch.first - start, 1),
-        "MiB at the first update": round(watch.sizes[0]),
-        "MiB at the last": round(watch.sizes[-1]),
+        "seconds to the first update": round(size_listener.first - start, 1),
+        "MiB at the first update": round(size_listener.sizes[0]),
+        "MiB at the last": round(size_listener.sizes[-1]),
         "largest MiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }
 
 
 def resident_mib() -> float:
-    """Resident size of this process without the pages of files, which the system can take back."""
+    """Return the resident size of this process without the pages of files, which the system can take back."""
     fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
     return int(fields["RssAnon"].split()[0]) / 1024
 
 
 def measure(out: Path, pairs: int, updates: int) -> dict[str, dict[str, float]]:
-    """Train from text, then again from what that left, each time in a process of its own."""
+    """Train from text, then again from the files of the first training, each time in its own process."""
     write_corpus(out, pairs)
-    found = {}
+    results = {}
     for name, more in (("from text", 0), ("again", updates)):
         command = [sys.executable, __file__, "--here", "--out", str(out), "--updates", str(updates + more)]
-        found[name] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-        print(name, "; ".join(f"{key} {value}" for key, value in found[name].items()), file=sys.stderr, flush=True)
-    return found
+        results[name] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        print(
+            name, "; ".join(f"{key} {value}" for key, value in results[name].items()), file=sys.stderr, flush=True
+        )
+    return results
 
 
 def main() -> None:
@@ -107,8 +109,8 @@ def main() -> None:
         print(json.dumps(train_once(arguments.out, arguments.updates)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(arguments.out or Path(folder), arguments.pairs, arguments.updates)
-    document = {"unit": "seconds, MiB", **machine.about(), "pairs": arguments.pairs, **found}
+        results = measure(arguments.out or Path(folder), arguments.pairs, arguments.updates)
+    document = {"unit": "seconds, MiB", **machine.about(), "pairs": arguments.pairs, **results}
     if arguments.json:
         print(json.dumps(document))
     else:

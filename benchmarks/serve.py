@@ -1,16 +1,17 @@
-"""Load a server and print its throughput, latency and memory. Both run on this machine and share its cores.
+"""Put load on a server and print its throughput, latency and memory. Both run on this machine and share its cores.
 
     python benchmarks/serve.py RUN --lines FILE [--seconds 60] [--requests 100000] [--engine ctranslate2]
 
 Prints one JSON line for each part:
     offline     sentences/s of `Translator.translate` of all lines at once, before the server starts
-    closed      so many clients, each with one request at a time: sentences/s, also as a share of offline; how
-                many cores the server had
+    closed      several clients, each with one request at a time: sentences/s, also as a share of offline; number
+                of cores that the server used
     half load   requests of one sentence at random moments, half as many as the server can answer: latencies
-    overload    3 and 10 times as many: what was accepted and how late, what was refused and how soon, memory
+    overload    3 and 10 times as many as it can answer: numbers and latencies of accepted and of refused requests,
+                memory
     recovery    seconds after the overload until a request takes at most twice as long as on an idle server
-    memory      resident memory before and after so many requests
-    batching    --sweep: the same for several --max-batch-tokens and --max-wait-ms
+    memory      resident memory before, during and after --requests requests
+    batching    --sweep: throughput and latency for several --max-batch-tokens and --max-wait-ms
 Latencies are in ms, from sending a request to its whole answer.
 """
 
@@ -46,7 +47,7 @@ HEAD = (
     b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 )
 SIZE = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
-PASSES = 5  # over all lines: beginning and end, when few are under way, then count little
+PASSES = 5  # over all lines, so that beginning and end, with few requests in flight, count little
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Answer:
 
     status: int
     seconds: float
-    told: bool
+    has_retry_after: bool
 
 
 class Server:
@@ -66,8 +67,8 @@ class Server:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            if found := re.search(r"ready: .*:(\d+)$", line):
-                self.port = int(found[1])
+            if match := re.search(r"ready: .*:(\d+)$", line):
+                self.port = int(match[1])
                 break
         else:
             sys.exit("the server did not start")
@@ -90,7 +91,7 @@ class Server:
 
     @property
     def resident(self) -> float:
-        """Return the memory of the server in MiB."""
+        """Return the resident memory of the server in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return round(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024, 1)  # type: ignore[index]
 
@@ -111,50 +112,50 @@ class Connection(asyncio.Protocol):
     """A connection to a server, for one request at a time.
 
     Attributes:
-        since: when it was last used; before an answer, when the request was sent.
+        last_used: time of the last request or response.
     """
 
     def __init__(self, idle: list[Connection]) -> None:
         """Open the connection; it joins `idle` after each response."""
         self.idle = idle
-        self.came = b""
-        self.since = perf_counter()
+        self.buffer = b""
+        self.last_used = perf_counter()
         self.answer: asyncio.Future[Answer] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
 
-    def ask(self, request: bytes, since: float) -> asyncio.Future[Answer]:
+    def send(self, request: bytes, sent: float) -> asyncio.Future[Answer]:
         """Send a request."""
-        self.since, self.answer = since, asyncio.get_running_loop().create_future()
+        self.last_used, self.answer = sent, asyncio.get_running_loop().create_future()
         self.transport.write(request)
         return self.answer
 
     def data_received(self, data: bytes) -> None:
-        self.came += data
-        head, end, body = self.came.partition(b"\r\n\r\n")
+        self.buffer += data
+        head, end, body = self.buffer.partition(b"\r\n\r\n")
         size = SIZE.search(head)
         if not end or (size is not None and len(body) < int(size[1])):
             return
-        self.came = b""
-        self.tell(int(head[9:12]), told=b"retry-after:" in head.lower())
+        self.buffer = b""
+        self.finish(int(head[9:12]), has_retry_after=b"retry-after:" in head.lower())
         self.idle.append(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self in self.idle:
             self.idle.remove(self)
-        self.tell(0, told=False)
+        self.finish(0, has_retry_after=False)
 
-    def tell(self, status: int, *, told: bool) -> None:
+    def finish(self, status: int, *, has_retry_after: bool) -> None:
         """Handle a response, or the end of the connection."""
         now = perf_counter()
         if self.answer is not None and not self.answer.done():
-            self.answer.set_result(Answer(status, now - self.since, told))
-        self.since = now
+            self.answer.set_result(Answer(status, now - self.last_used, has_retry_after))
+        self.last_used = now
 
 
-class Clients:
-    """Connections to a server that are used again."""
+class ConnectionPool:
+    """Reusable connections to a server."""
 
     def __init__(self, server: Server, pair: tuple[str, str]) -> None:
         self.server = server
@@ -169,47 +170,47 @@ class Clients:
         now = perf_counter()
         while self.idle:
             connection = self.idle.pop()
-            if now - connection.since < 5:  # the server closes those that are idle for 15 seconds
-                return connection.ask(request, now)
+            if now - connection.last_used < 5:  # the server closes those that are idle for 15 seconds
+                return connection.send(request, now)
             connection.transport.close()
-        return asyncio.ensure_future(self.first(request, now))
+        return asyncio.ensure_future(self.translate_on_new_connection(request, now))
 
-    async def first(self, request: bytes, since: float) -> Answer:
+    async def translate_on_new_connection(self, request: bytes, sent: float) -> Answer:
         """Send a request on a new connection."""
         try:
             _, connection = await asyncio.get_running_loop().create_connection(
                 lambda: Connection(self.idle), "127.0.0.1", self.server.port
             )
         except OSError:
-            return Answer(0, perf_counter() - since, told=False)
-        return await connection.ask(request, since)
+            return Answer(0, perf_counter() - sent, has_retry_after=False)
+        return await connection.send(request, sent)
 
-    async def closed(self, lines: Sequence[str], clients: int, texts: int, requests: int) -> list[Answer]:
-        """`clients` at the same time, each with one request after the other."""
-        left = iter(range(requests))
-        found: list[Answer] = []
+    async def closed_loop(self, lines: Sequence[str], clients: int, texts: int, requests: int) -> list[Answer]:
+        """Let `clients` clients send one request after the other, all at the same time (closed loop)."""
+        numbers = iter(range(requests))
+        answers: list[Answer] = []
 
         async def client() -> None:
-            for number in left:
+            for number in numbers:
                 start = number * texts % max(1, len(lines) - texts)
-                found.append(await self.translate(lines[start : start + texts]))
-                if len(found) % 100 == 0:
+                answers.append(await self.translate(lines[start : start + texts]))
+                if len(answers) % 100 == 0:
                     self.server.empty_log()
 
         await asyncio.gather(*(client() for _ in range(clients)))
-        return found
+        return answers
 
-    async def open(self, lines: Sequence[str], rate: float, seconds: float) -> list[Answer]:
-        """Requests of one line at random moments (Poisson), whatever has been answered."""
-        dice, asked = random.Random(1), list[Awaitable[Answer]]()
-        begun = due = perf_counter()
-        while due < begun + seconds:
-            due += dice.expovariate(rate)
+    async def open_loop(self, lines: Sequence[str], rate: float, seconds: float) -> list[Answer]:
+        """Send requests of one line at random moments (Poisson), without waiting for answers (open loop)."""
+        rng, answers = random.Random(1), list[Awaitable[Answer]]()
+        start = due = perf_counter()
+        while due < start + seconds:
+            due += rng.expovariate(rate)
             await asyncio.sleep(max(0.0, due - perf_counter()))
-            asked.append(self.translate([dice.choice(lines)]))
-            if len(asked) % 200 == 0:
+            answers.append(self.translate([rng.choice(lines)]))
+            if len(answers) % 200 == 0:
                 self.server.empty_log()
-        return list(await asyncio.gather(*asked))
+        return list(await asyncio.gather(*answers))
 
     def close(self) -> None:
         for connection in self.idle.copy():
@@ -217,8 +218,8 @@ class Clients:
 
 
 def quantiles(answers: Sequence[Answer]) -> dict[str, float]:
-    """Median, 99 % and the largest, in ms."""
-    times = sorted(1000 * one.seconds for one in answers)
+    """Return the median, the 99th percentile and the largest latency in ms."""
+    times = sorted(1000 * answer.seconds for answer in answers)
     if not times:
         return {}
     return {
@@ -228,96 +229,134 @@ def quantiles(answers: Sequence[Answer]) -> dict[str, float]:
     }
 
 
-def say(part: str, **figures: object) -> None:
+def report(part: str, **figures: object) -> None:
     print(json.dumps({"part": part} | figures), flush=True)
 
 
 def offline(arguments: argparse.Namespace, lines: Sequence[str]) -> tuple[float, tuple[str, str]]:
-    """Sentences/s without a server, and the languages."""
+    """Measure sentences/s without a server; return them and the languages."""
     translator = Translator.load(arguments.run, engine=arguments.engine)
     options = TranslateOptions(split="sentences", token_scores=False)
     translator.translate(lines[:200], options=options)
     speeds = []
     for _ in range(arguments.rounds):
-        begun = perf_counter()
+        start = perf_counter()
         translator.translate(lines, options=options)
-        speeds.append(len(lines) / (perf_counter() - begun))
-    say("offline", unit="sentences/s", median=round(statistics.median(speeds), 1), min=round(min(speeds), 1),
-        max=round(max(speeds), 1), sentences=len(lines), beam=translator.config.search.beam_size)  # fmt: skip
+        speeds.append(len(lines) / (perf_counter() - start))
+    report(
+        "offline",
+        unit="sentences/s",
+        median=round(statistics.median(speeds), 1),
+        min=round(min(speeds), 1),
+        max=round(max(speeds), 1),
+        sentences=len(lines),
+        beam=translator.config.search.beam_size,
+    )
     return statistics.median(speeds), (translator.config.data.source, translator.config.data.target)
 
 
-async def closed(clients: Clients, lines: Sequence[str], base: float, arguments: argparse.Namespace) -> float:
-    """Throughput; returns requests/s of single sentences."""
+async def closed(
+    clients: ConnectionPool, lines: Sequence[str], base: float, arguments: argparse.Namespace
+) -> float:
+    """Measure throughput; return requests/s of single sentences."""
     rates = {}
     for count, texts in ((32, 1), (60, 1), (8, 16), (4, 50)):
         requests = max(count * 2, PASSES * len(lines) // texts)
-        await clients.closed(lines, count, texts, count)
-        begun, computed = perf_counter(), clients.server.computed
-        answers = await clients.closed(lines, count, texts, requests)
-        seconds, computed = perf_counter() - begun, clients.server.computed - computed
-        rates[count, texts] = speed = sum(one.status == 200 for one in answers) * texts / seconds
-        say("closed", clients=count, texts=texts, unit="sentences/s", speed=round(speed, 1),
-            of_offline=round(speed / base, 3), latency=quantiles(answers),
-            cores_of_server=round(computed / seconds, 2))  # fmt: skip
+        await clients.closed_loop(lines, count, texts, count)
+        start, computed = perf_counter(), clients.server.computed
+        answers = await clients.closed_loop(lines, count, texts, requests)
+        seconds, computed = perf_counter() - start, clients.server.computed - computed
+        rates[count, texts] = speed = sum(answer.status == 200 for answer in answers) * texts / seconds
+        report(
+            "closed",
+            clients=count,
+            texts=texts,
+            unit="sentences/s",
+            speed=round(speed, 1),
+            of_offline=round(speed / base, 3),
+            latency=quantiles(answers),
+            cores_of_server=round(computed / seconds, 2),
+        )
     return max(speed for (_, texts), speed in rates.items() if texts == 1)
 
 
-async def idle_latency(clients: Clients, lines: Sequence[str]) -> float:
-    return statistics.median(one.seconds for one in await clients.closed(lines, 1, 1, 30))
+async def idle_latency(clients: ConnectionPool, lines: Sequence[str]) -> float:
+    return statistics.median(answer.seconds for answer in await clients.closed_loop(lines, 1, 1, 30))
 
 
-async def overload(clients: Clients, lines: Sequence[str], rate: float, factor: int, seconds: float) -> None:
-    """So many times the capacity."""
-    usual, before = await idle_latency(clients, lines), clients.server.resident
-    answers = await clients.open(lines, factor * rate, seconds)
-    done = [one for one in answers if one.status == 200]
-    refused = [one for one in answers if one.status in (429, 503)]
-    others = len(answers) - len(done) - len(refused)
-    say("overload", factor=factor, seconds=seconds, asked=len(answers), accepted=len(done), refused=len(refused),
-        others=others, accepted_per_second=round(len(done) / seconds, 1), accepted_latency=quantiles(done),
-        refused_latency=quantiles(refused), all_told_when=all(one.told for one in refused),
-        memory_mib=[before, clients.server.resident])  # fmt: skip
-    begun = perf_counter()
-    while (await clients.translate([lines[0]])).seconds > 2 * usual and perf_counter() - begun < 60:
+async def overload(clients: ConnectionPool, lines: Sequence[str], rate: float, factor: int, seconds: float) -> None:
+    """Send `factor` times as many requests as the server can answer, then wait for its recovery."""
+    idle_seconds, before = await idle_latency(clients, lines), clients.server.resident
+    answers = await clients.open_loop(lines, factor * rate, seconds)
+    answered = [answer for answer in answers if answer.status == 200]
+    refused = [answer for answer in answers if answer.status in (429, 503)]
+    others = len(answers) - len(answered) - len(refused)
+    report(
+        "overload",
+        factor=factor,
+        seconds=seconds,
+        asked=len(answers),
+        accepted=len(answered),
+        refused=len(refused),
+        others=others,
+        accepted_per_second=round(len(answered) / seconds, 1),
+        accepted_latency=quantiles(answered),
+        refused_latency=quantiles(refused),
+        all_told_when=all(answer.has_retry_after for answer in refused),
+        memory_mib=[before, clients.server.resident],
+    )
+    start = perf_counter()
+    while (await clients.translate([lines[0]])).seconds > 2 * idle_seconds and perf_counter() - start < 60:
         pass
-    say("recovery", factor=factor, seconds=round(perf_counter() - begun, 3), idle_ms=round(1000 * usual, 1))
+    report(
+        "recovery", factor=factor, seconds=round(perf_counter() - start, 3), idle_ms=round(1000 * idle_seconds, 1)
+    )
 
 
-async def memory(clients: Clients, lines: Sequence[str], requests: int) -> None:
-    """Resident memory in the course of many requests."""
-    await clients.closed(lines, 32, 1, min(2_000, requests // 10))
-    found = [clients.server.resident]
+async def memory(clients: ConnectionPool, lines: Sequence[str], requests: int) -> None:
+    """Measure resident memory in the course of many requests."""
+    await clients.closed_loop(lines, 32, 1, min(2_000, requests // 10))
+    sizes = [clients.server.resident]
     for _ in range(10):
-        await clients.closed(lines, 32, 1, requests // 10)
-        found.append(clients.server.resident)
-    say("memory", requests=requests, mib=found, growth_percent=round(100 * (found[-1] / found[0] - 1), 2))
+        await clients.closed_loop(lines, 32, 1, requests // 10)
+        sizes.append(clients.server.resident)
+    report("memory", requests=requests, mib=sizes, growth_percent=round(100 * (sizes[-1] / sizes[0] - 1), 2))
 
 
 async def all_parts(
     server: Server, pair: tuple[str, str], lines: list[str], base: float, arguments: argparse.Namespace
 ) -> None:
-    clients = Clients(server, pair)
-    rate = await closed(clients, lines, base, arguments)
-    answers = await clients.open(lines, rate / 2, min(30.0, arguments.seconds))
-    say("half load", requests_per_second=round(rate / 2, 1), answered=sum(one.status == 200 for one in answers),
-        asked=len(answers), latency=quantiles(answers))  # fmt: skip
+    clients = ConnectionPool(server, pair)
+    capacity = await closed(clients, lines, base, arguments)
+    answers = await clients.open_loop(lines, capacity / 2, min(30.0, arguments.seconds))
+    report(
+        "half load",
+        requests_per_second=round(capacity / 2, 1),
+        answered=sum(answer.status == 200 for answer in answers),
+        asked=len(answers),
+        latency=quantiles(answers),
+    )
     for factor in (3, 10):
-        await overload(clients, lines, rate, factor, arguments.seconds)
+        await overload(clients, lines, capacity, factor, arguments.seconds)
     if arguments.requests:
         await memory(clients, lines, arguments.requests)
     clients.close()
 
 
 async def sweep(server: Server, pair: tuple[str, str], lines: list[str], options: Sequence[str]) -> None:
-    clients = Clients(server, pair)
-    await clients.closed(lines, 48, 1, 96)
-    begun = perf_counter()
-    answers = await clients.closed(lines, 48, 1, len(lines))
-    speed = len(answers) / (perf_counter() - begun)
-    light = await clients.open(lines, 0.25 * speed, 10)
-    say("batching", options=" ".join(options), sentences_per_second=round(speed, 1), latency=quantiles(answers),
-        latency_at_a_quarter=quantiles(light))  # fmt: skip
+    clients = ConnectionPool(server, pair)
+    await clients.closed_loop(lines, 48, 1, 96)
+    start = perf_counter()
+    answers = await clients.closed_loop(lines, 48, 1, len(lines))
+    speed = len(answers) / (perf_counter() - start)
+    quarter_load = await clients.open_loop(lines, 0.25 * speed, 10)
+    report(
+        "batching",
+        options=" ".join(options),
+        sentences_per_second=round(speed, 1),
+        latency=quantiles(answers),
+        latency_at_a_quarter=quantiles(quarter_load),
+    )
     clients.close()
 
 
@@ -346,7 +385,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def measure(arguments: argparse.Namespace) -> None:
-    """Yield the parts of the document as they are measured."""
+    """Measure all parts; print each when it is done."""
     lines = list(islice(read_lines(Path(arguments.lines)), arguments.most))
     base, pair = offline(arguments, lines)
     engine = ["--engine", arguments.engine]
@@ -367,7 +406,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if arguments.run is None:
             arguments.run, arguments.lines = str(train_run(Path(folder))), str(Path(folder) / "test.de")
-        say("machine", **about, run=Path(arguments.run).name, engine=arguments.engine)
+        report("machine", **about, run=Path(arguments.run).name, engine=arguments.engine)
         measure(arguments)
 
 

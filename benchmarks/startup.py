@@ -1,4 +1,4 @@
-"""How long the command line takes to answer, and how much the core adds to an installation.
+"""Measure how long the command line takes to answer, and how much the core adds to an installation.
 
     python benchmarks/startup.py [--json]
 
@@ -22,7 +22,7 @@ COMMANDS = {"--help": ["--help"], "usage error": ["train"], "unknown recipe": ["
 
 
 def seconds(arguments: list[str], repeats: int) -> list[float]:
-    """Wall time of whole processes, one of warm-up left out."""
+    """Return the wall time of whole processes; the first one warms up and is left out."""
     times = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
@@ -31,26 +31,26 @@ def seconds(arguments: list[str], repeats: int) -> list[float]:
     return times[1:]
 
 
-def needed(name: str) -> set[str]:
-    """The installed packages that a package needs, and those need, without its extras; itself included."""
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        package = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        if package in found:
+def required_packages(name: str) -> set[str]:
+    """Return a package and the installed packages that it requires, directly or indirectly, without extras."""
+    packages: set[str] = set()
+    queue = [name]
+    while queue:
+        package = re.sub(r"[-_.]+", "-", queue.pop()).lower()
+        if package in packages:
             continue
         try:
             requirements = metadata.requires(package) or []
         except metadata.PackageNotFoundError:
             continue
-        found.add(package)
-        plain = [one for one in requirements if "extra ==" not in one]
-        waiting += [re.match(r"[\w.-]+", one)[0] for one in plain]
-    return found
+        packages.add(package)
+        without_extras = [requirement for requirement in requirements if "extra ==" not in requirement]
+        queue += [re.match(r"[\w.-]+", requirement)[0] for requirement in without_extras]
+    return packages
 
 
 def megabytes(package: str) -> float:
-    """Size of a package's files on disk."""
+    """Return the size of a package's files on disk in MiB."""
     files = metadata.files(package) or []
     return sum(path.stat().st_size for file in files if (path := file.locate()).is_file()) / 2**20
 
@@ -62,13 +62,13 @@ def main() -> None:
     times = {name: seconds(command, arguments.repeats) for name, command in COMMANDS.items()}
     rows = {
         name: {
-            "median": round(statistics.median(found), 3),
-            "min": round(min(found), 3),
-            "max": round(max(found), 3),
+            "median": round(statistics.median(measured), 3),
+            "min": round(min(measured), 3),
+            "max": round(max(measured), 3),
         }
-        for name, found in times.items()
+        for name, measured in times.items()
     }
-    packages = needed("manyheads") - needed("torch") - needed("numpy")
+    packages = required_packages("manyheads") - required_packages("torch") - required_packages("numpy")
     sizes = {package: round(megabytes(package), 1) for package in sorted(packages)}
     total = round(sum(sizes.values()), 1)
     about = machine.about()

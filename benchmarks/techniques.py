@@ -1,11 +1,11 @@
-"""What each technique for small data adds: a recipe trained with and without it, several seeds, as a table.
+"""Measure what each technique for small data adds: train a recipe with and without it, with several seeds.
 
     python benchmarks/techniques.py --root data/multi30k [--seeds 1 2 3] [--only NAME ...] [--jobs 2] [--json]
 
 The base is multi30k-en-de made smaller (width 128, 2+2 layers, 4,000 pieces) and trained for 5 epochs, so that a
-run takes minutes on one core. All rows see the same number of epochs; R-Drop's updates take twice as long. Scores
-are of test_2016_flickr: sacreBLEU with beam 5 and perplexity, mean and standard deviation over the seeds. Runs are
-kept under --out, and a finished one is only scored again.
+run takes minutes on one core. All rows see the same number of epochs; R-Drop's updates take twice as long. The
+table has scores of test_2016_flickr: sacreBLEU with beam 5 and perplexity, mean and standard deviation over the
+seeds. Runs are kept under --out; finished runs are only scored again.
 """
 
 from __future__ import annotations
@@ -55,29 +55,29 @@ FIGURES = ("beam BLEU", "perplexity")
 
 
 def train_and_score(name: str, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    """One row and one seed, by benchmarks/quality.py on one core."""
+    """Train and score one row with one seed in a process of benchmarks/quality.py."""
     out = arguments.out / str(list(ROWS).index(name))
     changes = [*BASE, *ROWS[name].split(), *(SMALLEST if arguments.tiny else ())]
     settings = [part for setting in changes for part in ("--set", setting)]
     command = [sys.executable, str(Path(__file__).with_name("quality.py")), arguments.recipe, "--json"]
     command += ["--root", str(arguments.root), "--out", str(out), "--seeds", str(seed), *settings]
-    ran = subprocess.run(
+    completed = subprocess.run(
         command,
         check=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": str(threads_of_each(arguments.jobs))},
+        env=os.environ | {"OMP_NUM_THREADS": str(threads_per_run(arguments.jobs))},
     )
-    row: dict[str, Any] = json.loads(ran.stdout)["rows"][0]
+    row: dict[str, Any] = json.loads(completed.stdout)["rows"][0]
     print(
         f"{name}, seed {seed}: BLEU {row['beam BLEU']}, perplexity {row['perplexity']}", file=sys.stderr, flush=True
     )
     return row
 
 
-def threads_of_each(jobs: int) -> int:
-    """How many threads a run has."""
+def threads_per_run(jobs: int) -> int:
+    """Return the number of threads of each run."""
     return max(1, (os.cpu_count() or 1) // jobs)
 
 
@@ -98,15 +98,15 @@ def main() -> None:
             name: [pool.submit(train_and_score, name, seed, arguments) for seed in arguments.seeds]
             for name in arguments.only
         }
-        rows = {name: [task.result() for task in of_seeds] for name, of_seeds in tasks.items()}
-    about = machine.about(threads=threads_of_each(arguments.jobs))
+        rows = {name: [task.result() for task in futures] for name, futures in tasks.items()}
+    about = machine.about(threads=threads_per_run(arguments.jobs))
     if arguments.json:
         print(json.dumps({"unit": "BLEU", **about, "rows": rows}))
         return
     print(f"{machine.describe(about)}\n")
     print(f"| technique | {' | '.join(FIGURES)} |\n| --- | {' | '.join('---' for _ in FIGURES)} |")
-    for name, found in rows.items():
-        cells = [[row[figure] for row in found] for figure in FIGURES]
+    for name, rows_of_seeds in rows.items():
+        cells = [[row[figure] for row in rows_of_seeds] for figure in FIGURES]
         spreads = [f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else "" for values in cells]
         means = [f"{statistics.mean(values):.2f}" for values in cells]
         print(f"| {name} | {' | '.join(map(str.__add__, means, spreads))} |")

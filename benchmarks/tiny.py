@@ -12,7 +12,7 @@ WORDS = {
     "en": ["the", "these", "that", "a", "no", "dog", "bird", "man", "house", "garden", "sees", "hears", "seeks",
            "finds", "paints", "red", "blue", "old", "and", "today"],
 }  # fmt: skip
-SMALLEST = (  # settings that make of a recipe for translation a run of two updates on `write_pairs(valid="val")`
+SMALLEST = (  # settings that turn a recipe for translation into a run of two updates on `write_pairs(valid="val")`
     "tokenizer.vocab_size=300",
     "model.d_model=16",
     "model.d_ff=24",
@@ -31,7 +31,7 @@ def sentences(count: int, seed: int) -> list[list[int]]:
 
 
 def write_pairs(folder: Path, valid: str = "valid", test: str = "test") -> Path:
-    """Write 300 pairs to train with, 20 to validate and 20 to test, one file a language."""
+    """Write 300 pairs for training, 20 for validation and 20 for test, one file a language."""
     for seed, (split, count) in enumerate({"train": 300, valid: 20, test: 20}.items()):
         rows = sentences(count, seed)
         for language, words in WORDS.items():
@@ -41,7 +41,7 @@ def write_pairs(folder: Path, valid: str = "valid", test: str = "test") -> Path:
 
 
 def write_labelled(folder: Path) -> Path:
-    """Write 60 labelled sentences to train with and 20 for dev; the label is whether there is a dog."""
+    """Write 60 labelled sentences for train and 20 for dev; the label is 1 if the sentence has the word "dog"."""
     for seed, (split, count) in enumerate({"train": 60, "dev": 20}.items()):
         rows = ([WORDS["en"][index] for index in row] for row in sentences(count, seed))
         lines = "".join(f"{int('dog' in row)}\t{' '.join(row)}\n" for row in rows)
@@ -50,23 +50,23 @@ def write_labelled(folder: Path) -> Path:
 
 
 def write_encoder(folder: Path) -> Path:
-    """Write a BERT of random weights, width 16, with its tokenizer, as transformers does."""
+    """Write a BERT of width 16 with random weights, and its tokenizer, in the format of transformers."""
     import tokenizers
     import transformers
 
-    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    numbers = {piece: number for number, piece in enumerate([*marks, *WORDS["en"]])}
-    pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(numbers, unk_token="[UNK]"))
+    symbols = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    ids = {piece: i for i, piece in enumerate([*symbols, *WORDS["en"]])}
+    pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(ids, unk_token="[UNK]"))
     pieces.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     pieces.normalizer = tokenizers.normalizers.BertNormalizer()
     pieces.decoder = tokenizers.decoders.WordPiece()
     pieces.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    named = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+    special = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=pieces, **{f"{name}_token": piece for name, piece in named.items()}
+        tokenizer_object=pieces, **{f"{name}_token": piece for name, piece in special.items()}
     )
     config = transformers.BertConfig(
-        vocab_size=len(numbers), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24,
+        vocab_size=len(ids), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24,
         max_position_embeddings=64, pad_token_id=0,
     )  # fmt: skip
     transformers.BertModel(config).save_pretrained(folder)

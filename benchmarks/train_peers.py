@@ -1,4 +1,4 @@
-"""Training speed and memory of the same model in manyheads and its peers, in turn in one run.
+"""Measure training speed and memory of the same model in manyheads and its peers, in turn in one run.
 
     python benchmarks/train_peers.py --root data/multi30k [--eole PYTHON] [--joeynmt PYTHON]
         [--contenders manyheads:bf16 marian:bf16 ...] [--size default|base|tiny] [--seconds 60] [--tokens 1000000]
@@ -51,12 +51,12 @@ from peers.training_process import CONTENDERS, TOOLKITS, TrainingProcess
 from tiny import write_pairs
 
 OURS = ("manyheads:fp32", "manyheads:bf16")
-FEWEST = 3  # rounds, the first of which warms up
+MIN_ROUNDS = 3  # the first one warms up
 
 
 def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str]:
     """Return the contenders that can run here; print the others."""
-    found = []
+    installed = []
     for contender in contenders:
         name = contender.partition(":")[0]
         toolkit = TOOLKITS[name]
@@ -66,40 +66,40 @@ def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str
         elif missing:
             print(f"{contender} is left out: pip install {' '.join(missing)}", file=sys.stderr)
         else:
-            found.append(contender)
-    if not found:
+            installed.append(contender)
+    if not installed:
         raise SystemExit("nothing is left to measure")
-    return found
+    return installed
 
 
 def measure(contenders: list[TrainingProcess], seconds: float, updates: int) -> None:
-    """Measure rounds until they have taken about so many seconds for each contender."""
+    """Measure rounds for about the given number of seconds for each contender."""
     start, rounds = time.perf_counter(), 0
-    while rounds < FEWEST or time.perf_counter() - start < seconds * len(contenders):
+    while rounds < MIN_ROUNDS or time.perf_counter() - start < seconds * len(contenders):
         for contender in contenders:
             contender.speeds.append(contender.train(updates))
             print(f"{contender.name}: {contender.speeds[-1]:,.0f} target tokens/s", file=sys.stderr, flush=True)
         rounds += 1
 
 
-def losses(contenders: list[TrainingProcess], tokens: int) -> dict[str, Any]:
+def validation_losses(contenders: list[TrainingProcess], tokens: int) -> dict[str, Any]:
     """Return the validation loss of the contenders on the same batches, after an equal number of tokens.
 
     Args:
-        contenders: all of them; others than those on the same batches are left out.
-        tokens: the fewest target tokens before validation.
+        contenders: all contenders; those that make batches of their own are left out.
+        tokens: the minimum number of target tokens before validation.
     """
-    alike = [contender for contender in contenders if contender.toolkit.same_batches]
-    goal = max([tokens, *(contender.tokens for contender in alike)])
-    found = {}
-    for contender in alike:
+    comparable = [contender for contender in contenders if contender.toolkit.same_batches]
+    goal = max([tokens, *(contender.tokens for contender in comparable)])
+    results = {}
+    for contender in comparable:
         while contender.tokens < goal:
             contender.train(1)
-        found[contender.name] = {"tokens": contender.tokens, "loss": round(contender.validation_loss(), 4)}
-    return found
+        results[contender.name] = {"tokens": contender.tokens, "loss": round(contender.validation_loss(), 4)}
+    return results
 
 
-def row(contender: TrainingProcess, contenders: list[TrainingProcess]) -> dict[str, Any]:
+def contender_row(contender: TrainingProcess, contenders: list[TrainingProcess]) -> dict[str, Any]:
     """Return the figures of a contender, and the ratio of our speed to its speed."""
     speeds = contender.speeds[1:]
     ratios = {
@@ -117,19 +117,19 @@ def row(contender: TrainingProcess, contenders: list[TrainingProcess]) -> dict[s
     }
 
 
-def show(rows: dict[str, dict[str, Any]], found: dict[str, Any], head: str) -> None:
-    """Print a table."""
+def print_table(rows: dict[str, dict[str, Any]], validation: dict[str, Any], heading: str) -> None:
+    """Print the figures as a table."""
     ours = [name for name in OURS if name in rows]
-    print(head)
+    print(heading)
     print(f"{'':20} {'tokens/s':>8}  {'[min to max]':18} {'an update':>9} {'MiB':>6}", *ours, sep="   ")
-    for name, one in rows.items():
-        span = f"[{one['min']:,} to {one['max']:,}]"
-        figures = f"{one['median']:8,}  {span:18} {one['tokens an update']:9,} {one['MiB']:6,}"
-        times = [f"{one['times as fast'][our]:.2f}x".rjust(len(our)) for our in ours]
+    for name, row in rows.items():
+        span = f"[{row['min']:,} to {row['max']:,}]"
+        figures = f"{row['median']:8,}  {span:18} {row['tokens an update']:9,} {row['MiB']:6,}"
+        times = [f"{row['times as fast'][our]:.2f}x".rjust(len(our)) for our in ours]
         print(f"{name:20} {figures}", *times, sep="   ")
     print("the last columns: how many times as fast as this row that was, median of the rounds")
-    for name, one in found.items():
-        print(f"{name:20} validation loss {one['loss']:.4f} after {one['tokens']:,} target tokens")
+    for name, result in validation.items():
+        print(f"{name:20} validation loss {result['loss']:.4f} after {result['tokens']:,} target tokens")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -166,8 +166,8 @@ def main() -> None:
     arguments = parse_arguments()
     pythons = {"eole": arguments.eole, "joeynmt": arguments.joeynmt}
     contenders = available(arguments.contenders, pythons)
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
-        folder = arguments.text or Path(name)
+    with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as running:
+        folder = arguments.text or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         root = arguments.root or str(write_pairs(folder, valid="val"))
         prepare_corpus(configuration(root, arguments.size), folder)
@@ -179,17 +179,19 @@ def main() -> None:
         for process in processes:
             process.receive()  # ready
         measure(processes, arguments.seconds, arguments.updates)
-        rows = {process.name: row(process, processes) for process in processes}
-        found = losses(processes, arguments.tokens) if arguments.tokens else {}
+        rows = {process.name: contender_row(process, processes) for process in processes}
+        validation = validation_losses(processes, arguments.tokens) if arguments.tokens else {}
     about = machine.about(threads=arguments.threads)
     about["versions"] |= {process.toolkit.package: process.version for process in processes}
     rounds = f"{len(processes[0].speeds) - 1} rounds of {arguments.updates} updates"
     if arguments.json:
         unit = {"unit": "target tokens/s", "size": arguments.size, "rounds": rounds}
         left_out = [contender for contender in arguments.contenders if contender not in contenders]
-        print(json.dumps({**unit, **about, "rows": rows, "validation": found, "left out": left_out}))
+        print(json.dumps({**unit, **about, "rows": rows, "validation": validation, "left out": left_out}))
         return
-    show(rows, found, f"non-pad target tokens/s, size {arguments.size}, {rounds}\n{machine.describe(about)}")
+    print_table(
+        rows, validation, f"non-pad target tokens/s, size {arguments.size}, {rounds}\n{machine.describe(about)}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Programs that make files of this repository; not part of the package."""
+"""Programs that generate files of this repository; not part of the package."""

@@ -1,8 +1,8 @@
-"""Write the page of the demo model, which pages of the book embed.
+"""Write the page of the demo model that pages of the documentation embed.
 
     python -m tools.demo_page PAGE.html
 
-The demo is trained once, in about a minute, and kept in build/demo until its recipe or its text changes. The page
+The demo is trained once, in about a minute, and cached in build/demo until its recipe or its text changes. The page
 is written each time.
 """
 
@@ -26,7 +26,7 @@ CACHE = Path(__file__).parent.parent / "build" / "demo"
 
 
 def cached_run(config: Config, cache: Path) -> Path:
-    """Return where the run of a recipe is kept: a folder for each recipe and text."""
+    """Return the folder that caches the run of a recipe: one for each recipe and text."""
     assert config.data.dataset is not None
     text = BUILTIN[config.data.dataset.removeprefix("builtin:")]
     key = hashlib.sha256(f"{config_to_json(config)}{text}".encode()).hexdigest()
@@ -34,7 +34,7 @@ def cached_run(config: Config, cache: Path) -> Path:
 
 
 def main(arguments: list[str] | None = None, *, cache: Path = CACHE, overrides: tuple[str, ...] = ()) -> int:
-    """Train the demo unless it is kept, and write its page; `overrides` are settings for a smaller demo."""
+    """Train the demo unless it is cached, and write its page; `overrides` are settings for a smaller demo."""
     parser = argparse.ArgumentParser(description="Write the page of the demo model.")
     parser.add_argument("page", type=Path, help="HTML file to write")
     page = parser.parse_args(arguments).page

@@ -1,4 +1,4 @@
-"""Docstrings of modules as Markdown, read from the source without importing it."""
+"""Convert docstrings of modules to Markdown, from the source, without importing the modules."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ ENTRY = re.compile(r"^([\w*][\w*, ]*): (.*)$")
 
 
 def module_tree(path: Path) -> ast.Module:
-    """A module as a syntax tree."""
+    """Parse the source of a module."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def exported(tree: ast.Module) -> list[str]:
-    """The names of `__all__`."""
+    """Return the names in `__all__`."""
     for node in tree.body:
-        if isinstance(node, ast.Assign) and any(ast.unparse(one) == "__all__" for one in node.targets):
-            found: list[str] = ast.literal_eval(node.value)
-            return found
+        if isinstance(node, ast.Assign) and any(ast.unparse(target) == "__all__" for target in node.targets):
+            names: list[str] = ast.literal_eval(node.value)
+            return names
     return []
 
 
 def escaped(text: str) -> str:
-    """A line of prose in which no `<` begins HTML and no `$` a formula, code left as it is."""
+    """Escape `<`, `$` and `[` in a line of prose, but not in code."""
     parts = re.split(r"(`+[^`]*`+)", text)
-    return "".join(part if place % 2 else re.sub(r"([<$\[])", r"\\\1", part) for place, part in enumerate(parts))
+    return "".join(part if index % 2 else re.sub(r"([<$\[])", r"\\\1", part) for index, part in enumerate(parts))
 
 
 def paragraphs(docstring: str) -> Iterator[str]:
-    """A docstring in Google's form as lines of Markdown."""
+    """Yield a Google-style docstring as lines of Markdown."""
     lines = inspect.cleandoc(docstring).split("\n")
     fenced, section = False, False
     for line in lines:
@@ -56,9 +56,9 @@ def paragraphs(docstring: str) -> Iterator[str]:
             fenced = not fenced
         if fenced or line.lstrip().startswith("```"):
             yield line
-        elif found := SECTION.match(line):
+        elif heading := SECTION.match(line):
             section = True
-            yield from ("", f"**{SECTIONS.get(found[1], found[1])}**", "")
+            yield from ("", f"**{SECTIONS.get(heading[1], heading[1])}**", "")
         elif section and line.startswith("    ") and not line.startswith("     "):
             text = line.strip()
             entry = ENTRY.match(text)
@@ -72,7 +72,7 @@ def paragraphs(docstring: str) -> Iterator[str]:
 
 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
-    """The name, the arguments and the result on one line; `self` and `cls` left out."""
+    """Return the signature of a function on one line, without `self` and `cls`."""
     arguments = node.args
     if arguments.args and arguments.args[0].arg in ("self", "cls"):
         arguments = ast.arguments(
@@ -89,7 +89,7 @@ def signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
 
 
 def class_signature(node: ast.ClassDef) -> str:
-    """The name, and what it is made from where it says so itself."""
+    """Return the signature of `__init__` under the name of the class, or the name if it has no `__init__`."""
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
             return signature(method, node.name)
@@ -97,24 +97,24 @@ def class_signature(node: ast.ClassDef) -> str:
 
 
 def public_methods(node: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Those with a docstring whose name does not begin with an underscore."""
+    """Yield the methods that have a docstring and a name without a leading underscore."""
     for method in node.body:
-        named = isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and not method.name.startswith("_")
-        if named and ast.get_docstring(method):  # type: ignore[arg-type]
+        is_public = isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and not method.name.startswith("_")
+        if is_public and ast.get_docstring(method):  # type: ignore[arg-type]
             yield method  # type: ignore[misc]
 
 
 def object_page(node: Definition, options: Sequence[str] = ()) -> Iterator[str]:
-    """A class with its methods, or a function, as a directive of Sphinx's Python domain."""
+    """Yield a class with its methods, or a function, as a directive of Sphinx's Python domain."""
     if isinstance(node, ast.ClassDef):
         yield from (f":::::{{py:class}} {class_signature(node)}", *options, "")
         yield from paragraphs(ast.get_docstring(node) or "")
         for method in public_methods(node):
-            decorators = {ast.unparse(one) for one in method.decorator_list}
+            decorators = {ast.unparse(decorator) for decorator in method.decorator_list}
             kind = "property" if {"property", "cached_property"} & decorators else "method"
-            how = [f":{name}:" for name in ("classmethod", "staticmethod") if name in decorators]
-            head = method.name if kind == "property" else signature(method, method.name)
-            yield from (f"::::{{py:{kind}}} {head}", *how, *options, "")
+            flags = [f":{name}:" for name in ("classmethod", "staticmethod") if name in decorators]
+            heading = method.name if kind == "property" else signature(method, method.name)
+            yield from (f"::::{{py:{kind}}} {heading}", *flags, *options, "")
             yield from paragraphs(ast.get_docstring(method) or "")
             yield "::::"
         yield from (":::::", "")
@@ -125,7 +125,7 @@ def object_page(node: Definition, options: Sequence[str] = ()) -> Iterator[str]:
 
 
 def module_page(name: str, tree: ast.Module) -> Iterator[str]:
-    """A section for a module: what it says of itself, then its exported classes and functions."""
+    """Yield a section for a module: its docstring, then its exported classes and functions."""
     yield from (f"## {name}", "", f":::{{py:module}} {name}", ":::", "")
     yield from paragraphs(ast.get_docstring(tree) or "")
     names = exported(tree)

@@ -1,7 +1,7 @@
 """Write the sections of the doctor's findings into its pages, in English and Korean, from the texts of the package.
 
-`python -m tools.findings --write` writes them; without it, pages that differ are named, and the exit code is 1.
-What stands between the sections is kept; the section of a new finding follows that of the finding before it.
+`python -m tools.findings --write` writes them. Without `--write`, the tool prints the pages that differ and exits
+with 1. Other text of the pages is kept; the section of a new finding follows that of the preceding finding.
 """
 
 from __future__ import annotations
@@ -23,54 +23,56 @@ FOLDERS: Mapping[Language, Path] = {"en": DOCS, "ko": DOCS / "ko"}
 PAGES: Mapping[str, tuple[Subject, ...]] = {"doctor.md": ("model",), "doctor-findings.md": ("config", "run")}
 WIDTH = 116  # characters of a line of English
 LABELS = {"en": ("Museum", "Cause", "Cure"), "ko": ("박물관", "원인", "조치")}
-# Label, heading, fingerprint of the English section that a Korean one translates, and text of a section. A label
-# that stands on another page too is an anchor of HTML.
+# A section: label, heading, fingerprint of the English section that a Korean one translates, and text. A label that
+# another page has too is written as an HTML anchor.
 SECTION = re.compile(
     r"""(?msx) ^(?P<label> \((?P<name>[\w-]+)\)= | <a\ id="(?P<id>[\w-]+)"></a>\n )$
-    \n[#]{3}\ [^\n]*\n (?P<stamp>(?:%\ \w+\n)?) `[\w-]+`\ \(.*? (?=\n\n(?:\([\w-]+\)=|<a\ id=|[#]{2}\ ) | \s*\Z)"""
+    \n[#]{3}\ [^\n]*\n (?P<fingerprint>(?:%\ \w+\n)?)
+    `[\w-]+`\ \(.*? (?=\n\n(?:\([\w-]+\)=|<a\ id=|[#]{2}\ ) | \s*\Z)"""
 )
 
 
 def with_findings(page: str, subjects: tuple[Subject, ...], language: Language) -> str:
     """Return a page of the doctor with the texts of the findings of some subjects."""
-    known = [finding for subject in subjects for finding in CATALOGUE[subject].values()]
-    found = {match["name"] or match["id"]: match for match in SECTION.finditer(page)}
-    following: dict[str, str] = {}  # sections by the name of the section that they stand in the place of
-    place = ""
-    for finding in known:
-        match = found.get(finding.name)
-        place = finding.name if match else place or next(iter(found))
-        label, stamp = (match["label"], match["stamp"]) if match else (new_label(finding), "")
-        section = f"{label}\n{section_text(finding, stamp, language)}"
-        following[place] = f"{following[place]}\n\n{section}" if place in following else section
-    return SECTION.sub(lambda match: following.get(match["name"] or match["id"], match[0]), page)
+    findings = [finding for subject in subjects for finding in CATALOGUE[subject].values()]
+    matches = {match["name"] or match["id"]: match for match in SECTION.finditer(page)}
+    replacements: dict[str, str] = {}  # name of a section in the page -> its new text
+    anchor = ""
+    for finding in findings:
+        match = matches.get(finding.name)
+        anchor = finding.name if match else anchor or next(iter(matches))
+        label, fingerprint = (match["label"], match["fingerprint"]) if match else (new_label(finding), "")
+        section = f"{label}\n{section_text(finding, fingerprint, language)}"
+        replacements[anchor] = f"{replacements[anchor]}\n\n{section}" if anchor in replacements else section
+    return SECTION.sub(lambda match: replacements.get(match["name"] or match["id"], match[0]), page)
 
 
-def new_label(known: KnownFinding) -> str:
-    """Return the label of a new section: an anchor of HTML where the page of models has a label of this name."""
-    if known.subject != "model" and known.name in CATALOGUE["model"]:
-        return f'<a id="{known.name}"></a>\n'
-    return f"({known.name})="
+def new_label(finding: KnownFinding) -> str:
+    """Return the label of a new section: an HTML anchor if the page of models has a label of this name."""
+    if finding.subject != "model" and finding.name in CATALOGUE["model"]:
+        return f'<a id="{finding.name}"></a>\n'
+    return f"({finding.name})="
 
 
-def section_text(known: KnownFinding, stamp: str, language: Language) -> str:
+def section_text(finding: KnownFinding, fingerprint: str, language: Language) -> str:
     """Return the heading and the paragraphs of a finding."""
-    text, severity = known.texts[language], FINDING_TEXTS[language]["report"][known.severity]
+    text, severity = finding.texts[language], FINDING_TEXTS[language]["report"][finding.severity]
     museum, cause, cure = LABELS[language]
-    head = f"`{known.name}` ({severity})." + (f" {museum}: {known.exhibit}." if known.exhibit else "")
+    first_line = f"`{finding.name}` ({severity})." + (f" {museum}: {finding.exhibit}." if finding.exhibit else "")
     if text.meaning:
-        paragraphs = [f"{head} {text.meaning}", f"**{cause}.** {text.cause}", f"**{cure}.** {text.cure}"]
+        paragraphs = [f"{first_line} {text.meaning}", f"**{cause}.** {text.cause}", f"**{cure}.** {text.cure}"]
     else:
-        paragraphs = [f"{head} {text.cause}", f"**{cure}.** {text.cure}"]
+        paragraphs = [f"{first_line} {text.cause}", f"**{cure}.** {text.cure}"]
     if language == "en":
         paragraphs = [
-            textwrap.fill(each, WIDTH, break_long_words=False, break_on_hyphens=False) for each in paragraphs
+            textwrap.fill(paragraph, WIDTH, break_long_words=False, break_on_hyphens=False)
+            for paragraph in paragraphs
         ]
-    return f"### {text.title}\n{stamp}" + "\n\n".join(paragraphs)
+    return f"### {text.title}\n{fingerprint}" + "\n\n".join(paragraphs)
 
 
 def main() -> int:
-    """Write the pages, or name those that differ."""
+    """Write the pages, or print the paths of those that differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the pages")
     write = parser.parse_args().write

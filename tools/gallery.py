@@ -1,10 +1,10 @@
-"""Draw the pictures of the gallery with the commands that stand on its pages.
+"""Draw the pictures of the gallery with the commands on its pages.
 
     python -m tools.gallery FOLDER [NAME.svg ...]
 
-FOLDER holds the runs that docs/gallery.md names, trained as it says. Each command of the English and of the Korean
-page that ends in `-o NAME.svg` is run there; the pictures go to docs/figures/gallery and docs/figures/gallery/ko,
-all of them or those that are named.
+FOLDER holds the runs that docs/gallery.md names, trained as that page says. Each command of the English and of the
+Korean page that ends in `-o NAME.svg` is run there; the pictures go to docs/figures/gallery and
+docs/figures/gallery/ko, all of them or those that are named.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["FIGURES", "MAX_BYTES", "PAGES", "drawing_commands", "main"]
 
 DOCS = Path(__file__).parent.parent / "docs"
 FIGURES = DOCS / "figures" / "gallery"
-PAGES = {".": DOCS / "gallery.md", "ko": DOCS / "ko" / "gallery.md"}  # by folder of the pictures below FIGURES
-MAX_BYTES = 60_000  # of a picture
+PAGES = {".": DOCS / "gallery.md", "ko": DOCS / "ko" / "gallery.md"}  # folder of the pictures below FIGURES -> page
+MAX_BYTES = 60_000  # maximum size of a picture
 FENCE = re.compile(r"(?ms)^```bash\n(.*?)^```$")
 
 
 def drawing_commands(text: str) -> dict[str, list[str]]:
-    """Return the commands of a page that write a picture: name of its file -> words of the command."""
+    """Return the commands of a page that write a picture: file name -> words of the command."""
     lines = [line for block in FENCE.findall(text) for line in block.replace("\\\n", " ").splitlines()]
     commands = [shlex.split(line, comments=True) for line in lines if line.startswith("manyheads ")]
     return {words[words.index("-o") + 1]: words for words in commands if "-o" in words}
@@ -48,13 +48,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw the pictures of docs/gallery.md and its Korean page.")
     parser.add_argument("folder", type=Path, help="folder that holds runs/")
     parser.add_argument("names", nargs="*", help="pictures to draw (default: all)")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     FIGURES.mkdir(exist_ok=True)
     drawn = []
-    with contextlib.chdir(given.folder):
+    with contextlib.chdir(options.folder):
         for folder, page in PAGES.items():
             commands = drawing_commands(page.read_text(encoding="utf-8"))
-            drawn += [draw(name, commands[name], FIGURES / folder / name) for name in given.names or commands]
+            drawn += [draw(name, commands[name], FIGURES / folder / name) for name in options.names or commands]
     return int(not all(drawn))
 
 

@@ -1,10 +1,10 @@
-"""Write the reference of the book as plain Markdown: settings, commands, public names and recipes.
+"""Write the reference of the documentation as plain Markdown: settings, commands, public names and recipes.
 
     python -m tools.reference           compare docs/reference with the code; exit code 1 if a file differs
-    python -m tools.reference --write   write them
+    python -m tools.reference --write   write the files
 
-The files are committed, so that they can be read in the repository without building the book. Settings come from
-the schema of the configuration, commands from their `--help`, names from signatures and docstrings.
+The files are committed, so that they can be read in the repository without building the documentation. Settings
+come from the schema of the configuration, commands from their `--help`, names from signatures and docstrings.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ ROLE = re.compile(r":\w+:(?=`)")  # a role of reStructuredText before code
 
 def pages() -> dict[str, str]:
     """Return the text of each page by the name of its file."""
-    made = {
+    pages_by_name = {
         "settings.md": settings_page(),
         "commands.md": commands_page(),
         "names.md": names_page(),
         "recipes.md": recipes_page(),
     }
-    return {name: "\n".join([BANNER, "", *lines]).rstrip("\n") + "\n" for name, lines in made.items()}
+    return {name: "\n".join([BANNER, "", *lines]).rstrip("\n") + "\n" for name, lines in pages_by_name.items()}
 
 
 # --- settings ---
@@ -63,14 +63,16 @@ def settings_page() -> Iterator[str]:
         "",
     )
     yield from setting_lines({name: setting for name, setting in properties.items() if "$ref" not in setting})
-    for section, holder in properties.items():
-        if "$ref" in holder:
-            part = schema["$defs"][holder["$ref"].rpartition("/")[2]]
-            yield from (f"## [{section}]", "", escaped(part.get("description", "")), "")
-            yield from setting_lines({f"{section}.{name}": one for name, one in part["properties"].items()})
+    for section, section_reference in properties.items():
+        if "$ref" in section_reference:
+            section_schema = schema["$defs"][section_reference["$ref"].rpartition("/")[2]]
+            yield from (f"## [{section}]", "", escaped(section_schema.get("description", "")), "")
+            yield from setting_lines(
+                {f"{section}.{name}": setting for name, setting in section_schema["properties"].items()}
+            )
     nested = schema["$defs"]["AugmentConfig"]
     yield from ("## [data.augment]", "", escaped(nested["description"]), "")
-    yield from setting_lines({f"data.augment.{name}": one for name, one in nested["properties"].items()})
+    yield from setting_lines({f"data.augment.{name}": setting for name, setting in nested["properties"].items()})
 
 
 def setting_lines(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -81,10 +83,10 @@ def setting_lines(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         )
         meaning = escaped(str(setting.get("description", "")))
         yield from (f"### `{name}`", "", f"{meaning[:1].upper()}{meaning[1:]}.", "")
-        yield from (f"Type: {kind_of(setting)}{default}", "")
+        yield from (f"Type: {type_text(setting)}{default}", "")
 
 
-def kind_of(setting: Mapping[str, Any]) -> str:
+def type_text(setting: Mapping[str, Any]) -> str:
     """Return the type of a setting and its range in words."""
     if "enum" in setting:
         return "one of " + ", ".join(f"`{json.dumps(value)}`" for value in setting["enum"])
@@ -93,7 +95,7 @@ def kind_of(setting: Mapping[str, Any]) -> str:
     if "const" in setting:
         return f"`{json.dumps(setting['const'])}`"
     if "anyOf" in setting:
-        return " or ".join(dict.fromkeys(kind_of(one) for one in setting["anyOf"]))
+        return " or ".join(dict.fromkeys(type_text(alternative) for alternative in setting["anyOf"]))
     words = {
         "integer": "whole number",
         "number": "number",
@@ -129,17 +131,17 @@ def command_lines(command: click.Command, name: str, parent: click.Context | Non
     yield from (f"## {context.command_path}", "", "```text", help_text(command, context), "```", "")
     shared = {
         "--help",
-        *(option for one in program.get_params(context) for option in one.opts if parent is not None),
+        *(option for parameter in program.get_params(context) for option in parameter.opts if parent is not None),
     }
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if isinstance(parameter, click.Option) and record is not None and not shared & set(parameter.opts):
             yield from option_lines(context.command_path.removeprefix("manyheads "), parameter, *record)
     if isinstance(command, click.Group):
-        for inner in command.list_commands(context):
-            found = command.get_command(context, inner)
-            if found is not None:
-                yield from command_lines(found, inner, context)
+        for subcommand_name in command.list_commands(context):
+            subcommand = command.get_command(context, subcommand_name)
+            if subcommand is not None:
+                yield from command_lines(subcommand, subcommand_name, context)
 
 
 def help_text(command: click.Command, context: click.Context) -> str:
@@ -163,7 +165,7 @@ def option_lines(command: str, parameter: click.Parameter, forms: str, text: str
 
 
 def names_page() -> Iterator[str]:
-    """Yield what `from manyheads import ...` gives: signatures, and the first paragraph of each docstring."""
+    """Yield the public names: signatures, and the first paragraph of each docstring."""
     yield from ("# Public names", "", "Import them from `manyheads`; each is loaded when it is first used.", "")
     for name in manyheads.__all__:
         yield from name_lines(definition(manyheads._LAZY[name], name))
@@ -171,14 +173,14 @@ def names_page() -> Iterator[str]:
 
 def name_lines(node: ast.FunctionDef | ast.ClassDef) -> Iterator[str]:
     """Yield a class with its methods, or a function."""
-    head = class_signature(node) if isinstance(node, ast.ClassDef) else signature(node, node.name)
-    yield from (f"## `{node.name}`", "", "```python", head, "```", "", *first_paragraph(node), "")
+    heading = class_signature(node) if isinstance(node, ast.ClassDef) else signature(node, node.name)
+    yield from (f"## `{node.name}`", "", "```python", heading, "```", "", *first_paragraph(node), "")
     for method in public_methods(node) if isinstance(node, ast.ClassDef) else ():
         decorators = {ast.unparse(decorator) for decorator in method.decorator_list}
         prefix = f"{node.name}." if {"classmethod", "staticmethod"} & decorators else "."
         is_property = bool({"property", "cached_property"} & decorators)
-        head = f".{method.name}" if is_property else prefix + signature(method, method.name)
-        yield from ("```python", head, "```", "", *first_paragraph(method), "")
+        heading = f".{method.name}" if is_property else prefix + signature(method, method.name)
+        yield from ("```python", heading, "```", "", *first_paragraph(method), "")
 
 
 def first_paragraph(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Iterator[str]:
@@ -190,7 +192,7 @@ def first_paragraph(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
 def definition(module: str, name: str) -> ast.FunctionDef | ast.ClassDef:
-    """Return where a public name is defined; imports are followed.
+    """Return the definition of a public name; follow imports.
 
     Raises:
         LookupError: the module neither defines nor imports the name.
@@ -216,12 +218,12 @@ def module_file(name: str) -> Path:
 
 
 def recipes_page() -> Iterator[str]:
-    """Yield what each recipe trains, and what was measured."""
+    """Yield a section for each recipe: its description and its measured results."""
     yield from ("# Recipes", "", "`manyheads init DIR --from RECIPE` copies a recipe for you to edit.", "")
     for name, path in recipe_paths().items():
-        found = headline(path.read_text(encoding="utf-8"))
-        yield from (f"## {name}", "", escaped(found["description"]), "")
-        yield from (f"**{MEASURED}** {escaped(found['measured'] or 'not yet.')}", "")
+        summary = headline(path.read_text(encoding="utf-8"))
+        yield from (f"## {name}", "", escaped(summary["description"]), "")
+        yield from (f"**{MEASURED}** {escaped(summary['measured'] or 'not yet.')}", "")
         yield from (f"The file: [recipes/{path.name}](../../recipes/{path.name})", "")
 
 

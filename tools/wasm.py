@@ -1,11 +1,11 @@
-"""Compile the C decoder to WebAssembly, for pages with a model inside (src/manyheads/runs/html_export.py).
+"""Compile the C decoder to WebAssembly, for exported pages with a model (src/manyheads/runs/html_export.py).
 
 `python -m tools.wasm` writes src/manyheads/interop/html/engine.wasm and its SHA-256; with `--check` it compiles the
-code again and compares the bytes. The compiler is that of Debian bookworm, so that the bytes are the same
-everywhere: `apt-get install clang-14 lld-14 wasi-libc`.
+code again and compares the bytes. The compiler is that of Debian bookworm, so that the bytes are the same on every
+machine: `apt-get install clang-14 lld-14 wasi-libc`.
 
 The module imports nothing. It exports its memory, the address where free memory begins (`__heap_base`), and the
-functions in `FUNCTIONS`; whoever calls them allocates the memory.
+functions in `FUNCTIONS`; the caller allocates the memory.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ ENGINE = ROOT / "src" / "manyheads" / "interop" / "html" / "engine.wasm"
 CHECKSUM = ENGINE.with_suffix(".wasm.sha256")
 
 COMPILER, LINKER = "clang-14", "wasm-ld-14"
-LIBRARY = Path("/usr/lib/wasm32-wasi/libc.a")  # expf, log, memcpy and memset
+LIBC = Path("/usr/lib/wasm32-wasi/libc.a")  # expf, log, memcpy and memset
 FUNCTIONS = (
     "struct_layout", "panel_width", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps",
     "extend_beam",
 )  # fmt: skip
 FLAGS = ("--target=wasm32-wasi", "-O2", "-std=gnu11", "-msimd128", "-mbulk-memory", "-fopenmp-simd",
          "-fno-math-errno", "-nostartfiles", "-nodefaultlibs", "-Wall", "-Wextra", "-Werror")  # fmt: skip
-STACK = 65_536  # bytes; first in memory, so that an overflow traps
+STACK = 65_536  # bytes; the stack is first in memory, so that an overflow traps
 
 
 def missing_tool() -> str | None:
-    """Return what the build needs and this machine lacks, or None."""
+    """Return the first tool of the build that this machine lacks, or None."""
     for tool in (COMPILER, LINKER):
         if shutil.which(tool) is None:
             return f"{tool} (apt-get install {COMPILER} lld-14 wasi-libc)"
-    return None if LIBRARY.exists() else f"{LIBRARY} (apt-get install wasi-libc)"
+    return None if LIBC.exists() else f"{LIBC} (apt-get install wasi-libc)"
 
 
 def build(path: Path) -> None:
@@ -58,7 +58,7 @@ def checksum_line(module: bytes) -> str:
 
 
 def differences(module: bytes) -> list[str]:
-    """Return what is wrong with the committed files, whose module should be `module`."""
+    """Return a message for each committed file that differs from `module`."""
     wrong = []
     if not ENGINE.exists() or ENGINE.read_bytes() != module:
         wrong.append(f"{ENGINE.relative_to(ROOT)} is not what the C code compiles to: run python -m tools.wasm")

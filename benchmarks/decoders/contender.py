@@ -1,4 +1,4 @@
-"""The decoding processes of the contenders, seen from the measuring process."""
+"""Control the decoding processes of the contenders from the measuring process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Decoder:
     Attributes:
         module: the module of `decoders` that runs in the contender's process.
         package: the package whose version is reported.
-        variant: the argument of the module: a precision, or an engine.
+        variant: the argument of the module: a precision or an engine.
         needs: a required package that manyheads does not require.
-        export: the export that it reads, if any.
+        export: the folder of the export that it reads, if any.
         settings: workers x threads to try in mode "file".
         beams: whether it has a beam search.
         own_python: whether it needs a Python of its own, named by the option of its name.
@@ -81,6 +81,6 @@ class Contender(ContenderProcess):
     def decode(self, request: DecodingRequest) -> tuple[float, Rows]:
         """Decode once; return seconds and outputs."""
         self.send(json.dumps(asdict(request)))
-        found = self.receive()
-        self.mebibytes = found["mebibytes"]
-        return found["seconds"], found["outputs"]
+        answer = self.receive()
+        self.mebibytes = answer["mebibytes"]
+        return answer["seconds"], answer["outputs"]

@@ -1,4 +1,4 @@
-"""CTranslate2 itself. Needs: pip install ctranslate2."""
+"""Decode with the CTranslate2 library. Needs: pip install ctranslate2."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from decoders.measured_decoding import BATCH, Decode, DecodingRequest, Rows, ser
 
 
 def main() -> None:
-    folder, kind = Path(sys.argv[1]), sys.argv[3]
-    exported = folder / "exports" / f"ctranslate2-{kind}"
+    folder, compute_type = Path(sys.argv[1]), sys.argv[3]
+    exported = folder / "exports" / f"ctranslate2-{compute_type}"
     sources, targets = (vocabulary(exported, side) for side in ("source", "target"))
-    ids = {name: number for number, name in enumerate(targets)}
-    opened: dict[str, Any] = {}
+    ids_of_tokens = {token: i for i, token in enumerate(targets)}
+    translators: dict[str, Any] = {}
 
     def prepare(request: DecodingRequest) -> Decode:
-        if request.setting not in opened:
-            opened.clear()
-            opened[request.setting] = ctranslate2.Translator(
+        if request.setting not in translators:
+            translators.clear()
+            translators[request.setting] = ctranslate2.Translator(
                 str(exported), device="cpu", inter_threads=request.workers, intra_threads=request.threads
             )
         return decode
 
     def decode(rows: Rows, request: DecodingRequest) -> Rows:
-        found = opened[request.setting].translate_batch(
+        results = translators[request.setting].translate_batch(
             [[sources[token] for token in row] for row in rows],  # the exported settings add the end mark
             beam_size=request.beam,
             length_penalty=1.0,
             max_batch_size=BATCH,
             max_decoding_length=2 * max(map(len, rows)) + 20,
         )
-        return [[ids[name] for name in one.hypotheses[0]] for one in found]
+        return [[ids_of_tokens[token] for token in result.hypotheses[0]] for result in results]
 
     serve(prepare, folder)
 
 
 def vocabulary(exported: Path, side: str) -> list[str]:
-    """The name of each id."""
+    """Return the token of each id."""
     shared = exported / "shared_vocabulary.json"
     path = shared if shared.exists() else exported / f"{side}_vocabulary.json"
-    names: list[str] = json.loads(path.read_text())
-    return names
+    tokens: list[str] = json.loads(path.read_text())
+    return tokens
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""JoeyNMT's own search, with the run's weights.
+"""Decode with JoeyNMT's search and the weights of the run.
 
 Needs a Python with: pip install joeynmt importlib_metadata safetensors.
 
-Its model has no bias at the output, and another epsilon in its norms; both are set to the run's, so that all decode
-with the same model: post-norm, sinusoidal positions, all embeddings tied. Its special symbols have our numbers.
+Its model has no bias at the output, and another epsilon in its norms; both are set to the values of the run, so
+that all contenders decode with the same model: post-norm, sinusoidal positions, all embeddings tied. Its special
+symbols get the ids of manyheads.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SPECIAL = SimpleNamespace(
     sep_token=None,
     lang_tags=[],
 )
-NORMS = {  # the last norm of a layer stands in its feed-forward part
+NORMS = {  # the last norm of a layer belongs to its feed-forward module
     "encoder": {"around_attention": "layer_norm"},
     "decoder": {"around_self_attention": "x_layer_norm", "around_cross_attention": "dec_layer_norm"},
 }
@@ -49,8 +50,8 @@ def main() -> None:
 
         @torch.inference_mode()
         def translate(rows: Rows) -> Rows:
-            longest = max(map(len, rows)) + 1
-            source = torch.full((len(rows), longest), SPECIAL.pad_id)
+            max_length = max(map(len, rows)) + 1
+            source = torch.full((len(rows), max_length), SPECIAL.pad_id)
             for row, ids in zip(source, rows, strict=True):
                 row[: len(ids) + 1] = torch.tensor([*ids, SPECIAL.eos_id])
             batch = Batch(
@@ -65,14 +66,14 @@ def main() -> None:
                 eos_index=SPECIAL.eos_id,
                 is_train=False,
             )
-            found, _, _ = search(
+            outputs, _, _ = search(
                 model=model,
                 batch=batch,
-                max_output_length=2 * (longest - 1) + 20,
+                max_output_length=2 * (max_length - 1) + 20,
                 beam_size=request.beam,
                 beam_alpha=1.0,
             )
-            return [without_marks(row) for row in found.tolist()]
+            return [without_marks(row) for row in outputs.tolist()]
 
         return lambda rows, request: by_length(rows, translate)
 
@@ -85,27 +86,27 @@ def without_marks(row: list[int]) -> list[int]:
 
 
 def open_model(run: Path) -> nn.Module:
-    """JoeyNMT's model with the weights of a run."""
-    settings = json.loads((run / "config.json").read_text())["model"]
-    if (settings["norm"], settings["positions"], settings["tied_embeddings"]) != ("post", "sinusoidal", "all"):
+    """Return JoeyNMT's model with the weights of a run."""
+    config = json.loads((run / "config.json").read_text())["model"]
+    if (config["norm"], config["positions"], config["tied_embeddings"]) != ("post", "sinusoidal", "all"):
         raise SystemExit("JoeyNMT can take over: norm = post, positions = sinusoidal, tied_embeddings = all")
     weights = load_file(run / "model.safetensors")
     vocabulary = Vocabulary([f"piece {i}" for i in range(4, len(weights["output.bias"]))], SPECIAL)
-    description = {"tied_embeddings": True, "tied_softmax": True}
-    sides = {side: describe(settings, settings[f"num_{side}_layers"]) for side in NORMS}
-    model: nn.Module = build_model({**description, **sides}, vocabulary, vocabulary)
+    ties = {"tied_embeddings": True, "tied_softmax": True}
+    sides = {side: describe(config, config[f"num_{side}_layers"]) for side in NORMS}
+    model: nn.Module = build_model({**ties, **sides}, vocabulary, vocabulary)
     model.decoder.output_layer.bias = nn.Parameter(torch.empty(len(vocabulary)))
-    missing, unexpected = model.load_state_dict(renamed(weights, settings), strict=False)
+    missing, unexpected = model.load_state_dict(renamed_weights(weights, config), strict=False)
     assert not unexpected
     assert all(name.endswith(".pe") for name in missing), missing  # the sinusoids, which are computed
     for module in model.modules():
         if isinstance(module, nn.LayerNorm):
-            module.eps = settings["norm_epsilon"]
+            module.eps = config["norm_epsilon"]
     return model.eval()
 
 
 def describe(settings: dict[str, Any], layers: int) -> dict[str, Any]:
-    """JoeyNMT's configuration of one side."""
+    """Return JoeyNMT's configuration of the encoder or the decoder."""
     return {
         "type": "transformer",
         "num_layers": layers,
@@ -119,12 +120,12 @@ def describe(settings: dict[str, Any], layers: int) -> dict[str, Any]:
     }
 
 
-def renamed(weights: dict[str, Tensor], settings: dict[str, Any]) -> dict[str, Tensor]:
+def renamed_weights(weights: dict[str, Tensor], settings: dict[str, Any]) -> dict[str, Tensor]:
     """Return the weights under JoeyNMT's names."""
     embedding = weights["source_embedding.tokens.weight"]
-    found = {f"{name}.lut.weight": embedding for name in ("src_embed", "trg_embed")}
-    found["decoder.output_layer.weight"] = embedding
-    found["decoder.output_layer.bias"] = weights["output.bias"]
+    result = {f"{name}.lut.weight": embedding for name in ("src_embed", "trg_embed")}
+    result["decoder.output_layer.weight"] = embedding
+    result["decoder.output_layer.bias"] = weights["output.bias"]
     for side in NORMS:
         for number in range(settings[f"num_{side}_layers"]):
             for kind in ("weight", "bias"):
@@ -133,24 +134,24 @@ def renamed(weights: dict[str, Tensor], settings: dict[str, Any]) -> dict[str, T
                     for name, tensor in weights.items()
                     if name.startswith(f"{side}_layers.{number}.") and name.endswith(kind)
                 }
-                found |= {f"{side}.layers.{number}.{k}.{kind}": v for k, v in of_layer(layer, side).items()}
-    return found
+                result |= {f"{side}.layers.{number}.{k}.{kind}": v for k, v in renamed_layer(layer, side).items()}
+    return result
 
 
-def of_layer(layer: dict[str, Tensor], side: str) -> dict[str, Tensor]:
-    """The weights, or the biases, of a layer."""
-    found = {
+def renamed_layer(layer: dict[str, Tensor], side: str) -> dict[str, Tensor]:
+    """Return the weights, or the biases, of a layer under JoeyNMT's names."""
+    result = {
         "feed_forward.layer_norm": layer["around_feed_forward.norm"],
         "feed_forward.pwff_layer.0": layer["feed_forward.expand"],
         "feed_forward.pwff_layer.3": layer["feed_forward.contract"],
     }
     for ours, theirs in NORMS[side].items():
-        found[theirs] = layer[f"{ours}.norm"]
+        result[theirs] = layer[f"{ours}.norm"]
     for ours, theirs in ATTENTIONS[side].items():
         query, key, value = layer[f"{ours}.project_in"].chunk(3)
-        found |= {f"{theirs}.q_layer": query, f"{theirs}.k_layer": key, f"{theirs}.v_layer": value}
-        found[f"{theirs}.output_layer"] = layer[f"{ours}.project_out"]
-    return found
+        result |= {f"{theirs}.q_layer": query, f"{theirs}.k_layer": key, f"{theirs}.v_layer": value}
+        result[f"{theirs}.output_layer"] = layer[f"{ours}.project_out"]
+    return result
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""manyheads: its own search in a precision, or CTranslate2 behind its interface."""
+"""Decode with manyheads: its own search in a precision, or `--engine ctranslate2`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as the command line does, before torch is there
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as the command line does, before torch is imported
 
 from decoders.measured_decoding import Decode, DecodingRequest, Rows, serve
 from manyheads.decoding.native.threads import limit_threads
@@ -17,15 +17,15 @@ from manyheads.training.memory import keep_decoding_small
 
 def main() -> None:
     keep_decoding_small()  # as `manyheads translate`
-    folder, run, kind = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    if kind == "ctranslate2":
+    folder, run, variant = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    if variant == "ctranslate2":
         translator = Translator.load(folder / "exports" / "ctranslate2-float32", device="cpu", engine="ctranslate2")
     else:
-        translator = Translator.load(run, device="cpu", precision=kind)  # type: ignore[arg-type]
+        translator = Translator.load(run, device="cpu", precision=variant)  # type: ignore[arg-type]
     search = translator.config.search
 
     def prepare(request: DecodingRequest) -> Decode:
-        limit_threads(request.threads)  # how many batches it searches side by side is its own choice
+        limit_threads(request.threads)  # the engine chooses itself how many batches it searches in parallel
 
         def decode(rows: Rows, request: DecodingRequest) -> Rows:
             options = SearchOptions(
@@ -34,9 +34,9 @@ def main() -> None:
                 max_length_ratio=2.0,
                 max_length_offset=20,
                 batch_tokens=search.batch_tokens,
-                token_scores=False,  # nor does any other contender give them
+                token_scores=False,  # the other contenders compute none either
             )
-            return [list(found[0].tokens) for found in translator.engine.search(rows, options)]
+            return [list(hypotheses[0].tokens) for hypotheses in translator.engine.search(rows, options)]
 
         return decode
 

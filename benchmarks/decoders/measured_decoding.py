@@ -1,4 +1,4 @@
-"""The loop of a contender's process: decode for each request that arrives on standard input.
+"""Run the loop of a contender's process: decode for each request that arrives on standard input.
 
 `contender.py` is the measuring side.
 """
@@ -46,7 +46,7 @@ class DecodingRequest:
         return int(self.setting.partition("x")[2])
 
 
-Decode = Callable[[Rows, DecodingRequest], Rows]  # sources -> outputs, in one call, ids without marks
+Decode = Callable[[Rows, DecodingRequest], Rows]  # sources -> outputs of one call, ids without special symbols
 
 BATCH = 64
 
@@ -78,7 +78,7 @@ def calls(rows: Rows, request: DecodingRequest) -> list[Rows]:
 
 
 def by_length(rows: Rows, decode: Callable[[Rows], Rows]) -> Rows:
-    """Decode the rows of one call in batches of like length, longest first; the outputs stand in their order."""
+    """Decode the rows of one call in batches of similar length, longest first; keep the order of the rows."""
     longest_first: Sequence[int] = sorted(range(len(rows)), key=lambda row: -len(rows[row]))
     outputs: Rows = [[] for _ in rows]
     for start in range(0, len(longest_first), BATCH):

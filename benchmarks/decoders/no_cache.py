@@ -1,4 +1,4 @@
-"""The loop of the tutorials: the whole prefix again at each step, with the same weights; greedy only."""
+"""Decode greedily without a KV cache, as tutorials do: each step computes the whole prefix again."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def main() -> None:
         target = torch.full((len(rows), 1), BOS)
         ended = torch.zeros(len(rows), dtype=torch.bool)
         for _ in range(2 * max(map(len, rows)) + 20):
-            latest = model.output(model.decode(target, memory, mask)[:, -1]).argmax(-1)
-            target = torch.cat([target, latest[:, None]], 1)
-            ended |= latest == EOS
+            next_tokens = model.output(model.decode(target, memory, mask)[:, -1]).argmax(-1)
+            target = torch.cat([target, next_tokens[:, None]], 1)
+            ended |= next_tokens == EOS
             if bool(ended.all()):
                 break
-        written = [row[1:] for row in target.tolist()]
-        return [row[: row.index(EOS)] if EOS in row else row for row in written]
+        outputs = [row[1:] for row in target.tolist()]
+        return [row[: row.index(EOS)] if EOS in row else row for row in outputs]
 
     def prepare(request: DecodingRequest) -> Decode:
         torch.set_num_threads(request.threads)

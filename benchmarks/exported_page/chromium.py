@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FOLDER = Path(__file__).parent
-BUSY = 120_000  # milliseconds to wait for a page beside other programs
+TIMEOUT = 120_000  # milliseconds, enough for a page on a busy machine
 
 
 def script(name: str) -> str:
@@ -24,7 +24,7 @@ def script(name: str) -> str:
 
 @contextmanager
 def open_chromium() -> Iterator[Chromium]:
-    """Start Chromium; leave the program if there is none."""
+    """Start Chromium; exit with a message if it is not installed."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         sys.exit("there is no Chromium here: apt-get install chromium")
@@ -49,7 +49,7 @@ class Chromium:
         if self.page is not None:
             self.page.context.close()
         context = self.browser.new_context()
-        context.set_default_timeout(BUSY)
+        context.set_default_timeout(TIMEOUT)
         context.add_init_script(script("ready.js"))
         self.page = context.new_page()
         self.page.goto(address)
@@ -65,8 +65,8 @@ class Chromium:
 
     def renderers(self) -> dict[int, float]:
         """Return the processor seconds of each renderer by its process id."""
-        found = self.processes.send("SystemInfo.getProcessInfo")["processInfo"]
-        return {one["id"]: one["cpuTime"] for one in found if one["type"] == "renderer"}
+        processes = self.processes.send("SystemInfo.getProcessInfo")["processInfo"]
+        return {process["id"]: process["cpuTime"] for process in processes if process["type"] == "renderer"}
 
     def processor_seconds(self, since: Mapping[int, float]) -> float:
         """Return the processor seconds of all renderers since an earlier call of `renderers`."""
@@ -94,9 +94,11 @@ class Heaps:
             page.wait_for_timeout(10)
 
     def attached(self, event: dict[str, Any]) -> None:
+        """Store the session of the worker."""
         self.worker = event["sessionId"]
 
     def received(self, event: dict[str, Any]) -> None:
+        """Store an answer of the worker by its id."""
         message = json.loads(event["message"])
         self.answers[message.get("id", 0)] = message.get("result")
 
@@ -110,10 +112,10 @@ class Heaps:
         return self.answers.pop(self.count)
 
     def sizes(self) -> dict[str, float]:
-        """Return MiB after a collection: the WebAssembly memory, and the heaps of the worker and of the page."""
+        """Collect garbage; return the MiB of the WebAssembly memory and of the heaps of worker and page."""
         self.session.send("HeapProfiler.collectGarbage")
         self.ask_worker("HeapProfiler.collectGarbage")
         heaps = [self.ask_worker("Runtime.getHeapUsage"), self.session.send("Runtime.getHeapUsage")]
         wasm = self.page.workers[0].evaluate("loading.then(({ model }) => model.memory.memory.buffer.byteLength)")
-        worker, page = (one["usedSize"] for one in heaps)
+        worker, page = (heap["usedSize"] for heap in heaps)
         return {name: size / 2**20 for name, size in (("wasm", wasm), ("worker", worker), ("page", page))}

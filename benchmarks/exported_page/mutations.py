@@ -1,4 +1,4 @@
-"""Mutated copies of an exported page: of the texts of its model, and of the whole file."""
+"""Make mutated copies of an exported page: of the texts of its model, and of the whole file."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ ELEMENT = re.compile(
 
 def model_texts(document: str) -> dict[str, Any]:
     """Return the texts of the elements that hold the model: worker, head, tensors."""
-    found: dict[str, list[str]] = {"worker": [], "model": [], "tensors": []}
+    texts: dict[str, list[str]] = {"worker": [], "model": [], "tensors": []}
     for name, text in ELEMENT.findall(document):
-        found[name].append(text)
-    return {"worker": found["worker"][0], "head": found["model"][0], "tensors": found["tensors"]}
+        texts[name].append(text)
+    return {"worker": texts["worker"][0], "head": texts["model"][0], "tensors": texts["tensors"]}
 
 
 def splices(text: str, rng: random.Random, alphabet: str = LETTERS) -> list[Splice]:
-    """Return one to four changes of a text, the later first."""
+    """Return one to four random changes of a text, from the last position to the first."""
     points = sorted((rng.randrange(len(text)) for _ in range(rng.choice((1, 1, 2, 4)))), reverse=True)
     return [change for start in points for change in splice(text, start, rng, alphabet)]
 
 
 def splice(text: str, start: int, rng: random.Random, alphabet: str) -> list[Splice]:
-    """Return a change at a position of a text."""
+    """Return a random change at a position of a text."""
     kind = rng.choice(CHANGES)
     length = rng.choice((1, 2, 3, 16, 1000))
     if kind == "flip":
@@ -47,17 +47,17 @@ def splice(text: str, start: int, rng: random.Random, alphabet: str) -> list[Spl
 
 
 def mutated_value(value: Any, rng: random.Random) -> Any:
-    """Return a JSON value of which one number, text or list is another."""
+    """Return a copy of a JSON value with one number, text or list replaced."""
     if isinstance(value, dict) and value:
         name = rng.choice(sorted(value))
         return {**value, name: mutated_value(value[name], rng)}
     if isinstance(value, list) and value and rng.random() < 0.9:
         index = rng.randrange(len(value))
         return [*value[:index], mutated_value(value[index], rng), *value[index + 1 :]]
-    others = [0, 1, -1, 3, 7, 30, 2**31, 2**40, 1.5, 1e300, None, "x", "\u2581", [], {}, [[1]], True]
+    replacements = [0, 1, -1, 3, 7, 30, 2**31, 2**40, 1.5, 1e300, None, "x", "\u2581", [], {}, [[1]], True]
     if isinstance(value, int):
-        others += [value + 1, value - 1, 2 * value, value + 16, -value]
-    return rng.choice([other for other in others if other != value])
+        replacements += [value + 1, value - 1, 2 * value, value + 16, -value]
+    return rng.choice([replacement for replacement in replacements if replacement != value])
 
 
 class ModelMutations:
@@ -95,7 +95,7 @@ def mutated_file(data: bytes, seed: int) -> bytes:
     rng = random.Random(seed)
     text = data.decode("latin-1")
     alphabet = "".join(map(chr, range(256)))
-    tags = [found.start() for found in re.finditer("</?(?:script|style|meta|body|head|html|div)", text)]
+    tags = [match.start() for match in re.finditer("</?(?:script|style|meta|body|head|html|div)", text)]
     for _ in range(rng.choice((1, 1, 2, 4))):
         start = rng.randrange(len(text)) if rng.random() < 0.5 else rng.choice(tags) + rng.randrange(40)
         for first, last, inserted in splice(text, min(start, len(text) - 1), rng, alphabet):

@@ -33,13 +33,13 @@ async function translateOnnx(ids, limit) {
   return output.slice(0, limit);
 }
 
-/** Translate ids so many times; returns the milliseconds and the ids of the output of each. */
+/** Translate ids `count` times; returns the milliseconds and the output ids of each translation. */
 async function timeOnnx(ids, limit, count) {
-  const found = [];
+  const results = [];
   for (let i = 0; i < count; i += 1) {
     const start = performance.now();
     const output = await translateOnnx(ids, limit);
-    found.push([performance.now() - start, output]);
+    results.push([performance.now() - start, output]);
   }
-  return found;
+  return results;
 }

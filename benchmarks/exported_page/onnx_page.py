@@ -1,4 +1,4 @@
-"""An ONNX export of a run in onnxruntime-web."""
+"""Translate with an ONNX export of a run in onnxruntime-web."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOADED = {".onnx", ".wasm", ".mjs", ".js"}
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
-    """Send files without a log."""
+    """Serve files without a log."""
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -40,7 +40,7 @@ class OnnxPage:
     """A page with onnxruntime-web, the two graphs, and a greedy loop."""
 
     def __init__(self, translator: Translator, folder: Path, library: Path) -> None:
-        """Write the page into a folder; library: where npm installed onnxruntime-web."""
+        """Write the page into a folder; `library` is the folder in which npm installed onnxruntime-web."""
         self.translator, self.folder = translator, folder
         write_onnx(folder, translator.config, translator.tokenizers, translator.model)
         dist = next(library.rglob("onnxruntime-web/dist"))
@@ -54,15 +54,15 @@ class OnnxPage:
 
     @contextmanager
     def opened(self, chromium: Chromium, sentence: str) -> Iterator[tuple[float, Callable[[int], list[Timed]]]]:
-        """Open the page; yield when it was ready, and a function that translates a sentence so many times."""
+        """Open the page; yield the milliseconds until it is ready, and a function that translates."""
         ids = self.translator.tokenizers.source.encode([sentence])[0]
         search = self.translator.config.search
         limit = int(search.max_length_ratio * len(ids)) + search.max_length_offset
 
         def translate(count: int) -> list[Timed]:
-            found = page.evaluate("(values) => timeOnnx(...values)", [[*ids, EOS], limit, count])
+            outputs = page.evaluate("(values) => timeOnnx(...values)", [[*ids, EOS], limit, count])
             return [
-                (milliseconds, self.translator.tokenizers.target.decode(output)) for milliseconds, output in found
+                (milliseconds, self.translator.tokenizers.target.decode(output)) for milliseconds, output in outputs
             ]
 
         with serving(self.folder) as address:

@@ -1,4 +1,4 @@
-/* Translate SENTENCE once the page has loaded; a line on the console says what came of it: a translation, a message, or nothing. */
+/* Translate SENTENCE once the page has loaded; a line on the console reports the outcome: a translation, a message, or "silent". */
 window.addEventListener("load", async () => {
   const shown = () => document.querySelector(".notice")?.innerText.replace(/\s+/g, " ");
   let outcome = "";
@@ -7,7 +7,7 @@ window.addEventListener("load", async () => {
     outcome = shown();
   }
   if (window.manyheads) {
-    outcome = await window.manyheads.translate(SENTENCE, { beam: 2 }).then((found) => `translation ${found.translation}`, (error) => error.message);
+    outcome = await window.manyheads.translate(SENTENCE, { beam: 2 }).then((result) => `translation ${result.translation}`, (error) => error.message);
   }
   console.log(`outcome ${outcome || "silent"}`);
 });

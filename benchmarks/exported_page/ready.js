@@ -1,4 +1,4 @@
-/* Before the scripts of an exported page: `pageReady` becomes the milliseconds from navigation until its worker is ready, or a message. */
+/* Runs before the scripts of an exported page: `pageReady` resolves to the milliseconds from navigation until its worker is ready, or a message. */
 window.pageReady = new Promise((resolve) => {
   const PlainWorker = Worker;
   window.Worker = class extends PlainWorker {

@@ -4,8 +4,8 @@
 
 Each toolkit that manyheads does not need is installed into an environment of its own in build/peers, once, as their
 requirements contradict each other. These environments also see the packages of the Python that runs this, torch
-above all, so that all contenders compute with the same one. Where a toolkit cannot be installed, as without a
-network, a line names the contenders that are not checked.
+above all, so that all contenders compute with the same version. If a toolkit cannot be installed, for example
+without a network, a line names the contenders that are not checked.
 """
 
 from __future__ import annotations
@@ -26,37 +26,40 @@ PACKAGES = {
     "eole": ["eole==0.6.4", "aiohttp"],
     "accelerate": ["accelerate"],
 }
-SCRIPTS = {"train_peers": ["joeynmt", "eole"], "decode_peers": ["joeynmt"]}  # what each takes a Python of
+SCRIPTS = {
+    "train_peers": ["joeynmt", "eole"],
+    "decode_peers": ["joeynmt"],
+}  # toolkits whose Python an option of the script names
 
 
 def python_with(name: str) -> str | None:
-    """Return a Python that has a toolkit; None where it cannot be installed."""
+    """Install a toolkit into an environment unless it is there; return its Python, or None if that fails."""
     folder, packages = FOLDER / name, PACKAGES[name]
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     ready = folder / "ready.json"
     if ready.is_file() and json.loads(ready.read_text()) == [sys.executable, *packages]:
         return str(python)
     venv.create(folder, with_pip=True, clear=True)
-    asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    inside = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    ours = sysconfig.get_path("purelib")
-    (Path(inside) / "ours.pth").write_text(f"import site; site.addsitedir({ours!r})\n")
+    command = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    site_packages = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    own_packages = sysconfig.get_path("purelib")
+    (Path(site_packages) / "ours.pth").write_text(f"import site; site.addsitedir({own_packages!r})\n")
     install = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet", "install", *packages]
-    done = subprocess.run(install, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        print(f"{packages[0]} cannot be installed: {done.stderr.strip().splitlines()[-1]}")
+    completed = subprocess.run(install, stderr=subprocess.PIPE, text=True)
+    if completed.returncode != 0:
+        print(f"{packages[0]} cannot be installed: {completed.stderr.strip().splitlines()[-1]}")
         return None
     ready.write_text(json.dumps([sys.executable, *packages]))
     return str(python)
 
 
 def run(script: str, toolkits: list[str], pythons: dict[str, str | None]) -> dict[str, Any]:
-    """Run a script on its tiny size; return its document."""
-    more = [part for name in toolkits if (python := pythons[name]) for part in (f"--{name}", python)]
+    """Run a script with `--tiny`; return its JSON document."""
+    options = [part for name in toolkits if (python := pythons[name]) for part in (f"--{name}", python)]
     runner = pythons["accelerate"] or sys.executable
-    command = [runner, str(BENCHMARKS / f"{script}.py"), "--tiny", "--json", *more]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    document: dict[str, Any] = json.loads(done.stdout)
+    command = [runner, str(BENCHMARKS / f"{script}.py"), "--tiny", "--json", *options]
+    completed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    document: dict[str, Any] = json.loads(completed.stdout)
     return document
 
 

@@ -1,4 +1,4 @@
-"""A contender in a process of its own: it reads commands from standard input and answers with lines of JSON."""
+"""Run a contender in its own process, which reads commands from standard input and answers with lines of JSON."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class ContenderProcess:
         if not line:
             tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
             raise SystemExit(f"{self.name} ended; the last lines of its output:\n{tail}")
-        found: dict[str, Any] = json.loads(line)
-        return found
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
 
 def version(package: str, python: str | None = None) -> str:
-    """Return the version of a package; if it has a Python of its own, the version of torch there too."""
+    """Return the version of a package; if it has its own Python, add the version of torch there."""
     if python is None:
         return metadata.version(package)
     script = f"from importlib.metadata import version; print(version({package!r}), 'torch', version('torch'))"

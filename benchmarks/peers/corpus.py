@@ -1,7 +1,7 @@
-"""The parts that all contenders share: settings, text tokenised once, batches, and the validation text.
+"""Prepare what all contenders share: settings, text tokenised once, batches, and the validation text.
 
-Everything lies in one folder: a run directory of manyheads, `settings.json`, and the same tokens as text for the
-toolkits that read text, pieces with blanks between them.
+Everything is in one folder: a run directory of manyheads, `settings.json`, and the same tokens as text for the
+toolkits that read text, pieces separated by spaces.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
 
 MARKS = {"pad": PAD, "bos": BOS, "eos": EOS}
-FOREVER = 10**9  # updates: more than any comparison makes
+FOREVER = 10**9  # updates: more than any comparison computes
 SIZES = {  # the model, pieces of the vocabulary, peak learning rate
     "default": (ModelConfig(), 8_000, 1e-3),
     "base": (
@@ -38,14 +38,14 @@ SIZES = {  # the model, pieces of the vocabulary, peak learning rate
     "tiny": (
         ModelConfig(d_model=128, d_ff=256, num_heads=4, num_encoder_layers=4, num_decoder_layers=4), 10_000, 1e-3,
     ),
-    "check": (  # of --tiny
+    "check": (  # for --tiny
         ModelConfig(d_model=16, d_ff=24, num_heads=2, num_encoder_layers=1, num_decoder_layers=1), 300, 1e-3,
     ),
 }  # fmt: skip
 
 
 def configuration(root: str, size: str) -> Config:
-    """The settings of a comparison: the model's size, subwords and peak learning rate by its name."""
+    """Return the settings of a comparison for a name of `SIZES`."""
     model, pieces, rate = SIZES[size]
     return Config(
         data=DataConfig(root=root, source="de", target="en", valid="val"),
@@ -58,8 +58,8 @@ def configuration(root: str, size: str) -> Config:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """What the contenders of our own environment read.
+class PreparedCorpus:
+    """The corpus as the contenders that import manyheads read it.
 
     Attributes:
         task: the training task with its text, tokenizers and token ids.
@@ -71,23 +71,25 @@ class Prepared:
 
     @property
     def config(self) -> Config:
-        """The settings of the comparison."""
+        """Return the settings of the comparison."""
         return self.task.config
 
     @property
     def size(self) -> int:
-        """Pieces of the joint vocabulary."""
+        """Return the number of pieces of the joint vocabulary."""
         return self.task.tokenizers.target.size
 
     def batches(self) -> Iterator[Batch]:
-        """One update after the other, made ahead as in training, epoch after epoch."""
+        """Yield the batches of all updates, epoch after epoch, prefetched as in training."""
         updates, workers = self.task.updates(ALONE), self.config.training.workers
         for epoch in itertools.count():
-            for _, parts in prefetch_updates(updates, epoch, updates.epoch(epoch), 0, workers, torch.device("cpu")):
-                yield from parts
+            for _, micro_batches in prefetch_updates(
+                updates, epoch, updates.epoch(epoch), 0, workers, torch.device("cpu")
+            ):
+                yield from micro_batches
 
     def valid_batches(self) -> Iterator[Batch]:
-        """The validation text, like lengths together."""
+        """Yield the batches of the validation text, pairs of similar length together."""
         sources, targets = self.valid
         lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
         for pairs in fixed_batches(np.array(lengths), self.config.training.batch_tokens):
@@ -95,7 +97,7 @@ class Prepared:
 
 
 def prepare_corpus(config: Config, folder: Path) -> None:
-    """Read and tokenise the text into a folder, unless it is there."""
+    """Read and tokenise the text into a folder, unless it is there already."""
     settings = folder / "settings.json"
     if settings.is_file() and json.loads(settings.read_text()) == json.loads(json.dumps(config.model_dump())):
         return
@@ -109,7 +111,7 @@ def prepare_corpus(config: Config, folder: Path) -> None:
 
 
 def write_text(folder: Path, tokenizer: Tokenizer, sides: dict[str, Ragged]) -> None:
-    """The training pairs and the vocabulary as text, in the order of the ids."""
+    """Write the training pairs and the vocabulary as text, the vocabulary in the order of the ids."""
     (folder / "vocabulary.txt").write_text(
         "".join(f"{piece}\n" for piece in tokenizer.pieces(range(tokenizer.size)))
     )
@@ -119,7 +121,7 @@ def write_text(folder: Path, tokenizer: Tokenizer, sides: dict[str, Ragged]) -> 
                 print(*tokenizer.pieces(rows[row].tolist()), file=file)
 
 
-def open_prepared(folder: Path) -> Prepared:
+def open_prepared(folder: Path) -> PreparedCorpus:
     """Open a folder that `prepare_corpus` wrote."""
     run = RunDirectory.existing(folder / "run")
     config = run.config()
@@ -130,4 +132,4 @@ def open_prepared(folder: Path) -> Prepared:
         tokenizers.source.encode([pair.source for pair in corpus.valid]),
         tokenizers.target.encode([pair.target for pair in corpus.valid]),
     )
-    return Prepared(task, valid)
+    return PreparedCorpus(task, valid)

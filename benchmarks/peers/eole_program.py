@@ -1,8 +1,9 @@
-"""Eole's training program, on the same tokens, with its own batching. Needs: pip install eole aiohttp.
+"""Train with Eole's program, on the same tokens, with its own batching. Needs: pip install eole aiohttp.
 
-Its Trainer calls `_train_step` with the batches of each update; there it is paused between rounds, and the real
-target tokens are counted in the tensors it trains on. Two settings are not its defaults, and both save it work:
-no dropout on attention weights, as in the other models, and no entropy of attention in its log.
+Its Trainer calls `_train_step` with the batches of each update. A wrapper around it pauses the Trainer between
+rounds, and counts the real target tokens in the tensors that it trains on. Two settings are not its defaults, and
+both reduce its work: no dropout on attention weights, as in the other models, and no entropy of attention in its
+log.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from peers.measured_updates import MeasuredUpdates
 
 
 def settings(folder: Path, precision: str) -> dict[str, Any]:
-    """Eole's configuration of the model that all train."""
+    """Return Eole's configuration of the model that all contenders train."""
     shared = json.loads((folder / "settings.json").read_text())
     model, training = shared["model"], shared["training"]
     return {
@@ -77,10 +78,10 @@ def main() -> None:
     measured = MeasuredUpdates()
     original = Trainer._train_step
 
-    def train_step(self: Any, batches: list[dict[str, Any]], *rest: Any, **named: Any) -> Any:
+    def train_step(self: Any, batches: list[dict[str, Any]], *args: Any, **kwargs: Any) -> Any:
         pad = self.train_loss.padding_idx
         measured.before_update(sum(int(batch["tgt"][:, 1:].ne(pad).sum()) for batch in batches))
-        return original(self, batches, *rest, **named)
+        return original(self, batches, *args, **kwargs)
 
     Trainer._train_step = train_step
     path = folder / f"eole-{precision}.yaml"

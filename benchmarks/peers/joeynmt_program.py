@@ -1,10 +1,10 @@
-"""JoeyNMT's training program, on the same tokens, with its own batching.
+"""Train with JoeyNMT's program, on the same tokens, with its own batching.
 
 Needs: pip install joeynmt importlib_metadata.
 
-Its TrainManager calls `_train_step` with the batch of each update; there it is paused between rounds, and the
-real target tokens are those that the batch counts itself. Its one rate of dropout also falls on attention weights
-and inside the feed-forward layers.
+Its TrainManager calls `_train_step` with the batch of each update. A wrapper around it pauses the TrainManager
+between rounds; the batch counts its real target tokens itself. JoeyNMT has one rate of dropout, which also applies
+to attention weights and inside the feed-forward layers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from peers.measured_updates import MeasuredUpdates
 
 
 def settings(folder: Path) -> dict[str, Any]:
-    """JoeyNMT's configuration of the model that all train."""
+    """Return JoeyNMT's configuration of the model that all contenders train."""
     shared = json.loads((folder / "settings.json").read_text())
     model, training = shared["model"], shared["training"]
     vocabulary = str(folder / "vocabulary.txt")
@@ -46,7 +46,7 @@ def settings(folder: Path) -> dict[str, Any]:
         "random_seed": training["seed"],
         "data": {
             "train": str(folder / "train"),
-            "dev": str(folder / "train"),  # it asks for one, and is stopped before it scores it
+            "dev": str(folder / "train"),  # required, but the program is stopped before its first validation
             "src": {"lang": "de", "level": "word", "voc_file": vocabulary},
             "trg": {"lang": "en", "level": "word", "voc_file": vocabulary},
         },

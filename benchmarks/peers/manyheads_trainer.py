@@ -1,4 +1,4 @@
-"""manyheads as `manyheads train` runs it: its own Trainer, with all that it does around an update."""
+"""Train with the Trainer of manyheads, as `manyheads train` does."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.objective import corpus_nll
 from manyheads.training.snapshot import seed_process
 from manyheads.training.trainer import Trainer
-from peers.corpus import Prepared, open_prepared
+from peers.corpus import PreparedCorpus, open_prepared
 from peers.measured_updates import MeasuredUpdates
 
 
 class MeasuredTrainer(Trainer):
-    """The Trainer, paused between rounds."""
+    """A Trainer that pauses between rounds."""
 
     measured_updates: MeasuredUpdates
 
     def remaining_updates(self) -> Iterator[tuple[Indices, Sequence[MicroBatch], int]]:
-        """Yield each update when it is due."""
+        """Yield each update when its round has begun."""
         for update in super().remaining_updates():
             self.measured_updates.before_update(sum(batch.target_tokens for batch in update[1]))
             yield update
 
 
 def never(*_: object) -> NoReturn:
-    """Training is stopped long before its first validation and checkpoint."""
+    """Fail: training is stopped long before its first validation and checkpoint."""
     raise AssertionError("the end of training was reached")
 
 
 class NoStorage:
-    """No checkpoints: training is stopped long before the first."""
+    """A checkpoint storage that is never used: training is stopped long before the first checkpoint."""
 
     save = confirm = discard = go_back = staticmethod(never)
 
 
-def validation_loss(model: EncoderDecoder, prepared: Prepared) -> float:
-    """Nats a target token of the validation text, in fp32."""
+def validation_loss(model: EncoderDecoder, prepared: PreparedCorpus) -> float:
+    """Return the validation loss in nats a target token, in fp32."""
     model.eval()
     nats, tokens = corpus_nll(model, *prepared.valid, bos=BOS, eos=EOS)
     model.train()

@@ -1,4 +1,4 @@
-"""Hugging Face MarianMT in a plain loop, on the batches of manyheads. Needs: pip install transformers."""
+"""Train Hugging Face MarianMT in a plain loop, on the batches of manyheads. Needs: pip install transformers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from peers.plain_loop import train
 
 
 def marian(config: ModelConfig, size: int) -> MarianMTModel:
-    """MarianMT of the same sizes; it is post-norm, as in the paper, and has no other form."""
+    """Return a MarianMT of the same sizes; MarianMT is always post-norm, as in the paper."""
     return MarianMTModel(
         MarianConfig(
             vocab_size=size,

@@ -1,6 +1,6 @@
-"""Hugging Face MarianMT as people train it: Seq2SeqTrainer, which groups by length and pads.
+"""Train Hugging Face MarianMT with Seq2SeqTrainer, which groups sentences by length and pads.
 
-It counts its batches in sentences: as many as make the batch tokens of the others on average.
+Its batch size is a number of sentences: as many as have the batch tokens of the other contenders on average.
 Needs: pip install transformers accelerate.
 """
 
@@ -20,22 +20,22 @@ from peers.corpus import FOREVER, open_prepared
 from peers.marian import marian
 from peers.measured_updates import MeasuredUpdates
 
-IGNORED = -100  # what its losses take for padding
+IGNORED = -100  # label that the losses of transformers ignore
 
 
 class MeasuredTrainer(Seq2SeqTrainer):
-    """The Trainer, paused between rounds."""
+    """A Seq2SeqTrainer that pauses between rounds."""
 
     measured: MeasuredUpdates
 
-    def training_step(self, model: nn.Module, inputs: dict[str, Any], *rest: Any, **named: Any) -> Tensor:
-        """One update, when it is due."""
+    def training_step(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Tensor:
+        """Compute one update when its round has begun."""
         self.measured.before_update(int((inputs["labels"] != IGNORED).sum()))
-        return super().training_step(model, inputs, *rest, **named)
+        return super().training_step(model, inputs, *args, **kwargs)
 
 
 class Collator:
-    """What DataCollatorForSeq2Seq does, for pairs of ids."""
+    """Pad pairs of ids and shift the labels, as DataCollatorForSeq2Seq does."""
 
     def __init__(self, model: MarianMTModel) -> None:
         self.model = model

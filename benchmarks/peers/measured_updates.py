@@ -19,7 +19,7 @@ class MeasuredUpdates:
     """Pauses a training program between rounds, and reports the figures of each round.
 
     The program calls `before_update` where an update begins. A round is a number of whole updates. The time of a
-    round runs from the beginning of its first update to the beginning of the next, so it includes the making of
+    round runs from the beginning of its first update to the beginning of the next, so it includes the time to make
     batches.
     """
 
@@ -32,25 +32,25 @@ class MeasuredUpdates:
         self.answers = os.fdopen(os.dup(1), "w", buffering=1)
         os.dup2(2, 1)
         self.validate = validate
-        self.left = self.tokens = 0  # of this round: updates to come, target tokens so far
+        self.remaining = self.tokens = 0  # updates to come and target tokens so far in this round
         self.start = time.perf_counter()
 
     def before_update(self, target_tokens: int) -> None:
         """Wait for the next round if this one is over.
 
         Args:
-            target_tokens: of the update that begins, without padding.
+            target_tokens: number of target tokens of the update that begins, without padding.
         """
-        if self.left == 0:
+        if self.remaining == 0:
             seconds = time.perf_counter() - self.start
             self.answer(seconds=seconds, tokens=self.tokens, mebibytes=peak_memory())
-            self.left = self.next_round()
+            self.remaining = self.next_round()
             self.tokens, self.start = 0, time.perf_counter()
-        self.left -= 1
+        self.remaining -= 1
         self.tokens += target_tokens
 
     def next_round(self) -> int:
-        """Answer commands until the next round begins; return its number of updates."""
+        """Handle commands until the next round begins; return its number of updates."""
         for line in sys.stdin:
             command, _, updates = line.partition(" ")
             if command == "train":

@@ -1,4 +1,4 @@
-"""The training loop that people write themselves, on the batches of manyheads."""
+"""A plain PyTorch training loop on the batches of manyheads."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from torch import Tensor, nn
 
 from manyheads.data.batch import Batch
 from manyheads.training.schedule import Schedule
-from peers.corpus import Prepared
+from peers.corpus import PreparedCorpus
 from peers.measured_updates import MeasuredUpdates
 
-Loss = Callable[[Batch, float], Tensor]  # a batch and the smoothing; summed over the real target tokens
+LossFunction = Callable[
+    [Batch, float], Tensor
+]  # (batch, label smoothing) -> loss, summed over the real target tokens
 
 
-def train(model: nn.Module, loss: Loss, prepared: Prepared, precision: str) -> None:
+def train(model: nn.Module, loss: LossFunction, prepared: PreparedCorpus, precision: str) -> None:
     """Train until the measuring process ends."""
     training = prepared.config.training
     schedule = Schedule(training, prepared.config.model.d_model)
@@ -34,8 +36,8 @@ def train(model: nn.Module, loss: Loss, prepared: Prepared, precision: str) -> N
         optimizer.zero_grad(set_to_none=True)
 
 
-def validation_loss(model: nn.Module, loss: Loss, prepared: Prepared) -> float:
-    """Nats a target token of the validation text, in fp32."""
+def validation_loss(model: nn.Module, loss: LossFunction, prepared: PreparedCorpus) -> float:
+    """Return the validation loss in nats a target token, in fp32."""
     model.eval()
     nats, tokens = 0.0, 0
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""torch.nn.Transformer with embeddings, as its documentation's translation tutorial puts them together."""
+"""Train torch.nn.Transformer with embeddings, as in the translation tutorial of PyTorch."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from manyheads.text.tokenizer import PAD
 from peers.corpus import open_prepared
 from peers.plain_loop import train
 
-LONGEST = 256  # positions; no pair of the corpus is longer
+MAX_POSITIONS = 256  # no sentence of the corpus is longer
 
 
 class TorchTransformer(nn.Module):
-    """The model of manyheads out of torch's parts: pre-norm, one matrix of words, the same places of dropout."""
+    """The model of manyheads built from torch.nn.Transformer: pre-norm, tied embeddings, the same dropout."""
 
     positions: Tensor
 
@@ -30,7 +30,7 @@ class TorchTransformer(nn.Module):
         self.scale = config.d_model**0.5
         self.embedding = nn.Embedding(size, config.d_model, padding_idx=PAD)
         nn.init.normal_(self.embedding.weight, std=1 / self.scale)
-        self.register_buffer("positions", sinusoids(LONGEST, config.d_model))
+        self.register_buffer("positions", sinusoids(MAX_POSITIONS, config.d_model))
         self.transformer = nn.Transformer(
             config.d_model,
             config.num_heads,
@@ -41,7 +41,7 @@ class TorchTransformer(nn.Module):
             batch_first=True,
             norm_first=True,
         )
-        for module in self.transformer.modules():  # the one rate would also fall on what manyheads leaves alone
+        for module in self.transformer.modules():  # nn.Transformer applies its one rate there too
             if isinstance(module, nn.MultiheadAttention):
                 module.dropout = config.attention_dropout
             if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
@@ -50,12 +50,12 @@ class TorchTransformer(nn.Module):
         self.output.weight = self.embedding.weight
 
     def embed(self, ids: Tensor) -> Tensor:
-        """Tokens and positions: (B, S) -> (B, S, D)."""
+        """Embed tokens and add positions: (B, S) -> (B, S, D)."""
         x = self.embedding(ids) * self.scale + self.positions[: ids.size(1)]
         return functional.dropout(x, self.dropout, self.training)
 
     def loss(self, batch: Batch, smoothing: float) -> Tensor:
-        """Cross-entropy, summed over the real target tokens."""
+        """Return the cross-entropy, summed over the real target tokens."""
         padded = batch.source == PAD
         hidden = self.transformer(
             self.embed(batch.source),

@@ -1,4 +1,4 @@
-"""The training processes of the contenders, seen from the measuring process."""
+"""Control the training processes of the contenders from the measuring process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Toolkit:
     Attributes:
         module: the module of `peers` that runs in the contender's process.
         package: the package whose version is reported.
-        precisions: the precisions that it has on a CPU.
+        precisions: the precisions that it supports on a CPU.
         needs: required packages that manyheads does not require.
         own_python: whether it needs a Python of its own, named by the option `--TOOLKIT`.
         same_batches: whether it trains on the batches of manyheads, so that losses can be compared.
@@ -72,11 +72,11 @@ class TrainingProcess(ContenderProcess):
     def train(self, updates: int) -> float:
         """Run a round of updates; return its speed in target tokens a second."""
         self.send(f"train {updates}")
-        found = self.receive()
-        self.tokens += int(found["tokens"])
+        answer = self.receive()
+        self.tokens += int(answer["tokens"])
         self.updates += updates
-        self.mebibytes = found["mebibytes"]
-        return float(found["tokens"] / found["seconds"])
+        self.mebibytes = answer["mebibytes"]
+        return float(answer["tokens"] / answer["seconds"])
 
     def validation_loss(self) -> float:
         """Return the validation loss in nats a target token, in fp32 and without label smoothing."""

@@ -61,7 +61,7 @@ def test_the_files_of_the_package_are_what_the_grammars_generate(name: str) -> N
 
 def test_weighted_choices_have_frequencies_proportional_to_their_weights() -> None:
     rng, options = Rng(3), Weighted({"a": 1, "b": 5, "c": 2})
-    found = Counter(rng.weigh(options) for _ in range(8000))
+    found = Counter(rng.pick_weighted(options) for _ in range(8000))
     assert {key: round(count / 1000) for key, count in found.items()} == {"a": 1, "b": 5, "c": 2}
 
 
@@ -163,30 +163,30 @@ def test_the_grammar_generates_at_least_ten_million_sentences(name: str) -> None
 
 def test_all_counted_german_phrases_can_be_generated() -> None:
     """Check the sets of phrases whose sizes are multiplied: the code for sentences generates each phrase."""
-    drawing, rng = german_grammar().words, Rng(11)
-    use = next(use for use in drawing.object_uses.items if use.verb.infinitive == "mieten")
-    subjects = {drawing.subject(rng, kind).nominative for kind in ("name", "person", "kin") for _ in range(60_000)}
-    assert german_count.subject_texts(drawing) <= subjects
-    clause, _ = drawing.started(rng, use, "p")
+    sampler, rng = german_grammar().sampler, Rng(11)
+    use = next(use for use in sampler.object_uses.items if use.verb.infinitive == "mieten")
+    subjects = {sampler.subject(rng, kind).nominative for kind in ("name", "person", "kin") for _ in range(60_000)}
+    assert german_count.subject_texts(sampler) <= subjects
+    clause, _ = sampler.start_clause(rng, use, "p")
     assert GERMAN_TIMES.past_texts("q" in use.modes) <= {
-        drawing.time(rng, "p", False).foreign for _ in range(50_000)
+        sampler.time(rng, "p", False).foreign for _ in range(50_000)
     }
-    things = {drawing.any_phrase(rng, rng.pick(use.nouns), clause.subject).accusative for _ in range(100_000)}
+    things = {sampler.any_phrase(rng, rng.pick(use.nouns), clause.subject).accusative for _ in range(100_000)}
     assert german_count.object_texts(use) <= things
 
 
 def test_all_counted_korean_phrases_can_be_generated() -> None:
-    drawing, rng = korean_grammar().words, Rng(11)
-    use = next(use for use in drawing.object_uses.items if use.name == "make")
+    sampler, rng = korean_grammar().sampler, Rng(11)
+    use = next(use for use in sampler.object_uses.items if use.name == "make")
     kinds = [Weighted({kind: 1}) for kind in ("name", "person", "kin", "parent", "senior")]
-    subjects = {drawing.subject(rng, kind).text for kind in kinds for _ in range(20_000)}
-    counted = {text[:-1] for text in korean_count.subject_texts(drawing)}
+    subjects = {sampler.subject(rng, kind).text for kind in kinds for _ in range(20_000)}
+    counted = {text[:-1] for text in korean_count.subject_texts(sampler)}
     assert counted <= subjects
-    clause = drawing.object_clause(rng, "p", drawing.names[0])
+    clause = sampler.object_clause(rng, "p", sampler.names[0])
     assert KOREAN_TIMES.past_texts("q" in use.modes) <= {
-        drawing.time(rng, "p", False).foreign for _ in range(50_000)
+        sampler.time(rng, "p", False).foreign for _ in range(50_000)
     }
-    things = {drawing.thing(rng, clause, "p", use).text for _ in range(40_000)}
+    things = {sampler.draw_object(rng, clause, "p", use).text for _ in range(40_000)}
     assert {text[:-1] for text in korean_count.object_texts(use)} <= things
 
 

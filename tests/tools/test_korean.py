@@ -12,7 +12,7 @@ from tools.corpora.choice import Sentence
 from tools.corpora.korean import hangul
 from tools.corpora.korean import words as korean
 from tools.corpora.korean.grammar import korean_grammar
-from tools.corpora.korean.verbs import conclude, deny
+from tools.corpora.korean.verbs import conjugate, negate
 from tools.corpora.splits import sentences
 
 COUNTERS = "권|마리|장|대|명|잔|개|벌|통|부|그릇|켤레|송이|줄"
@@ -113,9 +113,9 @@ def test_respected_persons_get_the_honorific() -> None:
 )
 def test_regular_and_irregular_korean_verbs_are_conjugated(name: str, forms: str) -> None:
     verb = korean.load_lexicon().verbs[name]
-    made = [conclude(verb, "present", False, False), conclude(verb, "past", False, False), verb.future_stem()]
-    made += [conclude(verb, "present", True, False), verb.attributive(), verb.present_attributive()]
-    assert [*made, f"{verb.before_condition()}면"] == forms.split()
+    made = [conjugate(verb, "present", False, False), conjugate(verb, "past", False, False), verb.future_stem()]
+    made += [conjugate(verb, "present", True, False), verb.attributive(), verb.present_attributive()]
+    assert [*made, f"{verb.conditional_stem()}면"] == forms.split()
 
 
 @pytest.mark.parametrize(
@@ -134,17 +134,17 @@ def test_regular_and_irregular_korean_verbs_are_conjugated(name: str, forms: str
 def test_regular_and_irregular_korean_adjectives_are_conjugated(name: str, forms: str) -> None:
     adjective = korean.load_lexicon().adjectives[name]
     assert adjective.predicate
-    predicates = [conclude(adjective.predicate, mode, False, False) for mode in ("present", "past")]
+    predicates = [conjugate(adjective.predicate, mode, False, False) for mode in ("present", "past")]
     assert [adjective.attributive, *predicates] == forms.split()
 
 
 def test_korean_negations_are_short_or_long_for_hada_verbs() -> None:
     verbs = korean.load_lexicon().verbs
-    assert deny(verbs["go"], "past", False) == "안 갔어요"
-    assert deny(verbs["go"], "could", True) == "못 가셨어요"
-    assert deny(verbs["clean"], "past", False) == "청소하지 않았어요"
-    assert deny(verbs["clean"], "could", False) == "청소하지 못했어요"
-    assert deny(verbs["buy"], "can", False) == "살 수 없어요"
+    assert negate(verbs["go"], "past", False) == "안 갔어요"
+    assert negate(verbs["go"], "could", True) == "못 가셨어요"
+    assert negate(verbs["clean"], "past", False) == "청소하지 않았어요"
+    assert negate(verbs["clean"], "could", False) == "청소하지 못했어요"
+    assert negate(verbs["buy"], "can", False) == "살 수 없어요"
 
 
 def test_a_sentence_is_negated_in_both_languages_or_in_neither() -> None:
@@ -159,7 +159,7 @@ def test_an_english_word_translates_one_korean_word_or_its_object_decides() -> N
     nouns = [*(noun.english for noun in lexicon.nouns.values()), *plurals]
     assert [word for word, times in Counter(nouns).items() if times > 1] == []
     things: dict[str, list[str]] = {}
-    for use in korean_grammar().words.object_uses.items:
+    for use in korean_grammar().sampler.object_uses.items:
         things.setdefault(use.verb.english.base, []).extend(f"{use.name} {noun.korean}" for noun in use.nouns)
     for verb, named in things.items():
         objects = [name.rpartition(" ")[2] for name in set(named)]
@@ -167,7 +167,7 @@ def test_an_english_word_translates_one_korean_word_or_its_object_decides() -> N
 
 
 def test_korean_has_native_numbers_before_counters_and_sino_korean_ones_for_money_and_dates() -> None:
-    assert [hangul.native(n) for n in (1, 2, 3, 20, 21, 34, 99)] == [
+    assert [hangul.native_numeral(n) for n in (1, 2, 3, 20, 21, 34, 99)] == [
         "한",
         "두",
         "세",
@@ -176,9 +176,9 @@ def test_korean_has_native_numbers_before_counters_and_sino_korean_ones_for_mone
         "서른네",
         "아흔아홉",
     ]
-    assert [hangul.sino(n) for n in (10, 15, 21, 5000, 10000)] == ["십", "십오", "이십일", "오천", "만"]
-    assert hangul.sino(35_000) == "삼만 오천"
-    assert hangul.sino(350_000) == "삼십오만"
+    assert [hangul.sino_numeral(n) for n in (10, 15, 21, 5000, 10000)] == ["십", "십오", "이십일", "오천", "만"]
+    assert hangul.sino_numeral(35_000) == "삼만 오천"
+    assert hangul.sino_numeral(350_000) == "삼십오만"
     text = " ".join(sentence.foreign for sentence in korean_train())
     assert re.search(r"유월 \w+일에", text)
     assert re.search(r"시월 \w+일에", text)

@@ -1,4 +1,4 @@
-"""What all grammars share: random choices, the same on every machine; lexicons; and the pair that is made."""
+"""Random choices that are the same on every machine, lexicons and sentences: shared by all grammars."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 __all__ = [
-    "Half",
-    "Kinds",
+    "BilingualClause",
     "Lexicon",
     "Rng",
     "Sentence",
-    "Texts",
+    "SentenceKinds",
+    "TextPair",
     "Weighted",
     "combine",
-    "expanded",
-    "finished",
+    "expand",
     "join",
+    "make_sentence",
     "read_lexicon",
 ]
 
@@ -41,9 +41,9 @@ class Sentence:
     Attributes:
         foreign: the German or Korean sentence.
         english: the English sentence.
-        combinations: the pairs of lexical choices that stand in a grammatical relation in it (verb and object,
-            subject and verb, adjective and noun ...), such as ``"trinken+Milch"``. They decide which split it
-            belongs to, so every sentence with that relation names it.
+        combinations: the pairs of words in a grammatical relation (verb and object, subject and verb, adjective
+            and noun ...), such as ``"trinken+Milch"``. They decide which split the sentence belongs to, so every
+            sentence with that relation lists it.
     """
 
     foreign: str
@@ -52,7 +52,7 @@ class Sentence:
 
 
 class Weighted(Generic[Item_co]):
-    """Options that are not equally frequent: option -> relative frequency."""
+    """Options with different probabilities: option -> relative frequency."""
 
     def __init__(self, options: Mapping[Item_co, float]) -> None:
         self.items: tuple[Item_co, ...] = tuple(options)
@@ -67,29 +67,30 @@ class Rng:
         self._random = random.Random(seed).random
 
     def pick(self, options: Sequence[Item]) -> Item:
-        """One of the options, all equally likely."""
+        """Return one of the options, all equally likely."""
         return options[int(self._random() * len(options))]
 
-    def weigh(self, options: Weighted[Item]) -> Item:
-        """One of the options by their frequencies."""
+    def pick_weighted(self, options: Weighted[Item]) -> Item:
+        """Return one of the options with the probability of its relative frequency."""
         return options.items[bisect(options.bounds, self._random())]
 
     def chance(self, probability: float) -> bool:
-        """True in that share of the cases."""
+        """Return True with a probability."""
         return self._random() < probability
 
 
-Texts = tuple[str, str]  # foreign and English
-Half = tuple[Texts, list[str]]  # two texts and the combinations in them
-Kinds = dict[Callable[[Rng], Sentence], float]  # kinds of sentence with their frequencies
+TextPair = tuple[str, str]  # foreign text and its English translation
+BilingualClause = tuple[TextPair, list[str]]  # a clause in both languages, and its combinations
+SentenceKinds = dict[Callable[[Rng], Sentence], float]  # functions that draw a sentence -> relative frequency
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon(Generic[Noun, Adjective, Verb, Name]):
-    """All words by their name, and the noun classes by name.
+    """All words of a language pair by name, and the classes of nouns.
 
     Attributes:
-        tables: all tables of the lexicon, as read.
+        kinds: the classes of nouns: class -> names of its nouns.
+        tables: all tables of the lexicon file.
     """
 
     nouns: dict[str, Noun]
@@ -100,37 +101,37 @@ class Lexicon(Generic[Noun, Adjective, Verb, Name]):
     tables: dict[str, Any]
 
     def resolve(self, words: str) -> tuple[Noun, ...]:
-        """The nouns meant by a list of classes and nouns."""
-        return tuple(self.nouns[noun] for noun in expanded(words, self.kinds))
+        """Return the nouns of a list of classes and nouns, separated by spaces."""
+        return tuple(self.nouns[noun] for noun in expand(words, self.kinds))
 
 
-def expanded(words: str, kinds: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """A list of classes and nouns as the nouns, each once."""
+def expand(words: str, kinds: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the names of the nouns in a list of classes and nouns, each once."""
     return tuple(dict.fromkeys(sum((kinds.get(word, (word,)) for word in words.split()), ())))
 
 
-def finished(texts: Texts, combinations: Iterable[str], mark: str = ".") -> Sentence:
-    """The sentence of two texts: capital letters in front, the mark at the end."""
-    foreign, said = texts
-    return Sentence(capitalize(foreign) + mark, capitalize(said) + mark, tuple(combinations))
+def make_sentence(texts: TextPair, combinations: Iterable[str], mark: str = ".") -> Sentence:
+    """Make a sentence from its two texts: capitalize them and append the punctuation mark."""
+    foreign, english = texts
+    return Sentence(capitalize(foreign) + mark, capitalize(english) + mark, tuple(combinations))
 
 
 def read_lexicon(name: str) -> dict[str, Any]:
-    """The tables of a lexicon of this package, such as ``"german"``."""
+    """Read the tables of a lexicon of this package, such as ``"german"``."""
     text = files("tools.corpora").joinpath(name, "lexicon.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
 def combine(*words: str) -> str:
-    """The name of a combination of lexical choices: ``"trinken+Milch"``."""
+    """Return the name of a combination of words: ``"trinken+Milch"``."""
     return "+".join(words)
 
 
 def join(*parts: str) -> str:
-    """The parts that are not empty, with a space between them."""
+    """Join the parts that are not empty with spaces."""
     return " ".join([part for part in parts if part])
 
 
 def capitalize(text: str) -> str:
-    """The text with its first letter large, the others as they are."""
+    """Return a text with its first letter in upper case."""
     return text[0].upper() + text[1:]

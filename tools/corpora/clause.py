@@ -1,4 +1,4 @@
-"""What the clauses of all grammars share: times, subject and verb, and their English."""
+"""Times, subjects, verbs and clauses with their English: shared by all grammars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from tools.corpora import english
-from tools.corpora.choice import Rng, Texts, Weighted, join
+from tools.corpora.choice import Rng, TextPair, Weighted, join
 from tools.corpora.english import MONTH_LENGTHS, MONTHS, WEEKDAYS, EnglishVerb
 
 __all__ = [
@@ -23,12 +23,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """When: the foreign words, the English ones, and where they may stand.
+    """A time expression in both languages, and its possible positions.
 
     Attributes:
-        fronts: may begin the sentence.
-        adverb: stands before the English verb (``often``) instead of at the end.
-        combination: of a date, day and month.
+        fronts: whether it may begin the sentence.
+        adverb: whether it precedes the English verb (``often``) instead of ending the clause.
+        combination: for a date, the combination of day and month; else "".
     """
 
     foreign: str
@@ -42,34 +42,34 @@ NO_TIME = Time("", "", fronts=False)
 
 
 class Times:
-    """The times of a language.
+    """The time expressions of a language.
 
     Attributes:
-        past, future, on_day, clock, dates: some of them.
+        past, future, on_day, clock, dates: time expressions of one kind.
         groups: groups of times by kind: past, lately (near), future, soon (near), habit.
     """
 
     def __init__(
         self,
         table: Mapping[str, Any],
-        spans: Sequence[Texts],
-        near_spans: Sequence[Texts],
+        spans: Sequence[TextPair],
+        near_spans: Sequence[TextPair],
         clock: tuple[Time, ...],
         date: Callable[[str, int], tuple[str, str]],
     ) -> None:
-        """Make the times.
+        """Build the time expressions.
 
         Args:
             table: the table `times` of a lexicon.
             spans: spans of time, such as three days.
-            near_spans: those in days.
+            near_spans: spans of days.
             clock: times of day.
-            date: returns a day of a month in foreign words, and its combination.
+            date: function that returns a day of a month in foreign words, and its combination.
         """
 
-        def phrases(pattern: str, words: Iterable[Texts]) -> tuple[Time, ...]:
-            foreign, said = table[pattern]
-            return tuple(Time(foreign.format(word), said.format(name)) for word, name in words)
+        def phrases(pattern: str, words: Iterable[TextPair]) -> tuple[Time, ...]:
+            foreign_pattern, english_pattern = table[pattern]
+            return tuple(Time(foreign_pattern.format(word), english_pattern.format(name)) for word, name in words)
 
         days, months = tuple(zip(table["days"], WEEKDAYS, strict=True)), zip(table["months"], MONTHS, strict=True)
         kinds = ("past", "future", "habit")
@@ -83,7 +83,9 @@ class Times:
         )
         dated = {self.on_day: 3, phrases("in_month", months): 2, clock: 2, self.dates: 2}
         near = {self.on_day: 4, clock: 2, self.dates: 2}
-        frequency = tuple(Time(word, said, fronts=False, adverb=True) for word, said in table["frequency"])
+        frequency = tuple(
+            Time(word, translation, fronts=False, adverb=True) for word, translation in table["frequency"]
+        )
         self.groups = {
             "past": Weighted({self.past: 8, phrases("ago", spans): 3, **dated}),
             "future": Weighted({self.future: 8, phrases("hence", spans): 2, **dated}),
@@ -92,36 +94,36 @@ class Times:
             "habit": Weighted({(*habit, *phrases("every_day", days)): 5, frequency: 4}),
         }
 
-    def draw(self, rng: Rng, letter: str, quick: bool, planned: float) -> Time:
-        """A time that fits a mode, a near one for what is over soon.
+    def draw(self, rng: Rng, letter: str, near: bool, modal_share: float) -> Time:
+        """Draw a time that fits a mode.
 
         Args:
             rng: random choices.
             letter: letter of the mode, as in the lexicons.
-            quick: whether the time is near.
-            planned: share of the clauses with a modal verb that have a time.
+            near: whether the time is near.
+            modal_share: probability that a clause with a modal verb has a time.
         """
         if letter in "hi":
             kind = "habit"
         elif letter == "p":
-            kind = "lately" if quick else "past"
-        elif letter == "f" or (letter == "m" and rng.chance(planned)):
-            kind = "soon" if quick else "future"
+            kind = "lately" if near else "past"
+        elif letter == "f" or (letter == "m" and rng.chance(modal_share)):
+            kind = "soon" if near else "future"
         else:
             return NO_TIME
-        return rng.pick(rng.weigh(self.groups[kind]))
+        return rng.pick(rng.pick_weighted(self.groups[kind]))
 
-    def past_texts(self, quick: bool) -> set[str]:
-        """Every time of the past, or every near one."""
-        return {time.foreign for group in self.groups["lately" if quick else "past"].items for time in group}
+    def past_texts(self, near: bool) -> set[str]:
+        """Return the foreign texts of all times of the past, or of the near ones."""
+        return {time.foreign for group in self.groups["lately" if near else "past"].items for time in group}
 
 
 class Subject(Protocol):
-    """Somebody or something, as English sees it."""
+    """A subject: its English text and its grammatical person."""
 
     @property
     def english(self) -> str:
-        """Its words."""
+        """The English text."""
         ...
 
     @property
@@ -130,8 +132,8 @@ class Subject(Protocol):
         ...
 
 
-class Action(Protocol):
-    """A foreign verb that knows its English one."""
+class ForeignVerb(Protocol):
+    """A foreign verb with its English translation."""
 
     @property
     def english(self) -> EnglishVerb:
@@ -140,54 +142,54 @@ class Action(Protocol):
 
 
 SubjectT = TypeVar("SubjectT", bound=Subject)
-ActionT = TypeVar("ActionT", bound=Action)
+VerbT = TypeVar("VerbT", bound=ForeignVerb)
 
 
 @dataclass(slots=True)
-class Clause(Generic[SubjectT, ActionT]):
+class Clause(Generic[SubjectT, VerbT]):
     """A clause before its words are put in order.
 
     Attributes:
         mode: the tense or modal verb, as in `tools.corpora.english`.
-        rest: what follows the English verb.
-        combinations: the lexical choices that meet in it, the time aside.
+        rest: the English words after the verb.
+        combinations: the combinations of words in the clause, without that of the time.
     """
 
     subject: SubjectT
-    verb: ActionT
+    verb: VerbT
     mode: str
     time: Time = NO_TIME
     rest: str = ""
     negative: bool = False
     combinations: list[str] = field(default_factory=list)
 
-    def met(self) -> list[str]:
-        """All lexical choices that meet in it."""
+    def all_combinations(self) -> list[str]:
+        """Return the combinations of words in the clause, with that of the time."""
         return [*self.combinations, self.time.combination] if self.time.combination else self.combinations
 
 
-def said(clause: Clause[SubjectT, ActionT]) -> str:
-    """The verb group of a statement."""
-    say = english.negated if clause.negative else english.predicate
-    return say(clause.verb.english, clause.mode, clause.subject.person)
+def verb_group(clause: Clause[SubjectT, VerbT]) -> str:
+    """Return the English verb group of a statement."""
+    inflect = english.negated if clause.negative else english.predicate
+    return inflect(clause.verb.english, clause.mode, clause.subject.person)
 
 
-def statement_english(clause: Clause[SubjectT, ActionT]) -> str:
-    """Subject first: Anna looked for the ball yesterday; Anna often reads."""
+def statement_english(clause: Clause[SubjectT, VerbT]) -> str:
+    """Order the English with the subject first: Anna looked for the ball yesterday; Anna often reads."""
     time = clause.time.english
     if clause.time.adverb:
-        return join(clause.subject.english, time, said(clause), clause.rest)
-    return join(clause.subject.english, said(clause), clause.rest, time)
+        return join(clause.subject.english, time, verb_group(clause), clause.rest)
+    return join(clause.subject.english, verb_group(clause), clause.rest, time)
 
 
-def fronted_english(clause: Clause[SubjectT, ActionT]) -> str:
-    """Time first: yesterday Anna looked for the ball."""
-    return join(clause.time.english, clause.subject.english, said(clause), clause.rest)
+def fronted_english(clause: Clause[SubjectT, VerbT]) -> str:
+    """Order the English with the time first: yesterday Anna looked for the ball."""
+    return join(clause.time.english, clause.subject.english, verb_group(clause), clause.rest)
 
 
-def question_english(clause: Clause[SubjectT, ActionT]) -> str:
-    """Auxiliary first: did Anna look for the ball yesterday."""
+def question_english(clause: Clause[SubjectT, VerbT]) -> str:
+    """Order the English with the auxiliary first: did Anna look for the ball yesterday."""
     auxiliary, main = english.split_predicate(clause.verb.english, clause.mode, clause.subject.person)
     before, after = (clause.time.english, "") if clause.time.adverb else ("", clause.time.english)
-    no = "not" if clause.negative else ""
-    return join(auxiliary, clause.subject.english, no, before, main, clause.rest, after)
+    negation = "not" if clause.negative else ""
+    return join(auxiliary, clause.subject.english, negation, before, main, clause.rest, after)

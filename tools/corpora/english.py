@@ -1,4 +1,4 @@
-"""English: articles, numbers, times and verb groups, shared by all built-in corpora."""
+"""English articles, numbers, times and verb groups, shared by all built-in corpora."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ AUXILIARIES = {
     "would like": "would",
     "could": "could",
 }
-CONSONANT_SOUND = ("uni", "use", "eu", "one")  # spelt with a vowel, spoken with a consonant
+CONSONANT_SOUND = ("uni", "use", "eu", "one")  # spelt with a vowel, pronounced with a consonant
 
 
 @dataclass(frozen=True, slots=True)
 class EnglishVerb:
-    """The forms of a verb; a particle stands in each of them (``"picks up"``)."""
+    """The forms of a verb; each includes the particle, if any (``"picks up"``)."""
 
     base: str
     third: str
@@ -64,13 +64,13 @@ class EnglishVerb:
 
 
 def with_article(words: str) -> str:
-    """Words that begin a noun phrase, with a or an in front."""
+    """Put a or an before a noun phrase."""
     vowel = words[0].lower() in "aeiou" and not words.startswith(CONSONANT_SOUND)
     return f"an {words}" if vowel else f"a {words}"
 
 
 def number(value: int) -> str:
-    """0 to 999 thousand in words: 21 -> twenty-one, 300 -> three hundred, 15000 -> fifteen thousand."""
+    """Spell out a number from 0 to 999,999: 21 -> twenty-one, 300 -> three hundred, 15000 -> fifteen thousand."""
     if value < 20:
         return SMALL[value]
     if value < 100:
@@ -83,7 +83,7 @@ def number(value: int) -> str:
 
 
 def ordinal(value: int) -> str:
-    """1 to 99 as a rank in words: 3 -> third, 21 -> twenty-first, 30 -> thirtieth."""
+    """Spell out an ordinal number from 1 to 99: 3 -> third, 21 -> twenty-first, 30 -> thirtieth."""
     head, dash, last = number(value).rpartition("-")
     if last in ORDINALS:
         return head + dash + ORDINALS[last]
@@ -91,17 +91,17 @@ def ordinal(value: int) -> str:
 
 
 def be(person: int) -> str:
-    """The present of to be; persons are 0 I, 1 you, 2 he or she or it, 3 we or they."""
+    """Return the present form of to be; persons are 0 I, 1 you, 2 he or she or it, 3 we or they."""
     return BE[person]
 
 
 def was(person: int) -> str:
-    """The past of to be."""
+    """Return the past form of to be."""
     return WAS[person]
 
 
 def predicate(verb: EnglishVerb, mode: str, person: int) -> str:
-    """The verb group of a statement: buys, is buying, bought, will buy, can buy, wants to buy."""
+    """Return the verb group of a statement: buys, is buying, bought, will buy, can buy, wants to buy."""
     if mode == "present":
         return verb.third if person == 2 else verb.base
     if mode == "past":
@@ -113,7 +113,7 @@ def predicate(verb: EnglishVerb, mode: str, person: int) -> str:
 
 
 def split_predicate(verb: EnglishVerb, mode: str, person: int) -> tuple[str, str]:
-    """The verb group of questions and negations in two parts: (does, buy), (is, buying), (did, want to buy)."""
+    """Return auxiliary and main verb for questions and negations: (does, buy), (is, buying), (did, want to buy)."""
     if mode == "present":
         return DO[person], verb.base
     if mode == "past":
@@ -130,6 +130,6 @@ def split_predicate(verb: EnglishVerb, mode: str, person: int) -> tuple[str, str
 
 
 def negated(verb: EnglishVerb, mode: str, person: int) -> str:
-    """The verb group of a negated statement: does not buy, cannot buy."""
+    """Return the verb group of a negated statement: does not buy, cannot buy."""
     auxiliary, main = split_predicate(verb, mode, person)
     return f"cannot {main}" if auxiliary == "can" else f"{auxiliary} not {main}"

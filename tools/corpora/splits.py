@@ -1,6 +1,6 @@
-"""Sentences of the grammars, divided into train, valid and test.
+"""Draw the sentences of the grammars for train, valid and test.
 
-A sentence is drawn as a meaning and said in both languages, so that each has one right translation, in both
+A sentence is drawn as a meaning and expressed in both languages, so that each has one correct translation, in both
 directions. The combinations of words in it (verb and object, subject and verb, adjective and noun ...) decide its
 split: a fixed share of all combinations is held out, and every sentence of valid and test has at least one that
 never occurs in train.
@@ -26,25 +26,25 @@ __all__ = ["GRAMMARS", "corpus_text", "count_sentences", "sentences"]
 GRAMMARS: Mapping[str, Callable[[], Grammar[Any]]] = MappingProxyType(
     {"de-en": german_grammar, "ko-en": korean_grammar}
 )
-SHARES = 20  # one twentieth of the combinations is held out for test, one for valid
+BUCKETS = 20  # of the hashes of combinations: one is held out for test, one for valid
 
 
 def fingerprint(text: str) -> int:
-    """Return a number that depends on the text alone, not on the machine."""
+    """Return a hash of a text that is the same on every machine."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 @cache
 def split_of(combination: str) -> Split:
-    """Return the split that a combination may occur in: the same on every machine."""
-    share = fingerprint(combination) % SHARES
-    return "test" if share == 0 else "valid" if share == 1 else "train"
+    """Return the split that a combination may occur in, by its hash: the same on every machine."""
+    bucket = fingerprint(combination) % BUCKETS
+    return "test" if bucket == 0 else "valid" if bucket == 1 else "train"
 
 
 def belongs(sentence: Sentence, split: Split) -> bool:
-    """Whether all combinations are those of train; or, held out, of train and of this one split."""
-    found = {split_of(combination) for combination in sentence.combinations}
-    return found <= {"train", split} and (split == "train" or split in found)
+    """Return whether a sentence has only combinations of train and of this split, and of this one at least one."""
+    splits = {split_of(combination) for combination in sentence.combinations}
+    return splits <= {"train", split} and (split == "train" or split in splits)
 
 
 @cache
@@ -61,11 +61,11 @@ def sentences(name: str, split: Split) -> tuple[Sentence, ...]:
 
 
 def corpus_text(name: str) -> str:
-    """Return the pairs of all splits, train first: a line is a sentence, a tab, and the English one."""
+    """Return the pairs of all splits, train first, one a line: foreign sentence, tab, English sentence."""
     pairs = [sentence for split in CORPUS_SIZES for sentence in sentences(name, split)]
     return "".join(f"{sentence.foreign}\t{sentence.english}\n" for sentence in pairs)
 
 
 def count_sentences(name: str) -> int:
-    """Return how many different sentences the grammar of a corpus can make, at least."""
+    """Return a lower bound of the number of different sentences of a corpus."""
     return GRAMMARS[name]().count()

@@ -1,4 +1,4 @@
-"""German clauses: the verb in second place, first or last, the time, and the English of each."""
+"""German clauses with the verb in second, first or last position, and their English."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.corpora.german.words import Phrase, Verb, number, ordinal
 
 __all__ = ["NOW", "TIMES", "Clause", "fronted", "inverted", "question", "statement", "verb_last"]
 
-FINITE = {  # by person: ich, du, er, wir
+FINITE = {  # finite forms by person: ich, du, er, wir
     "haben": ("habe", "hast", "hat", "haben"),
     "sein": ("bin", "bist", "ist", "sind"),
     "future": ("werde", "wirst", "wird", "werden"),
@@ -24,28 +24,31 @@ FINITE = {  # by person: ich, du, er, wir
 }
 
 
-NOW = Time("gerade", "", fronts=False)  # the English progressive says it
+NOW = Time("gerade", "", fronts=False)  # expressed by the English progressive
 
 UNITS = (("Tagen", "days"), ("Wochen", "weeks"), ("Monaten", "months"), ("Jahren", "years"))
 SPANS = [(f"{number(n)} {de}", f"{english.number(n)} {en}") for n in range(2, 11) for de, en in UNITS]
 
 
 def clock_times() -> tuple[Time, ...]:
-    """The times of day to five minutes that are said with Uhr, halb, Viertel, nach and vor."""
-    found = []
+    """Return the times of day with Uhr, halb, Viertel, nach and vor."""
+    times = []
     for hour in range(1, 13):
-        name, following = english.number(hour), english.number(hour % 12 + 1)
-        past, to = ("eins" if hour == 1 else number(hour)), ("eins" if hour == 12 else number(hour + 1))
-        found.append(Time(f"um {'ein' if hour == 1 else past} Uhr", f"at {name} o'clock"))
-        found.append(Time(f"um halb {to}", f"at half past {name}"))
+        english_hour, next_english_hour = english.number(hour), english.number(hour % 12 + 1)
+        german_hour, next_german_hour = (
+            ("eins" if hour == 1 else number(hour)),
+            ("eins" if hour == 12 else number(hour + 1)),
+        )
+        times.append(Time(f"um {'ein' if hour == 1 else german_hour} Uhr", f"at {english_hour} o'clock"))
+        times.append(Time(f"um halb {next_german_hour}", f"at half past {english_hour}"))
         for german, minutes in (("Viertel", "a quarter"), ("zehn", "ten"), ("zwanzig", "twenty")):
-            found.append(Time(f"um {german} nach {past}", f"at {minutes} past {name}"))
-            found.append(Time(f"um {german} vor {to}", f"at {minutes} to {following}"))
-    return tuple(found)
+            times.append(Time(f"um {german} nach {german_hour}", f"at {minutes} past {english_hour}"))
+            times.append(Time(f"um {german} vor {next_german_hour}", f"at {minutes} to {next_english_hour}"))
+    return tuple(times)
 
 
 def date(month: str, day: int) -> tuple[str, str]:
-    """A day of the year in words: am dritten Mai; and its combination."""
+    """Return a day of the year in words, am dritten Mai, and its combination."""
     return f"am {ordinal(day)} {month}", combine(ordinal(day), month)
 
 
@@ -58,7 +61,7 @@ class Clause(BaseClause[Phrase, Verb]):
 
     Attributes:
         mode: present, progressive, past, future, can, must, may, want or would like.
-        early, late: German between the verb and its last part: before the time (pronouns, datives), and after it.
+        early, late: German words between the two verb parts: before the time (pronouns, datives) and after it.
     """
 
     early: str = ""
@@ -66,12 +69,12 @@ class Clause(BaseClause[Phrase, Verb]):
 
 
 def finite(verb: Verb, person: int) -> str:
-    """The present without the separable prefix: ich kaufe, er kauft, wir kaufen (du is not used in the present)."""
+    """Return the present form without the separable prefix: ich kaufe, er kauft, wir kaufen (du is not used)."""
     return (verb.first, "", verb.third, verb.infinitive.removeprefix(verb.prefix))[person]
 
 
-def brackets(clause: Clause) -> tuple[str, str]:
-    """The two parts of the verb in a main clause: (macht, auf), (hat, aufgemacht), (will, aufmachen)."""
+def verb_parts(clause: Clause) -> tuple[str, str]:
+    """Return the two verb parts of a main clause: (macht, auf), (hat, aufgemacht), (will, aufmachen)."""
     verb, person = clause.verb, clause.subject.person
     if clause.mode in ("present", "progressive"):
         return finite(verb, person), verb.prefix
@@ -81,35 +84,35 @@ def brackets(clause: Clause) -> tuple[str, str]:
 
 
 def statement(clause: Clause) -> tuple[str, str]:
-    """Subject first: Anna hat gestern den Ball gesucht | Anna looked for the ball yesterday."""
-    first, last = brackets(clause)
+    """Put the subject first: Anna hat gestern den Ball gesucht | Anna looked for the ball yesterday."""
+    first, last = verb_parts(clause)
     german = join(clause.subject.nominative, first, clause.early, clause.time.foreign, clause.late, last)
     return german, statement_english(clause)
 
 
 def fronted(clause: Clause) -> tuple[str, str]:
-    """Time first: Gestern hat Anna den Ball gesucht | yesterday Anna looked for the ball."""
-    first, last = brackets(clause)
+    """Put the time first: Gestern hat Anna den Ball gesucht | yesterday Anna looked for the ball."""
+    first, last = verb_parts(clause)
     german = join(clause.time.foreign, first, clause.subject.nominative, clause.early, clause.late, last)
     return german, fronted_english(clause)
 
 
 def inverted(clause: Clause) -> tuple[str, str]:
-    """What follows a clause in first place: hat Anna gestern den Ball gesucht | Anna looked for the ball ..."""
-    first, last = brackets(clause)
+    """Put the verb first, after another clause: hat Anna gestern den Ball gesucht | Anna looked for the ball ..."""
+    first, last = verb_parts(clause)
     german = join(first, clause.subject.nominative, clause.early, clause.time.foreign, clause.late, last)
     return german, statement_english(clause)
 
 
 def question(clause: Clause) -> tuple[str, str]:
-    """Verb first: hat Anna gestern den Ball gesucht | did Anna look for the ball yesterday."""
+    """Make a question, verb first: hat Anna gestern den Ball gesucht | did Anna look for the ball yesterday."""
     german, _ = inverted(clause)
     return german, question_english(clause)
 
 
 def verb_last(clause: Clause) -> tuple[str, str]:
-    """After a conjunction: Anna gestern den Ball gesucht hat | Anna looked for the ball yesterday."""
-    first, last = brackets(clause)
-    end = last + first if clause.mode in ("present", "progressive") else f"{last} {first}"
-    german = join(clause.subject.nominative, clause.early, clause.time.foreign, clause.late, end)
+    """Put the verb last, after a conjunction: Anna den Ball gesucht hat | Anna looked for the ball."""
+    first, last = verb_parts(clause)
+    ending = last + first if clause.mode in ("present", "progressive") else f"{last} {first}"
+    german = join(clause.subject.nominative, clause.early, clause.time.foreign, clause.late, ending)
     return german, statement_english(clause)

@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-from tools.corpora.choice import Kinds, Rng, Sentence, Texts, combine, finished
+from tools.corpora.choice import Rng, Sentence, SentenceKinds, TextPair, combine, make_sentence
 from tools.corpora.clause import NO_TIME, Time
+from tools.corpora.german.clause_sampler import ClauseSampler, Use
 from tools.corpora.german.clauses import TIMES, Clause, fronted, inverted, statement, verb_last
-from tools.corpora.german.common import be, being, was
-from tools.corpora.german.drawing import Drawing, Use
-from tools.corpora.german.phrases import pronoun
+from tools.corpora.german.common import adjective_verb_last, be, was
+from tools.corpora.german.phrase_sampler import pronoun
 from tools.corpora.german.words import Phrase, noun_phrase
 
 __all__ = ["Compounds"]
 
 RELATIVE = {"m": ("der", "den"), "f": ("die", "die"), "n": ("das", "das")}
-KNOWN = ("name", "kin", "pronoun")  # whom a pronoun can stand for
+PRONOMINAL_SUBJECTS = ("name", "kin", "pronoun")  # kinds of subjects that a pronoun can replace
 CONSUMED = ("fruit", "dish", "pastry", "food", "drink")
 WEATHER_TIMES = (Time("morgen", "tomorrow"), Time("übermorgen", "the day after tomorrow"), *TIMES.on_day)
-DOUBTS = (("ich weiß", "I do"), ("wir wissen", "we do"), ("er weiß", "he does"), ("sie weiß", "she does"))
+DOUBTING_CLAUSES = (("ich weiß", "I do"), ("wir wissen", "we do"), ("er weiß", "he does"), ("sie weiß", "she does"))
 
 
-def relative(phrase: Phrase) -> Texts:
-    """The relative pronoun of a noun phrase as subject and as object."""
+def relative_pronouns(phrase: Phrase) -> TextPair:
+    """Return the relative pronoun of a noun phrase as subject and as object."""
     return ("die", "die") if phrase.person == 3 else RELATIVE[phrase.gender]
 
 
 class Compounds:
-    """A clause within a clause."""
+    """Draw sentences of two clauses; the docstring of each kind of sentence is an example."""
 
-    def __init__(self, words: Drawing) -> None:
-        self.words = words
-        self.said, self.adjectives = words.lexicon.tables["said"], words.lexicon.adjectives
-        verbs, places = words.lexicon.verbs, words.places
+    def __init__(self, sampler: ClauseSampler) -> None:
+        self.sampler = sampler
+        self.lists, self.adjectives = sampler.lexicon.tables["lists"], sampler.lexicon.adjectives
+        verbs, places = sampler.lexicon.verbs, sampler.places
         self.causes = [
             (Use(verbs[verb], "pf", places=places.get(group, (("", ""),))), tuple(states.split()))
-            for verb, group, states in self.said["causes"]
+            for verb, group, states in self.lists["causes"]
         ]
 
-    def kinds(self) -> Kinds:
-        """The kinds of sentence made here."""
+    def kinds(self) -> SentenceKinds:
+        """Return the functions that draw a sentence, with their frequencies."""
         return {
             self.report: 5,
             self.whether: 2,
@@ -51,124 +51,139 @@ class Compounds:
 
     def report(self, rng: Rng) -> Sentence:
         """Anna sagt, dass Peter den Ball gesucht hat."""
-        speaker = self.words.subject(rng, rng.pick(("name", "name", "kin", "pronoun")), "023")
-        *german, says, third = rng.pick(self.said["report"])
-        clause = self.words.any_clause(rng, "hpfms")
+        speaker = self.sampler.subject(rng, rng.pick(("name", "name", "kin", "pronoun")), "023")
+        *verb_forms, english_first, english_third = rng.pick(self.lists["report"])
+        clause = self.sampler.any_clause(rng, "hpfms")
         while clause.mode == "present" and clause.verb.prefix:
-            clause = self.words.any_clause(rng, "hpfms")
-        order, said = verb_last(clause)
-        verb, word = german[max(0, speaker.person - 1)], third if speaker.person == 2 else says
-        met = [combine(speaker.head, german[2])] if speaker.head else []
-        texts = (
-            f"{speaker.nominative} {verb}, dass {order}",
-            f"{speaker.english} {word} that {said}",
+            clause = self.sampler.any_clause(rng, "hpfms")
+        subordinate, translation = verb_last(clause)
+        verb, english_verb = (
+            verb_forms[max(0, speaker.person - 1)],
+            english_third if speaker.person == 2 else english_first,
         )
-        return finished(texts, [*met, *speaker.combinations, *clause.met()])
+        combinations = [combine(speaker.head, verb_forms[2])] if speaker.head else []
+        texts = (
+            f"{speaker.nominative} {verb}, dass {subordinate}",
+            f"{speaker.english} {english_verb} that {translation}",
+        )
+        return make_sentence(texts, [*combinations, *speaker.combinations, *clause.all_combinations()])
 
     def whether(self, rng: Rng) -> Sentence:
         """Ich weiß nicht, ob Peter den Ball gesucht hat."""
-        clause = self.words.any_clause(rng, "pf")
-        order, said = verb_last(clause)
-        speaker, word = rng.pick(DOUBTS)
-        texts = (f"{speaker} nicht, ob {order}", f"{word} not know whether {said}")
-        return finished(texts, clause.met())
+        clause = self.sampler.any_clause(rng, "pf")
+        subordinate, translation = verb_last(clause)
+        german_doubt, english_doubt = rng.pick(DOUBTING_CLAUSES)
+        texts = (f"{german_doubt} nicht, ob {subordinate}", f"{english_doubt} not know whether {translation}")
+        return make_sentence(texts, clause.all_combinations())
 
     def because(self, rng: Rng) -> Sentence:
         """Anna ist gestern zu Hause geblieben, weil sie müde war."""
         use, states = rng.pick(self.causes)
-        clause, letter = self.words.started(rng, use, subject=self.words.subject(rng, rng.pick(KNOWN)))
+        clause, letter = self.sampler.start_clause(
+            rng, use, subject=self.sampler.subject(rng, rng.pick(PRONOMINAL_SUBJECTS))
+        )
         clause.negative, subject = False, clause.subject
         clause.time = rng.pick(rng.pick((TIMES.past if letter == "p" else TIMES.future, TIMES.on_day)))
-        place, where = rng.pick(use.places)
+        place, english_place = rng.pick(use.places)
         if place:
             clause.combinations.append(combine(use.verb.infinitive, place))
-        clause.late, clause.rest = place, where
+        clause.late, clause.rest = place, english_place
         adjective = rng.pick(states)
-        who = pronoun(subject)
-        reason = being(who, self.adjectives[adjective], was(who) if clause.mode == "past" else be(who))
+        reason_subject = pronoun(subject)
+        reason = adjective_verb_last(
+            reason_subject,
+            self.adjectives[adjective],
+            was(reason_subject) if clause.mode == "past" else be(reason_subject),
+        )
         if subject.head:
             clause.combinations.append(combine(adjective, subject.head))
         order = fronted if rng.chance(0.4) else statement
-        german, said = order(clause)
-        return finished((f"{german}, weil {reason[0]}", f"{said} because {reason[1]}"), clause.met())
+        german, translation = order(clause)
+        return make_sentence(
+            (f"{german}, weil {reason[0]}", f"{translation} because {reason[1]}"), clause.all_combinations()
+        )
 
     def condition(self, rng: Rng) -> Sentence:
         """Wenn es morgen regnet, wird Anna zu Hause bleiben."""
-        before, after, weather = rng.pick(self.said["weather"])
-        clause, time = self.words.any_clause(rng, "f"), rng.pick(WEATHER_TIMES)
+        before, after, weather = rng.pick(self.lists["weather"])
+        clause, time = self.sampler.any_clause(rng, "f"), rng.pick(WEATHER_TIMES)
         clause.time = NO_TIME
-        german, said = inverted(clause)
-        texts = (f"wenn {before} {time.foreign} {after}, {german}", f"if {weather} {time.english}, {said}")
-        return finished(texts, clause.met())
+        german, translation = inverted(clause)
+        texts = (f"wenn {before} {time.foreign} {after}, {german}", f"if {weather} {time.english}, {translation}")
+        return make_sentence(texts, clause.all_combinations())
 
     def concession(self, rng: Rng) -> Sentence:
         """Obwohl es geregnet hat, ist Anna in den Park gegangen. Obwohl sie müde war, hat Anna gearbeitet."""
-        clause = self.words.any_clause(rng, "p", self.words.subject(rng, rng.pick(KNOWN)))
+        clause = self.sampler.any_clause(rng, "p", self.sampler.subject(rng, rng.pick(PRONOMINAL_SUBJECTS)))
         clause.time = NO_TIME
-        german, said = inverted(clause)
+        german, translation = inverted(clause)
         if rng.chance(0.5):
-            before, after, words = rng.pick(self.said["weather_past"])
+            before, after, words = rng.pick(self.lists["weather_past"])
             reason = f"{before} {after}"
         else:
-            adjective = rng.pick(self.said["states"])
-            who = pronoun(clause.subject)
-            reason, words = being(who, self.adjectives[adjective], was(who))
+            adjective = rng.pick(self.lists["states"])
+            reason_subject = pronoun(clause.subject)
+            reason, words = adjective_verb_last(reason_subject, self.adjectives[adjective], was(reason_subject))
             if clause.subject.head:
                 clause.combinations.append(combine(adjective, clause.subject.head))
-        return finished((f"obwohl {reason}, {german}", f"although {words}, {said}"), clause.met())
+        return make_sentence(
+            (f"obwohl {reason}, {german}", f"although {words}, {translation}"), clause.all_combinations()
+        )
 
     def before(self, rng: Rng) -> Sentence:
         """Bevor Anna nach Rom geflogen ist, hat sie ihren Onkel besucht."""
-        subject = self.words.subject(rng, rng.pick(KNOWN))
-        first = self.words.place_clause(rng, "p", subject)
-        second = self.words.object_clause(rng, "p", pronoun(subject))
+        subject = self.sampler.subject(rng, rng.pick(PRONOMINAL_SUBJECTS))
+        first = self.sampler.place_clause(rng, "p", subject)
+        second = self.sampler.object_clause(rng, "p", pronoun(subject))
         while second.negative:
-            second = self.words.object_clause(rng, "p", pronoun(subject))
+            second = self.sampler.object_clause(rng, "p", pronoun(subject))
         first.negative, first.late = False, first.late.removeprefix("nicht ")
         first.time = second.time = NO_TIME
-        german, said = verb_last(first)
-        main, told = inverted(second)
-        met = [*first.met(), *second.met()]
-        return finished((f"bevor {german}, {main}", f"before {said}, {told}"), met)
+        german, translation = verb_last(first)
+        main_clause, main_translation = inverted(second)
+        combinations = [*first.all_combinations(), *second.all_combinations()]
+        return make_sentence(
+            (f"bevor {german}, {main_clause}", f"before {translation}, {main_translation}"), combinations
+        )
 
     def subject_relative(self, rng: Rng) -> Sentence:
         """Die Frau, die gestern den Ball gesucht hat, wohnt in Wien."""
-        noun = rng.pick(self.words.people["person"])
+        noun = rng.pick(self.sampler.people["person"])
         phrase = noun_phrase(noun.singular, "der", "", rng.chance(0.25))
-        which = Phrase(relative(phrase)[0], "", "", "who", phrase.person, phrase.gender, phrase.head)
-        clause = self.words.any_clause(rng, "pg", which)
+        which = Phrase(relative_pronouns(phrase)[0], "", "", "who", phrase.person, phrase.gender, phrase.head)
+        clause = self.sampler.any_clause(rng, "pg", which)
         while clause.mode == "progressive" and clause.verb.prefix:
-            clause = self.words.any_clause(rng, "pg", which)
-        german, said = verb_last(clause)
+            clause = self.sampler.any_clause(rng, "pg", which)
+        german, translation = verb_last(clause)
         if rng.chance(0.3):
-            live, city = self.words.lexicon.verbs["wohnen"], rng.pick(self.words.places["in_cities"])
+            live, city = self.sampler.lexicon.verbs["wohnen"], rng.pick(self.sampler.places["in_cities"])
             main = Clause(phrase, live, "present", late=city[0], rest=city[1])
-            end = statement(main)
-            ends = (end[0].removeprefix(phrase.nominative), end[1].removeprefix(phrase.english))
-            met = [combine(phrase.head, "wohnen"), combine("wohnen", city[0])]
+            ending = statement(main)
+            ends = (ending[0].removeprefix(phrase.nominative), ending[1].removeprefix(phrase.english))
+            combinations = [combine(phrase.head, "wohnen"), combine("wohnen", city[0])]
         else:
             adjective = rng.pick(noun.adjectives)
             word = self.adjectives[adjective].english
             ends = (f" {be(phrase)[0]} {adjective}", f" {be(phrase)[1]} {word}")
-            met = [combine(adjective, phrase.head)]
-        texts = (f"{phrase.nominative}, {german},{ends[0]}", f"{phrase.english} {said}{ends[1]}")
-        return finished(texts, [*met, *clause.met()])
+            combinations = [combine(adjective, phrase.head)]
+        texts = (f"{phrase.nominative}, {german},{ends[0]}", f"{phrase.english} {translation}{ends[1]}")
+        return make_sentence(texts, [*combinations, *clause.all_combinations()])
 
     def object_relative(self, rng: Rng) -> Sentence:
         """Das Buch, das Anna gestern gelesen hat, ist interessant."""
-        use = self.words.object_use(rng, "p")
+        use = self.sampler.object_use(rng, "p")
         noun = rng.pick(use.nouns)
-        if noun.kind in ("person", "kin") or not noun.adjectives or use.who != "human":
+        if noun.kind in ("person", "kin") or not noun.adjectives or use.agent != "human":
             return self.object_relative(rng)
-        clause, _ = self.words.started(rng, use, "p")
+        clause, _ = self.sampler.start_clause(rng, use, "p")
         clause.late = "nicht" if clause.negative else ""
-        many = bool(noun.plural_determiners) and rng.chance(0.25)
-        phrase, adjective = noun_phrase(noun.singular, "der", "", many), rng.pick(noun.adjectives)
+        plural = bool(noun.plural_determiners) and rng.chance(0.25)
+        phrase, adjective = noun_phrase(noun.singular, "der", "", plural), rng.pick(noun.adjectives)
         verb, said_verb = was(phrase) if noun.kind in CONSUMED else be(phrase)
-        german, said = verb_last(clause)
+        german, translation = verb_last(clause)
         texts = (
-            f"{phrase.nominative}, {relative(phrase)[1]} {german}, {verb} {adjective}",
-            f"{phrase.english} that {said} {said_verb} {self.adjectives[adjective].english}",
+            f"{phrase.nominative}, {relative_pronouns(phrase)[1]} {german}, {verb} {adjective}",
+            f"{phrase.english} that {translation} {said_verb} {self.adjectives[adjective].english}",
         )
-        met = [combine(use.verb.infinitive, noun.singular), combine(adjective, noun.singular)]
-        return finished(texts, [*met, *clause.met()])
+        combinations = [combine(use.verb.infinitive, noun.singular), combine(adjective, noun.singular)]
+        return make_sentence(texts, [*combinations, *clause.all_combinations()])

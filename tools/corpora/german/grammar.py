@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tools.corpora.german.clause_sampler import ClauseSampler
 from tools.corpora.german.compounds import Compounds
 from tools.corpora.german.count import count_sentences
-from tools.corpora.german.drawing import Drawing
 from tools.corpora.german.facts import Facts
 from tools.corpora.german.figures import Figures
 from tools.corpora.german.statements import Statements
@@ -14,7 +14,9 @@ from tools.corpora.grammar import Grammar
 __all__ = ["german_grammar"]
 
 
-def german_grammar() -> Grammar[Drawing]:
+def german_grammar() -> Grammar[ClauseSampler]:
     """Return the grammar of German sentences with their English."""
-    words = Drawing(load_lexicon())
-    return Grammar(words, [Statements(words), Facts(words), Figures(words), Compounds(words)], count_sentences)
+    sampler = ClauseSampler(load_lexicon())
+    return Grammar(
+        sampler, [Statements(sampler), Facts(sampler), Figures(sampler), Compounds(sampler)], count_sentences
+    )

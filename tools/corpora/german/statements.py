@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-from tools.corpora.choice import Kinds, Rng, Sentence, Texts, combine, finished, join
+from tools.corpora.choice import Rng, Sentence, SentenceKinds, TextPair, combine, join, make_sentence
 from tools.corpora.clause import NO_TIME
+from tools.corpora.german.clause_sampler import ClauseSampler, Use
 from tools.corpora.german.clauses import Clause, fronted, question, statement
-from tools.corpora.german.drawing import Drawing, Use
 from tools.corpora.german.words import Phrase
 
 __all__ = ["Statements"]
 
 WHY = ("warum", "why")
 ADVERBIALS = (("wo", "where"), WHY, ("wann", "when"))
-ASKED_ABOUT = ("name", "person", "kin")
-SOMEBODY = Phrase("wer", "wen", "wem", "who", 2, "", "")
+QUESTION_SUBJECTS = ("name", "person", "kin")
+INTERROGATIVE = Phrase("wer", "wen", "wem", "who", 2, "", "")
 
 
-def asked(words: Texts, clause: Clause) -> Sentence:
-    """A question with a question word."""
-    german, said = question(clause)
-    return finished((f"{words[0]} {german}", f"{words[1]} {said}"), clause.met(), "?")
+def wh_question(question_words: TextPair, clause: Clause) -> Sentence:
+    """Make a question with a question word."""
+    german, translation = question(clause)
+    return make_sentence(
+        (f"{question_words[0]} {german}", f"{question_words[1]} {translation}"), clause.all_combinations(), "?"
+    )
 
 
 class Statements:
-    """Who does what to whom, where and when; and who, what, where, when, why."""
+    """Draw statements and questions of one clause; the docstring of each kind of sentence is an example."""
 
-    def __init__(self, words: Drawing) -> None:
-        self.words = words
-        verbs, resolve = words.lexicon.verbs, words.lexicon.resolve
-        putting = words.lexicon.tables["said"]["putting"]
+    def __init__(self, sampler: ClauseSampler) -> None:
+        self.sampler = sampler
+        verbs, resolve = sampler.lexicon.verbs, sampler.lexicon.resolve
+        putting = sampler.lexicon.tables["lists"]["putting"]
         self.putting = [Use(verbs[verb], "gpfm", nouns=resolve(things)) for verb, things in putting]
 
-    def kinds(self) -> Kinds:
-        """The kinds of sentence made here."""
+    def kinds(self) -> SentenceKinds:
+        """Return the functions that draw a sentence, with their frequencies."""
         return {
             self.simple: 40,
             self.yes_no: 7,
@@ -45,58 +47,66 @@ class Statements:
 
     def simple(self, rng: Rng) -> Sentence:
         """Gestern hat Anna den Ball gesucht."""
-        clause = self.words.any_clause(rng)
+        clause = self.sampler.any_clause(rng)
         order = fronted if clause.time.fronts and rng.chance(0.4) else statement
-        return finished(order(clause), clause.met())
+        return make_sentence(order(clause), clause.all_combinations())
 
     def yes_no(self, rng: Rng) -> Sentence:
         """Hat Anna gestern den Ball gesucht?"""
-        clause = self.words.any_clause(rng, "higpfm")
+        clause = self.sampler.any_clause(rng, "higpfm")
         if clause.subject.person == 0:
             return self.yes_no(rng)
-        return finished(question(clause), clause.met(), "?")
+        return make_sentence(question(clause), clause.all_combinations(), "?")
 
     def who(self, rng: Rng) -> Sentence:
         """Wer hat gestern den Ball gesucht?"""
-        clause = self.words.any_clause(rng, "pfm", SOMEBODY)
-        return finished(statement(clause), clause.met(), "?")
+        clause = self.sampler.any_clause(rng, "pfm", INTERROGATIVE)
+        return make_sentence(statement(clause), clause.all_combinations(), "?")
 
     def what(self, rng: Rng) -> Sentence:
         """Was hat Anna gestern gesucht? Wen hat Anna gestern besucht?"""
-        use = rng.weigh(self.words.object_uses)
-        clause, _ = self.words.started(rng, use, "pfgmsk", self.words.subject(rng, rng.pick(ASKED_ABOUT)))
+        use = rng.pick_weighted(self.sampler.object_uses)
+        clause, _ = self.sampler.start_clause(
+            rng, use, "pfgmsk", self.sampler.subject(rng, rng.pick(QUESTION_SUBJECTS))
+        )
         clause.negative = False
-        return asked(("wen", "who") if use.nouns[0].kind in ("kin", "person") else ("was", "what"), clause)
+        return wh_question(("wen", "who") if use.nouns[0].kind in ("kin", "person") else ("was", "what"), clause)
 
     def why(self, rng: Rng) -> Sentence:
         """Warum hat Anna den Ball gesucht?"""
-        clause = self.words.object_clause(rng, "pf")
-        words = rng.pick(ADVERBIALS)
-        if clause.subject.person == 0 or (clause.negative and words is not WHY):
+        clause = self.sampler.object_clause(rng, "pf")
+        question_words = rng.pick(ADVERBIALS)
+        if clause.subject.person == 0 or (clause.negative and question_words is not WHY):
             return self.why(rng)
         clause.time = NO_TIME
-        return asked(words, clause)
+        return wh_question(question_words, clause)
 
     def how_many(self, rng: Rng) -> Sentence:
         """Wie viele Äpfel hat Anna gestern gekauft?"""
-        use = self.words.object_use(rng, "p")
+        use = self.sampler.object_use(rng, "p")
         counted = [noun for noun in use.nouns if "-" in noun.plural_determiners]
         if not counted:
             return self.how_many(rng)
         noun = rng.pick(counted)
-        clause, _ = self.words.started(rng, use, "pf", self.words.subject(rng, rng.pick(ASKED_ABOUT)))
+        clause, _ = self.sampler.start_clause(
+            rng, use, "pf", self.sampler.subject(rng, rng.pick(QUESTION_SUBJECTS))
+        )
         clause.negative = False
         clause.combinations.append(combine(use.verb.infinitive, noun.singular))
-        return asked((f"wie viele {noun.plural}", f"how many {noun.english_plural}"), clause)
+        return wh_question((f"wie viele {noun.plural}", f"how many {noun.english_plural}"), clause)
 
     def put(self, rng: Rng) -> Sentence:
         """Anna hat den Schlüssel auf den Tisch gelegt."""
         use = rng.pick(self.putting)
-        clause, letter = self.words.started(rng, use)
+        clause, letter = self.sampler.start_clause(rng, use)
         clause.negative = False
-        thing = self.words.thing(rng, clause, letter, use.nouns)
-        german, word, place = self.words.location(rng, "indoors")
-        clause.late = join(thing.accusative, german, place.accusative)
-        clause.rest = join(thing.english, word, place.english)
-        clause.combinations += [combine(thing.head, german), combine(thing.head, place.head), *place.combinations]
-        return finished(statement(clause), clause.met())
+        thing = self.sampler.draw_object(rng, clause, letter, use.nouns)
+        preposition, english_preposition, place = self.sampler.location(rng, "indoors")
+        clause.late = join(thing.accusative, preposition, place.accusative)
+        clause.rest = join(thing.english, english_preposition, place.english)
+        clause.combinations += [
+            combine(thing.head, preposition),
+            combine(thing.head, place.head),
+            *place.combinations,
+        ]
+        return make_sentence(statement(clause), clause.all_combinations())

@@ -1,4 +1,4 @@
-"""German words and noun phrases: gender, case, number, and the endings of articles and adjectives."""
+"""German words, and noun phrases in gender, case and number with the endings of articles and adjectives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 from tools.corpora import english
 from tools.corpora.choice import Lexicon as BaseLexicon
-from tools.corpora.choice import combine, expanded, join, read_lexicon
+from tools.corpora.choice import combine, expand, join, read_lexicon
 
 __all__ = ["Adjective", "Lexicon", "Noun", "Phrase", "Verb", "load_lexicon", "noun_phrase", "number", "ordinal"]
 
@@ -35,7 +35,10 @@ AFTER_EIN = {
     "dative": ("en", "en", "en", "en"),
 }
 CASES = ("nominative", "accusative", "dative")
-BARE = {"nominative", "accusative"}  # ein, mein ... have no ending before masculine and neuter nouns here
+BARE = {
+    "nominative",
+    "accusative",
+}  # cases in which ein, mein ... can have no ending, before masculine and neuter nouns
 GENDERS = {"m": 0, "w": 0, "f": 1, "n": 2}
 PLURAL = 3
 ENGLISH_DETERMINERS = {
@@ -53,12 +56,12 @@ ENGLISH_DETERMINERS = {
 ONES = ("", "ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf")
 TEENS = {16: "sechzehn", 17: "siebzehn"}
 TENS = ("", "zehn", "zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig")
-RANKS = {1: "erst", 3: "dritt", 7: "siebt", 8: "acht"}
+ORDINAL_STEMS = {1: "erst", 3: "dritt", 7: "siebt", 8: "acht"}
 
 
 @dataclass(frozen=True, slots=True)
 class Adjective:
-    """An adjective: as predicate, its stem before endings, its comparative, each with its English."""
+    """An adjective: its predicative form, its stem before endings and its comparative, with the English forms."""
 
     predicative: str
     stem: str
@@ -69,7 +72,7 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """A noun with the determiners and adjectives that go with it ("-" is no determiner)."""
+    """A noun with the determiners and adjectives that it can have ("-" is no determiner)."""
 
     singular: str
     gender: str
@@ -84,7 +87,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """The forms of a verb; `first` and `third` (ich, er) stand without the separable prefix."""
+    """The forms of a verb; `first` and `third` (ich, er) are without the separable prefix."""
 
     infinitive: str
     first: str
@@ -103,8 +106,8 @@ class Phrase:
         person: 0 ich, 1 du, 2 third singular, 3 plural.
         gender: m, f or n of the person or thing.
         head: the noun or name, "" for pronouns.
-        combinations: the lexical choices that meet inside it: adjective and noun, number and noun.
-        definite: whether nicht negates a clause with it (else kein does).
+        combinations: the combinations of words in the phrase: adjective and noun, number and noun.
+        definite: whether a clause with it is negated by nicht (else by kein).
     """
 
     nominative: str
@@ -119,10 +122,10 @@ class Phrase:
 
 
 class Lexicon(BaseLexicon[Noun, Adjective, Verb, Phrase]):
-    """The German words."""
+    """The lexicon of the corpus de-en."""
 
     def genitive(self, noun: Noun) -> str:
-        """The owner in the genitive singular."""
+        """Return a noun in the genitive singular."""
         if noun.gender == "f":
             return noun.singular
         return noun.plural if noun.gender == "w" else str(self.tables["genitives"][noun.singular])
@@ -136,85 +139,95 @@ def load_lexicon() -> Lexicon:
     adjectives, fitting = {}, dict[str, list[str]]()
     for predicative, stem, word, comparative, english_comparative, fits in tables["adjectives"]["list"]:
         adjectives[predicative] = Adjective(predicative, stem, word, comparative, english_comparative)
-        for noun in expanded(fits, kinds):
+        for noun in expand(fits, kinds):
             fitting.setdefault(noun, []).append(predicative)
     nouns = {}
     for kind, rows in tables["nouns"].items():
-        determiners, plural = tables["determiners"].get(kind, tables["determiners"]["thing"])
-        for singular, gender, many, word, words in rows:
-            sets = (tuple(determiners.split()), tuple(plural.split()) if many else ())
+        determiners, plural_determiners = tables["determiners"].get(kind, tables["determiners"]["thing"])
+        for singular, gender, plural_form, word, english_plural in rows:
+            sets = (tuple(determiners.split()), tuple(plural_determiners.split()) if plural_form else ())
             nouns[singular] = Noun(
-                singular, gender, many, word, words, kind, *sets, tuple(fitting.get(singular, ()))
+                singular, gender, plural_form, word, english_plural, kind, *sets, tuple(fitting.get(singular, ()))
             )
     verbs = {}
-    for infinitive, (first, third, participle, prefix, auxiliary, words) in tables["verbs"].items():
-        said = english.EnglishVerb(*words.split("/"))
-        verbs[infinitive] = Verb(infinitive, first, third, participle, prefix, auxiliary, said)
+    for infinitive, (first, third, participle, prefix, auxiliary, english_plural) in tables["verbs"].items():
+        english_verb = english.EnglishVerb(*english_plural.split("/"))
+        verbs[infinitive] = Verb(infinitive, first, third, participle, prefix, auxiliary, english_verb)
     names = {name: Phrase(name, name, name, name, 2, gender, name) for name, gender in tables["names"].items()}
     return Lexicon(nouns, kinds, adjectives, verbs, names, tables)
 
 
-def determiner(word: str, case: str, column: int) -> str:
-    """The article, demonstrative, possessive or negative article in its case; a number stays as it is."""
-    if word == "-" or word.isdigit():
-        return "" if word == "-" else number(int(word))
-    if word == "der":
+def inflect_determiner(determiner: str, case: str, column: int) -> str:
+    """Return a determiner in its case, or a number in words."""
+    if determiner == "-" or determiner.isdigit():
+        return "" if determiner == "-" else number(int(determiner))
+    if determiner == "der":
         return ARTICLE[case][column]
-    if word != "dies" and case in BARE and (column == 2 or (column == 0 and case == "nominative")):
-        return word
-    return word + STRONG[case][column]
+    if determiner != "dies" and case in BARE and (column == 2 or (column == 0 and case == "nominative")):
+        return determiner
+    return determiner + STRONG[case][column]
 
 
-def inflected(noun: Noun, case: str, column: int) -> str:
-    """The noun itself in its case and number."""
+def inflect_noun(noun: Noun, case: str, column: int) -> str:
+    """Return a noun in its case and number."""
     if column != PLURAL:
         return noun.plural if noun.gender == "w" and case != "nominative" else noun.singular
     return noun.plural if case != "dative" or noun.plural[-1] in "ns" else f"{noun.plural}n"
 
 
 @cache
-def noun_phrase(name: str, determining: str, adjective: str, many: bool) -> Phrase:
-    """Say a noun with its determiner and adjective ("" for none) in every case, and in English.
+def noun_phrase(name: str, determiner: str, adjective: str, plural: bool) -> Phrase:
+    """Return a noun with its determiner and adjective ("" for none) in every case, and in English.
 
     Args:
         name: a noun of the lexicon.
-        determining: der, ein, kein, dies, a possessive, "-" for none, or a number in digits.
+        determiner: der, ein, kein, dies, a possessive, "-" for none, or a number in digits.
         adjective: an adjective of the lexicon, or "".
-        many: plural instead of singular.
+        plural: plural instead of singular.
     """
     lexicon = load_lexicon()
     noun = lexicon.nouns[name]
-    column = PLURAL if many else GENDERS[noun.gender]
-    if determining in ("der", "dies"):
+    column = PLURAL if plural else GENDERS[noun.gender]
+    if determiner in ("der", "dies"):
         endings = AFTER_DER
     else:
-        endings = STRONG if determining == "-" or determining.isdigit() else AFTER_EIN
-    described = lexicon.adjectives[adjective].stem if adjective else ""
+        endings = STRONG if determiner == "-" or determiner.isdigit() else AFTER_EIN
+    stem = lexicon.adjectives[adjective].stem if adjective else ""
     nominative, accusative, dative = (
         join(
-            determiner(determining, case, column),
-            described and described + endings[case][column],
-            inflected(noun, case, column),
+            inflect_determiner(determiner, case, column),
+            stem and stem + endings[case][column],
+            inflect_noun(noun, case, column),
         )
         for case in CASES
     )
     words = join(
-        lexicon.adjectives[adjective].english if adjective else "", noun.english_plural if many else noun.english
+        lexicon.adjectives[adjective].english if adjective else "", noun.english_plural if plural else noun.english
     )
-    if determining.isdigit():
-        said = join(english.number(int(determining)), words)
+    if determiner.isdigit():
+        english_text = join(english.number(int(determiner)), words)
     else:
-        article = ENGLISH_DETERMINERS[determining][many]
+        article = ENGLISH_DETERMINERS[determiner][plural]
         mass = not noun.english_plural and noun.kind in ("food", "drink")
-        said = (words if mass else english.with_article(words)) if article == "a" else join(article, words)
+        english_text = (words if mass else english.with_article(words)) if article == "a" else join(article, words)
     gender = "n" if noun.gender == "n" else "f" if noun.gender == "f" else "m"
-    definite = determining not in ("ein", "kein", "-") and not determining.isdigit()
-    met = [combine(word, name) for word in (adjective, determining if determining.isdigit() else "") if word]
-    return Phrase(nominative, accusative, dative, said, 3 if many else 2, gender, name, tuple(met), definite)
+    definite = determiner not in ("ein", "kein", "-") and not determiner.isdigit()
+    combinations = [combine(word, name) for word in (adjective, determiner if determiner.isdigit() else "") if word]
+    return Phrase(
+        nominative,
+        accusative,
+        dative,
+        english_text,
+        3 if plural else 2,
+        gender,
+        name,
+        tuple(combinations),
+        definite,
+    )
 
 
 def number(value: int) -> str:
-    """2 to 999 in one word: 21 -> einundzwanzig, 300 -> dreihundert."""
+    """Spell out a number from 2 to 999: 21 -> einundzwanzig, 300 -> dreihundert."""
     if value < 13:
         return ONES[value]
     if value < 20:
@@ -227,6 +240,6 @@ def number(value: int) -> str:
 
 
 def ordinal(value: int) -> str:
-    """A rank after am: 3 -> dritten, 21 -> einundzwanzigsten."""
-    stem = RANKS.get(value) or (number(value) + ("t" if value < 20 else "st"))
+    """Return an ordinal number as after am: 3 -> dritten, 21 -> einundzwanzigsten."""
+    stem = ORDINAL_STEMS.get(value) or (number(value) + ("t" if value < 20 else "st"))
     return f"{stem}en"

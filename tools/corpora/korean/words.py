@@ -1,4 +1,4 @@
-"""Korean words and noun phrases; articles and plurals are there only in English."""
+"""Korean words and noun phrases; only the English has articles and plurals."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import cache
 
 from tools.corpora import english
 from tools.corpora.choice import Lexicon as BaseLexicon
-from tools.corpora.choice import combine, expanded, join, read_lexicon
+from tools.corpora.choice import combine, expand, join, read_lexicon
 from tools.corpora.english import EnglishVerb
-from tools.corpora.korean.hangul import Predicate, native
+from tools.corpora.korean.hangul import Predicate, native_numeral
 
 __all__ = ["Adjective", "Lexicon", "Name", "Noun", "Phrase", "load_lexicon", "noun_phrase"]
 
@@ -24,19 +24,19 @@ PRONOUNS = {
     "어머니": "she",
     "할머니": "she",
 }
-LOOKED_UP_TO = ("parent", "senior")
+HONORIFIC_KINDS = ("parent", "senior")
 NO_VERB = EnglishVerb("", "", "", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """A noun with its counter, and the determiners and adjectives that go with it.
+    """A noun with its counter, and the determiners and adjectives that it can have.
 
     Attributes:
-        plural: the English plural; "" when English does not count it, "=" when it is always plural.
-        counter: the Korean counter, "" when it is not counted.
-        unit, units: what English counts it in (cup, cups), "" when it counts the noun itself.
-        determiners: 이, 그, 제, 우리; "-" is none, 의 a person's.
+        plural: the English plural; "" if English does not count the noun, "=" if it is always plural.
+        counter: the Korean counter, "" if the noun is not counted.
+        unit, units: the English unit that the noun is counted in (cup, cups), "" if the noun itself is counted.
+        determiners: 이, 그, 제, 우리; "-" for none, 의 for the possessive of a name.
     """
 
     korean: str
@@ -51,13 +51,13 @@ class Noun:
 
     @property
     def person(self) -> int:
-        """2 singular or mass, 3 always plural."""
+        """The grammatical person: 2 singular or mass noun, 3 always plural."""
         return 3 if self.plural == "=" else 2
 
 
 @dataclass(frozen=True, slots=True)
 class Adjective:
-    """An adjective; `predicate` is None when it stands only before nouns."""
+    """An adjective; `predicate` is None if it is only attributive."""
 
     english: str
     attributive: str
@@ -67,7 +67,7 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A person: the given name, in English, and what the person is called then."""
+    """A given name, its English form, and the English pronoun for the person."""
 
     korean: str
     english: str
@@ -79,13 +79,14 @@ class Phrase:
     """A noun phrase or pronoun without its particle.
 
     Attributes:
-        text: the Korean; measure: how many, which follows the particle (``세 개``).
-        english: as something known (the bag); indefinite: as something new (a bag); generic: bags.
+        text: the Korean text.
+        measure: number and counter, which follow the particle (``세 개``).
+        english: the definite English (the bag); indefinite: a bag; generic: bags.
         person: 0 I, 2 third singular, 3 plural.
         head: the noun or name, "" for pronouns.
-        pronoun: he, she, I or we, or "" when none is used.
-        honorific: whether it is somebody to look up to.
-        combinations: the lexical choices that meet inside it.
+        pronoun: the English pronoun he, she, I or we, or "" for none.
+        honorific: whether it is a person who takes honorific verbs.
+        combinations: the combinations of words in the phrase.
     """
 
     text: str
@@ -101,7 +102,7 @@ class Phrase:
 
 
 class Lexicon(BaseLexicon[Noun, Adjective, Predicate, Name]):
-    """The Korean words."""
+    """The lexicon of the corpus ko-en."""
 
 
 @cache
@@ -110,21 +111,21 @@ def load_lexicon() -> Lexicon:
     tables = read_lexicon("korean")
     kinds = {kind: tuple(row[0] for row in rows) for kind, rows in tables["nouns"].items()}
     adjectives, fitting = {}, dict[str, list[str]]()
-    for word, (stem, infinitive, base, comparative, fits) in tables["adjectives"].items():
+    for word, (stem, infinitive, base, comparative, fitting_nouns) in tables["adjectives"].items():
         predicate = Predicate(stem, infinitive, base, NO_VERB, base)
         adjectives[word] = Adjective(word, predicate.attributive(), predicate, comparative)
-        for noun in expanded(fits, kinds):
+        for noun in expand(fitting_nouns, kinds):
             fitting.setdefault(noun, []).append(word)
-    for word, (attributive, fits) in tables["attributes"].items():
+    for word, (attributive, fitting_nouns) in tables["attributes"].items():
         adjectives[word] = Adjective(word, attributive, None, "")
-        for noun in expanded(fits, kinds):
+        for noun in expand(fitting_nouns, kinds):
             fitting.setdefault(noun, []).append(word)
     nouns = {}
     for kind, rows in tables["nouns"].items():
         determiners = tuple(tables["determiners"].get(kind, tables["determiners"]["thing"]).split())
         for korean, word, plural, counter, unit, units in rows:
-            fits = tuple(fitting.get(korean, ()))
-            nouns[korean] = Noun(korean, word, plural, counter, unit, units, kind, determiners, fits)
+            fitting_nouns = tuple(fitting.get(korean, ()))
+            nouns[korean] = Noun(korean, word, plural, counter, unit, units, kind, determiners, fitting_nouns)
     verbs = {
         name: Predicate(stem, infinitive, base, EnglishVerb(*words.split("/")), honorific or base)
         for name, (stem, infinitive, base, words, honorific) in tables["verbs"].items()
@@ -133,51 +134,53 @@ def load_lexicon() -> Lexicon:
     return Lexicon(nouns, kinds, adjectives, verbs, names, tables)
 
 
-def determined(noun: Noun, determiner: str, words: str) -> tuple[str, str, str]:
-    """What stands before a noun: in Korean, and the English phrase as something known and as something new."""
+def with_determiner(noun: Noun, determiner: str, words: str) -> tuple[str, str, str]:
+    """Return the Korean determiner, and the definite and indefinite English phrase."""
     if determiner == "-":
         if not noun.plural and noun.kind in ("subject", "sport", "instrument", "music"):
             return "", words, words
         counted = noun.plural not in ("", "=")
         return "", f"the {words}", english.with_article(words) if counted else words
     if determiner in DETERMINERS:
-        said = DETERMINERS[determiner][noun.plural == "="]
+        english_determiner = DETERMINERS[determiner][noun.plural == "="]
         if noun.kind == "parent" and determiner == "우리":
-            said = "my"
-        return determiner, f"{said} {words}", f"{said} {words}"
-    said = f"{load_lexicon().names[determiner].english}'s {words}"
-    return f"{determiner} 씨의", said, said
+            english_determiner = "my"
+        return determiner, f"{english_determiner} {words}", f"{english_determiner} {words}"
+    possessive = f"{load_lexicon().names[determiner].english}'s {words}"
+    return f"{determiner} 씨의", possessive, possessive
 
 
 @cache
 def noun_phrase(name: str, determiner: str, adjective: str, count: int = 0) -> Phrase:
-    """Say a noun with its determiner and adjective ("" for none), and its number (0 for none), in both languages.
+    """Return a noun with determiner, adjective ("" for none) and number (0 for none), in both languages.
 
     Args:
         name: a noun of the lexicon.
-        determiner: 이, 그, 제, 우리, "-" for none, or a given name for a person's.
+        determiner: 이, 그, 제, 우리, "-" for none, or a given name for its possessive.
         adjective: the English name of an adjective, or "".
-        count: how many; the determiner is "-" then.
+        count: number of things; if not 0, the determiner is "-".
     """
     lexicon = load_lexicon()
     noun = lexicon.nouns[name]
     attributive = lexicon.adjectives[adjective].attributive if adjective else ""
-    before, known, new = determined(noun, determiner, join(adjective, noun.english))
-    many = noun.english if noun.plural in ("", "=") else noun.plural
-    generic, measure, person = join(adjective, many), "", noun.person
-    met = [combine(adjective, name)] if adjective else []
+    before, definite, indefinite = with_determiner(noun, determiner, join(adjective, noun.english))
+    english_plural = noun.english if noun.plural in ("", "=") else noun.plural
+    generic, measure, person = join(adjective, english_plural), "", noun.person
+    combinations = [combine(adjective, name)] if adjective else []
     if count:
-        measure = f"{native(count)} {noun.counter}"
+        measure = f"{native_numeral(count)} {noun.counter}"
         if noun.unit:
-            new = f"{english.number(count)} {noun.unit if count == 1 else noun.units} of {generic}"
+            indefinite = f"{english.number(count)} {noun.unit if count == 1 else noun.units} of {generic}"
         else:
-            new = join(english.number(count), adjective, noun.english if count == 1 else noun.plural)
-        known, person = new, 2 if count == 1 else 3
-        met += [combine(str(count), name)] if count > 1 else []
+            indefinite = join(english.number(count), adjective, noun.english if count == 1 else noun.plural)
+        definite, person = indefinite, 2 if count == 1 else 3
+        combinations += [combine(str(count), name)] if count > 1 else []
     if determiner in lexicon.names:
-        met.append(combine(determiner, "의", name))
-        generic = new
+        combinations.append(combine(determiner, "의", name))
+        generic = indefinite
     pronoun = PRONOUNS.get(name, "")
-    honorific = noun.kind in LOOKED_UP_TO
+    honorific = noun.kind in HONORIFIC_KINDS
     text = join(before, attributive, name)
-    return Phrase(text, known, new, generic, person, name, pronoun, honorific, measure, tuple(met))
+    return Phrase(
+        text, definite, indefinite, generic, person, name, pronoun, honorific, measure, tuple(combinations)
+    )
