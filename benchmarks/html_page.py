@@ -153,7 +153,7 @@ def attention(setting: Setting) -> Rows:
     for precision, path in setting.pages.items():
         page, _ = setting.chromium.open_export(path)
         bodies = [{"q": line, "target": to, "occlusion": False} for line, to in zip(lines, targets, strict=True)]
-        inspected = [page.evaluate("(body) => computed('api/inspect', body)", body) for body in bodies]
+        inspected = [page.evaluate("(body) => computeInWorker('api/inspect', body)", body) for body in bodies]
         references = {"fp32 of Python": setting.run}
         if precision == "int8":
             references["fp32 of rounded weights"] = setting.rounded

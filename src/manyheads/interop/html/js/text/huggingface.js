@@ -1,6 +1,6 @@
 /* Tokenizers of pre-trained models, WordPiece and byte-level BPE, as in manyheads/text/huggingface.py and its library. */
 
-import { SPECIALS, Tokenizer, UNK } from "./base.js";
+import { SPECIALS, Tokenizer } from "./base.js";
 import { mergeSymbols } from "./merges.js";
 import { wellFormed } from "./unicode.js";
 import { bytePiece, decodeStrictUtf8, decodeUtf8, utf8Bytes } from "./utf8.js";
