@@ -91,7 +91,7 @@ def open_run(browser: Browser, tmp_path: Path) -> Iterator[Any]:
 
 def answer(page: Page, path: str, **body: Any) -> Any:
     """Return the answer of the model in the page to a request."""
-    return page.evaluate("([path, body]) => computed(path, body)", [path, body])
+    return page.evaluate("([path, body]) => computeInWorker(path, body)", [path, body])
 
 
 def assert_near(found: Any, expected: Any, where: str = "") -> None:
@@ -359,7 +359,7 @@ def test_firefox_translates_and_shows_every_view_without_a_network(runs: dict[st
         firefox.goto(f"{path.as_uri()}?lang=en")
         found = firefox.evaluate(f"window.manyheads.translate({json.dumps(LONG)}, {{ beam: 3 }})")
         assert_near(found, expected.to_json())
-        found = firefox.evaluate(f"computed('api/inspect', {json.dumps({'q': TEXTS[0]})})")
+        found = firefox.evaluate(f"computeInWorker('api/inspect', {json.dumps({'q': TEXTS[0]})})")
         assert_near(found["attention"], inspected["attention"])
         views = firefox.evaluate("[...document.querySelectorAll('[role=tab]')].map((e) => e.id.slice(4))")
         assert {"translate", "attention", "steps", "beam", "card"} <= {*views}
@@ -385,8 +385,8 @@ def test_a_slow_translation_is_announced_until_it_is_shown(
         first = output.inner_text()
         assert busy.count() == 0
         reader.page.evaluate("""() => {
-          const now = computed;
-          computed = (...all) => new Promise((go) => { window.go = go; }).then(() => now(...all));
+          const original = computeInWorker;
+          computeInWorker = (...all) => new Promise((go) => { window.go = go; }).then(() => original(...all));
         }""")
         reader.page.locator("#source").fill(LONG)
         busy.wait_for()

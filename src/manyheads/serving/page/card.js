@@ -3,14 +3,14 @@
 views.card = { build: buildCard };
 
 async function buildCard(panel) {
-  const { model: found, card: { licence, blocks } } = await modelOf(theModel().name);
+  const { model, card: { licence, blocks } } = await loadModel(currentModel().name);
   const { weights } = mh.about;
-  const pairs = [["licence", licence || t("card.no_licence")], ["parameters", whole(found.parameters)]];
+  const pairs = [["licence", licence || t("card.no_licence")], ["parameters", integer(model.parameters)]];
   if (weights) pairs.push(["precision", weights.precision], ["bytes", `${n(weights.bytes / 2 ** 20, 1)} MiB`]);
   panel.append(facts(pairs.map(([name, value]) => [t(`card.${name}`), value])), blocks.length ? h("article", { class: "card model-card", lang: "en" }, cardBlocks(blocks)) : note(t("card.none")));
 }
 
-/** The elements of blocks [tag, text]; items that follow each other are one list. */
+/** Create the elements of blocks [tag, text]; consecutive items form one list. */
 function cardBlocks(blocks) {
   const elements = [];
   for (const [tag, text] of blocks) {

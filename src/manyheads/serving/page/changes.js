@@ -1,69 +1,69 @@
 "use strict";
-/* What if: heads, the causal mask or the positions turned off, and what becomes of the output. */
-/* Next tokens that stand for the output of a language model. */
+/* Changes of the model: heads, the causal mask or the positions turned off, and their effect on the output. */
+/* Number of generated tokens that are shown as the output of a language model. */
 const GREEDY_TOKENS = 16;
 
-const toggled = (changes) => { change(changes); render(true); };
+const applyChange = (changes) => { change(changes); render(true); };
 
-/** The switches of a head, or of all heads of a layer; of the causal mask; of the positions. */
-function whatIf(kind, layer, head, count, masked) {
-  const names = (head === "mean" ? range(count) : [head]).map((one) => `${kind}.${layer}.${one}`);
-  const others = headsOff().filter((one) => !names.includes(one));
-  const isOff = names.every((one) => headsOff().includes(one));
+/** Create the switches of a head or of all heads of a layer, of the causal mask, and of the positions. */
+function changeSwitches(kind, layer, head, count, masked) {
+  const names = (head === "mean" ? range(count) : [head]).map((index) => `${kind}.${layer}.${index}`);
+  const otherHeads = disabledHeads().filter((name) => !names.includes(name));
+  const isOff = names.every((name) => disabledHeads().includes(name));
   return figure({
     key: "change.switches", chart: div("controls",
-      check(t(head === "mean" ? "change.layer" : "change.head", { layer, head }), isOff, (on) => toggled({ off: [...others, ...(on ? names : [])].join("_") })),
-      masked && check(t("change.mask"), !state.mask, (on) => toggled({ mask: on ? 0 : 1 })),
-      check(t("change.positions"), !state.positions, (on) => toggled({ positions: on ? 0 : 1 }))),
+      checkbox(t(head === "mean" ? "change.layer" : "change.head", { layer, head }), isOff, (on) => applyChange({ off: [...otherHeads, ...(on ? names : [])].join("_") })),
+      masked && checkbox(t("change.mask"), !state.mask, (on) => applyChange({ mask: on ? 0 : 1 })),
+      checkbox(t("change.positions"), !state.positions, (on) => applyChange({ positions: on ? 0 : 1 }))),
   });
 }
 
-/** What is off: its name, and the state in which it is on again. */
-function whatIsOff() {
-  const heads = headsOff().map((name) => {
+/** Return pairs of the name of each change and the change of the state that undoes it. */
+function activeChanges() {
+  const heads = disabledHeads().map((name) => {
     const [kind, layer, head] = name.split(".");
-    return [`${known(`attention.${kind}`) ?? kind}, ${t("attention.named", { layer, head })}`, { off: headsOff().filter((one) => one !== name).join("_") }];
+    return [`${localized(`attention.${kind}`) ?? kind}, ${t("attention.named", { layer, head })}`, { off: disabledHeads().filter((other) => other !== name).join("_") }];
   });
   return [...heads, !state.mask && [t("change.mask"), { mask: 1 }], !state.positions && [t("change.positions"), { positions: 1 }]].filter(Boolean);
 }
 
-/** Says that the model is changed, in every view that shows it, with its output before and after. */
-function changedNotice() {
-  if (!live || !changesNow()) return "";
-  const items = whatIsOff().map(([name, on]) => h("li", {}, name, button("×", () => toggled(on), { "aria-label": t("change.undo", { name }) })));
+/** Create the notice that the model is changed; showEffect fills in the outputs before and after. */
+function changeNotice() {
+  if (!canCompute || !modelChanges()) return "";
+  const items = activeChanges().map(([name, undo]) => h("li", {}, name, button("×", () => applyChange(undo), { "aria-label": t("change.undo", { name }) })));
   const holder = h("div", { id: "effect", "aria-live": "polite" });
   const notice = figure({
-    key: "change.effect", about: !state.mask && t("change.mask_note"), table: () => [heads("model output"), holder.outputs || []],
-    chart: stack(div("chips-row", h("ul", { class: "chips", "aria-label": t("change.what") }, items), quiet(t("change.reset"), () => toggled(TRAINED))), holder),
+    key: "change.effect", about: !state.mask && t("change.mask_note"), table: () => [columnTitles("model output"), holder.outputs || []],
+    chart: stack(div("chips-row", h("ul", { class: "chips", "aria-label": t("change.what") }, items), linkButton(t("change.reset"), () => applyChange(AS_TRAINED))), holder),
   });
   notice.classList.add("changed-model");
   return notice;
 }
 
-/** Fill the notice with the output before and after. */
+/** Show the outputs before and after the change in the notice. */
 async function showEffect() {
   const holder = document.getElementById("effect");
   if (!holder || !state.q.trim()) return void holder?.replaceChildren();
   const { q } = state;
   try {
-    const outputs = await Promise.all([undefined, changesNow()].map(outputWith));
+    const outputs = await Promise.all([undefined, modelChanges()].map(outputUnder));
     if (state.q !== q || !holder.isConnected) return;
     const names = [t("change.before"), t("change.after")];
-    const { target } = theModel();
+    const { target } = currentModel();
     holder.outputs = names.map((name, i) => [name, outputs[i]]);
-    holder.replaceChildren(div("effect", names.map((name, i) => div("", para("axis", name), h("p", { dir: "auto", lang: target }, different(outputs[i], outputs[1 - i]))))),
+    holder.replaceChildren(div("effect", names.map((name, i) => div("", para("axis", name), h("p", { dir: "auto", lang: target }, markDifferences(outputs[i], outputs[1 - i]))))),
       outputs[0] === outputs[1] ? note(t("change.same")) : "");
-  } catch { holder.replaceChildren(); } // the view itself says what is wrong
+  } catch { holder.replaceChildren(); } // the view itself shows the error
 }
 
-/** What the model makes of the reader's text: a translation, a label, or the next tokens. */
-async function outputWith(changes) {
-  const { name: model, task } = theModel();
-  if (task === "language-modeling") return (state.q + (await ask("api/next", { model, q: state.q, changes, top_k: 1, write: GREEDY_TOKENS })).text).replaceAll("\n", " ↵ ");
+/** Return the output for the user's text under changes of the model: a translation, a label, or the next tokens. */
+async function outputUnder(changes) {
+  const { name: model, task } = currentModel();
+  if (task === "language-modeling") return (state.q + (await request("api/next", { model, q: state.q, changes, top_k: 1, write: GREEDY_TOKENS })).text).replaceAll("\n", " ↵ ");
   if (task === "classification") {
-    const { label, classes } = await ask("api/inspect", { model, changes, q: state.q });
-    return `${label} ${n(classes.find((one) => one.label === label).probability)}`;
+    const { label, classes } = await request("api/inspect", { model, changes, q: state.q });
+    return `${label} ${n(classes.find((candidate) => candidate.label === label).probability)}`;
   }
-  const found = await translated(state.q, changes);
-  return state.tab === "translate" ? found.translation : sentenceOf(found).translation;
+  const result = await translateText(state.q, changes);
+  return state.tab === "translate" ? result.translation : sentenceOf(result).translation;
 }

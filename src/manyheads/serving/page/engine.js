@@ -1,17 +1,17 @@
 "use strict";
-/* A page with a model inside asks its own worker in place of a server; the elements are those of runs/page.py PageModel. */
+/* An exported page with a model sends its requests to its own worker instead of a server; PageModel in runs/page.py writes the elements. */
 const workerText = document.getElementById("manyheads-worker");
-const offline = Boolean(workerText);
+const hasWorker = Boolean(workerText);
 const pending = new Map();
 let worker = null;
-let count = 0;
+let requestCount = 0;
 
-/** Whether the elements of the model are not as they were written: the first states the Adler-32 of all. */
+/** Return whether an element of the model was changed: the first one has the Adler-32 checksum of all. */
 function isDamaged() {
   let low = 1, high = 0;
   for (const element of [workerText, document.getElementById("manyheads-model"), ...document.querySelectorAll(".manyheads-tensors")]) {
     const bytes = new TextEncoder().encode(element?.textContent);
-    for (let start = 0; start < bytes.length; start += 2048) { // so many sums fit into 31 bits
+    for (let start = 0; start < bytes.length; start += 2048) { // the sums of 2048 bytes fit into 31 bits
       const end = min(start + 2048, bytes.length);
       for (let i = start; i < end; i += 1) {
         low = (low + bytes[i]) | 0;
@@ -24,7 +24,7 @@ function isDamaged() {
   return workerText.dataset.checksum !== String(high * 65536 + low);
 }
 
-/** Start the worker, and hand the model over in parts; the file's own copy is given up. */
+/** Start the worker, send it the model in parts, and remove the elements of the model. */
 function startWorker() {
   if (isDamaged()) {
     worker = { failed: "error.damaged" };
@@ -34,10 +34,10 @@ function startWorker() {
   const model = document.getElementById("manyheads-model");
   worker = new Worker(address);
   URL.revokeObjectURL(address);
-  const failed = (message) => { worker.failed = message; for (const { reject } of pending.values()) reject(new Error(message)); pending.clear(); };
-  worker.onerror = (e) => failed(e.message || t("error.engine"));
+  const fail = (message) => { worker.failed = message; for (const { reject } of pending.values()) reject(new Error(message)); pending.clear(); };
+  worker.onerror = (e) => fail(e.message || t("error.engine"));
   worker.onmessage = ({ data }) => {
-    if (data.failed) failed(data.failed);
+    if (data.failed) fail(data.failed);
     if (!pending.has(data.id)) return;
     const { resolve, reject } = pending.get(data.id);
     pending.delete(data.id);
@@ -53,16 +53,16 @@ function startWorker() {
   worker.postMessage({ ready: true });
 }
 
-/** Ask the worker. A text that is being translated is given up when another one comes. */
-function computed(path, body) {
+/** Send a request to the worker; a new translation cancels one that is in progress. */
+function computeInWorker(path, body) {
   if (!worker) startWorker();
   if (worker.failed) return Promise.reject(new Error(t(worker.failed)));
-  const [id, kind] = [count += 1, path === "api/translate" && `${path} ${JSON.stringify(body.changes)}`];
-  for (const [other, waiting] of pending) {
-    if (!kind || waiting.kind !== kind) continue;
-    worker.postMessage({ cancel: other });
-    pending.delete(other);
-    waiting.reject(new Error(t("error.replaced")));
+  const [id, kind] = [requestCount += 1, path === "api/translate" && `${path} ${JSON.stringify(body.changes)}`];
+  for (const [pendingId, replaced] of pending) {
+    if (!kind || replaced.kind !== kind) continue;
+    worker.postMessage({ cancel: pendingId });
+    pending.delete(pendingId);
+    replaced.reject(new Error(t("error.replaced")));
   }
   return new Promise((resolve, reject) => {
     pending.set(id, { resolve, reject, kind });
@@ -70,8 +70,8 @@ function computed(path, body) {
   });
 }
 
-if (offline) {
+if (hasWorker) {
   startWorker();
-  /** For other scripts: a line with the words of both sides aligned. */
-  window.manyheads = { translate: (text, { beam } = {}) => computed("line", { q: String(text), beam }) };
+  /** For other scripts: translate a line and align its words. */
+  window.manyheads = { translate: (text, { beam } = {}) => computeInWorker("line", { q: String(text), beam }) };
 }

@@ -1,51 +1,52 @@
 "use strict";
-/* The model as a whole: its tensors and their sizes, its positions, its schedule, and the letters of the paper in its code. */
+/* The model: its tensors and their sizes, its positions, its learning rate schedule, and the symbols of the paper with their code. */
 views.model = { build: buildModel };
 
 async function buildModel(panel) {
-  const { model: found, sources } = await modelOf(theModel().name);
-  const inspection = await inspected().catch(() => null);
-  const { total_steps: total, warmup_steps: warmup, schedule: name, steps: x, rates: y } = found.learning_rate;
-  const shown = ["parameters", "d_model", "d_ff", "num_heads", "num_encoder_layers", "num_decoder_layers", "norm", "positions"].map((one) => [t(`model.${one}`), { ...found.model, parameters: found.parameters }[one]]);
-  const blocks = found.blocks.map((one) => [one.name, one.parameters, `${whole(one.parameters)} (${n((100 * one.parameters) / found.parameters, 1)} %)`]);
-  const tensors = () => [heads("name shape parameters deviation tied"), found.tensors.map((one) => [one.name, one.shape.join(" × "), one.parameters, one.deviation, one.tied_to])];
-  panel.append(facts(shown.map(([one, value]) => [one, typeof value === "number" ? whole(value) : value])), symbolsOf(found.symbols, sources),
-    figure({ key: "model.blocks", chart: bars(blocks), table: () => [heads("block parameters"), found.blocks.map((one) => [one.name, one.parameters])] }),
-    ...positionsOf(found.positions), curvesFigure("model.schedule", [{ name, x, y }], t("column.update"), t("unit.learning_rate"), { name, total: whole(total), warmup: whole(warmup) }),
-    neighboursOf(inspection), figure({ key: "model.tensors", values: { count: found.tensors.length }, chart: tableOf(tensors(), t("model.tensors")), table: tensors }));
+  const { model, sources } = await loadModel(currentModel().name);
+  const inspection = await fetchInspection().catch(() => null);
+  const { total_steps: total, warmup_steps: warmup, schedule: name, steps: x, rates: y } = model.learning_rate;
+  const settings = ["parameters", "d_model", "d_ff", "num_heads", "num_encoder_layers", "num_decoder_layers", "norm", "positions"].map((key) => [t(`model.${key}`), { ...model.model, parameters: model.parameters }[key]]);
+  const blocks = model.blocks.map((block) => [block.name, block.parameters, `${integer(block.parameters)} (${n((100 * block.parameters) / model.parameters, 1)} %)`]);
+  const tensors = () => [columnTitles("name shape parameters deviation tied"), model.tensors.map((tensor) => [tensor.name, tensor.shape.join(" × "), tensor.parameters, tensor.deviation, tensor.tied_to])];
+  panel.append(facts(settings.map(([label, value]) => [label, typeof value === "number" ? integer(value) : value])), symbolsFigure(model.symbols, sources),
+    figure({ key: "model.blocks", chart: bars(blocks), table: () => [columnTitles("block parameters"), model.blocks.map((block) => [block.name, block.parameters])] }),
+    ...positionFigures(model.positions), curvesFigure("model.schedule", [{ name, x, y }], t("column.update"), t("unit.learning_rate"), { name, total: integer(total), warmup: integer(warmup) }),
+    neighboursFigure(inspection), figure({ key: "model.tensors", values: { count: model.tensors.length }, chart: tableOf(tensors(), t("model.tensors")), table: tensors }));
 }
 
-/** Each letter with its equation and the lines of code that compute it. */
-function symbolsOf(symbols, sources) {
-  const meaning = (one) => known(`symbol.${one.symbol}`) || one.meaning;
-  const items = symbols.map((one) => {
-    const code = sources[one.source];
+/** Create the figure of the symbols of the paper, each with its equation and the code that computes it. */
+function symbolsFigure(symbols, sources) {
+  const meaning = (symbol) => localized(`symbol.${symbol.symbol}`) || symbol.meaning;
+  const items = symbols.map((symbol) => {
+    const code = sources[symbol.source];
     const lines = code.text.split("\n").map((line, i) => [h("span", { class: "line-number", "aria-hidden": true }, String(code.line + i)), `${line}\n`]);
-    return h("details", { class: "symbol", open: state.symbol === one.symbol, ontoggle: (e) => change({ symbol: e.target.open ? one.symbol : "" }) },
-      h("summary", {}, span("letter", one.symbol), span("", meaning(one)), h("small", {}, one.shape)), para("equation", one.equation),
-      note(t("model.where", { section: one.section, source: `src/manyheads/${one.source}` })), h("pre", { class: "scroll code", tabindex: 0, role: "region", "aria-label": one.source }, lines));
+    return h("details", { class: "symbol", open: state.symbol === symbol.symbol, ontoggle: (e) => change({ symbol: e.target.open ? symbol.symbol : "" }) },
+      h("summary", {}, span("letter", symbol.symbol), span("", meaning(symbol)), h("small", {}, symbol.shape)), para("equation", symbol.equation),
+      note(t("model.where", { section: symbol.section, source: `src/manyheads/${symbol.source}` })), h("pre", { class: "scroll code", tabindex: 0, role: "region", "aria-label": symbol.source }, lines));
   });
-  return figure({ key: "model.symbols", chart: div("", items), table: () => [heads("symbol meaning equation section source_line shape"), symbols.map((one) => [one.symbol, meaning(one), one.equation, one.section, one.source, one.shape])] });
+  return figure({ key: "model.symbols", chart: div("", items), table: () => [columnTitles("symbol meaning equation section source_line shape"), symbols.map((symbol) => [symbol.symbol, meaning(symbol), symbol.equation, symbol.section, symbol.source, symbol.shape])] });
 }
 
-function positionsOf({ kind, signal, products }) {
+/** Create the figures of the position encoding. */
+function positionFigures({ kind, signal, products }) {
   const { shape: [count, width], data } = unpack(signal);
-  const [place, dimension] = [t("column.position"), t("column.dimension")];
-  const map = (packed, rows, columns, columnTitle, key, about) => {
+  const [position, dimension] = [t("column.position"), t("column.dimension")];
+  const heatMap = (packed, rows, columns, columnTitle, key, about) => {
     const values = unpack(packed).data;
-    const high = values.reduce((most, one) => max(most, abs(one)), 0.01);
-    const options = { rows: range(rows).map(String), columns: range(columns).map(String), value: (row, column) => values[row * columns + column], low: -high, high, label: t(key, { kind }), meaning: t("attention.axes", { rows: place, columns: columnTitle }), rowTitle: place, columnTitle, digits: 3, large: true };
+    const high = values.reduce((largest, value) => max(largest, abs(value)), 0.01);
+    const options = { rows: range(rows).map(String), columns: range(columns).map(String), value: (row, column) => values[row * columns + column], low: -high, high, label: t(key, { kind }), meaning: t("attention.axes", { rows: position, columns: columnTitle }), rowTitle: position, columnTitle, digits: 3, large: true };
     return figure({ key, values: { kind }, about: t(`positions.${about}`), chart: matrix(options), table: () => matrixTable(options) });
   };
-  const chosen = [...new Set([0, 1, 2, 3].map((quarter) => floor((width * quarter) / 4)))];
-  const series = chosen.map((one) => ({ name: `${dimension} ${one}`, x: range(count), y: range(count).map((row) => data[row * width + one]) }));
-  return [map(signal, count, width, dimension, "positions.encoding", kind), curvesFigure("positions.single", series, place, t("column.value")),
-    map(products, count, count, place, "positions.products", kind === "rotary" ? "cosines" : "dots")];
+  const dimensions = [...new Set([0, 1, 2, 3].map((quarter) => floor((width * quarter) / 4)))];
+  const series = dimensions.map((index) => ({ name: `${dimension} ${index}`, x: range(count), y: range(count).map((row) => data[row * width + index]) }));
+  return [heatMap(signal, count, width, dimension, "positions.encoding", kind), curvesFigure("positions.single", series, position, t("column.value")),
+    heatMap(products, count, count, position, "positions.products", kind === "rotary" ? "cosines" : "dots")];
 }
 
-/** The nearest tokens of those that the reader's sentence has. */
-function neighboursOf(found) {
-  const all = ["neighbours", "source_neighbours", "target_neighbours"].flatMap((name) => found?.[name] || []);
-  const table = () => [heads("piece near"), all.map((one) => [spell(one.piece), one.near.map((other) => `${spell(other.piece)} ${n(other.cosine, 2)}`).join("  ")])];
+/** Create the figure of the nearest tokens of each token of the user's text; empty without an inspection. */
+function neighboursFigure(inspection) {
+  const all = ["neighbours", "source_neighbours", "target_neighbours"].flatMap((name) => inspection?.[name] || []);
+  const table = () => [columnTitles("piece near"), all.map((token) => [pieceText(token.piece), token.near.map((neighbour) => `${pieceText(neighbour.piece)} ${n(neighbour.cosine, 2)}`).join("  ")])];
   return all.length ? figure({ key: "model.near", chart: tableOf(table(), t("model.near")), table }) : "";
 }

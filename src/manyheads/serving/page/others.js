@@ -1,60 +1,60 @@
 "use strict";
-/* The first views of the other kinds of model: Classify, and Continue. */
+/* The first views of classifiers (Classify) and of language models (Continue). */
 views.classify = { tasks: ["classification"], build: buildClassify };
 views.continue = { tasks: ["language-modeling"], build: buildContinue };
 
-/** In a document the text itself is shown. */
-const own = (found) => (live ? "" : aboutOf(found));
+/** Create the summary of the text in a document without a model, which has no text box. */
+const documentText = (inspection) => (canCompute ? "" : textSummary(inspection));
 
-/** A box for a text, and below it what `show` makes of it. */
-async function under(panel, show) {
+/** Add a text box, and below it the elements that `show` returns; return the function that updates them. */
+async function resultsUnderText(panel, show) {
   const holder = stack();
   const run = async () => {
     showEffect();
-    const found = await show().catch((error) => [h("p", { class: "wrong", role: "alert" }, error.message)]);
-    holder.replaceChildren(...found);
+    const elements = await show().catch((error) => [h("p", { class: "wrong", role: "alert" }, error.message)]);
+    holder.replaceChildren(...elements);
   };
-  if (live) panel.prepend(textBox(t("classify.text"), run));
+  if (canCompute) panel.prepend(textBox(t("classify.text"), run));
   panel.append(holder);
   await run();
   return run;
 }
 
-/** How likely each class is, and what each word did for it. */
+/** Show the probability of each class, and the effect of leaving out each word. */
 async function buildClassify(panel) {
-  await under(panel, async () => {
-    const found = await inspected();
-    if (!found) return [];
-    const classes = [...found.classes].sort((one, other) => other.probability - one.probability);
-    const { label, pooling, occlusion, text } = found;
-    return [own(found), figure({
-      key: "classify.label", values: { label }, about: t(`classify.${pooling}`), chart: bars(classes.map((one) => [one.label, one.probability, n(one.probability), "", one.label === label]), 1),
-      table: () => [heads("class probability"), classes.map((one) => [one.label, one.probability])],
-    }), occlusion ? missingWords(occlusion, text.words, { label }) : ""];
+  await resultsUnderText(panel, async () => {
+    const inspection = await fetchInspection();
+    if (!inspection) return [];
+    const classes = [...inspection.classes].sort((a, b) => b.probability - a.probability);
+    const { label, pooling, occlusion, text } = inspection;
+    return [documentText(inspection), figure({
+      key: "classify.label", values: { label }, about: t(`classify.${pooling}`), chart: bars(classes.map((item) => [item.label, item.probability, n(item.probability), "", item.label === label]), 1),
+      table: () => [columnTitles("class probability"), classes.map((item) => [item.label, item.probability])],
+    }), occlusion ? occlusionFigure(occlusion, text.words, { label }) : ""];
   });
 }
 
-/** What a language model thinks may come next, and how temperature, top-k and top-p change that. */
+/** Show the likeliest next tokens of a language model, under temperature, top-k and top-p. */
 async function buildContinue(panel) {
-  const written = h("p", { class: "translation", dir: "auto", "aria-live": "polite" });
-  const next = (more) => ask("api/next", { model: theModel().name, q: state.q, temperature: state.temperature, top_k: state.topk, top_p: state.topp, changes: changesNow(), ...more });
+  const generated = h("p", { class: "translation", dir: "auto", "aria-live": "polite" });
+  const requestNext = (options) => request("api/next", { model: currentModel().name, q: state.q, temperature: state.temperature, top_k: state.topk, top_p: state.topp, changes: modelChanges(), ...options });
   const later = debounce(200, () => run());
-  const dial = (name, options) => slider(t(`continue.${name}`), { value: state[name], ...options }, (value) => { change({ [name]: value }); later(); });
-  if (live) {
+  const stateSlider = (name, options) => slider(t(`continue.${name}`), { value: state[name], ...options }, (value) => { change({ [name]: value }); later(); });
+  if (canCompute) {
     panel.append(div("controls",
-      dial("temperature", { min: 0.1, max: 3, step: 0.1, show: (value) => n(value, 1) }), dial("topk", { min: 0, max: 50, show: (value) => (value ? String(value) : t("continue.all")) }),
-      dial("topp", { min: 0.05, max: 1, step: 0.05, show: (value) => n(value, 2) }),
-      button(t("continue.write"), async () => written.replaceChildren(state.q, h("mark", {}, (await next({ write: 24, seed: floor(Math.random() * 1e6) })).text)), { class: "primary" })));
+      stateSlider("temperature", { min: 0.1, max: 3, step: 0.1, show: (value) => n(value, 1) }), stateSlider("topk", { min: 0, max: 50, show: (value) => (value ? String(value) : t("continue.all")) }),
+      stateSlider("topp", { min: 0.05, max: 1, step: 0.05, show: (value) => n(value, 2) }),
+      button(t("continue.write"), async () => generated.replaceChildren(state.q, h("mark", {}, (await requestNext({ write: 24, seed: floor(Math.random() * 1e6) })).text)), { class: "primary" })));
   }
-  panel.append(written);
-  const run = await under(panel, async () => {
-    const found = live ? await next() : await inspected();
-    const tokens = found.tokens || found.next.map((one) => ({ ...one, share: one.probability }));
-    const append = (one) => live && one.text && quiet(t("continue.append"), () => { change({ ...OWN, q: state.q + one.text }); render(true); }, `${t("continue.append")}: ${spell(one.piece)}`);
-    return [own(found), figure({
-      key: "continue.next", about: live && t("continue.note", { kept: whole(found.kept) }),
-      chart: bars(tokens.map((one) => [spell(one.piece), one.share, live ? `${n(one.share)} (${n(one.probability)})` : n(one.share), append(one)]), 1),
-      table: () => [heads("piece share probability"), tokens.map((one) => [one.piece, one.share, one.probability])],
+  panel.append(generated);
+  const run = await resultsUnderText(panel, async () => {
+    const result = canCompute ? await requestNext() : await fetchInspection();
+    const tokens = result.tokens || result.next.map((token) => ({ ...token, share: token.probability }));
+    const append = (token) => canCompute && token.text && linkButton(t("continue.append"), () => { change({ ...OWN_OUTPUT, q: state.q + token.text }); render(true); }, `${t("continue.append")}: ${pieceText(token.piece)}`);
+    return [documentText(result), figure({
+      key: "continue.next", about: canCompute && t("continue.note", { kept: integer(result.kept) }),
+      chart: bars(tokens.map((token) => [pieceText(token.piece), token.share, canCompute ? `${n(token.share)} (${n(token.probability)})` : n(token.share), append(token)]), 1),
+      table: () => [columnTitles("piece share probability"), tokens.map((token) => [token.piece, token.share, token.probability])],
     })];
   });
 }

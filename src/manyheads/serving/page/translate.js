@@ -1,123 +1,125 @@
 "use strict";
-/* Translate: text in, translations out as it is typed, with the outputs that the beam found beside the best. */
-/* Milliseconds after the last key. */
-const WAIT = 450;
-const DOUBTFUL = 0.5;
+/* Translate: a text box whose text is translated as it is typed, and the hypotheses of the beam. */
+/* Milliseconds from the last key until the text is translated. */
+const TYPING_DELAY = 450;
+/* Tokens below this probability are marked. */
+const LOW_PROBABILITY = 0.5;
 const BEAMS = [1, 2, 3, 4, 5, 8, 12, 16];
 
-views.translate = { tasks: ["translation"], served: true, build: buildTranslate };
+views.translate = { tasks: ["translation"], needsEngine: true, build: buildTranslate };
 
-/** A box for a text, with an example and the characters that are left; `run` is called when it has changed. */
-function textBox(head, run) {
-  const { source, example } = theModel();
+/** Create a text box with an example and the number of characters left; `run` is called after each change. */
+function textBox(title, run) {
+  const { source, example } = currentModel();
   const count = h("p", { class: "count", id: "count" });
-  const later = debounce(WAIT, ran);
+  const later = debounce(TYPING_DELAY, submit);
   const box = h("textarea", {
     id: "source", rows: 4, dir: "auto", lang: source, spellcheck: "false", placeholder: t("translate.placeholder"), "aria-describedby": "count",
-    oninput: () => { counted(); later(); },
-    onkeydown: (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); ran(); } },
+    oninput: () => { updateCount(); later(); },
+    onkeydown: (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); submit(); } },
   });
   box.value = state.q;
-  counted();
-  function counted() {
+  updateCount();
+  function updateCount() {
     const left = mh.about.char_limit - [...box.value].length;
-    count.textContent = t("translate.left", { left: whole(left) });
+    count.textContent = t("translate.left", { left: integer(left) });
     count.classList.toggle("wrong", left < 0);
   }
-  function ran() {
-    if (box.value !== state.q) change({ ...OWN, q: box.value, sentence: 0 });
+  function submit() {
+    if (box.value !== state.q) change({ ...OWN_OUTPUT, q: box.value, sentence: 0 });
     run();
   }
-  return div("card side", h("label", { class: "side-head", for: "source" }, head), box, div("side-foot", count,
-    example && quiet(t("translate.example"), () => { box.value = example; counted(); ran(); })));
+  return div("card side", h("label", { class: "side-head", for: "source" }, title), box, div("side-foot", count,
+    example && linkButton(t("translate.example"), () => { box.value = example; updateCount(); submit(); })));
 }
 
 async function buildTranslate(panel) {
-  const model = theModel();
+  const model = currentModel();
   const output = h("div", { class: "output", dir: "auto", lang: model.target, "aria-live": "polite" });
   const speed = para("count");
   const below = stack();
-  let [latest, text] = [0, ""];
+  let [runCount, text] = [0, ""];
 
-  const back = mh.about.models.find((one) => one.source === model.target && one.target === model.source);
-  const swap = button("⇄", () => { change({ ...OWN, ...TRAINED, model: back.name, q: text, sentence: 0 }); render(); },
-    { class: "round", "aria-label": t("translate.swap"), title: t(back ? "translate.swap" : "translate.no_swap"), disabled: !back });
+  const reverse = mh.about.models.find((other) => other.source === model.target && other.target === model.source);
+  const swap = button("⇄", () => { change({ ...OWN_OUTPUT, ...AS_TRAINED, model: reverse.name, q: text, sentence: 0 }); render(); },
+    { class: "round", "aria-label": t("translate.swap"), title: t(reverse ? "translate.swap" : "translate.no_swap"), disabled: !reverse });
   const copy = copyButton(t("copy"), () => text);
   panel.append(
     div("pair", textBox(languageName(model.source), run), swap,
       div("card side", div("side-head", languageName(model.target)), output, div("side-foot", speed, copy))),
     div("controls",
-      choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN, beam }); run(); }),
+      choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN_OUTPUT, beam }); run(); }),
       button(t("translate.go"), run, { class: "primary" }), span("hint", t("translate.keys"))), below);
   await run();
 
   async function run() {
-    const own = (latest += 1);
+    const number = (runCount += 1);
     below.replaceChildren();
     showEffect();
-    const slow = setTimeout(() => { if (own === latest) { speed.textContent = t("translate.busy"); aria(output, "busy", "true"); } }, WAIT);
+    const slow = setTimeout(() => { if (number === runCount) { speed.textContent = t("translate.busy"); aria(output, "busy", "true"); } }, TYPING_DELAY);
     let shown = "";
     try {
-      const found = state.q.trim() ? await translated(state.q, changesNow()) : { translation: "", sentences: [] };
-      if (own !== latest) return;
-      text = found.translation;
+      const result = state.q.trim() ? await translateText(state.q, modelChanges()) : { translation: "", sentences: [] };
+      if (number !== runCount) return;
+      text = result.translation;
       shown = para("translation", text);
-      speed.textContent = text && t("translate.facts", { seconds: n(found.seconds, 2), speed: whole(found.tokens / found.seconds) });
-      if (found.sentences.length) below.append(sentencesOf(found.sentences, below), insideOf(found.sentences[state.sentence] || found.sentences[0]));
+      speed.textContent = text && t("translate.facts", { seconds: n(result.seconds, 2), speed: integer(result.tokens / result.seconds) });
+      if (result.sentences.length) below.append(sentencesFigure(result.sentences, below), sentenceDetails(sentenceOf(result)));
     } catch (error) {
       shown = para("wrong", error.message);
-      if (own === latest) speed.textContent = "";
+      if (number === runCount) speed.textContent = "";
     }
     clearTimeout(slow);
-    if (own !== latest) return;
+    if (number !== runCount) return;
     aria(output, "busy", "false");
     output.replaceChildren(shown);
   }
 }
 
-/** When there are several sentences: which of them is looked at. */
-function sentencesOf(sentences, below) {
+/** Create the buttons that select one of several sentences. */
+function sentencesFigure(sentences, below) {
   if (sentences.length < 2) return "";
-  const buttons = sentences.map((one, i) => button(one.source, () => {
-    change({ ...OWN, sentence: i });
-    press(buttons, i);
-    below.lastChild.replaceWith(insideOf(one));
+  const buttons = sentences.map((sentence, i) => button(sentence.source, () => {
+    change({ ...OWN_OUTPUT, sentence: i });
+    setPressed(buttons, i);
+    below.lastChild.replaceWith(sentenceDetails(sentence));
   }, { class: "sentence", dir: "auto", "aria-pressed": i === state.sentence || "false" }));
   return figure({ key: "translate.sentences", chart: div("sentences", buttons) });
 }
 
-function insideOf({ hypotheses }) {
+/** Create the figures of the tokens and the hypotheses of a sentence. */
+function sentenceDetails({ hypotheses }) {
   if (!hypotheses.length) return "";
   const [best] = hypotheses;
   const tokens = best.tokens.map((piece, i) => ({ piece, probability: Math.exp(best.token_scores[i]) }));
-  const look = (target) => () => { change({ ...OWN, tab: "words", target }); render(); };
-  const rows = hypotheses.map((one, rank) => [rank + 1, rank ? different(one.text, best.text) : one.text, one.score, one.log_probability, one.tokens.length,
-    quiet(t("translate.inside"), look(rank ? one.text : ""), `${t("translate.inside")}: ${one.text}`)]);
+  const inspect = (target) => () => { change({ ...OWN_OUTPUT, tab: "words", target }); render(); };
+  const rows = hypotheses.map((hypothesis, rank) => [rank + 1, rank ? markDifferences(hypothesis.text, best.text) : hypothesis.text, hypothesis.score, hypothesis.log_probability, hypothesis.tokens.length,
+    linkButton(t("translate.inside"), inspect(rank ? hypothesis.text : ""), `${t("translate.inside")}: ${hypothesis.text}`)]);
   return stack(
-    tokenFigure(tokens, (at) => { change({ ...OWN, tab: "words", at }); render(); }),
-    figure({ key: "translate.alternatives", chart: tableOf([heads("rank text score log_probability length look"), rows], t("translate.alternatives")) }));
+    tokenFigure(tokens, (at) => { change({ ...OWN_OUTPUT, tab: "words", at }); render(); }),
+    figure({ key: "translate.alternatives", chart: tableOf([columnTitles("rank text score log_probability length look"), rows], t("translate.alternatives")) }));
 }
 
-/** The tokens of an output as buttons; doubtful ones are underlined with dots. */
-function tokenFigure(tokens, chosen, current, table) {
+/** Create the figure of the tokens of an output as buttons; those below LOW_PROBABILITY have a dotted underline. */
+function tokenFigure(tokens, onChoose, current, table) {
   const buttons = tokens.map(({ piece, probability, forced }, i) => h("button", {
-    type: "button", class: `token${probability < DOUBTFUL ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": i === current || "false",
-    onclick: () => chosen(i),
-  }, span("token-text", spell(piece)), span("token-bar", h("span", { style: { width: `${100 * probability}%` } })), " ", span("token-number", n(probability, 2)), forced && span("hidden", ` ${t("words.given")}`)));
+    type: "button", class: `token${probability < LOW_PROBABILITY ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": i === current || "false",
+    onclick: () => onChoose(i),
+  }, span("token-text", pieceText(piece)), span("token-bar", h("span", { style: { width: `${100 * probability}%` } })), " ", span("token-number", n(probability, 2)), forced && span("hidden", ` ${t("words.given")}`)));
   return figure({ key: "words.tokens", table, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": t("words.tokens") }, buttons), buttons, current) });
 }
 
-/** A text with the words underlined in which it leaves another one: all but the longest common sequence. */
-function different(text, other) {
-  const [own, others] = [text.split(" "), other.split(" ")];
-  const best = [...own, ""].map(() => [...others, ""].map(() => 0));
-  for (let i = own.length - 1; i >= 0; i -= 1) {
-    for (let j = others.length - 1; j >= 0; j -= 1) best[i][j] = own[i] === others[j] ? best[i + 1][j + 1] + 1 : max(best[i + 1][j], best[i][j + 1]);
+/** Create a text with its differences from another underlined: all words outside the longest common subsequence. */
+function markDifferences(text, other) {
+  const [words, otherWords] = [text.split(" "), other.split(" ")];
+  const lengths = [...words, ""].map(() => [...otherWords, ""].map(() => 0));
+  for (let i = words.length - 1; i >= 0; i -= 1) {
+    for (let j = otherWords.length - 1; j >= 0; j -= 1) lengths[i][j] = words[i] === otherWords[j] ? lengths[i + 1][j + 1] + 1 : max(lengths[i + 1][j], lengths[i][j + 1]);
   }
   let j = 0;
-  return span("", own.map((word, i) => {
-    while (j < others.length && word !== others[j] && best[i][j + 1] >= best[i + 1][j]) j += 1;
-    const same = word === others[j];
+  return span("", words.map((word, i) => {
+    while (j < otherWords.length && word !== otherWords[j] && lengths[i][j + 1] >= lengths[i + 1][j]) j += 1;
+    const same = word === otherWords[j];
     if (same) j += 1;
     return [i ? " " : "", same ? word : h("u", { class: "different" }, word)];
   }));

@@ -1,4 +1,4 @@
-/* Calls functions of js/engine for Python tests: a JSON line in, {"function": ..., "arguments": [...]}, and its result out.
+/* Call functions of js/engine for tests in Python: read JSON lines {"function": ..., "arguments": [...]}, and print a line with each result.
    Numbers that JSON lacks are the strings "Infinity", "-Infinity" and "NaN"; arrays of numbers are lists. */
 
 import { readFile } from "node:fs/promises";
@@ -7,15 +7,15 @@ import { createInterface } from "node:readline";
 const [folder, wasm] = process.argv.slice(2);
 const load = (file) => import(`${folder}/${file}`);
 const { DecoderCache, createEngine } = await load("model.js");
-const { bestTokens, generateIds, heldTokens, logProbabilities, translateIds } = await load("search.js");
-const { headSteps } = await import(`${folder}/../tasks/reading.js`);
+const { bestTokens, contextLength, generateIds, logProbabilities, translateIds } = await load("search.js");
+const { headSteps } = await import(`${folder}/../tasks/inspection.js`);
 const { makeRandom, pickToken, samplingWeights } = await load("sampling.js");
 const engine = await createEngine(await readFile(wasm));
 const { memory } = engine;
 const models = new Map();
-const state = () => ({ bytes: memory.memory.buffer.byteLength, used: memory.used, free: memory.free.length });
+const memoryState = () => ({ bytes: memory.memory.buffer.byteLength, used: memory.used, free: memory.free.length });
 
-/* Options from JSON, whose numbers of steps stand for functions. */
+/* Return the options with a signal that aborts after `cancelAfter` steps. */
 function withSignal({ cancelAfter, ...options }) {
   if (cancelAfter === undefined) return options;
   const signal = { aborted: false };
@@ -23,9 +23,10 @@ function withSignal({ cancelAfter, ...options }) {
   return { ...options, signal, pause: async () => { steps += 1; signal.aborted = steps >= cancelAfter; } };
 }
 
-async function timed(work) {
+/* Return the result of an asynchronous function, its wall-clock time and its CPU time in milliseconds. */
+async function timed(call) {
   const [start, cpu] = [performance.now(), process.cpuUsage()];
-  const result = await work();
+  const result = await call();
   const used = process.cpuUsage(cpu);
   return { result, milliseconds: performance.now() - start, cpu: (used.user + used.system) / 1000 };
 }
@@ -42,7 +43,7 @@ const FUNCTIONS = {
         start = end;
       }
     }));
-    return state();
+    return memoryState();
   },
   loadBytes: async (header, bytes) => {
     try {
@@ -60,9 +61,9 @@ const FUNCTIONS = {
   close: (name) => {
     models.get(name).close();
     models.delete(name);
-    return state();
+    return memoryState();
   },
-  state,
+  state: memoryState,
   panelWidth: () => engine.panelWidth,
   layout: () => [...memory.layout].map(([name, { type }]) => [name, type]),
   translate: (name, ids, options) => translateIds(models.get(name), ids, withSignal(options)),
@@ -80,7 +81,7 @@ const FUNCTIONS = {
     }
     return "";
   },
-  read: (name, source, target, options) => models.get(name).read(source, target, options),
+  read: (name, source, target, options) => models.get(name).forward(source, target, options),
   headSteps: (name, head, source, target, options) => headSteps(models.get(name), head, source, target, options),
   append: (name, parts) => {
     const cache = new DecoderCache(models.get(name), null, parts.flat().length);
@@ -91,10 +92,10 @@ const FUNCTIONS = {
   classify: (name, ids, options) => models.get(name).classify(ids, options),
   generate: (name, context, options) => generateIds(models.get(name), context, withSignal(options)),
   generateUntil: (name, context, options, count) => {
-    let written = 0;
-    return generateIds(models.get(name), context, { ...options, onToken: () => { written += 1; return written === count; } });
+    let generated = 0;
+    return generateIds(models.get(name), context, { ...options, onToken: () => { generated += 1; return generated === count; } });
   },
-  held: (lengths, window) => lengths.map((length) => heldTokens(length, window)),
+  held: (lengths, window) => lengths.map((length) => contextLength(length, window)),
   weights: (values, sampling, hidden) => samplingWeights(values, Math.max(...values), sampling, new Set(hidden)),
   random: (seed, sample, context, count) => {
     const random = makeRandom(seed, sample, context);
@@ -115,7 +116,7 @@ const FUNCTIONS = {
   },
   release: (starts) => {
     for (const start of starts) memory.release(start);
-    return state();
+    return memoryState();
   },
   time: async (name, ids, options, rounds) => {
     const times = [];

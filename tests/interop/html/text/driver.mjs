@@ -1,4 +1,4 @@
-/* Calls functions of js/text for Python tests: a JSON line in, {"function": ..., "arguments": [...]}, and its result out. */
+/* Call functions of js/text for tests in Python: read JSON lines {"function": ..., "arguments": [...]}, and print a line with each result. */
 
 import { createInterface } from "node:readline";
 
@@ -10,10 +10,10 @@ const { lower, normalize, unify } = await load("normalize.js");
 const { sentenceCase, sentenceSpans } = await load("sentences.js");
 const { spansToTranslate } = await load("literals.js");
 const { Line, Splitter } = await load("parts.js");
-const { copiedLinks, lineAlignment, pharaoh, translationWarnings, wordAlignment, wordNumbers } = await load("words.js");
+const { copiedLinks, lineAlignment, pharaoh, translationWarnings, wordAlignment, wordIndices } = await load("words.js");
 const { loadTokenizer } = await load("tokenizer.js");
 
-/* Spans in characters, as Python counts them. */
+/* Convert spans from UTF-16 units to characters, as Python counts them. */
 function inCharacters(text, spans) {
   const numbers = [];
   let count = 0;
@@ -61,7 +61,7 @@ const FUNCTIONS = {
   },
   lines: (options, texts) => lines(options, texts).map((line) => ({ ...line, spans: inCharacters(line.text, line.spans) })),
   joined: (options, texts, outputs) => lines(options, texts).map((line, index) => line.join(line.parts.map((_, part) => outputs[index][part % outputs[index].length]))),
-  wordNumbers: (name, rows) => rows.map((ids) => wordNumbers(tokenizers.get(name), ids)),
+  wordNumbers: (name, rows) => rows.map((ids) => wordIndices(tokenizers.get(name), ids)),
   wordAlignment: (attention, source, target) => pharaoh(wordAlignment(attention, source, target)),
   copiedLinks: (triples) => triples.map((texts) => copiedLinks(...texts)),
   lineAlignment: (options, text, outputs, names, longest) => pharaoh(lineAlignment(lines(options, [text])[0], outputs, pair(names), longest)),

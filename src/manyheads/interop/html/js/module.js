@@ -1,4 +1,4 @@
-/* manyheads.js: a trained model for your own page or for Node.js, without a server. Its types are in manyheads.d.ts.
+/* manyheads.js: a trained model for your own page or for Node.js, without a server. The types are in manyheads.d.ts.
 
      import { translate } from "./manyheads.js";
      const { translation } = await translate("Guten Morgen!"); */
@@ -7,8 +7,8 @@ import { makePause } from "./tasks/pause.js";
 import { loadPageModel } from "./tasks/requests.js";
 import { fromBase64 } from "./text/utf8.js";
 
-const HEAD_BYTES = 8; // the length of the head of model.bin, little-endian
-const VERBS = { translation: "translate", classification: "classify", "language-modeling": "generate" };
+const LENGTH_BYTES = 8; // of the length of the header of model.bin, little-endian
+const METHODS = { translation: "translate", classification: "classify", "language-modeling": "generate" };
 
 /** A loaded model. */
 class Model {
@@ -21,10 +21,11 @@ class Model {
     Object.assign(this, { name: run, task: loaded.model.task, source, target, language, labels });
   }
 
-  #check(verb) {
-    const own = VERBS[this.task];
+  /** Return the loaded model; throw an error if it is closed or its task has another method. */
+  #check(method) {
+    const expected = METHODS[this.task];
     if (!this.#loaded) throw new Error("the model was closed.");
-    if (verb !== own) throw new Error(`this model is of the task "${this.task}": call ${own}() instead of ${verb}().`);
+    if (method !== expected) throw new Error(`this model is of the task "${this.task}": call ${expected}() instead of ${method}().`);
     return this.#loaded;
   }
 
@@ -55,8 +56,8 @@ class Model {
   }
 }
 
-/** Read a file by its address, in a browser or in Node.js. */
-async function bytesOf(source) {
+/** Return the bytes of a file, given by its address or as bytes, in a browser or in Node.js. */
+async function readBytes(source) {
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return new Uint8Array(source.buffer ?? source, source.byteOffset ?? 0, source.byteLength);
   const address = new URL(source, import.meta.url);
   if (address.protocol === "file:" && typeof process !== "undefined") {
@@ -70,32 +71,34 @@ async function bytesOf(source) {
 
 /** Load a model; `source` is the address of model.bin, or its bytes. */
 export async function load(source = "model.bin") {
-  const bytes = await bytesOf(source);
+  const bytes = await readBytes(source);
   const damaged = (reason) => new Error(`the file of the model is damaged: ${reason}.`);
-  if (bytes.length < HEAD_BYTES) throw damaged("it ends too early");
+  if (bytes.length < LENGTH_BYTES) throw damaged("it ends too early");
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
-  if (HEAD_BYTES + length > bytes.length) throw damaged("it ends too early");
-  let head;
+  if (LENGTH_BYTES + length > bytes.length) throw damaged("it ends too early");
+  let description;
   try {
-    head = JSON.parse(new TextDecoder().decode(bytes.subarray(HEAD_BYTES, HEAD_BYTES + length)));
+    description = JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + length)));
   } catch (error) {
     throw damaged(error.message);
   }
-  return new Model(await loadPageModel(fromBase64(head.wasm), head.header, (write) => write(0, bytes.subarray(HEAD_BYTES + length))));
+  return new Model(await loadPageModel(fromBase64(description.wasm), description.header, (write) => write(0, bytes.subarray(LENGTH_BYTES + length))));
 }
 
-let first = null;
-const loaded = () => {
-  first ??= load();
-  first.catch(() => { first = null; }); // the next call tries again
-  return first;
+let defaultModel = null;
+
+/** Load model.bin beside this file, once. */
+const loadDefault = () => {
+  defaultModel ??= load();
+  defaultModel.catch(() => { defaultModel = null; }); // the next call tries again
+  return defaultModel;
 };
 
 /** Translate with model.bin beside this file, which the first call loads. */
-export const translate = async (text, options) => (await loaded()).translate(text, options);
+export const translate = async (text, options) => (await loadDefault()).translate(text, options);
 
 /** Classify with model.bin beside this file. */
-export const classify = async (text) => (await loaded()).classify(text);
+export const classify = async (text) => (await loadDefault()).classify(text);
 
 /** Generate with model.bin beside this file. */
-export const generate = async (prompt, options) => (await loaded()).generate(prompt, options);
+export const generate = async (prompt, options) => (await loadDefault()).generate(prompt, options);

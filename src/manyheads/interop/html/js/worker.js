@@ -1,4 +1,4 @@
-/* The worker of an exported page: it computes, so that the page never waits.
+/* The worker of an exported page: it runs the model off the main thread, so that the page stays responsive.
 
    Messages to it: { wasm, header } and then { chunk } parts of the tensors in base64, in order, and { ready: true }; { id, path, body }
    requests; { cancel: id }. Messages from it: { loaded: true } or { failed: message }; { id, result } or { id, error }. */
@@ -10,9 +10,10 @@ import { answerRequest, loadPageModel } from "./tasks/requests.js";
 const chunks = [];
 const running = new Map(); // id -> AbortController
 const pause = makePause();
-let started = null, loading = null;
+let description = null, loading = null; // message { wasm, header }; promise of the loaded model
 
-async function loadFrom({ wasm, header }) {
+/** Load the model from its description and the chunks received so far. */
+async function loadModel({ wasm, header }) {
   return loadPageModel(fromBase64(wasm), header, (write) => {
     let offset = 0;
     for (const chunk of chunks.splice(0)) {
@@ -23,12 +24,13 @@ async function loadFrom({ wasm, header }) {
   });
 }
 
+/** Answer a request with a message. */
 async function answer({ id, path, body }) {
   const control = new AbortController();
   running.set(id, control);
   try {
     const loaded = await loading;
-    await new Promise((resolve) => setTimeout(resolve)); // a request that is replaced at once is not begun
+    await new Promise((resolve) => setTimeout(resolve)); // skip a request that a message already in the queue cancels
     if (control.signal.aborted) return;
     const result = await answerRequest(loaded, path, body, { pause, signal: control.signal });
     self.postMessage({ id, result });
@@ -40,10 +42,10 @@ async function answer({ id, path, body }) {
 }
 
 self.onmessage = ({ data }) => {
-  if (data.wasm) started = data;
+  if (data.wasm) description = data;
   else if (data.chunk) chunks.push(data.chunk);
   else if (data.ready) {
-    loading = loadFrom(started);
+    loading = loadModel(description);
     loading.then(() => self.postMessage({ loaded: true }), (error) => self.postMessage({ failed: error.message }));
   } else if (data.cancel) running.get(data.cancel)?.abort();
   else answer(data);

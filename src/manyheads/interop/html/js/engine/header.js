@@ -1,17 +1,17 @@
-/* Checks of the header of a model, before the engine reads any memory through it: a damaged file must not reach the C code. */
+/* Validation of the header of a model, before the engine reads memory by its offsets: a damaged file must not reach the C code. */
 
 import { EngineError } from "./memory.js";
 
 const HEADER_FORMAT = 1;
 const TENSOR_BYTES = { float32: 4, int8: 1 };
-const TENSOR_TYPES = { fp32: "float32", int8: "int8" }; // of the matrices of a precision
+const TENSOR_TYPES = { fp32: "float32", int8: "int8" }; // precision of the model -> data type of its matrices
 const MODEL_PARTS = { translation: ["encoder", "decoder", "memory_kv"], classification: ["encoder", "head"], "language-modeling": ["decoder", "window"] };
 const LARGEST_SIZE = 2 ** 31;
 
-/** Refuse a header whose parts do not fit each other, with the name of the first that does not. */
+/** Throw an EngineError with the name of the first field of a header that does not fit the others. */
 export function checkHeader(header, panelWidth) {
-  const check = (right, name) => {
-    if (!right) throw new EngineError(`the file of the model is damaged: ${name} is not what it should be.`);
+  const check = (valid, name) => {
+    if (!valid) throw new EngineError(`the file of the model is damaged: ${name} is not what it should be.`);
   };
   check(header !== null && typeof header === "object", "the header");
   if (header.format !== HEADER_FORMAT) throw new EngineError(`the model has format ${header.format}, but this engine reads format ${HEADER_FORMAT}.`);
@@ -31,14 +31,14 @@ export function checkHeader(header, panelWidth) {
   check(Array.isArray(tensors), "tensors");
   const count = ({ shape }) => shape.reduce((product, size) => product * size, 1);
   tensors.forEach((tensor, i) => {
-    const fits = tensor && TENSOR_BYTES[tensor.type] && Array.isArray(tensor.shape) && tensor.shape.every(isSize) && Number.isInteger(tensor.offset);
-    check(fits && tensor.offset >= 0 && tensor.offset % 16 === 0 && tensor.offset + count(tensor) * TENSOR_BYTES[tensor.type] <= header.bytes, `tensor ${i}`);
+    const valid = tensor && TENSOR_BYTES[tensor.type] && Array.isArray(tensor.shape) && tensor.shape.every(isSize) && Number.isInteger(tensor.offset);
+    check(valid && tensor.offset >= 0 && tensor.offset % 16 === 0 && tensor.offset + count(tensor) * TENSOR_BYTES[tensor.type] <= header.bytes, `tensor ${i}`);
   });
 
   const end = Math.max(0, ...tensors.map((tensor) => tensor.offset + count(tensor) * TENSOR_BYTES[tensor.type]));
-  check(header.bytes === Math.ceil(end / 16) * 16, "bytes"); // no memory is taken for more
+  check(header.bytes === Math.ceil(end / 16) * 16, "bytes"); // so that no more memory is allocated than the tensors need
 
-  /** Check that a field points to a tensor of a type with so many numbers. */
+  /** Check that a field is the index of a tensor with this type and number of elements. */
   const checkTensor = (index, type, size, name) => check(tensors[index]?.type === type && count(tensors[index]) === size, name);
   const checkMatrix = (index, scale, outputs, inputs, name) => {
     check(isSize(outputs) && isSize(inputs), name);

@@ -1,14 +1,14 @@
-/* The memory of the WebAssembly engine: allocation, and structs whose layout the module itself states (layout.h). */
+/* The memory of the WebAssembly engine: allocation, and access to C structs, whose layout the module exports (layout.h). */
 
 const ALIGNMENT = 16; // bytes
 const MEMORY_PAGE = 65536; // bytes by which the memory grows
 const MEMORY_LIMIT = 65536; // pages, 4 GiB
-const LAYOUT_ENTRY = { offset: 8, size: 16, type: 24, bytes: 32 }; // of struct Field, the only layout that is known beforehand
+const LAYOUT_ENTRY = { offset: 8, size: 16, type: 24, bytes: 32 }; // of struct Field, the only layout that is not read from the module
 
-/** A fault that the page can explain: what is wrong with which value. */
+/** An error for the user: the message says which value is wrong. */
 export class EngineError extends Error {}
 
-/** Free memory behind the data of the module: the first free block that fits is taken, freed neighbours are merged. */
+/** A first-fit allocator of the memory behind the data of the module; adjacent free blocks are merged. */
 export class EngineMemory {
   constructor(exports) {
     this.memory = exports.memory;
@@ -18,7 +18,7 @@ export class EngineMemory {
     this.layout = this.readLayout(exports.struct_layout);
   }
 
-  /** The views of the whole memory; growing detaches those before, so they are never kept. */
+  /** Return typed views of the whole memory; growth detaches them, so callers must not store them. */
   get views() {
     const { buffer } = this.memory;
     if (this.current?.bytes.buffer !== buffer) {
@@ -27,7 +27,7 @@ export class EngineMemory {
     return this.current;
   }
 
-  /** The address of so many bytes, aligned, whose content is undefined. */
+  /** Return the address of a new aligned block of `bytes` bytes, with undefined content. */
   allocate(bytes) {
     const size = alignUp(Math.max(bytes, 1), ALIGNMENT);
     let index = this.free.findIndex((block) => block.size >= size);
@@ -43,7 +43,7 @@ export class EngineMemory {
     return start;
   }
 
-  /** Give a block back. */
+  /** Free a block. */
   release(start) {
     let size = this.blocks.get(start);
     if (size === undefined) throw new Error(`no block begins at ${start}`);
@@ -60,33 +60,33 @@ export class EngineMemory {
     else this.free.splice(index, 0, { start, size });
   }
 
-  /** Add pages, so that the last free block has at least so many bytes. */
+  /** Add pages, so that the last free block has at least `size` bytes. */
   grow(size) {
     const end = this.memory.buffer.byteLength;
     const last = this.free.at(-1);
-    const free = last && last.start + last.size === end ? last.size : 0;
-    const pages = Math.ceil((size - free) / MEMORY_PAGE);
+    const available = last && last.start + last.size === end ? last.size : 0;
+    const pages = Math.ceil((size - available) / MEMORY_PAGE);
     try {
       if (end / MEMORY_PAGE + pages > MEMORY_LIMIT) throw new RangeError("4 GiB");
       this.memory.grow(pages);
     } catch {
       throw new EngineError(`there is no memory for ${Math.ceil(size / 2 ** 20)} MiB more: the text or the model is too large for this page.`);
     }
-    if (free) last.size += pages * MEMORY_PAGE;
+    if (available) last.size += pages * MEMORY_PAGE;
     else this.free.push({ start: end, size: pages * MEMORY_PAGE });
   }
 
-  /** Bytes in use. */
+  /** Return the number of allocated bytes. */
   get used() {
     return [...this.blocks.values()].reduce((sum, size) => sum + size, 0);
   }
 
-  /** Blocks that are freed together. */
+  /** Return an allocator whose blocks are freed together. */
   scope() {
     return new MemoryScope(this);
   }
 
-  /** The numbers at an address, as long as the memory does not grow. */
+  /** Return a view of the numbers at an address; it is valid until the memory grows. */
   bytes(address, count) {
     return this.views.bytes.subarray(address, address + count);
   }
@@ -107,7 +107,7 @@ export class EngineMemory {
     return new Float64Array(this.memory.buffer, address, count);
   }
 
-  /** Struct and field -> { offset, size, type }, from the module. */
+  /** Read the layout from the module: a map from struct and field to { offset, size, type }. */
   readLayout(structLayout) {
     const start = this.allocate(8);
     const first = structLayout(start);
@@ -123,13 +123,13 @@ export class EngineMemory {
     return layout;
   }
 
-  /** The bytes of a struct. */
+  /** Return the size of a struct in bytes. */
   sizeOf(struct) {
     return this.layout.get(struct).size;
   }
 
-  /** The place of a field; fields of inner structs as "step.tokens". */
-  place(struct, path) {
+  /** Return the offset and type of a field; `path` is dotted for inner structs, as in "step.tokens". */
+  findField(struct, path) {
     let offset = 0;
     let type = struct;
     for (const name of path.split(".")) {
@@ -141,7 +141,7 @@ export class EngineMemory {
     return { offset, type };
   }
 
-  /** Write the fields of a struct; those that are not named become 0. A pointer is an address, null is 0. */
+  /** Write the fields of a struct; fields without a value become 0. A pointer is an address, null is 0. */
   write(struct, address, values) {
     this.bytes(address, this.sizeOf(struct)).fill(0);
     this.update(struct, address, values);
@@ -150,12 +150,13 @@ export class EngineMemory {
   /** Write some fields of a struct. */
   update(struct, address, values) {
     for (const [name, value] of Object.entries(values)) {
-      const { offset, type } = this.place(struct, name);
+      const { offset, type } = this.findField(struct, name);
       if (this.layout.has(type)) this.write(type, address + offset, value ?? {});
       else this.set(type, address + offset, value ?? 0);
     }
   }
 
+  /** Write a number of a C type. */
   set(type, address, value) {
     const { data } = this.views;
     if (type === "int64") data.setBigInt64(address, BigInt(value), true);
@@ -165,9 +166,9 @@ export class EngineMemory {
     else data.setUint32(address, value, true);
   }
 
-  /** The number in a field. */
+  /** Read a number from a field. */
   get(struct, address, path) {
-    const { offset, type } = this.place(struct, path);
+    const { offset, type } = this.findField(struct, path);
     const { data } = this.views;
     if (type === "int64") return Number(data.getBigInt64(address + offset, true));
     if (type === "int32") return data.getInt32(address + offset, true);
@@ -176,14 +177,14 @@ export class EngineMemory {
     return data.getUint32(address + offset, true);
   }
 
-  /** The text at an address, which ends with a 0. */
+  /** Read the zero-terminated string at an address. */
   text(address) {
     const { bytes } = this.views;
     return new TextDecoder().decode(bytes.subarray(address, bytes.indexOf(0, address)));
   }
 }
 
-/** Blocks of memory that are freed together by `close`. */
+/** An allocator whose blocks are freed together by `close`. */
 class MemoryScope {
   constructor(memory) {
     this.memory = memory;
@@ -226,14 +227,14 @@ class MemoryScope {
     return start;
   }
 
-  /** A new struct. */
+  /** Allocate and write a struct. */
   struct(type, values) {
     const start = this.allocate(this.memory.sizeOf(type));
     this.memory.write(type, start, values);
     return start;
   }
 
-  /** New structs side by side. */
+  /** Allocate and write an array of structs. */
   structs(type, items) {
     const size = this.memory.sizeOf(type);
     const start = this.allocate(size * items.length);

@@ -1,10 +1,10 @@
-/* The positions that the engine reads, for encoder or decoder: sinusoidal, learned or rotary (decoding/native/positions.py). */
+/* Position tables of the encoder or decoder: sinusoidal, learned or rotary (decoding/native/positions.py). */
 
 import { EngineError } from "./memory.js";
 
-const FIRST_POSITIONS = 64;
+const MIN_POSITIONS = 64;
 
-/** A table of positions, which grows. Tables before stay in memory, because a search may still read them. */
+/** A table of positions that grows. Smaller tables stay in memory, because a search may still read them. */
 export class PositionTables {
   /** learned, types: Float32Array (N, D) or null. */
   constructor(scope, settings, learned, types) {
@@ -12,16 +12,16 @@ export class PositionTables {
     Object.assign(this, { scope, settings, learned, types, width, headDim: width / heads, count: 0 });
   }
 
-  /** Addresses of the position signals (N, D) and of the rotary cosines and sines (N, E / 2, 2), or null, for at least so many positions. */
-  first(count) {
+  /** Return the addresses of a table of at least `count` positions: signals (N, D), and rotary cosines and sines (N, E / 2, 2), or null. */
+  tableFor(count) {
     if (this.learned && count > this.learned.length / this.width) {
       throw new EngineError(`an input of ${count} tokens is longer than model.max_positions = ${this.learned.length / this.width}, the limit of this model.`);
     }
     if (count > this.count) {
-      this.count = Math.max(FIRST_POSITIONS, 2 * count);
+      this.count = Math.max(MIN_POSITIONS, 2 * count);
       if (this.learned) this.count = Math.min(this.count, this.learned.length / this.width);
       const rotary = this.settings.positions === "rotary";
-      const signals = rotary ? this.typesAlone(this.count) : this.withType(this.signals(this.count));
+      const signals = rotary ? this.typeSignals(this.count) : this.addType(this.positionSignals(this.count));
       this.table = {
         signals: signals && this.scope.floats(signals),
         rotary: rotary ? this.scope.floats(rotaryCosSin(this.count, this.headDim)) : null,
@@ -30,28 +30,29 @@ export class PositionTables {
     return this.table;
   }
 
-  /** The signals of positions 0 to count - 1, without token types. */
-  signals(count) {
+  /** Return the signals (count, D) of positions 0 to count - 1, without token types. */
+  positionSignals(count) {
     return this.learned ? this.learned.slice(0, count * this.width) : sinusoids(count, this.width);
   }
 
-  typesAlone(count) {
-    return this.types && this.withType(new Float32Array(count * this.width));
+  /** Return the embedding of token type 0, `count` times, without positions; null without token types. */
+  typeSignals(count) {
+    return this.types && this.addType(new Float32Array(count * this.width));
   }
 
   /** Add the embedding of token type 0 to each position. */
-  withType(signals) {
+  addType(signals) {
     if (this.types) for (let i = 0; i < signals.length; i++) signals[i] += this.types[i % this.width];
     return signals;
   }
 
-  /** The signals (S, D) of tokens with these types, or without positions, or null: for one text, in the order of its tokens. */
-  ofTokens(count, types, withPositions) {
+  /** Return the signals (S, D) of the tokens of a text with these types, with or without positions; null if there is nothing to add. */
+  tokenSignals(count, types, withPositions) {
     const { width } = this;
     const added = withPositions && this.settings.positions !== "rotary";
     if (!added && !this.types) return null;
-    if (added) this.first(count);
-    const signals = added ? this.signals(count) : new Float32Array(count * width);
+    if (added) this.tableFor(count);
+    const signals = added ? this.positionSignals(count) : new Float32Array(count * width);
     if (this.types) {
       for (let s = 0; s < count; s++) {
         const type = types?.[s] ?? 0;
@@ -62,7 +63,7 @@ export class PositionTables {
   }
 }
 
-/** The sinusoids of section 3.5, in float64 until they are stored: (count, width). */
+/** Return the sinusoids of section 3.5 (count, width), computed in float64 and stored in float32. */
 function sinusoids(count, width) {
   const table = new Float32Array(count * width);
   for (let i = 0; i < width; i += 2) {
@@ -75,7 +76,7 @@ function sinusoids(count, width) {
   return table;
 }
 
-/** The cosines and sines of rotary positions, with angles in float32: (count, headDim / 2, 2). */
+/** Return the cosines and sines of rotary positions (count, headDim / 2, 2), with angles in float32. */
 function rotaryCosSin(count, headDim) {
   const table = new Float32Array(count * headDim);
   const step = Math.fround(-Math.log(10000) / headDim);

@@ -1,9 +1,9 @@
-/* Sampling: tokens drawn from the model's distribution (search/sampling.py), with a random number generator of our own. */
+/* Sampling of tokens from the model's distribution (search/sampling.py), with a seeded random number generator. */
 
-/** A random number generator for one sample: numbers in [0, 1) that depend on the seed, the sample's index and the context alone.
+/** Return a random number generator for one sample: numbers in [0, 1) that depend only on the seed, the sample's index and the context.
 
-   The key is hashed by FNV-1a to the state of sfc32 (Doty-Humphrey, PractRand), of which each number takes 53 bits. The numbers
-   are the same in every browser, and not those of Python. */
+   The key is hashed by FNV-1a to the state of sfc32 (Doty-Humphrey, PractRand), from which each number takes 53 bits. The numbers
+   are the same in every browser, but differ from those of Python. */
 export function makeRandom(seed, sample, context) {
   const key = `${seed},${sample},${context.join(",")}`;
   const hash = (salt) => {
@@ -23,17 +23,17 @@ export function makeRandom(seed, sample, context) {
   return () => ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992;
 }
 
-/** The next token: drawn, or without sampling the likeliest, the lower id among equals; -1 where no token can follow.
+/** Return the next token: sampled, or without `sampling` the likeliest (the lowest id among equals); -1 if no token is possible.
 
-   values: log-probabilities (V). suppressed: ids that never follow. */
+   values: log-probabilities (V). suppressed: ids that are never generated. */
 export function pickToken(values, sampling, random, suppressed) {
-  const hidden = new Set(suppressed);
+  const excluded = new Set(suppressed);
   let likeliest = -1;
   for (let token = 0; token < values.length; token++) {
-    if (!hidden.has(token) && values[token] > (values[likeliest] ?? -Infinity)) likeliest = token;
+    if (!excluded.has(token) && values[token] > (values[likeliest] ?? -Infinity)) likeliest = token;
   }
   if (!sampling || likeliest < 0) return likeliest;
-  const weights = samplingWeights(values, values[likeliest], sampling, hidden);
+  const weights = samplingWeights(values, values[likeliest], sampling, excluded);
   let total = 0;
   for (const weight of weights) total += weight;
   const target = random() * total;
@@ -42,21 +42,21 @@ export function pickToken(values, sampling, random, suppressed) {
     cumulative += weights[token];
     if (cumulative > target) return token;
   }
-  return likeliest; // by rounding the sum may stay below the target
+  return likeliest; // if rounding leaves the sum below the target
 }
 
-/** Probabilities that are not normalised, 1 for the likeliest token: temperature, then the topK largest, then of these the fewest whose share is topP. */
-export function samplingWeights(values, largest, { temperature = 1, topK = 0, topP = 1 }, hidden = new Set()) {
-  const weights = Float64Array.from(values, (value, token) => (hidden.has(token) ? 0 : Math.exp((value - largest) / temperature)));
+/** Return unnormalised probabilities, 1 for the likeliest token, after temperature, then top-k, then top-p. Tokens in `excluded` get 0. */
+export function samplingWeights(values, largest, { temperature = 1, topK = 0, topP = 1 }, excluded = new Set()) {
+  const weights = Float64Array.from(values, (value, token) => (excluded.has(token) ? 0 : Math.exp((value - largest) / temperature)));
   if (!topK && topP >= 1) return weights;
   const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b).slice(0, topK || weights.length);
   const limit = topP * order.reduce((sum, token) => sum + weights[token], 0);
   const kept = new Float64Array(weights.length);
-  let before = 0;
+  let cumulative = 0;
   for (const token of order) {
-    if (before >= limit) break;
+    if (cumulative >= limit) break;
     kept[token] = weights[token];
-    before += weights[token];
+    cumulative += weights[token];
   }
   return kept;
 }

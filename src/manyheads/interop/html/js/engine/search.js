@@ -1,33 +1,33 @@
 /* Beam search, greedy search and generation in the WebAssembly engine, one step at a time (search/beam.py, search/greedy.py).
 
    Shapes: K beam size, W rows (1 at first, then K), V vocabulary. An output is { tokens, tokenScores, logProbability, score, ended }, as
-   search/interface.py Hypothesis: ids without marks, log-probabilities in nats, that of the end mark last if the output ended. */
+   search/interface.py Hypothesis: ids without begin and end symbols, log-probabilities in nats, with that of the end symbol if the output ended. */
 
 import { EngineError } from "./memory.js";
 import { DecoderCache } from "./model.js";
 import { makeRandom, pickToken } from "./sampling.js";
 
 const BEAM_STATUS = { running: 0, ended: 1, cacheFull: 2, nan: 3 }; // as in structs.h
-const CACHE_MARGIN = 8; // tokens by which an output may be longer than its source before the KV cache is enlarged
+const CACHE_MARGIN = 8; // tokens that an output may be longer than its source before the KV cache is enlarged
 
-/** A search that was cancelled between two steps. */
+/** The error of a search that was cancelled between two steps. */
 export class SearchCancelled extends Error {}
 
-/** Translate a source, given as ids without marks; returns at most nBest outputs, best first.
+/** Translate a source of ids without begin and end symbols; return at most nBest outputs, best first.
 
-   options, of which those of the model are the default:
+   options; their defaults are those of the model:
      beamSize (1 is greedy), nBest, lengthPenalty, maxLengthRatio, maxLengthOffset, prefix (ids that the output begins with),
      headFactors { encoder, decoder, cross } (L x H numbers each; 0 turns a head off), positions (false: without position signals),
-     causal (false: without the mask; every prefix is then read again at each step),
-     crossAttention (true: the best output gets crossAttention (L, H, T, S), of each of its tokens to the source with its end mark),
-     onStep(record) is told every step as inspection/beam_tree.py BeamRecorder is, pause() is awaited after every step,
+     causal (false: without the causal mask; each step then recomputes every prefix),
+     crossAttention (true: the best output gets crossAttention (L, H, T, S), from each of its tokens to the source with its end symbol),
+     onStep(record) is called after every step with the fields of BeamStep (search/beam_state.py), pause() is awaited after every step,
      signal.aborted ends the search with SearchCancelled. */
 export async function translateIds(model, ids, options = {}) {
   const encoding = model.encode([...ids, model.special.eos], options);
   let search = null;
   try {
-    const Search = options.causal === false ? RereadingSearch : BeamSearch;
-    search = new Search(model, encoding, { ...options, maxLength: longestOutput(model, ids.length, options) });
+    const Search = options.causal === false ? RecomputingSearch : BeamSearch;
+    search = new Search(model, encoding, { ...options, maxLength: maxOutputLength(model, ids.length, options) });
     await runSteps(search, options);
     const outputs = search.outputs();
     if (options.crossAttention) {
@@ -41,13 +41,14 @@ export async function translateIds(model, ids, options = {}) {
   }
 }
 
-/** Maximum length of an output in tokens, the end mark not counted (SearchOptions.longest). */
-export function longestOutput(model, sourceLength, options = {}) {
+/** Return the maximum length of an output in tokens, without the end symbol (SearchOptions.longest). */
+export function maxOutputLength(model, sourceLength, options = {}) {
   const { maxLengthRatio = model.search.max_length_ratio, maxLengthOffset = model.search.max_length_offset, prefix = [] } = options;
   const limit = Math.trunc(maxLengthRatio * sourceLength) + maxLengthOffset;
   return Math.min(Math.max(limit, prefix.length), model.settings.max_positions - 1);
 }
 
+/** Run a search to its end; throw SearchCancelled if `signal` aborts it. */
 async function runSteps(search, { pause, signal }) {
   while (search.step()) {
     if (pause) await pause();
@@ -55,7 +56,7 @@ async function runSteps(search, { pause, signal }) {
   }
 }
 
-/** The beam search of one source; `step` appends a token to all prefixes. */
+/** The beam search of one source; `step` appends a token to every prefix. */
 class BeamSearch {
   constructor(model, encoding, options) {
     const { beamSize = model.search.beam_size, nBest = 1, lengthPenalty = model.search.length_penalty, maxLength, prefix = [] } = options;
@@ -64,7 +65,7 @@ class BeamSearch {
     if (!(nBest >= 1 && nBest <= beamSize)) throw new EngineError(`nBest = ${nBest} must be from 1 to beamSize = ${beamSize}.`);
     if (beamSize + 1 + this.suppressed.length >= model.vocabulary) throw new EngineError(`beamSize = ${beamSize} is too large for ${model.vocabulary} tokens.`);
     if (prefix.length > maxLength) throw new EngineError(`the prefix has ${prefix.length} tokens, but the longest output is ${maxLength}.`);
-    this.cells = model.layers.decoder * 2 * model.heads; // rows of keys or values (C, E) in the KV cache
+    this.kvBlocks = model.layers.decoder * 2 * model.heads; // blocks of keys or values (C, E) in the KV cache
     this.scope = this.memory.scope();
     try {
       this.start();
@@ -78,19 +79,19 @@ class BeamSearch {
   start() {
     const { scope, memory, model, beamSize, maxLength, prefix } = this;
     const { bos, eos } = model.special;
-    const size = (count, bytes) => scope.allocate(count * bytes);
-    const scores = this.readPrefix();
+    const allocate = (count, bytes) => scope.allocate(count * bytes);
+    const scores = this.prefill();
     const tables = model.positions.decoder;
-    const fixed = this.options.positions === false;
-    const { signals, rotary } = fixed ? this.cache.stepPositions(0) : tables.first(maxLength + 2);
-    const address = fixed ? { position_signal: this.cache.stepPositions(0).position_signal, rotary: 0 } : {
+    const noPositions = this.options.positions === false;
+    const { signals, rotary } = noPositions ? this.cache.stepPositions(0) : tables.tableFor(maxLength + 2);
+    const positionAddresses = noPositions ? { position_signal: this.cache.stepPositions(0).position_signal, rotary: 0 } : {
       position_signal: signals ? signals + 4 * prefix.length * model.width : 0,
       rotary: rotary ? rotary + 4 * prefix.length * model.headDim : 0,
     };
     const length = prefix.length + 1;
-    const visible = size(beamSize * (maxLength + 2), 4);
+    const visible = allocate(beamSize * (maxLength + 2), 4);
     memory.ints(visible, length).forEach((_, i, array) => { array[i] = i; });
-    const nodes = size((maxLength + 1) * beamSize, memory.sizeOf("Node"));
+    const nodes = allocate((maxLength + 1) * beamSize, memory.sizeOf("Node"));
     prefix.forEach((token, t) => memory.write("Node", nodes + t * beamSize * memory.sizeOf("Node"), { parent: 0, token, log_prob: scores[t] }));
     this.latest = scope.longs(Array(beamSize).fill(prefix.at(-1) ?? bos));
     this.logProbs = scope.doubles(Array(beamSize).fill(scores.reduce((sum, score) => sum + score, 0)));
@@ -102,13 +103,13 @@ class BeamSearch {
       log_probs: this.logProbs,
       best_scores: this.bestScores,
       visible,
-      next_visible: size(beamSize * (maxLength + 2), 4),
+      next_visible: allocate(beamSize * (maxLength + 2), 4),
       nodes,
-      outputs: size((maxLength + 1) * beamSize, memory.sizeOf("Output")),
-      candidates: size(2 * beamSize, memory.sizeOf("Candidate")),
-      used: size(beamSize, 8),
+      outputs: allocate((maxLength + 1) * beamSize, memory.sizeOf("Output")),
+      candidates: allocate(2 * beamSize, memory.sizeOf("Candidate")),
+      used: allocate(beamSize, 8),
       step: {
-        ...address,
+        ...positionAddresses,
         tokens: this.latest,
         cache: this.store,
         visible,
@@ -125,14 +126,14 @@ class BeamSearch {
       },
     });
     const perRow = beamSize + 1;
-    this.values = size(beamSize * perRow, 4);
-    this.tokens = size(beamSize * perRow, 8);
+    this.values = allocate(beamSize * perRow, 4);
+    this.tokens = allocate(beamSize * perRow, 8);
     this.best = scope.struct("BestTokens", {
       count: perRow, num_suppressed: this.suppressed.length, suppressed: scope.longs(this.suppressed), values: this.values, tokens: this.tokens,
     });
     this.divisors = Array.from({ length: maxLength + 2 }, (_, count) => Math.max(count, 1) ** this.lengthPenalty);
     this.beamOptions = scope.struct("BeamOptions", {
-      beam_size: beamSize, n_best: this.nBest, eos, signal_stride: fixed ? 0 : model.width, rotary_stride: fixed ? 0 : model.headDim, divisors: scope.doubles(this.divisors),
+      beam_size: beamSize, n_best: this.nBest, eos, signal_stride: noPositions ? 0 : model.width, rotary_stride: noPositions ? 0 : model.headDim, divisors: scope.doubles(this.divisors),
     });
     this.beams = scope.ints([this.beam]);
     this.maxKeys = Math.max(maxLength + 1, this.encoding.length);
@@ -140,19 +141,20 @@ class BeamSearch {
     this.logits = scope.allocate(4 * beamSize * model.vocabulary);
   }
 
-  /** Read the begin mark and the prefix but its last token into the KV cache; returns the log-probabilities of the prefix. */
-  readPrefix() {
+  /** Fill the KV cache with the begin symbol and the prefix except its last token; return the log-probabilities of the prefix. */
+  prefill() {
     const { model, prefix, beamSize, maxLength, encoding } = this;
     this.capacity = prefix.length + 1 + beamSize * Math.min(maxLength, encoding.length + CACHE_MARGIN);
     this.cache = new DecoderCache(model, encoding, this.capacity, this.options);
     this.store = this.cache.store;
     if (!prefix.length) return [];
-    const { logits } = this.cache.append([model.special.bos, ...prefix.slice(0, -1)], { all: true });
+    const { logits } = this.cache.append([model.special.bos, ...prefix.slice(0, -1)], { allLogits: true });
     const scores = prefix.map((token, t) => logProbability(logits.subarray(t * model.vocabulary, (t + 1) * model.vocabulary), token));
     this.recordPrefix(scores);
     return scores;
   }
 
+  /** Call onStep for each token of the prefix. */
   recordPrefix(scores) {
     let total = 0;
     this.prefix.forEach((token, t) => {
@@ -161,7 +163,7 @@ class BeamSearch {
     });
   }
 
-  /** Append a token to all prefixes; returns whether the search goes on. */
+  /** Append a token to every prefix; return whether the search continues. */
   step() {
     const { memory, beam } = this;
     const before = this.options.onStep && {
@@ -174,26 +176,27 @@ class BeamSearch {
     return memory.get("Beam", beam, "status") !== BEAM_STATUS.ended;
   }
 
-  /** Compute the next tokens of all rows, and advance the beam by them. */
+  /** Compute the best next tokens of all rows, and extend the beam with them. */
   advance() {
     const { model } = this;
     model.engine.call("beam_steps", model.failure, model.decoder, this.beamOptions, this.beams, 1n, BigInt(this.maxKeys), this.workspace, this.logits, this.best, 1);
   }
 
+  /** Read a field of the struct Beam. */
   get(path) {
     return this.memory.get("Beam", this.beam, path);
   }
 
-  /** Move the KV cache to one of twice the length. */
+  /** Copy the KV cache to one with capacity for twice the current length. */
   enlargeCache() {
-    const { memory, model, cells, scope } = this;
+    const { memory, model, kvBlocks, scope } = this;
     const filled = (this.get("step.length") - this.get("step.rows")) * model.headDim;
     const capacity = 2 * this.get("step.length");
-    const store = scope.allocate(4 * cells * capacity * model.headDim);
+    const store = scope.allocate(4 * kvBlocks * capacity * model.headDim);
     const [from, to] = [this.store, store].map((address) => address / 4);
-    for (let cell = 0; cell < cells; cell++) {
-      const start = from + cell * this.capacity * model.headDim;
-      memory.views.floats.copyWithin(to + cell * capacity * model.headDim, start, start + filled);
+    for (let block = 0; block < kvBlocks; block++) {
+      const start = from + block * this.capacity * model.headDim;
+      memory.views.floats.copyWithin(to + block * capacity * model.headDim, start, start + filled);
     }
     if (this.store === this.cache.store) this.cache.scope.release(this.store);
     else scope.release(this.store);
@@ -201,12 +204,12 @@ class BeamSearch {
     memory.update("Beam", this.beam, { "step.cache": store, "step.capacity": capacity });
   }
 
-  /** The nBest outputs, best first, the earlier first among equals. */
+  /** Return the nBest outputs, best first; of equal ones the earlier is first. */
   outputs() {
     const { memory, lengthPenalty } = this;
     const { eos } = this.model.special;
     const [outputs, outputSize] = [this.get("outputs"), memory.sizeOf("Output")];
-    const found = Array.from({ length: this.get("num_outputs") }, (_, number) => {
+    const candidates = Array.from({ length: this.get("num_outputs") }, (_, number) => {
       const read = (name) => memory.get("Output", outputs + number * outputSize, name);
       const ended = read("ended") !== 0;
       const { tokens, scores } = this.prefixOf(read("length"), read("row"));
@@ -216,10 +219,10 @@ class BeamSearch {
       }
       return makeOutput(tokens, scores, ended, lengthPenalty);
     });
-    return found.sort((a, b) => b.score - a.score).slice(0, this.nBest);
+    return candidates.sort((a, b) => b.score - a.score).slice(0, this.nBest);
   }
 
-  /** The tokens of a row when prefixes had this length, and their log-probabilities. */
+  /** Trace a row back from the step at which prefixes had this length; return its tokens and their log-probabilities. */
   prefixOf(length, row) {
     const { memory, beamSize } = this;
     const [nodes, size] = [this.get("nodes"), memory.sizeOf("Node")];
@@ -233,7 +236,7 @@ class BeamSearch {
     return { tokens: tokens.reverse(), scores: scores.reverse() };
   }
 
-  /** What search/beam.py tells an observer of a step (BeamStep, of one sentence), from the state before and after it. */
+  /** Return a record of a step (BeamStep in search/beam_state.py, of one sentence) from the state before it and the status after it. */
   record({ rows, length, logProbs, done }, status) {
     const { memory, beamSize } = this;
     const { eos } = this.model.special;
@@ -268,16 +271,16 @@ class BeamSearch {
   }
 }
 
-/** The beam search without the causal mask. The states of earlier tokens then change with each new one, so that no KV cache can be kept:
-    every prefix is read again at each step (tasks/inspecting/rereading.py). */
-class RereadingSearch extends BeamSearch {
-  /** As BeamSearch; each token of the prefix is scored by those before it alone. */
-  readPrefix() {
+/** The beam search without the causal mask. Each new token then changes the states of all earlier ones, so no KV cache can be reused:
+    each step recomputes every prefix (tasks/inspecting/rereading.py). */
+class RecomputingSearch extends BeamSearch {
+  /** As in BeamSearch; each token of the prefix is scored given only the tokens before it. */
+  prefill() {
     const { model, prefix, beamSize, maxLength, encoding } = this;
     this.cache = new DecoderCache(model, encoding, maxLength + 1, this.options);
     this.store = this.cache.store;
     this.capacity = prefix.length + 1 + beamSize * (maxLength + 1); // the tokens of all steps, none of which are stored
-    const scores = prefix.map((token, t) => logProbability(this.read(prefix.slice(0, t)), token));
+    const scores = prefix.map((token, t) => logProbability(this.prefixLogits(prefix.slice(0, t)), token));
     this.recordPrefix(scores);
     return scores;
   }
@@ -286,28 +289,28 @@ class RereadingSearch extends BeamSearch {
     const { model, memory, beamSize, suppressed } = this;
     const [rows, length, perRow] = [this.get("step.rows"), this.get("length"), beamSize + 1];
     for (let row = 0; row < rows; row++) {
-      const best = bestTokens(logProbabilities(this.read(this.prefixOf(length, row).tokens)), perRow, suppressed);
+      const best = bestTokens(logProbabilities(this.prefixLogits(this.prefixOf(length, row).tokens)), perRow, suppressed);
       memory.floats(this.values + 4 * row * perRow, perRow).set(best.map(({ value }) => value));
       memory.longs(this.tokens + 8 * row * perRow, perRow).set(best.map(({ token }) => BigInt(token)));
     }
     model.engine.call("extend_beam", model.failure, model.decoder, this.beamOptions, this.beam, this.best);
   }
 
-  /** The logits (V) after a prefix. */
-  read(prefix) {
+  /** Return the logits (V) after a prefix. */
+  prefixLogits(prefix) {
     this.cache.clear();
     return this.cache.append([this.model.special.bos, ...prefix], { causal: false }).logits;
   }
 }
 
-/** The record of a step in a forced prefix: one continuation is possible. */
+/** Return the record of a step in a forced prefix, with its token as the only candidate. */
 function prefixRecord(length, token, value, total, beamSize) {
   return {
     length, candidates: [{ parent: 0, token, value, total }], finished: [false], kept: [0], closed: false, lastTokens: [token], lastValues: [value], going: true, scores: Array(beamSize).fill(-Infinity),
   };
 }
 
-/** An output from its tokens and their log-probabilities, the end mark last if it ended. */
+/** Make an output from its tokens and their log-probabilities, with the end symbol last if it ended. */
 function makeOutput(tokens, tokenScores, ended, lengthPenalty) {
   const logProbability = tokenScores.reduce((sum, score) => sum + score, 0);
   return {
@@ -315,7 +318,7 @@ function makeOutput(tokens, tokenScores, ended, lengthPenalty) {
   };
 }
 
-/** The logarithm of the sum of the exponentials of logits. */
+/** Return the logarithm of the sum of the exponentials of logits. */
 function logSumExp(logits) {
   let largest = -Infinity;
   for (const value of logits) if (value > largest) largest = value;
@@ -326,19 +329,19 @@ function logSumExp(logits) {
 
 const logProbability = (logits, token) => Math.fround(logits[token] - logSumExp(logits));
 
-/** The log-probabilities (V) of logits (V). */
+/** Return the log-probabilities (V) of logits (V). */
 export function logProbabilities(logits) {
   const normalizer = logSumExp(logits);
   return Float32Array.from(logits, (value) => value - normalizer);
 }
 
-/** The likeliest tokens, [{ token, value }], the lower id first among equals; those that never follow left out. */
+/** Return the likeliest tokens, [{ token, value }], the lowest id first among equals, without suppressed ids. */
 export function bestTokens(values, count, suppressed = []) {
-  const hidden = new Set(suppressed);
+  const excluded = new Set(suppressed);
   const best = [];
   for (let token = 0; token < values.length; token++) {
     const value = values[token];
-    if ((best.length === count && !(value > best[count - 1].value)) || hidden.has(token)) continue;
+    if ((best.length === count && !(value > best[count - 1].value)) || excluded.has(token)) continue;
     let rank = best.length === count ? count - 1 : best.length;
     for (; rank > 0 && value > best[rank - 1].value; rank--) best[rank] = best[rank - 1];
     best[rank] = { token, value };
@@ -346,7 +349,7 @@ export function bestTokens(values, count, suppressed = []) {
   return best;
 }
 
-/** Continue a text with a language model. context: ids, at least one, of which the last are used if they do not fit into the window.
+/** Continue a text with a language model. context: ids, at least one; if they do not fit into the window, the last are used.
 
    options: sampling { temperature, topK, topP, seed } or null (greedy), sample (the index of the sample), maxTokens,
      onToken(token, value) may return true to end the text, headFactors.decoder, positions, causal, pause and signal as in translateIds. */
@@ -354,12 +357,12 @@ export async function generateIds(model, context, options = {}) {
   const { sampling = null, sample = 0, maxTokens = 256, onToken, pause, signal } = options;
   const { unk, pad, bos, eos } = model.special;
   const random = sampling && makeRandom(sampling.seed ?? 1, sample, context);
-  const steps = new WindowSteps(model, options);
+  const cache = new WindowCache(model, options);
   const tokens = [];
   const scores = [];
   let ended = false;
   try {
-    let logits = steps.read(context.slice(context.length - heldTokens(context.length, model.window)));
+    let logits = cache.prefill(context.slice(context.length - contextLength(context.length, model.window)));
     for (;;) {
       const values = logProbabilities(logits);
       const token = pickToken(values, sampling, random, [unk, pad, bos]);
@@ -371,16 +374,16 @@ export async function generateIds(model, context, options = {}) {
       if (ended || onToken?.(token, values[token])) break;
       if (pause) await pause();
       if (signal?.aborted) throw new SearchCancelled("the text was cancelled");
-      logits = steps.append(token);
+      logits = cache.append(token);
     }
     return makeOutput(tokens, scores, ended, 1);
   } finally {
-    steps.release();
+    cache.release();
   }
 }
 
-/** Number of its last tokens that a text of this length keeps as its context (decoding/language_model.py). */
-export function heldTokens(length, window) {
+/** Return how many of the last tokens of a text of this length are its context in the window (held_tokens in decoding/language_model.py). */
+export function contextLength(length, window) {
   if (length <= window) return length;
   const step = windowStep(window);
   return window - step + 1 + ((length - window - 1) % step);
@@ -388,25 +391,26 @@ export function heldTokens(length, window) {
 
 const windowStep = (window) => Math.max(1, Math.floor(window / 2));
 
-/** The KV cache of a language model; when a text fills the window, its first half is dropped and the rest is read again. Without the causal
-    mask, the text is read again at each step. */
-class WindowSteps {
+/** The KV cache of a language model. When a text fills the window, its first half is dropped and the rest is recomputed. Without the causal
+    mask, each step recomputes the text. */
+class WindowCache {
   constructor(model, options) {
     Object.assign(this, { model, options, tokens: [] });
     this.cache = new DecoderCache(model, null, model.window, options);
   }
 
-  /** Read a text from position 0; returns the logits (V) after it. */
-  read(tokens) {
+  /** Fill the cache with a text from position 0; return the logits (V) after it. */
+  prefill(tokens) {
     this.cache.clear();
     this.tokens = [...tokens];
     return this.cache.append(this.tokens, { causal: this.options.causal }).logits;
   }
 
+  /** Append a token; return the logits (V) after it. */
   append(token) {
     const { window } = this.model;
-    if (this.tokens.length >= window) return this.read([...this.tokens.slice(windowStep(window)), token]);
-    if (this.options.causal === false) return this.read([...this.tokens, token]);
+    if (this.tokens.length >= window) return this.prefill([...this.tokens.slice(windowStep(window)), token]);
+    if (this.options.causal === false) return this.prefill([...this.tokens, token]);
     this.tokens.push(token);
     return this.cache.append([token]).logits;
   }

@@ -1,6 +1,6 @@
-/* Arrays of numbers as the page reads them, and sums of them: as manyheads/inspection/codec.py. */
+/* Arrays in the JSON of the page, as in manyheads/inspection/codec.py, and log-softmax. */
 
-/** An array as 16-bit numbers between its lowest and highest value, in base64. */
+/** Encode an array as 16-bit numbers between its lowest and highest value, in base64. */
 export function packArray(shape, numbers) {
   let low = 0, high = 1;
   for (const number of numbers) {
@@ -19,7 +19,7 @@ function toBase64(bytes) {
   return btoa(text);
 }
 
-/** The log-probabilities of logits, which are divided by the temperature. */
+/** Return the log-probabilities of logits divided by the temperature. */
 export function logSoftmax(logits, temperature = 1) {
   let largest = -Infinity, sum = 0;
   for (const logit of logits) if (logit > largest) largest = logit;

@@ -1,31 +1,33 @@
 /* The tree of a beam search, with the reason why each branch ended: as manyheads/inspection/beam_tree.py. */
 
-/** Records a search: `step` is told every step (see engine/search.js), `tree` gives the candidates. */
+/** A recorder of a search: pass the record of every step to `step` (see onStep in engine/search.js); `tree` returns all candidates. */
 export class BeamRecorder {
   constructor({ beamSize, lengthPenalty, eos, piece }) {
     Object.assign(this, { beamSize, lengthPenalty, eos, piece, nodes: [], open: [null], steps: 0, stop: "limit", lowest: [] });
   }
 
+  /** Add the candidates of a step. */
   step(record) {
     this.steps += 1;
     if (record.closed) return void this.close(record);
     const { candidates, kept, finished } = record;
-    const sums = kept.map((rank) => candidates[rank].total).filter((total) => total > -Infinity);
-    const lowestKept = sums.length ? Math.min(...sums) : null;
-    const numbers = new Map();
+    const keptTotals = kept.map((rank) => candidates[rank].total).filter((total) => total > -Infinity);
+    const lowestKept = keptTotals.length ? Math.min(...keptTotals) : null;
+    const numberOfRank = new Map();
     candidates.forEach(({ parent, token, value, total }, rank) => {
       if (total === -Infinity) return;
-      let state = "kept", threshold = null;
+      let state = "kept", threshold = null; // total that a discarded candidate would have needed
       if (finished[rank]) state = "finished";
       else if (!kept.includes(rank)) [state, threshold] = ["pruned", lowestKept];
       if (token === this.eos && !finished[rank]) [state, threshold] = ["late-end", candidates[this.beamSize - 1].total];
-      numbers.set(rank, this.add({ parent: this.open[parent], token, value, total, rank: rank + 1, state, threshold }));
+      numberOfRank.set(rank, this.add({ parent: this.open[parent], token, value, total, rank: rank + 1, state, threshold }));
     });
-    this.open = kept.map((rank) => numbers.get(rank) ?? null);
-    this.lowest.push(numbers.size ? Math.min(...[...numbers.keys()].map((rank) => candidates[rank].total)) : -Infinity);
-    if (!record.going) this.leaveOpen(record);
+    this.open = kept.map((rank) => numberOfRank.get(rank) ?? null);
+    this.lowest.push(numberOfRank.size ? Math.min(...[...numberOfRank.keys()].map((rank) => candidates[rank].total)) : -Infinity);
+    if (!record.going) this.stopEarly(record);
   }
 
+  /** Add a node; return its number. */
   add({ parent, token, value, total, rank, state, threshold }) {
     const number = this.nodes.length, depth = parent === null || parent === undefined ? 0 : this.nodes[parent].step + 1;
     this.nodes.push({
@@ -35,7 +37,7 @@ export class BeamRecorder {
     return number;
   }
 
-  /** At the length limit, finish each open prefix whose likeliest token is the end mark; cut the others. */
+  /** At the length limit, finish each open prefix whose likeliest token is the end symbol; cut the others. */
   close({ lastTokens, lastValues }) {
     this.open.forEach((number, row) => {
       if (number === null && row) return;
@@ -48,18 +50,18 @@ export class BeamRecorder {
   }
 
   /** Mark the open nodes when the search has stopped before the length limit. */
-  leaveOpen({ scores, length }) {
+  stopEarly({ scores, length }) {
     const open = this.open.filter((number) => number !== null).map((number) => this.nodes[number]);
     const best = Math.max(-Infinity, ...open.map((node) => node.total));
     this.stop = scores.at(-1) >= best / (length + 1) ** this.lengthPenalty ? "beam-full" : "settled";
     for (const node of open) if (node.state === "kept") node.state = "left";
   }
 
-  /** The tree, with the path of the best output marked; `best` has its ids, with its end mark if any. */
+  /** Return the tree with the path of the best output marked; `best` has its ids, with its end symbol if any. */
   tree(best) {
     let parent = null;
     for (const token of best) {
-      const node = this.nodes.find((one) => one.parent === parent && one.id === token);
+      const node = this.nodes.find((candidate) => candidate.parent === parent && candidate.id === token);
       if (!node) break;
       node.best = true;
       parent = node.number;

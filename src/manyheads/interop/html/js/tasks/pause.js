@@ -1,31 +1,31 @@
-/* Let the browser or Node.js handle events between two steps of a computation. */
+/* Pauses of a long computation in which the browser or Node.js handles events. */
 
-const LONGEST_TURN = 40; // milliseconds between two looks at the events
+const MAX_BLOCKING = 40; // milliseconds of computation without a pause
 
-/** A function that calls back once the waiting events were handled. */
-function afterEvents() {
-  if (typeof setImmediate === "function") return setImmediate; // Node.js, where messages of a port come before timers
-  const { port1, port2 } = new MessageChannel(); // unlike a timer, not slowed down in a tab in the background
-  let called = null;
-  port1.onmessage = () => called();
+/** Return a function that calls its argument after the pending events were handled. */
+function makeScheduler() {
+  if (typeof setImmediate === "function") return setImmediate; // Node.js, which would handle messages of a port before timers
+  const { port1, port2 } = new MessageChannel(); // unlike timers, not throttled in a background tab
+  let callback = null;
+  port1.onmessage = () => callback();
   return (call) => {
-    called = call;
+    callback = call;
     port2.postMessage(0);
   };
 }
 
-/** A function that waits until events were handled, if the last look was some time ago; several computations may share it. */
+/** Return a function to await between two steps: it lets events be handled if the last pause was long ago; computations may share it. */
 export function makePause() {
-  const later = afterEvents();
-  let lastLook = performance.now();
-  let waiting = null;
+  const schedule = makeScheduler();
+  let lastPause = performance.now();
+  let pending = null;
   return () => {
-    if (performance.now() - lastLook < LONGEST_TURN) return undefined;
-    waiting ??= new Promise((resolve) => later(() => {
-      lastLook = performance.now();
-      waiting = null;
+    if (performance.now() - lastPause < MAX_BLOCKING) return undefined;
+    pending ??= new Promise((resolve) => schedule(() => {
+      lastPause = performance.now();
+      pending = null;
       resolve();
     }));
-    return waiting;
+    return pending;
   };
 }

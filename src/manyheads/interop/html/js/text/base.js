@@ -1,4 +1,4 @@
-/* What all tokenizers share: as manyheads/text/interface.py. */
+/* The base class of all tokenizers, as in manyheads/text/interface.py. */
 
 import { lower, normalize, unify } from "./normalize.js";
 
@@ -19,25 +19,25 @@ export class Tokenizer {
     Object.assign(this, { kind, lowercase, keepSpace, mask, marksBetween, absent });
   }
 
-  /** The text normalised, and in lower case if the tokenizer was trained so. */
+  /** Normalise a text, and lower-case it if the tokenizer was trained so. */
   prepare(text) {
     const normal = this.keepSpace ? unify(text) : normalize(text);
     return this.lowercase ? lower(normal) : normal;
   }
 
-  /** The ids; throws a RangeError if one is outside the vocabulary. */
+  /** Return a copy of the ids; throw a RangeError if one is outside the vocabulary. */
   check(ids) {
-    const wrong = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= this.size);
-    if (wrong !== undefined) throw new RangeError(`token id ${wrong} is outside this vocabulary of ${this.size}`);
+    const invalid = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= this.size);
+    if (invalid !== undefined) throw new RangeError(`token id ${invalid} is outside this vocabulary of ${this.size}`);
     return [...ids];
   }
 
-  /** The ids without padding, begin and end symbols. */
+  /** Return the ids without padding, begin and end symbols. */
   textIds(ids) {
     return this.check(ids).filter((id) => id === UNK || id > EOS);
   }
 
-  /** The texts of runs of known ids, decoded by `decode`, and one "<unk>" for each run of unknown ones, joined by blanks. */
+  /** Decode each run of known ids by `decode`, and each run of unknown ids as one "<unk>"; join the texts by blanks. */
   decodeRuns(ids, decode) {
     const runs = [];
     for (const id of this.textIds(ids)) {

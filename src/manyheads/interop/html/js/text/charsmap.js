@@ -1,4 +1,4 @@
-/* The normalisation rules of a SentencePiece model: a trie (double array) over the UTF-8 of what is replaced. */
+/* The normalisation rules of a SentencePiece model: a double-array trie over the UTF-8 bytes of the texts to replace. */
 
 import { decodeUtf8, fromBase64, utf8Bytes } from "./utf8.js";
 
@@ -7,8 +7,9 @@ const hasLeaf = (unit) => (unit >>> 8) & 1;
 const offsetOf = (unit) => (unit >>> 10) << ((unit & 0x200) >>> 6);
 const valueOf = (unit) => unit & 0x7fffffff;
 
+/** The rules of a model: each replaces a text by another. */
 export class Charsmap {
-  /** Reads the rules from base64: the size of the trie, the trie, and the replacements, each ended by a zero byte. */
+  /** Read the rules from base64: the size of the trie, the trie, and the replacements, each terminated by a zero byte. */
   constructor(base64) {
     const bytes = fromBase64(base64), view = new DataView(bytes.buffer);
     const size = view.getUint32(0, true);
@@ -16,26 +17,26 @@ export class Charsmap {
     this.replacements = bytes.subarray(4 + size);
   }
 
-  /** The replacement of the longest rule at an offset of a text, and the length of what it replaces; null if there is none. */
+  /** Return the replacement by the longest matching rule at an offset of a text, and the length of the text it replaces; null if no rule matches. */
   longestRule(text, index) {
     const { units } = this;
-    let node = offsetOf(units[0]), end = index, found = null;
+    let node = offsetOf(units[0]), end = index, match = null;
     while (end < text.length) {
       const character = String.fromCodePoint(text.codePointAt(end));
       end += character.length;
       for (const byte of utf8Bytes(character)) {
         node ^= byte;
         const unit = units[node];
-        if (labelOf(unit) !== byte) return this.replaced(found);
+        if (labelOf(unit) !== byte) return this.replacement(match);
         node ^= offsetOf(unit);
-        if (hasLeaf(unit)) found = [valueOf(units[node]), end - index];
+        if (hasLeaf(unit)) match = [valueOf(units[node]), end - index];
       }
     }
-    return this.replaced(found);
+    return this.replacement(match);
   }
 
-  /** The text of a replacement found at an offset, and the length of what it replaces. */
-  replaced(found) {
-    return found && [decodeUtf8(this.replacements.subarray(found[0], this.replacements.indexOf(0, found[0]))), found[1]];
+  /** Return the text of a replacement and the length of the text it replaces, from a match [offset of the replacement, length]; null for null. */
+  replacement(match) {
+    return match && [decodeUtf8(this.replacements.subarray(match[0], this.replacements.indexOf(0, match[0]))), match[1]];
   }
 }

@@ -1,6 +1,6 @@
-/* Tokenizers of pre-trained models, WordPiece and byte-level BPE: as manyheads/text/huggingface.py and its library. */
+/* Tokenizers of pre-trained models, WordPiece and byte-level BPE, as in manyheads/text/huggingface.py and its library. */
 
-import { SPECIALS, Tokenizer, UNK } from "./base.js";
+import { SPECIALS, Tokenizer } from "./base.js";
 import { mergeSymbols } from "./merges.js";
 import { wellFormed } from "./unicode.js";
 import { bytePiece, decodeStrictUtf8, decodeUtf8, utf8Bytes } from "./utf8.js";
@@ -9,26 +9,27 @@ import { bytePiece, decodeStrictUtf8, decodeUtf8, utf8Bytes } from "./utf8.js";
 const UNICODE_WHITE = "\\t-\\r\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const UNICODE_BLANKS = new RegExp(`[${UNICODE_WHITE}]`, "gu");
 
-/** What both kinds share. The description holds the `symbols` by id, and the ids of those that are no `tokens` of the model. */
+/** The base class of both kinds. The description has the `symbols` by id, the ids of `rows` of the embedding without a token, and the ids of
+    `added` tokens, which are never made from text. */
 class PretrainedTokenizer extends Tokenizer {
   constructor(description) {
     super(description);
     this.symbols = [...SPECIALS, ...description.symbols];
     this.size = this.symbols.length;
-    this.rows = new Set(description.rows); // of the embedding, without a token
+    this.unusedRows = new Set(description.rows); // ids of rows of the embedding without a token
     const added = new Set(description.added);
     this.ids = new Map();
     this.symbols.forEach((symbol, id) => {
-      if (id >= SPECIALS.length && !this.rows.has(id) && !added.has(id)) this.ids.set(symbol, id);
+      if (id >= SPECIALS.length && !this.unusedRows.has(id) && !added.has(id)) this.ids.set(symbol, id);
     });
   }
 
   decode(ids) {
-    return this.decodeRuns(ids, (run) => this.decodeTokens(run.filter((id) => !this.rows.has(id)).map((id) => this.symbols[id])));
+    return this.decodeRuns(ids, (run) => this.decodeTokens(run.filter((id) => !this.unusedRows.has(id)).map((id) => this.symbols[id])));
   }
 
   pieces(ids) {
-    return this.check(ids).map((id) => (id < SPECIALS.length || this.rows.has(id) ? this.symbols[id] : this.written(this.symbols[id])));
+    return this.check(ids).map((id) => (id < SPECIALS.length || this.unusedRows.has(id) ? this.symbols[id] : this.displayText(this.symbols[id])));
   }
 }
 
@@ -36,12 +37,12 @@ class PretrainedTokenizer extends Tokenizer {
 
 const CHINESE = /[\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}\u{2a700}-\u{2b81f}\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}]/gu;
 const BERT_WORDS = new RegExp(`[\\p{P}$+<=>^\`|~]|[^\\p{P}$+<=>^\`|~${UNICODE_WHITE}]+`, "gu");
-const CONTRACTIONS = [
+const CLEAN_UPS = [
   [" .", "."], [" ?", "?"], [" !", "!"], [" ,", ","], [" ' ", "'"], [" n't", "n't"], [" 'm", "'m"], [" do not", " don't"], [" 's", "'s"],
   [" 've", "'ve"], [" 're", "'re"],
 ];
 
-/** WordPiece (Devlin et al. 2019): the longest piece first, from the left. */
+/** WordPiece (Devlin et al. 2019): greedy, the longest piece first, from the left. */
 export class WordPieceTokenizer extends PretrainedTokenizer {
   constructor(description) {
     super(description);
@@ -52,12 +53,12 @@ export class WordPieceTokenizer extends PretrainedTokenizer {
     return this.words(text).flatMap((word) => this.wordPieces(word));
   }
 
-  /** The words and marks of a text. */
+  /** Return the words and punctuation marks of a text. */
   words(text) {
     return this.normalizeText(wellFormed(text)).match(BERT_WORDS) ?? [];
   }
 
-  /** The text as BERT's normaliser writes it. */
+  /** Normalise a text as BERT's normaliser does. */
   normalizeText(text) {
     let normal = text;
     if (this.cleanText) normal = normal.replace(/[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}]/gu, "").replace(UNICODE_BLANKS, " ");
@@ -66,7 +67,7 @@ export class WordPieceTokenizer extends PretrainedTokenizer {
     return this.lowerText ? Array.from(normal, (character) => character.toLowerCase()).join("") : normal;
   }
 
-  /** The ids of a word; the unknown id if it cannot be divided into pieces. */
+  /** Return the ids of a word; the unknown id if it cannot be divided into pieces. */
   wordPieces(word) {
     const characters = [...word];
     if (characters.length > this.longestWord) return [this.unknown];
@@ -84,22 +85,23 @@ export class WordPieceTokenizer extends PretrainedTokenizer {
     return ids;
   }
 
-  /** The text of tokens, with the blanks before marks removed. */
+  /** Join tokens to a text; remove the blanks before punctuation marks if `cleanUp` is set. */
   decodeTokens(tokens) {
     return tokens.map((token, index) => {
       const text = !index ? token : token.startsWith(this.prefix) ? token.slice(this.prefix.length) : ` ${token}`;
-      return this.cleanUp ? CONTRACTIONS.reduce((clean, [old, shorter]) => clean.replaceAll(old, shorter), text) : text;
+      return this.cleanUp ? CLEAN_UPS.reduce((clean, [old, shorter]) => clean.replaceAll(old, shorter), text) : text;
     }).join("");
   }
 
-  written(symbol) {
+  /** Return the text of a token for display. */
+  displayText(symbol) {
     return symbol;
   }
 }
 
 /* --- byte-level BPE --- */
 
-/* Words with the blank before them, numbers, marks, and runs of white space without their last blank. */
+/* Words and numbers with the blank before them, punctuation marks, and runs of white space without their last blank. */
 const BYTE_LEVEL_WORDS = new RegExp(
   `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${UNICODE_WHITE}\\p{L}\\p{N}]+|[${UNICODE_WHITE}]+(?![^${UNICODE_WHITE}])|[${UNICODE_WHITE}]+`,
   "gu",
@@ -113,7 +115,7 @@ for (let byte = 0, others = 0; byte < 256; byte += 1) {
 }
 const BYTE_OF_CHARACTER = new Map(BYTE_CHARACTERS.map((character, byte) => [character, byte]));
 
-/** The bytes of a byte-level symbol; null for a token that was added as text. */
+/** Return the bytes of a byte-level symbol; null for an added token, which is plain text. */
 function bytesOf(symbol) {
   const bytes = Array.from(symbol, (character) => BYTE_OF_CHARACTER.get(character));
   return bytes.includes(undefined) ? null : bytes;
@@ -128,10 +130,10 @@ export class ByteLevelTokenizer extends PretrainedTokenizer {
   }
 
   encode(text) {
-    const sound = wellFormed(text);
-    const whole = this.addBlank && sound && !sound.startsWith(" ") ? ` ${sound}` : sound;
+    const valid = wellFormed(text);
+    const prepared = this.addBlank && valid && !valid.startsWith(" ") ? ` ${valid}` : valid;
     const rank = (left, right) => this.ranks.get(`${left} ${right}`);
-    return (whole.match(BYTE_LEVEL_WORDS) ?? []).flatMap((word) => {
+    return (prepared.match(BYTE_LEVEL_WORDS) ?? []).flatMap((word) => {
       const symbols = Array.from(utf8Bytes(word), (byte) => BYTE_CHARACTERS[byte]).filter((symbol) => this.ids.has(symbol));
       return mergeSymbols(symbols, rank).map((symbol) => this.ids.get(symbol));
     });
@@ -141,8 +143,8 @@ export class ByteLevelTokenizer extends PretrainedTokenizer {
     return decodeUtf8(tokens.flatMap((token) => bytesOf(token) ?? [...utf8Bytes(token)]));
   }
 
-  /** A blank is shown as "▁", incomplete UTF-8 as <0xEA>. */
-  written(symbol) {
+  /** Return the text of a token for display: a blank as "▁", a byte of incomplete UTF-8 as <0xEA>. */
+  displayText(symbol) {
     const bytes = bytesOf(symbol);
     return bytes ? decodeStrictUtf8(bytes)?.replaceAll(" ", "▁") ?? bytes.map(bytePiece).join("") : symbol;
   }

@@ -1,4 +1,4 @@
-/* Parts of a text that its translation holds as they stand: as manyheads/data/literals.py. */
+/* Literals: parts of a text that a translation copies unchanged, as in manyheads/data/literals.py. */
 
 import { strip, stripStart, WHITE } from "./unicode.js";
 
@@ -17,22 +17,22 @@ const PLACEHOLDERS = [
   "\\bv\\d+(?:\\.\\d+)+\\b", // versions
   "[\\u2600-\\u27bf\\u{1f000}-\\u{1faff}][\\u2600-\\u27bf\\ufe0f\\u200d\\u20e3\\u{1f000}-\\u{1faff}\\u{e0020}-\\u{e007f}]*",
 ].join("|");
-/* With the brackets and quotation marks before one, and the marks behind it. */
+/* A placeholder with the brackets and quotation marks before it, and the punctuation after it. */
 const LITERAL = new RegExp(`[(\\[{<"'„“‚‘«‹¿¡]*(?:${PLACEHOLDERS})[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "gu");
 const MAYBE_LITERAL = /[@{%<$_+\u2600-\u27bf\u{1f000}-\u{1faff}]|:\/\/|www\.|\bv\d/u;
 
-/** The spans of a text between literals that have letters, without white space at their ends. */
+/** Return the spans of a text between literals that contain letters, without white space at their ends. */
 export function spansToTranslate(text) {
   const spans = [];
-  const found = MAYBE_LITERAL.test(text) ? [...text.matchAll(LITERAL)] : [];
+  const literals = MAYBE_LITERAL.test(text) ? [...text.matchAll(LITERAL)] : [];
   let start = 0;
-  for (const end of [...found.map((match) => match.index), text.length]) {
+  for (const end of [...literals.map((match) => match.index), text.length]) {
     const part = text.slice(start, end);
     if (/\p{L}/u.test(part)) {
       const first = start + part.length - stripStart(part).length;
       spans.push([first, first + strip(part).length]);
     }
-    start = end + (found.shift()?.[0].length ?? 0);
+    start = end + (literals.shift()?.[0].length ?? 0);
   }
   return spans;
 }

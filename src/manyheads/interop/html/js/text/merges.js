@@ -1,21 +1,21 @@
-/* Merges of byte-pair encoding: of all pairs of neighbours that are a rule, the one with the lowest rank first, then the leftmost. */
+/* Merges of byte-pair encoding: of all adjacent pairs with a merge rule, the pair with the lowest rank first, then the leftmost. */
 
 /**
- * The symbols (strings) after all merges. `rank(left, right)` is the rank of a pair, undefined if the two do not merge.
+ * Merge symbols (strings) until no rule applies. `pairRank(left, right)` is the rank of a pair, undefined if there is no rule for it.
  */
-export function mergeSymbols(symbols, rank) {
+export function mergeSymbols(symbols, pairRank) {
   const texts = [...symbols];
   const next = texts.map((_, index) => index + 1), previous = texts.map((_, index) => index - 1);
-  const waiting = new PairHeap();
+  const heap = new PairHeap();
   const add = (left, right) => {
     if (left < 0 || right >= texts.length) return;
-    const order = rank(texts[left], texts[right]);
-    if (order !== undefined) waiting.push({ order, left, right, length: texts[left].length + texts[right].length });
+    const rank = pairRank(texts[left], texts[right]);
+    if (rank !== undefined) heap.push({ rank, left, right, length: texts[left].length + texts[right].length });
   };
   for (let left = 0; left < texts.length - 1; left += 1) add(left, left + 1);
-  for (let pair = waiting.pop(); pair; pair = waiting.pop()) {
+  for (let pair = heap.pop(); pair; pair = heap.pop()) {
     const { left, right, length } = pair;
-    if (!texts[left] || !texts[right] || texts[left].length + texts[right].length !== length) continue; // one of them has merged
+    if (!texts[left] || !texts[right] || texts[left].length + texts[right].length !== length) continue; // one of the two was merged with another symbol
     texts[left] += texts[right];
     texts[right] = "";
     next[left] = next[right];
@@ -26,7 +26,7 @@ export function mergeSymbols(symbols, rank) {
   return texts.filter(Boolean);
 }
 
-/** A binary heap of pairs: the lowest order comes first, then the leftmost. */
+/** A binary heap of pairs: the lowest rank first, then the leftmost. */
 class PairHeap {
   pairs = [];
 
@@ -53,4 +53,4 @@ class PairHeap {
   }
 }
 
-const comesBefore = (a, b) => a.order < b.order || (a.order === b.order && a.left < b.left);
+const comesBefore = (a, b) => a.rank < b.rank || (a.rank === b.rank && a.left < b.left);

@@ -1,49 +1,50 @@
-/* Splits a line into parts that are translated separately, and joins their outputs: as manyheads/tasks/parts.py. */
+/* Splitting of a line into parts that are translated separately, and joining of their outputs, as in manyheads/tasks/parts.py. */
 
 import { spansToTranslate } from "./literals.js";
 import { piecesWithin, sentenceCase, sentenceSpans } from "./sentences.js";
 import { characterAt, characterBefore, isAlphanumeric, isWide, strip } from "./unicode.js";
 
+/** Return the texts of spans. */
 const slicesOf = (text, spans) => spans.map(([start, end]) => text.slice(start, end));
 const isWholeText = (spans, text) => spans.length === 1 && spans[0][0] === 0 && spans[0][1] === text.length;
 
-/** A line cut into parts: the span and the token ids of each; whether each is in capitals; sentences cut in their middle. */
+/** A line cut into parts: the span and token ids of each part, whether it is in capitals, and the number of sentences that were cut. */
 export class Line {
   constructor({ text, spans, parts, unsplit, cutSentences = 0, capitals = [] }) {
     Object.assign(this, { text, spans, parts, unsplit, cutSentences, capitals });
   }
 
-  /** The outputs of the parts, with the line's own blank space around and between them. */
+  /** Join the outputs of the parts, with the white space of the line around and between them. */
   join(outputs) {
     const { text, spans, capitals } = this;
     if (!this.parts.length && strip(text)) return text;
     const [before, after] = this.unsplit || !spans.length ? ["", ""] : [text.slice(0, spans[0][0]), text.slice(spans.at(-1)[1])];
     let joined = "", last = "";
     outputs.forEach((output, index) => {
-      const written = capitals[index] ? output.toUpperCase() : output;
-      if (index) joined += this.between(index, last, characterAt(written, 0));
-      joined += written;
-      if (written) last = characterBefore(written, written.length);
+      const cased = capitals[index] ? output.toUpperCase() : output;
+      if (index) joined += this.between(index, last, characterAt(cased, 0));
+      joined += cased;
+      if (cased) last = characterBefore(cased, cased.length);
     });
     return before + joined + after;
   }
 
-  /** The blank space before the output of a part, between the last character before and its first one. */
+  /** Return the white space before the output of a part; `last` and `first` are the characters on its two sides. */
   between(part, last, first) {
     const start = this.spans[part - 1][1], end = this.spans[part][0];
     return this.text.slice(start, end) || blankBetween(characterBefore(this.text, start), last, first);
   }
 }
 
-/** A blank between outputs of parts without one in the source, if the target language writes one. */
+/** Return a blank between the outputs of parts that the source does not separate by one, if the target language uses blanks there. */
 function blankBetween(mark, last, first) {
   const wide = [last, first].some((character) => isWide(character));
   return isAlphanumeric(mark) || wide || !last || !first ? "" : " ";
 }
 
 /**
- * Splits lines into parts. `split` is "auto", "sentences" or "none"; `trainedLength` and `longest` are the limits of the
- * training data and of the model in tokens; `language` is that of the source.
+ * A splitter of lines into parts. `split` is "auto", "sentences" or "none"; `trainedLength` and `longest` are the limits of the
+ * training data and of the model in tokens; `language` is the source language.
  */
 export class Splitter {
   constructor({ tokenizer, language, split, trainedLength, longest, copyLiterals = false, lowerCapitals = false }) {
@@ -51,18 +52,18 @@ export class Splitter {
     this.limit = Math.min(trainedLength, longest);
   }
 
-  /** The line of a text. */
+  /** Split a text into a Line. */
   line(text) {
-    const stretches = this.stretches(text);
-    const whole = isWholeText(stretches, text);
-    const ids = whole ? this.encode(text) : [];
-    if (whole && this.fits(ids)) return new Line({ text, spans: stretches, parts: [ids], unsplit: true, capitals: this.capitals(text, stretches) });
+    const segments = this.segments(text);
+    const unsplit = isWholeText(segments, text);
+    const ids = unsplit ? this.encode(text) : [];
+    if (unsplit && this.fits(ids)) return new Line({ text, spans: segments, parts: [ids], unsplit: true, capitals: this.capitals(text, segments) });
     const spans = [], parts = [];
     let cutSentences = 0;
-    for (const [start, end] of stretches) {
-      const stretch = text.slice(start, end);
-      const row = whole ? ids : this.encode(stretch);
-      const cut = this.fits(row) ? { spans: [[0, end - start]], parts: [row], cutSentences: 0 } : this.sentences(stretch);
+    for (const [start, end] of segments) {
+      const segment = text.slice(start, end);
+      const row = unsplit ? ids : this.encode(segment);
+      const cut = this.fits(row) ? { spans: [[0, end - start]], parts: [row], cutSentences: 0 } : this.sentences(segment);
       spans.push(...cut.spans.map(([first, last]) => [start + first, start + last]));
       parts.push(...cut.parts);
       cutSentences += cut.cutSentences;
@@ -70,30 +71,30 @@ export class Splitter {
     return new Line({ text, spans, parts, unsplit: false, cutSentences, capitals: this.capitals(text, spans) });
   }
 
-  /** The token ids of a text; one in capitals is encoded as it would be written in a sentence. */
+  /** Return the token ids of a text; with `lowerCapitals`, a text in capitals is encoded in sentence case. */
   encode(text) {
     return this.tokenizer.encode(this.lowerCapitals && inCapitals(text) ? sentenceCase(text, this.language) : text);
   }
 
-  /** Whether a text of these tokens stays whole. */
+  /** Return whether a text with these tokens is left unsplit. */
   fits(ids) {
     return this.split === "none" || (this.split === "auto" && ids.length <= this.limit);
   }
 
-  /** Which parts are in capitals. */
+  /** Return for each span whether its text is in capitals; empty without `lowerCapitals`. */
   capitals(text, spans) {
     return this.lowerCapitals ? slicesOf(text, spans).map(inCapitals) : [];
   }
 
-  /** The spans of a line between what is copied; the whole line if nothing is. */
-  stretches(text) {
-    const whole = [[0, text.length]];
-    if (!this.copyLiterals || !strip(text)) return whole;
+  /** Return the spans of a line between copied literals; the whole line if there are none. */
+  segments(text) {
+    const wholeLine = [[0, text.length]];
+    if (!this.copyLiterals || !strip(text)) return wholeLine;
     const spans = spansToTranslate(text);
-    return spans.length === 1 && slicesOf(text, spans)[0] === strip(text) ? whole : spans;
+    return spans.length === 1 && slicesOf(text, spans)[0] === strip(text) ? wholeLine : spans;
   }
 
-  /** The spans and tokens of the sentences of a text, or of their pieces, and how many were cut. */
+  /** Return the spans and token ids of the sentences of a text, or of their pieces, and how many sentences were cut. */
   sentences(text) {
     const spans = [], parts = [];
     let cutSentences = 0;
@@ -109,7 +110,7 @@ export class Splitter {
   }
 }
 
-/** Whether a text has two letters or more, all of them capitals. */
+/** Return whether a text has at least two letters, all of them capitals. */
 function inCapitals(text) {
   const letters = text.match(/\p{L}/gu) ?? [];
   return letters.length > 1 && letters.every((letter) => /\p{Uppercase}/u.test(letter));

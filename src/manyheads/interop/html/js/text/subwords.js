@@ -1,4 +1,4 @@
-/* Tokenizers made of a SentencePiece model: as manyheads/text/subwords.py and marian.py. */
+/* Tokenizers with a SentencePiece model, as in manyheads/text/subwords.py and marian.py. */
 
 import { SPECIALS, Tokenizer, UNK } from "./base.js";
 import { SentencePieceModel, SPACE_SIGN } from "./sentencepiece.js";
@@ -14,8 +14,8 @@ export class SubwordTokenizer extends Tokenizer {
 
   encode(text) {
     const prepared = this.prepare(text);
-    const standIn = prepared.includes(SPACE_SIGN) ? this.unusedCharacter(prepared) : "";
-    return this.model.encode(standIn ? prepared.replaceAll(SPACE_SIGN, standIn) : prepared, standIn).map(([, id]) => id);
+    const substitute = prepared.includes(SPACE_SIGN) ? this.unusedCharacter(prepared) : "";
+    return this.model.encode(substitute ? prepared.replaceAll(SPACE_SIGN, substitute) : prepared, substitute).map(([, id]) => id);
   }
 
   decode(ids) {
@@ -26,7 +26,7 @@ export class SubwordTokenizer extends Tokenizer {
     return this.check(ids).map((id) => this.model.pieces[id]);
   }
 
-  /** A character of private use that neither the text nor the vocabulary has: it stands for "▁", which the model takes for a blank. */
+  /** Return a private-use character that neither the text nor the vocabulary has; it replaces "▁", which the model would read as a blank. */
   unusedCharacter(text) {
     for (let code = 0xf0000; ; code += 1) {
       const character = String.fromCodePoint(code);
@@ -35,7 +35,7 @@ export class SubwordTokenizer extends Tokenizer {
   }
 }
 
-/** A SentencePiece model with ids from a list of `symbols`, from id 4 on; pieces that the list does not have are unknown. */
+/** A SentencePiece model with ids from a list of `symbols`, starting at id 4; pieces outside the list are unknown. */
 export class MarianTokenizer extends Tokenizer {
   constructor(description) {
     super(description);
@@ -47,14 +47,14 @@ export class MarianTokenizer extends Tokenizer {
 
   encode(text) {
     const prepared = this.prepare(text);
-    const end = prepared.startsWith(">>") ? prepared.indexOf("<<") : -1; // of a language code
+    const end = prepared.startsWith(">>") ? prepared.indexOf("<<") : -1; // end of a language code such as >>fra<<
     const [code, rest] = end < 0 ? [[], prepared] : [[prepared.slice(0, end + 2)], prepared.slice(end + 2)];
     return [...code, ...this.model.encode(rest).map(([piece]) => piece)].map((piece) => this.ids.get(piece) ?? UNK);
   }
 
   decode(ids) {
     const text = this.decodeRuns(ids, (run) => this.model.decode(run.map((id) => this.symbols[id])));
-    return strip(text.replaceAll(SPACE_SIGN, " ")); // a piece of the other language keeps its sign
+    return strip(text.replaceAll(SPACE_SIGN, " ")); // pieces of the other language keep the sign
   }
 
   pieces(ids) {

@@ -1,9 +1,9 @@
-/* Tokenizers with one id a character, or one id a byte of UTF-8: as manyheads/text/characters.py. */
+/* Tokenizers with one id per character or per UTF-8 byte, as in manyheads/text/characters.py. */
 
 import { SPECIALS, Tokenizer, UNK } from "./base.js";
 import { bytePiece, decodeUtf8, utf8Bytes } from "./utf8.js";
 
-/** A list of `symbols`, from id 4 on; decoding joins them with a separator. */
+/** A tokenizer with a list of `symbols`, starting at id 4; decoding joins them with a separator. */
 export class SymbolTokenizer extends Tokenizer {
   constructor(description, separator) {
     super(description);
@@ -22,7 +22,7 @@ export class SymbolTokenizer extends Tokenizer {
   }
 }
 
-/** One id a character. */
+/** A tokenizer with one id per character. */
 export class CharacterTokenizer extends SymbolTokenizer {
   constructor(description) {
     super(description, "");
@@ -33,7 +33,7 @@ export class CharacterTokenizer extends SymbolTokenizer {
   }
 }
 
-/** One id a byte of UTF-8, after the special symbols. */
+/** A tokenizer with one id per UTF-8 byte, after the special symbols. */
 export class ByteTokenizer extends Tokenizer {
   size = SPECIALS.length + 256;
 

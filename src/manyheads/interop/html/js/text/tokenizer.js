@@ -1,11 +1,11 @@
-/* Makes a tokenizer from its description: what describe_tokenizer of manyheads/interop/html/tokenizer.py writes. */
+/* Loading of a tokenizer from its description, which describe_tokenizer in manyheads/interop/html/tokenizer.py writes. */
 
 import { ByteLevelTokenizer, WordPieceTokenizer } from "./huggingface.js";
 import { MarianTokenizer, SubwordTokenizer } from "./subwords.js";
 import { ByteTokenizer, CharacterTokenizer } from "./symbols.js";
 import { WordTokenizer } from "./wordrules.js";
 
-/** The tokenizer of a description, with encode(text), decode(ids), pieces(ids), size, kind, and the ids unk, pad, bos, eos and mask. */
+/** Make the tokenizer of a description, with encode(text), decode(ids), pieces(ids), size, kind, and the ids unk, pad, bos, eos and mask. */
 export function loadTokenizer(description) {
   switch (description.kind) {
     case "bpe":

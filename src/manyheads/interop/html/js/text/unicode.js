@@ -1,6 +1,6 @@
-/* Python's view of characters, where that of JavaScript differs. Offsets are those of JavaScript strings. */
+/* Character properties and string methods of Python that JavaScript lacks or defines otherwise. Offsets count UTF-16 units. */
 
-/** White space of Python, as the inside of a character class: with U+001C to U+001F and U+0085, without U+FEFF. */
+/** White space of Python, as the content of a character class: with U+001C to U+001F and U+0085, without U+FEFF. */
 export const WHITE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
 const BLANK_RUN = new RegExp(`[${WHITE}]+`, "u");
@@ -20,58 +20,58 @@ const WIDE = new RegExp(
   "u",
 );
 
-/** Whether a character is white space. */
+/** Return whether a character is white space. */
 export const isBlank = (character) => ONE_BLANK.test(character);
-/** Whether a text is not empty, and all of it letters and numbers. */
+/** Return whether a text is not empty and has only letters and numbers. */
 export const isAlphanumeric = (text) => LETTER_OR_NUMBER.test(text);
-/** Whether a text is not empty, and all of it digits, raised and circled ones included. */
+/** Return whether a text is not empty and has only digits, superscript and circled digits included. */
 export const isDigits = (text) => DECIMAL_OR_DIGIT.test(text);
-/** Whether a text has capitals, and no lower-case or title-case letters. */
+/** Return whether a text has capitals, but no lower-case or title-case letters. */
 export const isUpper = (text) => /\p{Uppercase}/u.test(text) && !/[\p{Lowercase}\p{Lt}]/u.test(text);
-/** Whether a character has the East Asian width "wide"; Korean syllables are left out. */
+/** Return whether a character has the East Asian width "wide"; false for Korean syllables. */
 export const isWide = (character) => WIDE.test(character);
-/** Whether a character has a canonical combining class: such marks change places with U+0345, whose class is the highest. */
+/** Return whether a character has a canonical combining class: NFD reorders such marks and U+0345, which has the highest class. */
 export const isCombining = (character) =>
   character === "\u0345" ||
   (!/[\u0f73\u0f75\u0f81]/.test(character) && !`\u0345${character}`.normalize("NFD").startsWith("\u0345"));
 
-/** The text with U+FFFD in place of lone surrogates: String.prototype.toWellFormed, which browsers before 2023 lack. */
+/** Replace lone surrogates by U+FFFD: String.prototype.toWellFormed, which browsers before 2023 lack. */
 export const wellFormed = (text) => text.replace(/\p{Cs}/gu, "\ufffd");
 
-/** The words of a text: what stands between white space. */
+/** Split a text at white space. */
 export const splitBlanks = (text) => text.split(BLANK_RUN).filter(Boolean);
 
-/** The text without white space before it. */
+/** Remove white space at the start of a text. */
 export const stripStart = (text) => text.replace(LEADING_BLANKS, "");
 
-/** The text without white space after it. */
+/** Remove white space at the end of a text. */
 export function stripEnd(text) {
   let end = text.length;
   while (end && isBlank(text[end - 1])) end -= 1;
   return text.slice(0, end);
 }
 
-/** The text without white space around it. */
+/** Remove white space at both ends of a text. */
 export const strip = (text) => stripEnd(stripStart(text));
 
-/** The character that begins at an offset; empty after the end. */
+/** Return the character that begins at an offset; empty at the end. */
 export const characterAt = (text, index) => (index < text.length ? String.fromCodePoint(text.codePointAt(index)) : "");
 
-/** The character that ends at an offset; empty at the start. */
+/** Return the character that ends at an offset; empty at the start. */
 export const characterBefore = (text, index) => {
   const pair = index > 1 && text.codePointAt(index - 2) > 0xffff;
   return text.slice(index - (pair ? 2 : 1), index);
 };
 
-/** The offset that lies so many characters after (or, negative, before) another one, within the text. */
+/** Return an offset moved by a number of characters (backwards if negative), within the text. */
 export function moveOffset(text, index, characters) {
   let moved = index;
-  for (let left = characters; left > 0 && moved < text.length; left -= 1) moved += characterAt(text, moved).length;
-  for (let left = characters; left < 0 && moved > 0; left += 1) moved -= characterBefore(text, moved).length;
+  for (let remaining = characters; remaining > 0 && moved < text.length; remaining -= 1) moved += characterAt(text, moved).length;
+  for (let remaining = characters; remaining < 0 && moved > 0; remaining += 1) moved -= characterBefore(text, moved).length;
   return moved;
 }
 
-/** Title case of one character, which JavaScript lacks. */
+/** Return the title case of a character, which JavaScript lacks. */
 function titleCase(character) {
   const code = character.codePointAt(0);
   if (code >= 0x10d0 && code <= 0x10ff) return character; // Georgian
@@ -85,7 +85,7 @@ function titleCase(character) {
   return upper;
 }
 
-/** The first character in title case, the rest in lower case. */
+/** Return a text with its first character in title case and the rest in lower case. */
 export function capitalize(text) {
   const first = characterAt(text, 0);
   return first && titleCase(first) + text.toLowerCase().slice(first.toLowerCase().length);

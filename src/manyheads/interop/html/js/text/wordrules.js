@@ -1,4 +1,4 @@
-/* Words and punctuation by the rules of spaCy's tokenizer: as manyheads/text/words.py. */
+/* Words and punctuation by the rules of spaCy's tokenizer, as in manyheads/text/words.py. */
 
 import { UNK } from "./base.js";
 import { clean, lower } from "./normalize.js";
@@ -6,9 +6,9 @@ import { SymbolTokenizer } from "./symbols.js";
 import { isBlank, splitBlanks, WHITE } from "./unicode.js";
 
 const LONG_WORD = new RegExp(`([^${WHITE}]{200})(?=[^${WHITE}])`, "gu");
-const SEPARATOR = "\0"; // between the words of a key; no text has it
+const SEPARATOR = "\0"; // between the words of a sequence; it never occurs in a text
 
-/** One id a word. The description holds the patterns of `rules`, and their `special` words with the tokens of each. */
+/** A tokenizer with one id per word. The description has the patterns of `rules`, and their `special` words with the tokens of each. */
 export class WordTokenizer extends SymbolTokenizer {
   constructor(description) {
     super(description, " ");
@@ -16,13 +16,13 @@ export class WordTokenizer extends SymbolTokenizer {
     [this.prefix, this.suffix, this.url] = [prefix, suffix, url].map((pattern) => new RegExp(pattern, "u"));
     this.infix = new RegExp(infix, "gu");
     this.special = new Map(Object.entries(special));
-    this.sequences = new Set(); // of words that are a special word which the rules would split
-    this.longest = 0;
+    this.sequences = new Set(); // tokens that the rules split special words into, joined by SEPARATOR
+    this.maxSequence = 0; // length of the longest sequence
     for (const word of this.special.keys()) {
       if (![this.prefix, this.suffix].some((pattern) => pattern.test(word)) && word.search(this.infix) < 0 && !word.includes(" ")) continue;
       const words = this.splitText(word, new Map()).map((token) => token.text);
       this.sequences.add(words.join(SEPARATOR));
-      this.longest = Math.max(this.longest, words.length);
+      this.maxSequence = Math.max(this.maxSequence, words.length);
     }
   }
 
@@ -31,14 +31,14 @@ export class WordTokenizer extends SymbolTokenizer {
     return words.map((word) => this.ids.get(word) ?? UNK);
   }
 
-  /** The words of a text, in lower case if the tokenizer was trained so. */
+  /** Return the words of a text, in lower case if the tokenizer was trained so. */
   words(text) {
     const tokens = this.splitText(clean(text).replace(LONG_WORD, "$1 "), this.special);
     const words = this.joinSpecial(tokens);
     return this.lowercase ? words.map(lower) : words;
   }
 
-  /** The tokens of a text; `blank` tells whether a blank follows. White space beyond one blank is a token. */
+  /** Return the tokens of a text as { text, blank }, where `blank` says whether a blank follows. Further white space is a token. */
   splitText(text, special) {
     const tokens = [];
     let start = 0, inBlank = text !== "" && isBlank(text[0]);
@@ -56,7 +56,7 @@ export class WordTokenizer extends SymbolTokenizer {
     return tokens;
   }
 
-  /** The tokens of what stands between white space: prefixes and suffixes are cut first, then infixes. */
+  /** Split a text without white space into tokens: first at prefixes and suffixes, then at infixes. */
   splitWord(word, special) {
     const prefixes = [], suffixes = [];
     let rest = word;
@@ -81,28 +81,28 @@ export class WordTokenizer extends SymbolTokenizer {
     return [...prefixes, ...this.splitInfixes(rest, special), ...suffixes.reverse()];
   }
 
-  /** The tokens of a word without prefixes and suffixes. */
+  /** Split a word without prefixes and suffixes into tokens at its infixes. */
   splitInfixes(word, special) {
     if (!word) return [];
     if (special.has(word)) return special.get(word);
     const tokens = [];
     let start = 0;
-    for (const found of this.url.test(word) ? [] : word.matchAll(this.infix)) {
-      if (!found.index) continue;
-      tokens.push(word.slice(start, found.index), found[0]);
-      start = found.index + found[0].length;
+    for (const match of this.url.test(word) ? [] : word.matchAll(this.infix)) {
+      if (!match.index) continue;
+      tokens.push(word.slice(start, match.index), match[0]);
+      start = match.index + match[0].length;
     }
     return [...tokens, word.slice(start)].filter(Boolean);
   }
 
-  /** The words of tokens; those that together are a special word become its tokens, the longest first, then the leftmost. */
+  /** Return the words of tokens; tokens that form a special word are replaced by the tokens of that word, the longest first, then the leftmost. */
   joinSpecial(tokens) {
     const spans = [];
     for (let start = 0; start < tokens.length; start += 1) {
-      let key = "";
-      for (let end = start + 1; end <= Math.min(tokens.length, start + this.longest); end += 1) {
-        key += (key && SEPARATOR) + tokens[end - 1].text;
-        if (this.sequences.has(key)) spans.push([start, end]);
+      let sequence = "";
+      for (let end = start + 1; end <= Math.min(tokens.length, start + this.maxSequence); end += 1) {
+        sequence += (sequence && SEPARATOR) + tokens[end - 1].text;
+        if (this.sequences.has(sequence)) spans.push([start, end]);
       }
     }
     spans.sort((a, b) => b[1] - b[0] - (a[1] - a[0]) || a[0] - b[0]);
@@ -115,7 +115,7 @@ export class WordTokenizer extends SymbolTokenizer {
     for (let index = 0; index < tokens.length;) {
       const end = ends.get(index) ?? index + 1;
       const span = tokens.slice(index, end);
-      const text = span.map((token, place) => token.text + (token.blank && place < span.length - 1 ? " " : "")).join("");
+      const text = span.map((token, i) => token.text + (token.blank && i < span.length - 1 ? " " : "")).join("");
       words.push(...((ends.has(index) && this.special.get(text)) || span.map((token) => token.text)));
       index = end;
     }

@@ -1,75 +1,75 @@
-/* What the views of the page show of a text: its tokens, predictions, attention and neighbours: as manyheads/tasks/inspecting. */
+/* Inspection of a text for the views of the page: tokens, predictions, attention and neighbours, as in manyheads/tasks/inspecting. */
 
 import { bestTokens } from "../engine/search.js";
 import { BOS, EOS, PAD } from "../text/base.js";
 import { splitBlanks } from "../text/unicode.js";
-import { wordNumbers } from "../text/words.js";
+import { wordIndices } from "../text/words.js";
 import { logSoftmax, packArray } from "./arrays.js";
 
-const MARKS = [PAD, BOS, EOS];
-const MOST_SHOWN_TOKENS = 256; // the size of the attention weights grows with its square
-const RIVALS = 5;
-const NEIGHBOURS = 5;
+const SPECIAL_IDS = [PAD, BOS, EOS];
+const MAX_SHOWN_TOKENS = 256; // attention weights grow with its square
+const RIVALS = 5; // likeliest other tokens of a prediction
+const NEIGHBOURS = 5; // nearest tokens of an embedding
 
-/** A wish that cannot be fulfilled, in words for the reader. */
+/** An invalid request; the message is shown to the user. */
 export class RequestError extends Error {}
 
-/** Refuse a text that the model or the views cannot take. */
-export function checkLength(tokens, what, most, mayBeEmpty = false) {
-  const limit = Math.min(most, MOST_SHOWN_TOKENS);
-  if (tokens > limit) throw new RequestError(`the ${what} has ${tokens} tokens; ${limit} can be looked at. Give one sentence.`);
-  if (!tokens && !mayBeEmpty) throw new RequestError(`the ${what} is empty.`);
+/** Throw a RequestError if a text is empty or too long for the model or the views. */
+export function checkLength(tokens, name, longest, allowEmpty = false) {
+  const limit = Math.min(longest, MAX_SHOWN_TOKENS);
+  if (tokens > limit) throw new RequestError(`the ${name} has ${tokens} tokens; ${limit} can be looked at. Give one sentence.`);
+  if (!tokens && !allowEmpty) throw new RequestError(`the ${name} is empty.`);
 }
 
-/** Tokens with the numbers of their words; marks belong to no word. */
+/** Return tokens with the indices of their words; special symbols belong to no word. */
 export function tokensOf(tokenizer, ids) {
-  const plain = ids.filter((id) => !MARKS.includes(id));
-  const words = wordNumbers(tokenizer, plain);
+  const plain = ids.filter((id) => !SPECIAL_IDS.includes(id));
+  const words = wordIndices(tokenizer, plain);
   const pieces = tokenizer.pieces(ids);
   let next = 0;
-  return ids.map((id, i) => ({ id, piece: pieces[i], word: MARKS.includes(id) ? null : words[next++] }));
+  return ids.map((id, i) => ({ id, piece: pieces[i], word: SPECIAL_IDS.includes(id) ? null : words[next++] }));
 }
 
-/** A text with its tokens, marks included. */
+/** Return a text with its words and its tokens, special symbols included. */
 export function textOf(tokenizer, ids, text, language) {
-  const plain = ids.filter((id) => !MARKS.includes(id));
+  const plain = ids.filter((id) => !SPECIAL_IDS.includes(id));
   return { text, language, tokens: tokensOf(tokenizer, ids), words: splitBlanks(tokenizer.decode(plain)) };
 }
 
-/** For each word of a text without marks: its number, and the ids of the other words. */
+/** Return for each word of a text its index and the ids of the other words; the ids have no begin and end symbols. */
 export function withoutEachWord(tokenizer, ids) {
   const words = tokensOf(tokenizer, ids).map((token) => token.word);
-  const numbers = [...new Set(words.filter((word) => word !== null))].sort((a, b) => a - b);
-  return numbers.map((number) => ({ word: number, ids: ids.filter((_, i) => words[i] !== number) }));
+  const indices = [...new Set(words.filter((word) => word !== null))].sort((a, b) => a - b);
+  return indices.map((index) => ({ word: index, ids: ids.filter((_, i) => words[i] !== index) }));
 }
 
-/** The likeliest tokens that can be generated, best first. */
-export function rivalsOf(logProbabilities, tokenizer, count = RIVALS, own = -1) {
-  const ids = bestTokens(logProbabilities, count, [PAD, BOS, own]).filter(({ value }) => value > -Infinity).map(({ token }) => token);
+/** Return the likeliest tokens that can be generated, best first, without `excluded`. */
+export function rivalsOf(logProbabilities, tokenizer, count = RIVALS, excluded = -1) {
+  const ids = bestTokens(logProbabilities, count, [PAD, BOS, excluded]).filter(({ value }) => value > -Infinity).map(({ token }) => token);
   const pieces = tokenizer.pieces(ids);
   return ids.map((id, i) => ({ id, piece: pieces[i], log_probability: logProbabilities[id], probability: Math.exp(logProbabilities[id]) }));
 }
 
-/** The prediction of each token from the logits at its position; the first `given` were forced. */
+/** Return the prediction of each token from the logits at its position; the first `given` tokens were forced. */
 export function predictionsOf(logits, ids, tokenizer, given, temperature = 1) {
   const size = logits.length / ids.length;
   const pieces = tokenizer.pieces(ids);
   return ids.map((id, position) => {
     const values = logSoftmax(logits.subarray(position * size, (position + 1) * size), temperature);
-    const own = values[id];
+    const logProbability = values[id];
     let rank = 1, entropy = 0;
     for (const value of values) {
-      if (value > own) rank += 1;
+      if (value > logProbability) rank += 1;
       if (value > -Infinity) entropy -= Math.exp(value) * value;
     }
-    return { id, piece: pieces[position], log_probability: own, probability: Math.exp(own), rank, entropy, rivals: rivalsOf(values, tokenizer, RIVALS, id), forced: position < given };
+    return { id, piece: pieces[position], log_probability: logProbability, probability: Math.exp(logProbability), rank, entropy, rivals: rivalsOf(values, tokenizer, RIVALS, id), forced: position < given };
   });
 }
 
-/** A mask (rows, columns): 1 where a row may attend to a column, else 0; with `causal`, to the columns up to its own. */
+/** Return a mask (rows, columns): 1 where a row may attend to a column, else 0; with `causal`, only columns up to the index of the row. */
 const maskOf = (rows, columns, causal) => Float32Array.from({ length: rows * columns }, (_, i) => (causal && i % columns > Math.floor(i / columns) ? 0 : 1));
 
-/** Attention weights (L, H, rows, columns) as the views read them; with `causal`, a row attends to the columns up to it. */
+/** Return attention weights (L, H, rows, columns) in the JSON of the views, with their mask (see maskOf) and the entropy of each head. */
 export function attentionOf(kind, weights, [layers, heads, rows, columns], causal) {
   const mask = maskOf(rows, columns, causal);
   const entropy = Float32Array.from({ length: layers * heads }, (_, head) => {
@@ -80,7 +80,7 @@ export function attentionOf(kind, weights, [layers, heads, rows, columns], causa
   return { kind, weights: packArray([layers, heads, rows, columns], weights), mask: packArray([rows, columns], mask), entropy: packArray([layers, heads], entropy) };
 }
 
-/** For each different token but marks, the nearest tokens by the cosine of the rows (V, D) of an embedding. */
+/** Return for each distinct token its nearest tokens by the cosine of the rows (V, D) of an embedding; special symbols are left out. */
 export function neighboursOf(rows, width, ids, tokenizer) {
   const size = rows.length / width;
   const norms = Float32Array.from({ length: size }, (_, v) => {
@@ -88,20 +88,20 @@ export function neighboursOf(rows, width, ids, tokenizer) {
     for (let i = v * width; i < (v + 1) * width; i += 1) sum += rows[i] * rows[i];
     return Math.max(Math.sqrt(sum), 1e-12);
   });
-  return [...new Set(ids.filter((id) => !MARKS.includes(id)))].map((id) => {
+  return [...new Set(ids.filter((id) => !SPECIAL_IDS.includes(id)))].map((id) => {
     const cosines = Float32Array.from({ length: size }, (_, v) => {
       let sum = 0;
       for (let i = 0; i < width; i += 1) sum += rows[id * width + i] * rows[v * width + i];
       return sum / (norms[id] * norms[v]);
     });
-    const near = bestTokens(cosines, NEIGHBOURS, [...MARKS, id]).map(({ token }) => token);
+    const near = bestTokens(cosines, NEIGHBOURS, [...SPECIAL_IDS, id]).map(({ token }) => token);
     const pieces = tokenizer.pieces(near);
     return { id, piece: tokenizer.pieces([id])[0], near: near.map((other, i) => ({ id: other, piece: pieces[i], cosine: cosines[other] })) };
   });
 }
 
-/** What one head computes, step by step: as manyheads/inspection/capture.py watch_head. `name`: { kind, layer, head }, checked;
-    `source` and `target` as in EngineModel.headVectors, `engine` of `engineChanges`. */
+/** Compute the intermediate values of a head, as watch_head in manyheads/inspection/capture.py; `source` and `target` as in
+    EngineModel.headVectors, `engine`: options from `engineChanges`. */
 export function headSteps(model, { kind, layer, head }, source, target, engine) {
   const { queries, keys, values } = model.headVectors({ kind, layer, head }, source, target, engine);
   const { headDim } = model;
@@ -129,19 +129,19 @@ export function headSteps(model, { kind, layer, head }, source, target, engine) 
   };
 }
 
-/** Refuse a head that the model does not have: as HeadName.check in manyheads/tasks/inspecting/changes.py. Returns { kind, layer, head }. */
+/** Return { kind, layer, head }; throw a RequestError if the model has no such head (HeadName.check in manyheads/tasks/inspecting/changes.py). */
 export function checkHead({ task, layers, heads }, { kind, layer = 0, head = 0 }) {
   const kinds = { translation: ["encoder", "decoder", "cross"], classification: ["encoder"], "language-modeling": ["decoder"] }[task];
   if (!kinds.includes(kind)) throw new RequestError(`this model has no attention of kind "${kind}"; it has ${kinds.join(", ")}.`);
   const count = layers[kind === "encoder" ? "encoder" : "decoder"];
-  const within = (number, most) => Number.isInteger(number) && number >= 0 && number < most;
-  if (!within(layer, count) || !within(head, heads)) {
+  const isIndex = (number, size) => Number.isInteger(number) && number >= 0 && number < size;
+  if (!isIndex(layer, count) || !isIndex(head, heads)) {
     throw new RequestError(`there is no head ${kind}.${layer}.${head}: this model has layers 0 to ${count - 1} and heads 0 to ${heads - 1}.`);
   }
   return { kind, layer, head };
 }
 
-/** The options of the engine for what is changed about the model: heads off, positions, the causal mask. */
+/** Return the options of the engine for changes of the model: heads turned off, no causal mask, no positions. */
 export function engineChanges(model, { heads = [], mask = true, positions = true } = {}) {
   const headFactors = {};
   for (const name of heads) {
