@@ -8,6 +8,7 @@ list only shrinks. After a move of modules, write it again and look at the diffe
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -53,6 +54,13 @@ def test_the_baseline_only_shrinks(module: str) -> None:
 
 def test_the_baseline_is_sorted_and_names_each_module_once() -> None:
     assert sorted(set(KNOWN)) == KNOWN
+
+
+def test_pytest_leaves_out_no_folder_of_tests(pytestconfig: pytest.Config) -> None:
+    """By default it skips folders such as `build`."""
+    patterns = pytestconfig.getini("norecursedirs")
+    folders = {path.parent for path in Path(__file__).parent.rglob("test_*.py")}
+    assert not [folder for folder in folders if any(fnmatch(folder.name, pattern) for pattern in patterns)]
 
 
 if __name__ == "__main__":

@@ -282,6 +282,37 @@ def test_a_shard_that_always_kills_its_worker_of_a_cluster_is_named(cluster: Clu
         list(map_shards(kill_worker_always, range(6), results, key="a", executor=executor))
 
 
+def as_number(text: str) -> bytes:
+    """Return one byte with the value of a text."""
+    return bytes([int(text)])
+
+
+def test_a_result_whose_worker_is_killed_on_the_way_is_computed_again(
+    cluster: Cluster, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The future of a task is reported as lost once, after its result has come, as by a kill at that moment."""
+    future = pytest.importorskip("distributed").Future
+    status, lost = future.status, []
+
+    def lost_once(self: Any) -> str:
+        if sys._getframe(1).f_code.co_name == "_cascade_future" and not lost:
+            lost.append(self.key)
+            return "lost"
+        found: str = status.fget(self)
+        return found
+
+    monkeypatch.setattr(future, "status", property(lost_once))
+    with open_executor(cluster.address) as executor:
+        squares = list(map_shards(square, range(10), results, key="a", executor=executor))
+    assert squares == [square(number) for number in range(10)]
+    assert len(lost) == 1
+
+
+def test_an_error_that_recurs_on_a_cluster_is_raised(cluster: Cluster, results: Path) -> None:
+    with open_executor(cluster.address) as executor, pytest.raises(ValueError, match="invalid literal"):
+        list(map_shards(as_number, ["1", "x"], results, key="a", executor=executor))
+
+
 def test_a_lost_scheduler_is_one_error_without_log_records(
     cluster: Cluster, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

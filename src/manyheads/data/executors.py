@@ -31,6 +31,7 @@ class ShardExecutor(Executor):
         count: returns the number of workers, which may change.
         lost: exceptions of a task whose workers were killed repeatedly, in which the executor itself did it again.
         name: the executor in messages.
+        retried: exceptions that the executor may raise in place of a result that it lost; the task is done again.
     """
 
     def __init__(
@@ -39,11 +40,13 @@ class ShardExecutor(Executor):
         count: Callable[[], int],
         lost: tuple[type[Exception], ...] = (),
         name: str = "this machine",
+        retried: tuple[type[Exception], ...] = (),
     ) -> None:
         self.reopen = reopen
         self.count = count
         self.lost = lost
         self.name = name
+        self.retried = retried
         self.executor = reopen()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -159,7 +162,9 @@ def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
             return 0  # the scheduler is gone, which the tasks report
 
     reopen = partial(client.get_executor, pure=False)
-    executor = ShardExecutor(reopen, count, (distributed.KilledWorker,), scheduler)
+    # distributed takes a result for an error, and unpacks it, if its worker is killed while it is transferred
+    retried = (ValueError, AttributeError)
+    executor = ShardExecutor(reopen, count, (distributed.KilledWorker,), scheduler, retried)
     try:
         yield executor
     except BaseException:

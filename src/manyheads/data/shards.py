@@ -140,12 +140,15 @@ class ShardRun:
         A worker process that is killed ends all others of its executor, whose shards are submitted again. A shard
         to which that happens twice is computed alone, so that the one that ends its worker is known.
         """
+        retried = self.executor.retried if isinstance(self.executor, ShardExecutor) else ()
         if not self.running:
             self.submit(*self.suspects.popleft())
         for future in wait(self.running, return_when=FIRST_COMPLETED).done:
             number, shard = self.running.pop(future)
             error = self.error_of(future, number)
-            if isinstance(error, BrokenExecutor) and self.tries[number] == 1:
+            if (isinstance(error, BrokenExecutor) and self.tries[number] == 1) or (
+                isinstance(error, retried) and self.tries[number] < TRIES
+            ):
                 self.submit(number, shard)
             elif isinstance(error, BrokenExecutor):
                 self.suspects.append((number, shard))
