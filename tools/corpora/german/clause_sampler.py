@@ -156,7 +156,7 @@ class ClauseSampler(PhraseSampler):
         if clause.negative:
             phrase = self.negated_phrase(rng, noun, clause.subject)
         elif letter == "i":
-            phrase = self.new_phrase(rng, noun)
+            phrase = self.indefinite_phrase(rng, noun)
         elif letter == "k":
             phrase = self.generic_phrase(rng, noun, clause.subject)
         else:
@@ -209,7 +209,7 @@ class ClauseSampler(PhraseSampler):
         index = self.draw_object_pronoun(rng, clause.subject)
         if index is None:
             noun = rng.pick(self.people["kin" if rng.chance(0.5) else "person"])
-            recipient = self.known_phrase(rng, noun, clause.subject)
+            recipient = self.definite_phrase(rng, noun, clause.subject)
             self.add_combinations(clause, recipient)
             clause.early, clause.rest = recipient.dative, recipient.english
         else:
@@ -229,7 +229,7 @@ class ClauseSampler(PhraseSampler):
         if index is not None:
             phrase, translation = PRONOUNS[index], OBJECTIVE[index]
         else:
-            phrase = self.known_phrase(rng, rng.pick(use.nouns), clause.subject)
+            phrase = self.definite_phrase(rng, rng.pick(use.nouns), clause.subject)
             translation = phrase.english
             self.add_combinations(clause, phrase)
         form = phrase.dative if case == "dative" else phrase.accusative

@@ -23,7 +23,7 @@ from tools.corpora.german.words import Noun, Phrase, noun_phrase
 __all__ = ["Facts"]
 
 HAVE = (("habe", "hast", "hat", "haben"), ("have", "have", "has", "have"))
-EXCESSIVE = Weighted({("", ""): 5, ("sehr", "very"): 4, ("nicht", "not"): 2, ("zu", "too"): 2})
+DEGREES_WITH_ZU = Weighted({("", ""): 5, ("sehr", "very"): 4, ("nicht", "not"): 2, ("zu", "too"): 2})
 DEGREES = Weighted({("", ""): 5, ("sehr", "very"): 4, ("nicht", "not"): 2})
 DENIALS = Weighted({("", ""): 5, ("nicht", "not"): 2})
 COMPARISONS = Weighted({("{more} als", "{more} than"): 4, ("so {much} wie", "as {much} as"): 1})
@@ -84,7 +84,7 @@ class Facts:
 
     def copula(self, rng: Rng, subject: Phrase, adjective: str, past: bool, time: Time) -> TextPair:
         """Make a clause: the subject is or was like the adjective."""
-        degrees = EXCESSIVE if adjective in self.lists["excessive"] else DEGREES
+        degrees = DEGREES_WITH_ZU if adjective in self.lists["excessive"] else DEGREES
         degree, english_degree = rng.pick_weighted(degrees if adjective in self.gradable else DENIALS)
         german, translation = was(subject) if past else be(subject)
         word = self.sampler.lexicon.adjectives[adjective].english
@@ -116,7 +116,7 @@ class Facts:
     def one_quality(self, rng: Rng, noun: Noun, past: bool) -> BilingualClause:
         """Draw a clause with a noun and one of its adjectives."""
         adjective = rng.pick(noun.adjectives)
-        subject = self.sampler.known_phrase(rng, noun, NO_OWNER, 0.0, 0.2)
+        subject = self.sampler.definite_phrase(rng, noun, NO_OWNER, 0.0, 0.2)
         return self.copula(rng, subject, adjective, past, NO_TIME), [combine(adjective, noun.singular)]
 
     def naming(self, rng: Rng) -> Sentence:
@@ -131,15 +131,15 @@ class Facts:
         other = rng.pick(self.same_kind[noun.kind])
         if other is noun or plural > ("-" in other.plural_determiners):
             return self.naming(rng)
-        denied = self.sampler.determined_phrase(
+        negated = self.sampler.determined_phrase(
             rng, other, "kein" if {"ein", "-"} & set(other.determiners) else "mein", plural, 0.5
         )
-        negation = "nicht" if denied.definite else ""
+        negation = "nicht" if negated.definite else ""
         texts = (
-            f"{join(german, negation, denied.nominative)}, sondern {first.nominative}",
-            f"{translation} not {denied.english} but {first.english}",
+            f"{join(german, negation, negated.nominative)}, sondern {first.nominative}",
+            f"{translation} not {negated.english} but {first.english}",
         )
-        return make_sentence(texts, [*first.combinations, *denied.combinations])
+        return make_sentence(texts, [*first.combinations, *negated.combinations])
 
     def named(self, rng: Rng, noun: Noun, plural: bool) -> Phrase:
         """Draw a predicate noun with ein, mein ..., usually with an adjective."""
@@ -172,7 +172,7 @@ class Facts:
             second = rng.pick([noun for noun in self.comparable[adjective] if noun.kind == first.kind])
             if first is second:
                 return self.comparison(rng)
-            subject, standard = (self.sampler.known_phrase(rng, noun, NO_OWNER, 0.0) for noun in (first, second))
+            subject, standard = (self.sampler.definite_phrase(rng, noun, NO_OWNER, 0.0) for noun in (first, second))
         german, translation = rng.pick_weighted(COMPARISONS)
         german = german.format(more=word.comparative, much=adjective)
         translation = translation.format(more=word.english_comparative, much=word.english)
@@ -188,7 +188,7 @@ class Facts:
         (verb, singular, plural, english_verb), things = rng.pick(self.positions)
         noun = rng.pick(things)
         thing = (
-            self.sampler.known_phrase(rng, noun, NO_OWNER)
+            self.sampler.definite_phrase(rng, noun, NO_OWNER)
             if rng.chance(0.6)
             else self.sampler.any_phrase(rng, noun, NO_OWNER)
         )

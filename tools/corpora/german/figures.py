@@ -63,7 +63,7 @@ class Figures:
         """Draw a clause with an age."""
         value = rng.pick(rng.pick_weighted(RANGES))
         if value > 99 or rng.chance(0.3):
-            subject = self.sampler.known_phrase(rng, rng.pick(self.groups["aged"]), NO_OWNER, 0.1)
+            subject = self.sampler.definite_phrase(rng, rng.pick(self.groups["aged"]), NO_OWNER, 0.1)
         else:
             subject = self.sampler.subject(rng, rng.pick(("kin", "name", "pronoun")), "012")
         texts = (
@@ -142,7 +142,7 @@ class Figures:
     def construction(self, rng: Rng) -> Sentence:
         """Diese Brücke wurde 1987 gebaut."""
         noun, year = rng.pick(self.groups["built"]), rng.pick(YEARS)
-        thing = self.sampler.known_phrase(rng, noun, NO_OWNER, 0.3)
+        thing = self.sampler.definite_phrase(rng, noun, NO_OWNER, 0.3)
         texts = (
             f"{thing.nominative} {BECAME[thing.person]} {year} gebaut",
             f"{thing.english} {was(thing)[1]} built in {year}",

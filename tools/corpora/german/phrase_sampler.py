@@ -59,39 +59,43 @@ class PhraseSampler:
             if "-" in noun.plural_determiners and rng.chance(0.3):
                 return self.determined_phrase(rng, noun, str(rng.pick_weighted(COUNTS)), True, 0.25)
             return self.determined_phrase(rng, noun, draw(noun.plural_determiners), True, 0.45)
-        return self.determined_phrase(rng, noun, self.possessed(rng, draw(noun.determiners), owner), False, 0.55)
+        return self.determined_phrase(
+            rng, noun, self.fit_possessive(rng, draw(noun.determiners), owner), False, 0.55
+        )
 
-    def possessed(self, rng: Rng, determiner: str, owner: Phrase) -> str:
+    def fit_possessive(self, rng: Rng, determiner: str, owner: Phrase) -> str:
         """Often replace mein or dein by sein or ihr if the owner is in the third person."""
         if determiner in ("mein", "dein") and owner.gender in ("m", "f") and owner.person == 2 and rng.chance(0.6):
             return "sein" if owner.gender == "m" else "ihr"
         return determiner
 
-    def new_phrase(self, rng: Rng, noun: Noun) -> Phrase:
+    def indefinite_phrase(self, rng: Rng, noun: Noun) -> Phrase:
         """Draw an indefinite phrase: ein Apfel, Äpfel, Milch."""
         plural = bool(noun.plural_determiners) and rng.chance(0.4)
         determiner = "-" if plural or "-" in noun.determiners else "ein"
         return self.determined_phrase(rng, noun, determiner, plural, 0.3)
 
-    def known_phrase(
+    def definite_phrase(
         self, rng: Rng, noun: Noun, owner: Phrase, adjective_share: float = 0.35, plural_share: float = 0.0
     ) -> Phrase:
         """Draw a definite phrase with der, dies, mein ...; with shares of adjectives and of plurals."""
         plural = bool(noun.plural_determiners) and rng.chance(0.25 if noun.kind == "person" else plural_share)
         options = noun.plural_determiners if plural else noun.determiners
         determiner = rng.pick([option for option in options if option not in ("ein", "-")])
-        return self.determined_phrase(rng, noun, self.possessed(rng, determiner, owner), plural, adjective_share)
+        return self.determined_phrase(
+            rng, noun, self.fit_possessive(rng, determiner, owner), plural, adjective_share
+        )
 
     def generic_phrase(self, rng: Rng, noun: Noun, owner: Phrase) -> Phrase:
         """Draw a generic phrase without a determiner if the noun is a substance, else a definite phrase."""
         if "-" in noun.determiners:
             return self.determined_phrase(rng, noun, "-", False, 0.25)
-        return self.known_phrase(rng, noun, owner, plural_share=0.25)
+        return self.definite_phrase(rng, noun, owner, plural_share=0.25)
 
     def negated_phrase(self, rng: Rng, noun: Noun, owner: Phrase) -> Phrase:
         """Draw a phrase with kein, or a definite phrase for a clause with nicht."""
         if rng.chance(0.4) or not {"ein", "-"} & set(noun.determiners):
-            return self.known_phrase(rng, noun, owner, plural_share=0.25)
+            return self.definite_phrase(rng, noun, owner, plural_share=0.25)
         plural = bool(noun.plural_determiners) and rng.chance(0.25)
         return self.determined_phrase(rng, noun, "kein", plural, 0.25)
 
@@ -121,4 +125,4 @@ class PhraseSampler:
     def location(self, rng: Rng, setting: str) -> tuple[str, str, Phrase]:
         """Draw a preposition, its English and its object, "outdoors" or "indoors"."""
         german, preposition, places = rng.pick(self.prepositions[setting])
-        return german, preposition, self.known_phrase(rng, rng.pick(places), NO_OWNER, 0.1)
+        return german, preposition, self.definite_phrase(rng, rng.pick(places), NO_OWNER, 0.1)

@@ -170,11 +170,11 @@ class ClauseSampler(PhraseSampler):
         """Draw an object of the clause."""
         noun = rng.pick(use.nouns)
         if letter == "i":
-            return self.new_phrase(rng, noun)
+            return self.indefinite_phrase(rng, noun)
         if letter == "s":
             return self.determined_phrase(rng, noun, "-", 0.3)
         known = clause.negative or "t" in use.modes or "o" in use.modes
-        phrase = self.known_phrase(rng, noun) if known else self.any_phrase(rng, noun)
+        phrase = self.definite_phrase(rng, noun) if known else self.any_phrase(rng, noun)
         return self.draw_object(rng, clause, letter, use) if owned_by(phrase, clause.subject) else phrase
 
     def add_combinations(self, clause: Clause, name: str, phrase: Phrase) -> None:
@@ -227,7 +227,7 @@ class ClauseSampler(PhraseSampler):
                 determiner = rng.pick(("이", "그", "우리"))
                 chosen = self.determined_phrase(rng, rng.pick(self.people["senior"]), determiner, 0.0)
             else:
-                chosen = self.known_phrase(rng, rng.pick(self.people[kind]))
+                chosen = self.definite_phrase(rng, rng.pick(self.people[kind]))
             same_person = chosen.head == subject.head or owned_by(chosen, subject)
             both_first_person = {chosen.pronoun, subject.pronoun} <= {"I", "we"}
             if not same_person and not both_first_person and not (chosen.honorific and subject.honorific):

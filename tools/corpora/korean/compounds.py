@@ -66,7 +66,7 @@ class Compounds:
         assert predicate, adjective
         return predicate
 
-    def affirmed(self, rng: Rng, allowed: str, subject: Phrase, kind: str = "any") -> Clause:
+    def affirmative_clause(self, rng: Rng, allowed: str, subject: Phrase, kind: str = "any") -> Clause:
         """Draw an affirmative clause without a time."""
         draws: dict[str, Callable[[Rng, str, Phrase], Clause]] = {
             "any": self.sampler.any_clause,
@@ -80,7 +80,7 @@ class Compounds:
         clause.time = NO_TIME
         return clause
 
-    # --- clauses in a row ---
+    # --- coordinated and subordinate clauses ---
 
     def report(self, rng: Rng) -> Sentence:
         """민수 씨는 수진 씨가 서울에 갔다고 말했어요."""
@@ -103,7 +103,7 @@ class Compounds:
         """민수 씨는 책을 사러 서점에 갔어요."""
         place, english_place, use = rng.pick(self.errands)
         clause, _ = self.sampler.start_clause(rng, Use("go", self.go, "pfmer"), "pfm", None)
-        draw = self.sampler.known_phrase if use.name == "meet" else self.sampler.new_phrase
+        draw = self.sampler.definite_phrase if use.name == "meet" else self.sampler.indefinite_phrase
         thing = draw(rng, rng.pick(use.nouns))
         if thing.head == clause.subject.head:
             return self.errand(rng)
@@ -118,7 +118,7 @@ class Compounds:
         """어제 비가 와서 민수 씨는 집에서 쉬었어요."""
         weather, infinitive, *_, english_weather = rng.pick(self.lists["weather"])
         clause, time = (
-            self.affirmed(rng, "p", self.sampler.subject(rng, PLAIN_SUBJECT_KINDS)),
+            self.affirmative_clause(rng, "p", self.sampler.subject(rng, PLAIN_SUBJECT_KINDS)),
             rng.pick(WEATHER_PAST),
         )
         korean, translation = statement(clause)
@@ -132,7 +132,7 @@ class Compounds:
         """어제 비가 왔지만 민수 씨는 공원에 갔어요."""
         weather, infinitive, *_, english_weather = rng.pick(self.lists["weather"])
         clause, time = (
-            self.affirmed(rng, "p", self.sampler.subject(rng, PLAIN_SUBJECT_KINDS)),
+            self.affirmative_clause(rng, "p", self.sampler.subject(rng, PLAIN_SUBJECT_KINDS)),
             rng.pick(WEATHER_PAST),
         )
         korean, translation = statement(clause)
@@ -175,7 +175,7 @@ class Compounds:
     def sequence(self, rng: Rng) -> Sentence:
         """민수 씨는 방을 청소하고 책을 읽었어요."""
         subject = self.sampler.subject(rng, PLAIN_SUBJECT_KINDS)
-        first, second = (self.affirmed(rng, "p", subject, "object") for _ in range(2))
+        first, second = (self.affirmative_clause(rng, "p", subject, "object") for _ in range(2))
         if first.verb is second.verb:
             return self.sequence(rng)
         second.before = join(first.before, f"{first.verb.stem}고", second.before)
@@ -189,8 +189,8 @@ class Compounds:
     def before(self, rng: Rng) -> Sentence:
         """민수 씨는 학교에 가기 전에 빵을 먹었어요."""
         subject = self.sampler.subject(rng, PLAIN_SUBJECT_KINDS)
-        first = self.affirmed(rng, "p", subject, "place")
-        second = self.affirmed(rng, "p", subject, "object")
+        first = self.affirmative_clause(rng, "p", subject, "place")
+        second = self.affirmative_clause(rng, "p", subject, "object")
         second.before = join(first.before, f"{first.verb.stem}기 전에", second.before)
         korean, translation = statement(second)
         words = f"before {join(first.verb.english.progressive, first.rest)}, {translation}"
@@ -199,8 +199,8 @@ class Compounds:
     def after(self, rng: Rng) -> Sentence:
         """민수 씨는 책을 읽은 후에 학교에 갔어요."""
         subject = self.sampler.subject(rng, PLAIN_SUBJECT_KINDS)
-        first = self.affirmed(rng, "p", subject, "object")
-        second = self.affirmed(rng, "p", subject, "place")
+        first = self.affirmative_clause(rng, "p", subject, "object")
+        second = self.affirmative_clause(rng, "p", subject, "place")
         second.before = join(first.before, first.verb.attributive(), "후에", second.before)
         korean, translation = statement(second)
         words = f"after {join(first.verb.english.progressive, first.rest)}, {translation}"

@@ -15,7 +15,7 @@ from tools.corpora.korean.words import Noun, Phrase, noun_phrase
 __all__ = ["Facts"]
 
 DEGREES = Weighted({("", ""): 5, ("아주", "very"): 3, ("정말", "really"): 2})
-EXCESSES = Weighted({("", ""): 5, ("아주", "very"): 3, ("정말", "really"): 1, ("너무", "too"): 3})
+DEGREES_WITH_TOO = Weighted({("", ""): 5, ("아주", "very"): 3, ("정말", "really"): 1, ("너무", "too"): 3})
 TODAY = Time("오늘", "today")
 STATE_SUBJECTS = Weighted({"I": 3, "name": 5, "kin": 3, "person": 3, "senior": 2})
 JOB_SUBJECTS = Weighted({"I": 2, "name": 6, "kin": 4})
@@ -67,7 +67,7 @@ class Facts:
         """Draw an adverb of degree that fits an adjective."""
         if adjective not in self.gradable:
             return "", ""
-        return rng.pick_weighted(EXCESSES if adjective in self.lists["excessive"] else DEGREES)
+        return rng.pick_weighted(DEGREES_WITH_TOO if adjective in self.lists["excessive"] else DEGREES)
 
     def be(self, rng: Rng, subject: Phrase, adjective: str, mode: str, time: Time) -> TextPair:
         """Make a clause: the subject is or was like the adjective."""
@@ -85,7 +85,7 @@ class Facts:
         """이 가방은 너무 비싸요."""
         noun = rng.pick(self.describable)
         adjective, mode = self.adjective(rng, noun), "past" if rng.chance(0.3) else "present"
-        subject = self.sampler.known_phrase(rng, noun, 0.0)
+        subject = self.sampler.definite_phrase(rng, noun, 0.0)
         texts = self.be(rng, subject, adjective, mode, NO_TIME)
         return make_sentence(texts, [combine(adjective, noun.korean), *subject.combinations])
 
@@ -96,7 +96,7 @@ class Facts:
         exclusive = first == second or any({first, second} <= set(group) for group in self.lists["opposites"])
         if exclusive or noun.kind in ("parent", "senior"):
             return self.two_qualities(rng)
-        subject = self.sampler.known_phrase(rng, noun, 0.0)
+        subject = self.sampler.definite_phrase(rng, noun, 0.0)
         first_predicate = self.predicates[first]
         contrasting = first in self.lists["conceding"] and (first in self.lists["unfavourable"]) != (
             second in self.lists["unfavourable"]
@@ -126,8 +126,8 @@ class Facts:
             return self.two_things(rng)
         first, second = self.adjective(rng, noun), self.adjective(rng, other)
         first_subject, second_subject = (
-            self.sampler.known_phrase(rng, noun, 0.0),
-            self.sampler.known_phrase(rng, other, 0.0),
+            self.sampler.definite_phrase(rng, noun, 0.0),
+            self.sampler.definite_phrase(rng, other, 0.0),
         )
         korean, translation = self.be(rng, second_subject, second, "present", NO_TIME)
         texts = (
@@ -193,7 +193,7 @@ class Facts:
                 other for other in self.compared if other.kind == noun.kind and adjective in other.adjectives
             ]
             subject, standard = (
-                self.sampler.known_phrase(rng, chosen, 0.0) for chosen in (noun, rng.pick(comparable))
+                self.sampler.definite_phrase(rng, chosen, 0.0) for chosen in (noun, rng.pick(comparable))
             )
         if subject.head == standard.head and (
             subject.text == standard.text or standard.head in (subject.text, standard.text)
@@ -236,7 +236,7 @@ class Facts:
     def location(self, rng: Rng) -> Sentence:
         """제 열쇠는 책상 위에 있어요."""
         korean, translation, place = self.draw_location(rng)
-        thing = self.sampler.known_phrase(rng, rng.pick(self.groups["pets" if rng.chance(0.3) else "small"]))
+        thing = self.sampler.definite_phrase(rng, rng.pick(self.groups["pets" if rng.chance(0.3) else "small"]))
         if thing.head == place.head:
             return self.location(rng)
         past = rng.chance(0.3)

@@ -59,14 +59,14 @@ class PhraseSampler:
             return self.determined_phrase(rng, noun, "-", 0.25, rng.pick_weighted(COUNTS))
         return self.determined_phrase(rng, noun, rng.pick(noun.determiners), adjective_share)
 
-    def new_phrase(self, rng: Rng, noun: Noun) -> Phrase:
+    def indefinite_phrase(self, rng: Rng, noun: Noun) -> Phrase:
         """Draw an indefinite phrase, sometimes counted."""
         if noun.counter and rng.chance(0.35 if noun.unit else 0.15):
             return self.determined_phrase(rng, noun, "-", 0.2, rng.pick_weighted(COUNTS))
         return self.determined_phrase(rng, noun, "-", 0.4)
 
-    def known_phrase(self, rng: Rng, noun: Noun, adjective_share: float = 0.25) -> Phrase:
-        """Draw a noun with any determiner, not counted."""
+    def definite_phrase(self, rng: Rng, noun: Noun, adjective_share: float = 0.25) -> Phrase:
+        """Draw a definite phrase with one of the determiners of the noun."""
         return self.determined_phrase(rng, noun, rng.pick(noun.determiners), adjective_share)
 
     def subject(self, rng: Rng, kinds: Weighted[str] = SUBJECT_KINDS) -> Phrase:
@@ -81,4 +81,4 @@ class PhraseSampler:
             text = f"{particle(first.text, 'with')} {second.text}"
             both = f"{first.english} and {second.english}"
             return first if first is second else Phrase(text, both, both, "", 3, "", "they")
-        return self.known_phrase(rng, rng.pick(self.people[kind]))
+        return self.definite_phrase(rng, rng.pick(self.people[kind]))
