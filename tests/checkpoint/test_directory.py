@@ -592,14 +592,13 @@ def test_averaged_weights_are_computed_in_float64() -> None:
         torch.testing.assert_close(mean[name], exact.float(), rtol=1e-7, atol=0.0)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_average_of_equal_weights_is_equal_bit_for_bit(dtype: torch.dtype) -> None:
     model = {"w": torch.randn(99, generator=torch.Generator().manual_seed(1)).to(dtype)}
     for count in (1, 3, 10):
         mean = average_tensors([model] * count)["w"]
         assert mean.dtype == dtype
-        assert torch.equal(mean, model["w"]) or dtype == torch.float64
-        torch.testing.assert_close(mean, model["w"])
+        assert torch.equal(mean, model["w"])
 
 
 # --- locks, tokenizers of other runs, unplanned checkpoints ---

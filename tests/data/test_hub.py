@@ -105,7 +105,7 @@ def test_a_data_set_name_is_read_as_name_and_configuration_or_owner_and_name(
     assert hub.requested == requested
 
 
-@pytest.mark.parametrize("name", ["never_cancelled", "nobody/nothing", "nobody/nothing/de-en"])
+@pytest.mark.parametrize("name", ["nobody", "nobody/nothing", "nobody/nothing/de-en"])
 def test_an_error_on_an_unknown_data_set_is_one_line(tmp_path: Path, install: Any, name: str) -> None:
     install()
     with pytest.raises(DataError) as caught:

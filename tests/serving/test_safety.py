@@ -246,6 +246,7 @@ def test_no_text_or_key_of_a_request_is_in_the_log(server: Server) -> None:
 
 
 def test_bytes_that_are_no_http_are_refused_in_the_same_format(server: Server) -> None:
+    answers = 0
     for sent in (
         b"\x16\x03\x01\x02\x00\x01",
         b"GET / HTTP/9.9\r\n\r\n",
@@ -265,6 +266,8 @@ def test_bytes_that_are_no_http_are_refused_in_the_same_format(server: Server) -
                 continue
             assert answer.status in (400, 403)
             assert json.loads(answer.read())["error"]
+            answers += 1
+    assert answers, "each connection was closed without an answer"
 
 
 def test_slow_clients_do_not_block_other_requests(server: Server) -> None:

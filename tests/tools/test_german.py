@@ -116,9 +116,6 @@ def test_separable_verbs_are_separated_in_main_clauses_and_whole_after_modals() 
     assert re.search(r"hat [^.]* aufgemacht\.", text)
 
 
-MOVING = "gegangen|gefahren|geflogen|gelaufen|geblieben|angekommen"
-
-
 def test_verbs_of_motion_take_sein_and_others_haben() -> None:
     for sentence in german_train():
         for participle in re.findall(

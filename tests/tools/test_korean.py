@@ -78,9 +78,6 @@ def test_every_korean_sentence_ends_in_the_polite_style() -> None:
     assert all(sentence.foreign[:-1].endswith("요") for sentence in korean_train())
 
 
-HONORIFIC = "세요|셨어요|실 거예요|실 수 있어요"
-
-
 def test_respected_persons_get_the_honorific() -> None:
     checked = 0
     for sentence in korean_train():

@@ -50,7 +50,7 @@ def test_korean_bytes_read_as_latin_are_misread(text: str) -> None:
 def test_lost_letters_are_recognised() -> None:
     assert damage("Der Hund l\ufffduft") == "lost"
     assert damage("???? ??? ???.") == "lost"
-    assert damage("Der Hund l?uft".encode("ascii", "replace").decode()) == "question"
+    assert damage("Der Hund l?uft") == "question"
     assert damage("Die Straße".encode("ascii", "replace").decode()) == "question"
 
 

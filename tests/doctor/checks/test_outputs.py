@@ -76,5 +76,5 @@ def test_repetitions_are_recognised() -> None:
         "a b " * 4,
     ):
         assert repeats(text), text
-    for text in ("no no no", "the dog and the cat and the cow", "Hahaha", "1000000", "----------" * 0, "so so"):
+    for text in ("no no no", "the dog and the cat and the cow", "Hahaha", "1000000", "so so"):
         assert not repeats(text), text

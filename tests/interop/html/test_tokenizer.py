@@ -244,13 +244,6 @@ def test_byte_level_bpe_with_other_settings_is_refused(tmp_path: Path, change: A
     content = json.loads(byte_pieces(["<|endoftext|>"]).to_str())
     for part, value in change.items():
         content[part] = {**(content[part] or {}), **value} if part == "model" else value
-    if "decoder" in change:
-        content["decoder"] = {
-            "type": "ByteLevel",
-            "add_prefix_space": True,
-            "trim_offsets": True,
-            "use_regex": True,
-        }
     tokenizers.Tokenizer.from_str(json.dumps(content)).save(str(tmp_path / "tokenizer.json"))
     rows = len(content["model"]["vocab"])
     with pytest.raises(UsageError, match=reason):

@@ -281,7 +281,7 @@ def test_a_cancelled_search_ends_after_its_step_and_frees_its_memory(node) -> No
         ([5], {"prefix": [6] * 41}, "the prefix has 41 tokens, but the longest output is 40"),
         ([47], {}, r"token id 47; the range is 0..46"),
         ([5], {"prefix": [99, 6]}, "token id 99; the range is 0..46"),
-        ([5], {"headFactors": {"cross": [1.0, 0.0]}}, "2 factors of heads were page_settings, but there are 9"),
+        ([5], {"headFactors": {"cross": [1.0, 0.0]}}, "2 factors of heads were given, but there are 9"),
         ([5] * 41, {}, "model.max_positions = 41"),
     ],
 )
