@@ -1,6 +1,6 @@
 "use strict";
 /* Helpers of all scripts: elements, strings, numbers, arrays, controls, and the state in the address. */
-/* The scripts share one global scope; index.html loads each after those that it uses while loading. */
+/* The scripts share one global scope; index.html loads each script after those that it needs while loading. */
 
 const { abs, ceil, floor, max, min, round } = Math;
 const mh = { strings: {}, language: "en", key: "" };
@@ -70,6 +70,7 @@ function unpack(packed) {
 }
 
 /** The state of the page. It is in the address after "#", which browsers do not send to a server. */
+/* q: text; prefix, target: forced output; more: tokens to generate; at: token; kind, layer, head, other: attention, compared head; off: disabled heads. */
 const DEFAULT_STATE = {
   tab: "", model: "", q: "", beam: "", sentence: 0, prefix: "", target: "", padding: 0, more: 0, at: 0, kind: "", layer: -1, head: "mean",
   other: "", threshold: 0, step: -1, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1, query: 0, stage: 0, off: "", mask: 1, positions: 1,
@@ -116,7 +117,7 @@ function savedSetting(name, value) {
 /** Announce a text to screen readers. */
 const announce = (text) => { document.getElementById("live").textContent = text; };
 
-/** Return a function that calls `call` once it has not been called itself for some milliseconds. */
+/** Return a function that calls `call` after some milliseconds without a further call. */
 function debounce(milliseconds, call) {
   let timer = 0;
   return () => { clearTimeout(timer); timer = setTimeout(call, milliseconds); };

@@ -46,8 +46,8 @@ function matrix({ rows, columns, value, hidden = () => false, low = 0, high = 1,
 
 /** Create the matrix as a table; narrow cells hide their numbers. Returns the grid, the cell of an event, and how to move the cursor. */
 function tableGrid({ rows, columns, value, hidden, share, label, low, high, rowTitle, columnTitle }) {
-  const head = (scope) => (name) => h("th", { scope, dir: "auto" }, span("", pieceText(name)));
-  const [tops, sides] = [columns.map(head("col")), rows.map(head("row"))];
+  const headerCell = (scope) => (name) => h("th", { scope, dir: "auto" }, span("", pieceText(name)));
+  const [tops, sides] = [columns.map(headerCell("col")), rows.map(headerCell("row"))];
   const text = (amount) => (high > 1 ? n(amount, 2) : (amount > -0.005 ? "" : "−") + cellText(abs(amount)));
   const cell = (row, column) => {
     const colour = shareColour(share(row, column), low);
@@ -100,13 +100,13 @@ function canvasGrid({ rows, columns, hidden, share, describe, label, low }) {
 
 /** Draw shares on a canvas, a pixel each; null leaves a pixel transparent. */
 function paint(canvas, share, low) {
-  const pen = canvas.getContext("2d");
-  const image = pen.createImageData(canvas.width, canvas.height);
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(canvas.width, canvas.height);
   range(canvas.width * canvas.height).forEach((i) => {
     const amount = share(floor(i / canvas.width), i % canvas.width);
     if (amount !== null) image.data.set([...shareColour(amount, low), 255], 4 * i);
   });
-  pen.putImageData(image, 0, 0);
+  context.putImageData(image, 0, 0);
 }
 
 /** Return the values of a matrix as a table. */

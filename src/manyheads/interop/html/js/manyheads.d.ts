@@ -1,4 +1,4 @@
-/** A translation and what the search knows of it. */
+/** The result of a translation. */
 export interface Translation {
   source: string;
   translation: string;
@@ -8,11 +8,11 @@ export interface Translation {
   hypotheses: Hypothesis[];
   /** Aligned words as "0-0 1-2", source before target, counted from 0; null for an empty text. */
   alignment: string | null;
-  /** Whether the source was cut, or the translation did not end. */
+  /** Whether the source was cut, or the translation reached the maximum length without ending. */
   truncated: boolean;
   /** Number of parts that a long text was split into. */
   sentences: number;
-  /** What looks wrong with the translation, such as a repeated phrase. */
+  /** Names of the problems that were detected, such as "repetition". */
   warnings: string[];
 }
 
@@ -41,13 +41,13 @@ export interface TranslateOptions {
 }
 
 export interface GenerateOptions {
-  /** Most tokens of the text. Default: 256. */
+  /** Maximum number of generated tokens. Default: 256. */
   maxTokens?: number;
   /** 0 takes the likeliest token each time. Default: 1. */
   temperature?: number;
-  /** Sample from this many of the likeliest tokens alone; 0: from all. */
+  /** Sample only from this number of likeliest tokens; 0 for all. */
   topK?: number;
-  /** Sample from the likeliest tokens that have this probability together. Default: 1. */
+  /** Sample only from the fewest likeliest tokens whose total probability is at least this. Default: 1. */
   topP?: number;
   /** The same seed gives the same text. Default: a random one. */
   seed?: number;
@@ -58,15 +58,15 @@ export interface Model {
   /** Name of the run. */
   readonly name: string;
   readonly task: "translation" | "classification" | "language-modeling";
-  /** Codes of the languages of a translator, such as "de". */
+  /** Language codes of a translator, such as "de". */
   readonly source?: string;
   readonly target?: string;
-  /** Code of the language of another model. */
+  /** Language code of a classifier or a language model. */
   readonly language?: string;
   /** The classes of a classifier. */
   readonly labels?: string[];
   translate(text: string, options?: TranslateOptions): Promise<Translation>;
-  /** The likeliest class first; none for a blank text. */
+  /** Return the classes, the likeliest first; none for a blank text. */
   classify(text: string): Promise<LabelProbability[]>;
   generate(prompt: string, options?: GenerateOptions): Promise<string>;
   /** Free the memory; the model cannot be used afterwards. */
