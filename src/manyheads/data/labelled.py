@@ -1,7 +1,7 @@
-"""Read texts with a label each, from TSV or JSONL, for classification.
+"""Read labelled texts from TSV or JSONL files, for classification.
 
-A `Pair` holds the text as its source and the label as its target. Two texts of one example are joined by a tab; no
-text contains one otherwise.
+A `Pair` holds the text as its source and the label as its target. Two texts of one example are joined by a tab; the
+texts themselves contain no tab.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["BETWEEN", "join_texts", "labelled_file", "read_labelled", "split_tex
 
 BETWEEN = "\t"
 TEXT_KEYS = (("text", "text2"), ("sentence", "sentence2"), ("sentence1", "sentence2"))
-LABEL_COLUMNS = {"label", "labels", "class", "category"}  # what headers call columns, in lower case
+LABEL_COLUMNS = {"label", "labels", "class", "category"}  # names of columns in headers, in lower case
 TEXT_COLUMNS = {"text", "text1", "text2", "sentence", "sentence1", "sentence2", "review", "premise", "hypothesis"}
 
 labelled_file = partial(locate_one, endings=(".tsv", ".jsonl"), need_ending=True)  # the only file of a split
@@ -85,7 +85,7 @@ def parse_json(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
 
 
 def label_text(value: object, config: DataConfig, where: str) -> str:
-    """Return a label as text; a number as it is written."""
+    """Return a label as text; a number in its usual spelling."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = (
@@ -102,5 +102,5 @@ def join_texts(texts: list[str]) -> str:
 
 
 def split_texts(joined: str) -> list[str]:
-    """Split what `join_texts` joined."""
+    """Split the result of `join_texts` into its texts."""
     return joined.split(BETWEEN)
