@@ -19,10 +19,7 @@ from manyheads.data.batch import Ids, TensorBatch, next_length, pad_rows
 
 __all__ = ["MaskedText", "MaskedTexts", "blank_masked", "hide_tokens", "make_masked"]
 
-MASKED_SHARE, RANDOM_SHARE = (
-    0.8,
-    0.1,
-)  # shares of chosen tokens replaced by the mask or a random id; the rest are unchanged
+MASKED_SHARE, RANDOM_SHARE = 0.8, 0.1  # shares of chosen tokens that become the mask or a random id
 
 
 class MaskedText(NamedTuple):

@@ -53,9 +53,7 @@ class Sampler:
         total, fewest = int(self.weights.sum()), len(self.weights)
         if rates is not None:
             total = math.ceil(float(self.weights @ rates))
-            fewest = int(
-                rates.sum() - 3 * math.sqrt(len(rates))
-            )  # minus six standard deviations: never fewer in an epoch
+            fewest = int(rates.sum() - 3 * math.sqrt(len(rates)))  # six standard deviations: never fewer pairs
         number = math.ceil(total / (batch_sentences or batch_tokens))
         self.number = max(1, min(number, fewest))
         self.seed = seed
@@ -93,9 +91,7 @@ class Sampler:
         pairs = pairs[np.argsort(costlier[pairs], kind="stable")]
         weights = self.weights[pairs]
         filled = np.cumsum(weights)
-        middle = int(
-            np.searchsorted(filled - weights / 2, filled[-1] * (parts // 2) / parts)
-        )  # nearest to the share
+        middle = int(np.searchsorted(filled - weights / 2, filled[-1] * (parts // 2) / parts))  # nearest index
         middle = min(max(middle, parts // 2), len(pairs) - (parts - parts // 2))  # at least a pair for each part
         return self.halved(pairs[:middle], parts // 2) + self.halved(pairs[middle:], parts - parts // 2)
 
@@ -109,13 +105,9 @@ class EpochPlan(Sequence[Indices]):
         self.updates = count
         self.pairs = sampler.drawn(np.random.default_rng((sampler.seed, number)))
         sections = min(math.ceil(len(sampler.weights) / SECTION), sampler.number)
-        self.ends = np.linspace(0, len(self.pairs), sections + 1).astype(np.int64)  # ends of sections, in pairs
-        self.firsts = np.linspace(0, sampler.number, sections + 1).astype(
-            np.int64
-        )  # starts of sections, in updates
-        self.section = lru_cache(2)(
-            self.make_section
-        )  # two, because the next section is prepared before the end of the current one
+        self.ends = np.linspace(0, len(self.pairs), sections + 1).astype(np.int64)  # borders of sections, in pairs
+        self.firsts = np.linspace(0, sampler.number, sections + 1).astype(np.int64)  # likewise, in updates
+        self.section = lru_cache(2)(self.make_section)  # two: the next section is prepared ahead of its use
 
     def __len__(self) -> int:
         return self.updates
