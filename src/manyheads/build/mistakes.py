@@ -17,7 +17,7 @@ from manyheads.config.load.toml import shorten, to_toml
 __all__ = ["RECORDS", "listed", "parse_step", "parsed", "wrong_names"]
 
 NAME = re.compile(r"\w[\w.-]*")
-RECORDS = "records"  # folder beside those of the products
+RECORDS = "records"  # folder of the records, beside the folders of the products
 
 
 def parse_step(name: str, table: Any, texts: Mapping[str, Any]) -> tuple[Step | None, list[str]]:

@@ -1,4 +1,4 @@
-"""The record of a step: what its product was made from, and hashes of files that are computed once."""
+"""Record the settings and inputs of each product, and cache the hashes of files."""
 
 from __future__ import annotations
 

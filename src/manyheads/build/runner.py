@@ -58,7 +58,7 @@ class StepStatus:
 
 
 class StepListener(ForwardingListener):
-    """Puts the name of the running step before the name of each phase."""
+    """Put the name of the running step before the name of each phase."""
 
     def __init__(self, listener: Listener, title: str) -> None:
         super().__init__(listener)
@@ -70,7 +70,7 @@ class StepListener(ForwardingListener):
 
 
 class Builder:
-    """Examines and runs the steps of a plan."""
+    """Examine and run the steps of a plan."""
 
     def __init__(self, context: BuildContext) -> None:
         self.context = context

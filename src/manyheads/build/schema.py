@@ -167,7 +167,7 @@ class TrainStep(Step):
 
     @property
     def sections(self) -> dict[str, dict[str, Any]]:
-        """The settings by section, without empty ones."""
+        """The settings by section, without empty sections."""
         return {name: dict(vars(self)[name]) for name in CONFIG_SECTIONS if vars(self)[name]}
 
 

@@ -28,7 +28,7 @@ LEAST_COUNT = 3  # links of a word, and occurrences of a phrase
 LEAST_SHARE = 0.3  # share of the links of a source word or phrase
 LEAST_INVERSE = 0.1  # share of the links of the target word
 LONGEST_SOURCE, LONGEST_TARGET = 3, 4  # words of a phrase
-MOST = 50_000  # words, and as many phrases: the most frequent ones
+MOST = 50_000  # most frequent words, and as many phrases
 TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
 
 IntArray = NDArray[np.int64]

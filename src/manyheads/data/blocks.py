@@ -57,7 +57,7 @@ class BlockBatch(TensorBatch):
 
 
 class BlockSampler:
-    """Draws the blocks of each update of an epoch from the seed and the number of the epoch alone.
+    """Draw the blocks of each update of an epoch from the seed and the number of the epoch alone.
 
     The stream is treated as a ring that is cut at another random position in each epoch, so that the edges of the
     blocks move. All blocks are full; in an epoch every token is predicted once, and fewer than T of them twice.

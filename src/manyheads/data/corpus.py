@@ -111,8 +111,8 @@ def parse_tsv(line: str, where: str) -> tuple[str, str]:
     """Parse source and target of a line with exactly one tab."""
     columns = line.split("\t")
     if len(columns) != 2:
-        found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
-        raise DataError(f"{where}: {found}. Each line must be source<TAB>target.")
+        tabs = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
+        raise DataError(f"{where}: {tabs}. Each line must be source<TAB>target.")
     return columns[0], columns[1]
 
 

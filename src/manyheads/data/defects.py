@@ -75,7 +75,7 @@ def badly_decoded(text: str) -> bool:
     runs = RUN.findall(text)
     if "\ufffd" in text or STRANGE.search(text) or any(map(misread, runs)):
         return True
-    # Chinese or Japanese may stand between Latin words, but is not a small part of them.
+    # Chinese or Japanese may be between Latin words, but rare letters of it are not inside them.
     return bool(IN_WORD.search(text)) and 4 * len(ASIAN_LETTER.findall(text)) < len(text)
 
 

@@ -23,7 +23,7 @@ __all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "fetch_corpus", "unknown_
 TIMEOUT = 30  # seconds without an answer or a byte
 LARGEST = 1 << 30  # bytes of a file whose size is not known beforehand
 SUMS = "SHA256SUMS"
-AGENT = "Mozilla/5.0 (compatible; manyheads)"  # some hosts refuse Python's own name
+AGENT = "Mozilla/5.0 (compatible; manyheads)"  # some hosts refuse the default name of Python
 
 Say = Callable[[str], None]
 

@@ -95,8 +95,8 @@ def cut_text(ids: Ids, limit: int, *, eos: int) -> Ids:
     first, marks = plain.index(eos), plain.count(eos)
     begin = first + marks  # start of the second text
     capacity, second = max(0, limit - marks), len(plain) - begin
-    kept = min(first, max(capacity - second, capacity - capacity // 2))  # ids of the first text
-    return [*plain[:kept], *[eos] * marks, *plain[begin : begin + capacity - kept]]
+    first_length = min(first, max(capacity - second, capacity - capacity // 2))  # ids of the first text
+    return [*plain[:first_length], *[eos] * marks, *plain[begin : begin + capacity - first_length]]
 
 
 def make_texts(

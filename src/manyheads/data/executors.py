@@ -67,7 +67,7 @@ class ShardExecutor(Executor):
 
 
 class InlineExecutor(Executor):
-    """Computes each task in the calling thread, when it is submitted: one process, with all its threads."""
+    """Compute each task in the calling thread when it is submitted: one process, with all its threads."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Compute a call; see `concurrent.futures.Executor.submit`."""
@@ -162,7 +162,7 @@ def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
             return 0  # the scheduler is gone, which the tasks report
 
     reopen = partial(client.get_executor, pure=False)
-    # distributed takes a result for an error, and unpacks it, if its worker is killed while it is transferred
+    # distributed treats a result as an error, and unpacks it, if its worker is killed during the transfer
     retried = (ValueError, AttributeError)
     executor = ShardExecutor(reopen, count, (distributed.KilledWorker,), scheduler, retried)
     try:

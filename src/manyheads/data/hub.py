@@ -118,7 +118,7 @@ def failures_named(what: str, cure: str = "") -> Iterator[None]:
     """Turn any error of the `datasets` package into a `DataError` that names the data set."""
     try:
         yield
-    except Exception as error:  # network, disk, format, name: each of these packages has a tree of its own
+    except Exception as error:  # network, disk, format, name: each of these packages has separate exception classes
         message = " ".join(str(error).split()) or type(error).__name__
         message = message if len(message) <= 300 else f"{message[:300]}..."
         raise DataError(f"{what}: {message.removesuffix('.')}.{cure}") from error

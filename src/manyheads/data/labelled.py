@@ -48,7 +48,7 @@ def parse_lines(path: Path, config: DataConfig, first: int, end: int | None) -> 
 
 
 def refuse_header(line: str, where: str) -> None:
-    """Raise `DataError` for a header line: it would become an example with a label of its own."""
+    """Raise `DataError` for a header line: it would become an example with a separate label."""
     names = {name.strip().lower() for name in line.split(BETWEEN)}
     if names & LABEL_COLUMNS and names & TEXT_COLUMNS and names <= LABEL_COLUMNS | TEXT_COLUMNS:
         shown = line.strip().replace(BETWEEN, "<TAB>")
@@ -62,8 +62,8 @@ def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
     """Parse the label and the one or two texts of a line."""
     columns = line.split("\t")
     if len(columns) not in (2, 3):
-        found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
-        raise DataError(f"{where}: {found}. Each line must be label<TAB>text or label<TAB>text<TAB>text.")
+        tabs = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
+        raise DataError(f"{where}: {tabs}. Each line must be label<TAB>text or label<TAB>text<TAB>text.")
     if not columns[0].strip():
         raise DataError(f"{where}: there is no label before the first tab. Each line must be label<TAB>text.")
     return tuple(columns)

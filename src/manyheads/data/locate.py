@@ -144,7 +144,7 @@ def near_names(path: Path) -> str:
 
 
 def file_names(folder: Path) -> list[str]:
-    """Return the sorted names of the files of a folder, hidden ones left out; none if there is no such folder."""
+    """Return the sorted names of the files of a folder, without hidden ones; empty if there is no such folder."""
     if not folder.is_dir():
         return []
     return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))

@@ -194,7 +194,7 @@ class Measure:
     def report(
         self, *, used: FilterCounts | None, train: Measure | None, overlap: dict[str, Overlap]
     ) -> SplitReport:
-        """Return the figures; unseen characters are those that `train` does not have."""
+        """Return the figures; unseen characters are characters that `train` does not have."""
         counts, total = self.filter.counts, max(1, len(self.ratios))
         return SplitReport(
             read=counts.read,

@@ -116,7 +116,7 @@ def licence_in_cache(url: str) -> str | None:
 
 
 def run_mtdata(*arguments: str) -> str:
-    """Run mtdata and return what it prints.
+    """Run mtdata and return its output.
 
     Raises:
         MissingExtraError: there is no such program.

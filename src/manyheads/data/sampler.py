@@ -19,7 +19,7 @@ SECTION = 2**20  # pairs that are planned at once; only the needed sections of a
 
 
 class Sampler:
-    """Draws the updates of any epoch from the seed and the number of the epoch alone.
+    """Draw the updates of any epoch from the seed and the number of the epoch alone.
 
     Pairs are shuffled, then halved recursively at the weighted median length of the side that would need more
     padding, until each part is about one update. So all updates have nearly the same number of tokens, the rows of

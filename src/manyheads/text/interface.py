@@ -26,7 +26,7 @@ def lower(text: str) -> str:
 
 
 class Tokenizer(ABC):
-    """Converts text to ids and back; immutable after its training.
+    """Convert text to ids and back; immutable after training.
 
     Attributes:
         kind: name in the configuration: bpe, unigram, words, characters, bytes, marian, huggingface.
@@ -123,7 +123,7 @@ class Tokenizer(ABC):
             raise UsageError("the tokenizer takes a list of texts, not one text. Use encode([text])[0].")
 
     def decode_runs(self, ids: Sequence[int], decode: Callable[[Iterator[int]], str]) -> str:
-        """Decode runs of known ids with the function `decode`, each run of unknown ids as one ``<unk>``."""
+        """Decode runs of known ids by `decode`, each run of unknown ids as one ``<unk>``; errors: see `decode`."""
         text_ids = (i for i in self.check(ids) if i not in CONTROL_IDS)
         return " ".join(SPECIALS[UNK] if unknown else decode(run) for unknown, run in groupby(text_ids, UNK.__eq__))
 

@@ -21,7 +21,7 @@ UNKNOWN_PENALTY = 10.0  # nats below the rarest piece, as in the library
 
 
 class WordSampler(Protocol):
-    """Samples segmentations of words."""
+    """Sample segmentations of words."""
 
     def draw(self, word: str, rng: Random) -> list[str]:
         """Sample the pieces of a word; characters without a piece are pieces by themselves."""

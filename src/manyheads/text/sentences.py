@@ -178,7 +178,7 @@ def packed(units: Sequence[Unit], limit: int) -> list[Unit]:
     pieces: list[Unit] = []
     for (start, end), tokens in units:
         (first, _), filled = pieces[-1] if pieces else ((start, end), limit)
-        larger = filled + tokens + 1  # a blank may be a token of its own
+        larger = filled + tokens + 1  # a blank may be a separate token
         if larger <= limit and larger - aim <= aim - filled:  # not further from the aim than before
             pieces[-1] = ((first, end), larger)
         else:

@@ -21,7 +21,7 @@ LONG_WORD = re.compile(r"(\S{200})(?=\S)")
 
 
 def word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
-    """Return the name of the spaCy pipeline of a language, and a function that splits a text into words.
+    """Return the name of the spaCy pipeline of a language, and its function from text to words of unchanged case.
 
     Only spaCy's rules are used (a blank pipeline), no trained model. If spaCy has none for the language, or they
     need another package (Korean, Japanese, Thai, Vietnamese), the multi-language rules ``xx`` are used: they split
