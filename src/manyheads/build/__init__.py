@@ -1,1 +1,1 @@
-"""Plans: named steps from texts to a translator, and the command that makes what is missing or out of date."""
+"""Build a translator by a plan of named steps; only missing or outdated products are made."""

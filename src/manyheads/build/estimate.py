@@ -1,4 +1,4 @@
-"""Estimate how long a step takes on this machine: as long as the last time, or from a few updates of training."""
+"""Estimate the duration of a step on this machine: from its last run, or from a few updates of training."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from manyheads.runs.suggest import TOKENS_A_WORD
 
 __all__ = ["estimate_seconds"]
 
-LINES = 5_000  # of a text whose lengths are looked at
-USUAL = 20  # tokens of a sentence where no text is there yet
+LINES = 5_000  # of a text whose lengths are measured
+USUAL = 20  # tokens of a sentence if the text does not exist yet
 
 
 def estimate_seconds(plan: Plan, status: StepStatus) -> float | None:
     """Return the seconds that a step will take, validations not counted; None if nothing is known.
 
-    A step that has run before takes as long again. The speed of a training that has not run is measured on random
-    tokens, in a few seconds.
+    The estimate of a step that has run before is its last duration. The speed of a training that has not run is
+    measured on random tokens, in a few seconds.
     """
     if not status.reasons:
         return 0.0
@@ -59,7 +59,7 @@ def with_shape(config: Config, start: Config) -> Config:
 
 
 def token_lengths(files: list[Path]) -> NDArray[np.int64]:
-    """Return about the number of tokens of the first pairs of a text (N, 2)."""
+    """Return the approximate number of tokens of the first pairs of a text (N, 2)."""
     if len(files) != 2:
         return np.full((LINES, 2), USUAL)
     words = [[len(line.split()) for line in islice(read_lines(path), LINES)] for path in files]
@@ -68,12 +68,12 @@ def token_lengths(files: list[Path]) -> NDArray[np.int64]:
 
 
 def updates_of(config: Config, files: list[list[Path]], lengths: NDArray[np.int64]) -> int | None:
-    """Return the number of updates of a training; None if it counts epochs of a text that is not there yet."""
+    """Return the number of updates of a training; None if it is set in epochs and the text does not exist yet."""
     training = config.training
     if training.epochs is None:
         return training.steps
     if not files:
         return None
     pairs = count_lines(files[0][0])
-    each = training.batch_sentences or training.batch_tokens / float(lengths[:, 1].mean() + 1)
-    return training.epochs * math.ceil(pairs / each)
+    pairs_per_update = training.batch_sentences or training.batch_tokens / float(lengths[:, 1].mean() + 1)
+    return training.epochs * math.ceil(pairs / pairs_per_update)

@@ -1,4 +1,4 @@
-"""The mistakes of a plan in words, each with the nearest name."""
+"""Describe the mistakes of a plan, each with the most similar known name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from manyheads.config.load.toml import shorten, to_toml
 __all__ = ["RECORDS", "listed", "parse_step", "parsed", "wrong_names"]
 
 NAME = re.compile(r"\w[\w.-]*")
-RECORDS = "records"  # folder beside those of the products
+RECORDS = "records"  # folder of the records, beside the folders of the products
 
 
 def parse_step(name: str, table: Any, texts: Mapping[str, Any]) -> tuple[Step | None, list[str]]:
@@ -50,18 +50,18 @@ def parsed(model: type[Any], table: Mapping[str, Any], where: str) -> tuple[Any,
     except ValidationError as error:
         errors = error.errors(include_url=False)
         inner = {
-            wrong["loc"][0] for wrong in errors if len(wrong["loc"]) > 1
+            detail["loc"][0] for detail in errors if len(detail["loc"]) > 1
         }  # pydantic also counts the valid items
-        found = [
-            describe(model, table, where, wrong)
-            for wrong in errors
-            if len(wrong["loc"]) > 1 or wrong["loc"][0] not in inner
+        messages = [
+            describe(model, table, where, detail)
+            for detail in errors
+            if len(detail["loc"]) > 1 or detail["loc"][0] not in inner
         ]
-        return None, list(dict.fromkeys(found))
+        return None, list(dict.fromkeys(messages))
 
 
 def describe(model: type[BaseModel], table: Mapping[str, Any], where: str, wrong: Any) -> str:
-    """Return one validation error of a table, or of a table in it, in words."""
+    """Describe one validation error of a table, or of a table inside it."""
     key, *inside = wrong["loc"]
     names = [part for part in inside if isinstance(part, str)]
     value: Any = table.get(key)
@@ -120,7 +120,7 @@ def listed(names: Iterable[str], what: str) -> str:
 
 
 def wrong_tags(name: str, step: Step, steps: Mapping[str, Step]) -> list[str]:
-    """Return the tags in the training text of a step that its tokenizer would divide."""
+    """Return a message for each tag in the training text of a step that its tokenizer would divide."""
     if not isinstance(step, TrainStep) or step.models:
         return []
     mixtures = [steps[text] for text in step.texts if isinstance(steps.get(text), MixStep)]

@@ -1,4 +1,4 @@
-"""Read a plan: its texts and steps, the order of the steps, and every mistake with the nearest name."""
+"""Read a plan: its texts and steps, the order of the steps, and every mistake with the most similar name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Plan:
     def needed(self, name: str) -> list[str]:
         """Return the names of the steps whose products a step reads."""
         step = self.steps[name]
-        return [other for other in dict.fromkeys((*step.texts, *step.models)) if other in self.steps]
+        return [dependency for dependency in dict.fromkeys((*step.texts, *step.models)) if dependency in self.steps]
 
     def model(self, name: str) -> Path:
         """Return the run directory of a step that trains, or of a path."""
@@ -146,7 +146,7 @@ def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
 
 
 def replace_value(values: dict[str, Any], text: str) -> str | None:
-    """Put one `key.key=value` into a tree; return the mistake if the text has another form."""
+    """Set one `key.key=value` in nested tables; return a message if the text has another form."""
     name, equals, written = text.partition("=")
     *tables, key = (part.strip() for part in name.split("."))
     if not (equals and key and all(tables)):
@@ -165,13 +165,14 @@ def replace_value(values: dict[str, Any], text: str) -> str | None:
 
 
 def in_order(steps: Mapping[str, Step], path: Path) -> list[str]:
-    """Return the names of the steps, each after those that it depends on, else in the order of the file.
+    """Return the names of the steps, each after its dependencies, otherwise in the order of the file.
 
     Raises:
         ConfigError: steps depend on each other in a circle.
     """
     graph = {
-        name: [other for other in (*step.texts, *step.models) if other in steps] for name, step in steps.items()
+        name: [dependency for dependency in (*step.texts, *step.models) if dependency in steps]
+        for name, step in steps.items()
     }
     try:
         return list(graphlib.TopologicalSorter(graph).static_order())

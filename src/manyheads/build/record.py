@@ -1,4 +1,4 @@
-"""The record of a step: what its product was made from, and hashes of files that are computed once."""
+"""Record the settings and inputs of each product, and cache the hashes of files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Record:
         inputs: content hash of each input by its name.
         state: "begun"; "made" when the product is complete under its draft name; "done" under its final name.
         product: SHA-256 of each file of the product.
-        result: result for people, such as scores.
+        result: result to display, such as scores.
         versions: versions of manyheads, Python and torch, and the platform.
         starts: times at which a process began or resumed the step, in seconds since 1970.
         seconds: duration of the step in seconds, over all starts whose end is known.
@@ -54,7 +54,7 @@ class Record:
     def key(self) -> str:
         """Hash of everything that the product depends on.
 
-        Settings without a value do not count: a newer version may have more of them.
+        Settings without a value are left out: a newer version may have more of them.
         """
         settings = {name: value for name, value in self.settings.items() if value is not None}
         return key_of([self.kind, settings, self.inputs])
@@ -84,7 +84,7 @@ class Record:
         return cls(**{**known, "starts": tuple(known.get("starts", ()))})
 
     def begun(self, earlier: Record | None) -> Record:
-        """Return this record at the begin of a process, after an earlier one of the same key."""
+        """Return the record of a process that begins the step, or resumes it from a record of the same key."""
         starts = (time.time(),)
         if earlier is not None and earlier.key == self.key and earlier.state != "done":
             return replace(earlier, starts=earlier.starts + starts)
@@ -107,12 +107,12 @@ def key_of(value: Any) -> str:
 
 
 def model_files(run: Path) -> list[Path]:
-    """Return the files of a run directory that decide what it computes, but for its settings."""
+    """Return the files of a run directory that determine its output, without its settings."""
     return [run / "model.safetensors", *sorted(run.glob("tokenizer.*")), *sorted(run.glob("labels.json"))]
 
 
 class Hashes:
-    """SHA-256 of files, kept by size and time of the last change, so that a large file is read once."""
+    """SHA-256 of files, cached by size and time of the last change, so that a large file is read once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -132,9 +132,10 @@ class Hashes:
         return digest
 
     def of_model(self, run: Path) -> str:
-        """Return the hash of a run directory: weights, tokenizers, and settings but for where its text lies.
+        """Return the hash of a run directory: weights, tokenizers, and settings of the model.
 
-        Defaults do not count: a newer version may have more settings.
+        The sections data, training and measured are left out, and so are defaults: a newer version may have more
+        settings.
         """
         config = RunDirectory.existing(run).config()
         settings = config.model_dump(mode="json", exclude={"data", "training", "measured"}, exclude_defaults=True)

@@ -1,7 +1,8 @@
 """Run the steps of a plan that are missing or out of date, one after the other.
 
-The order is that of `graphlib`. A product is made in DIR/.work/STEP, renamed to DIR/STEP when it is complete, and
-described in DIR/records/STEP.json. A step is up to date if settings and content of inputs are those of its record.
+`graphlib` sorts the steps. A product is made in DIR/.work/STEP, renamed to DIR/STEP when it is complete, and
+described in DIR/records/STEP.json. A step is up to date if its settings and the content of its inputs equal those
+in the record.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class StepStatus:
     Attributes:
         name: name of the step.
         kind: its kind.
-        reasons: why it must run; none if it is up to date.
-        record: settings and inputs of the step as they are now; None if an input will be made first.
-        earlier: record of the product that is there, or of an interrupted process.
+        reasons: reasons to run the step; empty if it is up to date.
+        record: current settings and inputs of the step; None if an input will be made first.
+        earlier: record of the existing product, or of an interrupted process.
     """
 
     name: str
@@ -57,7 +58,7 @@ class StepStatus:
 
 
 class StepListener(ForwardingListener):
-    """Puts the name of the running step before the name of each phase."""
+    """Put the name of the running step before the name of each phase."""
 
     def __init__(self, listener: Listener, title: str) -> None:
         super().__init__(listener)
@@ -69,14 +70,14 @@ class StepListener(ForwardingListener):
 
 
 class Builder:
-    """Examines and runs the steps of a plan."""
+    """Examine and run the steps of a plan."""
 
     def __init__(self, context: BuildContext) -> None:
         self.context = context
         self.plan = context.plan
         self.hashes = Hashes(context.plan.out / RECORDS / ".hashes")
 
-    # --- what must run ---
+    # --- steps that must run ---
 
     def record_path(self, name: str) -> Path:
         """Return the file of the record of a step."""
@@ -86,7 +87,8 @@ class Builder:
         """Return the status of the steps, in order.
 
         Args:
-            only: names of the steps to examine; all by default. Products of other steps are taken as they are.
+            only: names of the steps to examine; all by default. Products of other steps are used as they
+                are.
 
         Raises:
             UsageError: there is no such step.
@@ -96,22 +98,24 @@ class Builder:
             if name not in self.plan.steps:
                 guess = suggestion(closest(name, self.plan.steps))
                 raise UsageError(f"{self.plan.path} has no step {name}{guess or f'; {listing(self.plan.steps)}'}")
-        found: dict[str, StepStatus] = {}
+        statuses: dict[str, StepStatus] = {}
         for name in self.plan.steps:
             if not only or name in only:
-                found[name] = self.status(name, found)
+                statuses[name] = self.status(name, statuses)
         if self.plan.out.is_dir():  # a dry run makes no folder
             self.hashes.save()
-        return found
+        return statuses
 
     def status(self, name: str, found: Mapping[str, StepStatus]) -> StepStatus:
-        """Return the status of a step, given that of the steps that it depends on."""
+        """Return the status of a step, given the statuses `found` of the steps that it depends on."""
         kind, earlier = vars(self.plan.steps[name])["kind"], Record.read(self.record_path(name))
-        waiting = [other for other in self.plan.needed(name) if other in found and found[other].reasons]
+        waiting = [
+            dependency for dependency in self.plan.needed(name) if dependency in found and found[dependency].reasons
+        ]
         if waiting:
             self.check_files(name, waiting)
             made = earlier is not None and earlier.state == "done"
-            reasons = [f"input {other} will be made first" for other in waiting]
+            reasons = [f"input {dependency} will be made first" for dependency in waiting]
             return StepStatus(name, kind, tuple(reasons if made else ["not made yet"]), None, earlier)
         now = Record(kind, settings_of(self.plan, name), self.input_hashes(name))
         return StepStatus(name, kind, tuple(self.reasons(name, now, earlier)), now, earlier)
@@ -146,22 +150,22 @@ class Builder:
         """Return the content hash of each input of a step.
 
         Raises:
-            DataError: a file is missing, or a step before this one has made nothing yet.
+            DataError: a file is missing, or an earlier step has no product yet.
         """
         files = self.check_files(name)
-        found = {text: "+".join(map(self.hashes.of_file, paths)) for text, paths in files.items()}
+        hashes = {text: "+".join(map(self.hashes.of_file, paths)) for text, paths in files.items()}
         for model in self.plan.steps[name].models:
             run = self.plan.model(model)
             if not (run / "model.safetensors").is_file():
                 raise DataError(self.missing_input(name, model, run))
-            found[model] = self.hashes.of_model(run)
-        return found
+            hashes[model] = self.hashes.of_model(run)
+        return hashes
 
     def check_files(self, name: str, later: Sequence[str] = ()) -> dict[str, list[Path]]:
-        """Return the files of each text that a step reads; those of the steps `later` need not be there yet.
+        """Return the files of each text that a step reads; the files of the steps `later` may be missing.
 
         Raises:
-            DataError: another file is missing.
+            DataError: a file of another text is missing.
         """
         files = input_files(self.plan, name)
         for text, paths in files.items():
@@ -182,12 +186,12 @@ class Builder:
     # --- running ---
 
     def build(self, only: Sequence[str] = ()) -> list[StepStatus]:
-        """Run the steps that must run, and return the status that each had before.
+        """Run the steps that are missing or out of date; return the status of each step before the run.
 
         Raises:
             RunError: another process builds in the same folder.
-            UsageError: the scheduler does not answer, or the format of an export has not its quantization.
-            ManyheadsError: a step has failed; what was finished before is kept.
+            UsageError: the scheduler does not answer, or the format of an export does not support its quantization.
+            ManyheadsError: a step has failed; the products of finished steps are kept.
         """
         with self.locked():
             first = self.statuses(only)
@@ -206,7 +210,7 @@ class Builder:
             return ended
 
     def check_exports(self, names: Iterable[str]) -> None:
-        """Raise `UsageError` if the format of an export is not for its model or not in its quantization."""
+        """Raise `UsageError` if the format of an export does not support its model or its quantization."""
         for name in names:
             step = self.plan.steps[name]
             if isinstance(step, ExportStep) and step.model in self.plan.configs:
@@ -234,7 +238,7 @@ class Builder:
             record = replace(record, state="made", result=result, product=files, seconds=seconds)
             record.write(path)
         with saving(f"the product of step {name}", self.plan.product(name), CURE):
-            if folder.is_dir():  # else a kill came after the renaming
+            if folder.is_dir():  # otherwise the process was killed after the renaming
                 shutil.rmtree(self.plan.product(name), ignore_errors=True)
                 folder.rename(self.plan.product(name))
         replace(record, state="done", finished=time.time()).write(path)

@@ -60,7 +60,7 @@ class ConvertStep(TextStep):
 
 
 class CleanStep(TextStep):
-    """Take out the pairs that hurt; see `manyheads data clean`."""
+    """Remove noisy pairs from a parallel text; see `manyheads data clean`."""
 
     kind: Literal["clean"]
     text: str = Field(description="parallel text to clean")
@@ -73,7 +73,7 @@ class CleanStep(TextStep):
 
 
 class Mixed(Section):
-    """A text that goes into a mixture."""
+    """A text of a mixture."""
 
     text: str = Field(description="name of the text")
     tag: Tag | None = Field(None, description="word put before each line of the source language, such as <bt>")
@@ -142,7 +142,7 @@ class DistilStep(TextStep):
 
 
 class TrainStep(Step):
-    """Train a model. The settings of the sections stand above those of `config`."""
+    """Train a model. The settings of the sections override the settings of `config`."""
 
     product = "model"
 
@@ -167,7 +167,7 @@ class TrainStep(Step):
 
     @property
     def sections(self) -> dict[str, dict[str, Any]]:
-        """The settings by section, without empty ones."""
+        """The settings by section, without empty sections."""
         return {name: dict(vars(self)[name]) for name in CONFIG_SECTIONS if vars(self)[name]}
 
 
@@ -237,7 +237,7 @@ KINDS: dict[str, type[Step]] = {
 
 
 class PlanFile(Section):
-    """The tables of a plan, but for its steps."""
+    """The tables of a plan; each step is validated later, by its kind."""
 
     source: str = Field(min_length=1, description="language that the translator reads, such as ko")
     target: str = Field(min_length=1, description="language that it writes, such as en")

@@ -70,11 +70,11 @@ class BuildContext:
     workers: int | None = None
 
 
-# --- what a product depends on ---
+# --- dependencies of a product ---
 
 
 def settings_of(plan: Plan, name: str) -> dict[str, Any]:
-    """Return the settings of a step that its product depends on, with joined keys."""
+    """Return the settings of a step that its product depends on, as flat keys such as training.steps."""
     step = plan.steps[name]
     if isinstance(step, TrainStep):
         settings = flat(plan.configs[name].model_dump(mode="json", exclude={"measured"}))
@@ -111,11 +111,11 @@ def files_of_config(config: Config) -> dict[str, list[Path]]:
     files = READINGS[config.task].files
     splits = {"train": config.data, **{f"more.{i}": config.data.model_copy(update={"train": more})
                                        for i, more in enumerate(config.data.more)}}  # fmt: skip
-    found = {name: list(files(data, "train")) for name, data in splits.items()}
-    found["valid"] = list(files(config.data, "valid"))
+    files_by_split = {name: list(files(data, "train")) for name, data in splits.items()}
+    files_by_split["valid"] = list(files(config.data, "valid"))
     if config.data.test is not None:
-        found["test"] = list(files(config.data, "test"))
-    return found
+        files_by_split["test"] = list(files(config.data, "test"))
+    return files_by_split
 
 
 def languages_read(plan: Plan, name: str) -> list[str]:
@@ -150,10 +150,10 @@ def product_files(step: Step, folder: Path) -> list[Path]:
 
 
 def run_step(context: BuildContext, name: str, folder: Path) -> dict[str, Any]:
-    """Make the product of a step in a folder, which may hold what an interrupted process has left of the same step.
+    """Make the product of a step in a folder, which may hold files of an interrupted process of the same step.
 
     Returns:
-        The result for people.
+        The result to display.
     """
     step = context.plan.steps[name]
     folder.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ def run_step(context: BuildContext, name: str, folder: Path) -> dict[str, Any]:
 def run_convert(context: BuildContext, name: str, step: ConvertStep, folder: Path) -> Mapping[str, Any]:
     """Convert files to text."""
     plan = context.plan
-    for path in folder.iterdir():  # of an interrupted process: no file is overwritten
+    for path in folder.iterdir():  # left by an interrupted process: no file is overwritten
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     request = TextRequest(plan.source, plan.target, step.columns)
     options = ConvertOptions("text", request, step.licence, step.origin)
@@ -180,7 +180,7 @@ def run_convert(context: BuildContext, name: str, step: ConvertStep, folder: Pat
 
 
 def run_clean(context: BuildContext, name: str, step: CleanStep, folder: Path) -> Mapping[str, Any]:
-    """Take out the pairs that hurt."""
+    """Remove noisy pairs."""
     plan, languages = context.plan, {"source": context.plan.source, "target": context.plan.target}
     files = [str(path.absolute()) for path in plan.files(step.text, list(languages.values()))]
     values = {"data": {**languages, "train": files}, "clean": step.clean}
@@ -225,7 +225,7 @@ def run_train(context: BuildContext, name: str, step: TrainStep, folder: Path) -
     return {"steps": summary.step, summary.metric: round(summary.best, 4), "best_step": summary.best_step}
 
 
-SUFFIXES = {"argos": ".argosmodel", "html": ".html"}  # of exports that are one file
+SUFFIXES = {"argos": ".argosmodel", "html": ".html"}  # of formats that are a single file
 
 
 def run_export(context: BuildContext, name: str, step: ExportStep, folder: Path) -> Mapping[str, Any]:

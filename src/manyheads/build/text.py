@@ -43,7 +43,7 @@ def mix_texts(parts: Sequence[tuple[Mixed, Sequence[Path]]], out: Sequence[Path]
 
 
 def parallel(files: Sequence[Path], most: int | None) -> Iterator[tuple[str, ...]]:
-    """Yield the lines of files that belong together, at most so many.
+    """Yield line i of all files together, for at most `most` lines.
 
     Raises:
         DataError: the files differ in length.
@@ -72,8 +72,8 @@ def translate_text(
     Args:
         step: settings of the translation.
         models: run directories; several are an ensemble.
-        files: file to translate; for the method "interpolation" then the file of the references.
-        out: files to write: of the source and of the target language of the model.
+        files: file to translate, and for the method "interpolation" the file of the references.
+        out: files to write: in the source language and in the target language of the model.
         listener: receives the progress.
         device: device of the models.
         scheduler: see `translate_file`.

@@ -1,1 +1,1 @@
-"""From files on disk to the padded tensors of one update."""
+"""Read, clean and store text, and make the padded batches of each update from it."""

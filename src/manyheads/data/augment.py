@@ -1,4 +1,4 @@
-"""Augment training pairs as they are drawn: what a pair becomes in an epoch depends on seed, epoch and row alone.
+"""Augment training pairs as they are drawn: the change of a pair depends on seed, epoch and row alone.
 
 The decisions of an epoch are drawn for all rows at once, so that the batches can be planned with the lengths that
 the pairs will have.
@@ -31,10 +31,10 @@ Indices = NDArray[np.int64]
 
 PHRASE, JOINED = 1, 2  # content of a row; 0 is the pair itself
 CAPITALS, LOWER, SMALL_FIRST = 1, 2, 3  # case of a row; 0 is unchanged
-CASES = (0.1, 0.8)  # share of `case` that is all capitals; that and lower case; the rest: the first letter small
+CASES = (0.1, 0.8)  # cumulative shares of `case`: capitals, lower case; the rest: small first letter
 MOST_JOINED = 4  # sentences of a paragraph, at least 2
-WORD_SHARE = 0.7  # of phrases that are single words
-STREAM = 0x617567  # keeps these numbers apart from those of the sampler, which are seeded by (seed, epoch)
+WORD_SHARE = 0.7  # share of phrases that are single words
+STREAM = 0x617567  # separates this random stream from the sampler, which is seeded by (seed, epoch)
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class PhraseTable:
 
 @dataclass(frozen=True)
 class Growth:
-    """Change of the lengths by the operations that respell a text, measured on a sample of the corpus.
+    """Mean change of the lengths by each operation that respells a text, measured on a sample of the corpus.
 
     Attributes:
         capitals: factor of the lengths of source and of target in capitals.
         lower: factor of the length of the source in lower case.
         copied: tokens that a copied text adds to source and to target.
-        scripts: scripts of which the corpus has no letter: first and last code point.
+        scripts: scripts without a letter in the corpus: first and last code point.
     """
 
     capitals: tuple[float, float]
@@ -76,12 +76,12 @@ class Growth:
 
 
 class AugmentPlan:
-    """The decisions of one epoch, an array of N numbers each.
+    """Random decisions about all N rows in one epoch, each an array (N,) unless another shape is given.
 
     Attributes:
         content: 0, PHRASE or JOINED.
         phrases: index of the phrase of each row.
-        partners: rows that are joined to each row, -1 for none (MOST_JOINED - 1, N).
+        partners: rows joined to each row, -1 for none (MOST_JOINED - 1, N).
         case: 0, CAPITALS, LOWER or SMALL_FIRST.
         mark, typo, copy: whether the end mark is changed, the source is misspelt, a text is copied.
     """
@@ -115,7 +115,7 @@ class AugmentPlan:
         return np.minimum(index, max(0, total - 1)).astype(np.int32)
 
     def draw_partners(self, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-        """Draw the rows that follow each row in a paragraph: of the same corpus, and not longer than the limit."""
+        """Draw the rows that follow each row in a paragraph, from the same corpus and within the length limit."""
         store, limit = self.augmenter.store, self.augmenter.max_length
         corpora = self.augmenter.corpora
         strides = rng.integers(1, max(2, count), size=MOST_JOINED - 1)
@@ -136,9 +136,9 @@ class AugmentPlan:
         return partners
 
     def lengths(self) -> tuple[Indices, Indices]:
-        """Return the tokens of source and target of each row, an end symbol counted (N,).
+        """Return the number of tokens of source and target of each row, end symbol included: two arrays (N,).
 
-        They are exact for phrases and joined sentences; else the mean change of the operation is added.
+        The numbers are exact for phrases and joined sentences; otherwise the mean change of the operation is added.
         """
         growth, limit = self.augmenter.growth, self.augmenter.max_length
         sides = []
@@ -158,7 +158,7 @@ class AugmentPlan:
         return sides[0], sides[1]
 
     def changed(self, rows: Indices) -> list[bool]:
-        """Return which of some rows are augmented."""
+        """Return whether each of the given rows is augmented."""
         flags = (
             (self.content[rows] > 0) | (self.case[rows] > 0) | self.mark[rows] | self.typo[rows] | self.copy[rows]
         )
@@ -182,12 +182,12 @@ class AugmentPlan:
         return source, target
 
     def content_of(self, row: int) -> Texts:
-        """Return the pair of a row, the phrase in its place, or the paragraph that it begins."""
+        """Return the pair of a row, the phrase that replaces it, or the paragraph that it begins."""
         augmenter = self.augmenter
         if self.content[row] == PHRASE and augmenter.table is not None:
             return augmenter.table.pair(int(self.phrases[row]))
         rows = [row, *(partner for partner in self.partners[:, row].tolist() if partner >= 0)]
-        pairs = [augmenter.pair(each) for each in rows]
+        pairs = [augmenter.pair(index) for index in rows]
         joins = [
             "" if language.partition("-")[0].lower() in ("ja", "zh") else " " for language in augmenter.languages
         ]
@@ -203,16 +203,16 @@ CHANGES: dict[int, Callable[[str, str], Texts]] = {
 
 @dataclass(frozen=True)
 class Augmenter:
-    """The settings and the text from which the decisions of every epoch are drawn.
+    """Settings and text of the augmentation; draws the decisions of every epoch.
 
     Attributes:
-        config: the rates.
+        config: rates of the operations.
         texts, store: training text, and its token ids.
         languages: languages of source and target.
         seed: seed of the training.
         max_length: longest side in tokens.
-        table: mined words and phrases, where they were asked for.
-        growth: change of the lengths.
+        table: mined words and phrases; None if they are not used.
+        growth: mean changes of the lengths.
     """
 
     config: AugmentConfig

@@ -1,4 +1,4 @@
-"""Made-up text that a translator must copy: numbers, addresses, emoji, inline tags and placeholders."""
+"""Make up text that a translator must copy: numbers, addresses, emoji, inline tags and placeholders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["COPIES", "make_copy", "make_tag", "other_scripts"]
 
 # Pictographs that have been in Unicode since version 9: (first code point, number of them).
 EMOJI = ((0x1F300, 0x21), (0x1F330, 0x50), (0x1F400, 0xFE), (0x1F600, 0x50), (0x1F680, 0x46), (0x2600, 0x14))
-NUMBERS = 0.6  # share of texts that are a number; of the others, too, some are
+NUMBERS = 0.6  # least share of numbers; the kinds of the other texts, numbers among them, are equally likely
 TAGS = ("b", "i", "u", "em", "strong", "span", "a", "g", "x")
 # Letters of some scripts: first and last code point.
 SCRIPTS = (
@@ -88,7 +88,7 @@ def make_tag(rng: Random) -> tuple[str, str]:
 
 
 def other_scripts(texts: Iterable[str]) -> list[tuple[int, int]]:
-    """Return the scripts of which no letter is in these texts."""
+    """Return the scripts without a letter in these texts: first and last code point."""
     letters = {ord(letter) for letter in set().union(*map(set, texts))}
     return [(first, last) for first, last in SCRIPTS if not any(first <= letter <= last for letter in letters)]
 
@@ -102,7 +102,7 @@ def make_foreign(rng: Random, scripts: Sequence[tuple[int, int]]) -> str:
     return " ".join(words)
 
 
-# Kinds of text that is copied as it stands, each made up with a random number generator.
+# Kinds of text that is copied unchanged, each with the function that makes it up.
 COPIES: Mapping[str, Callable[[Random], str]] = {
     "numbers": make_number,
     "URLs": make_address,
@@ -116,8 +116,8 @@ def make_copy(rng: Random, scripts: Sequence[tuple[int, int]] = (), *, alone: bo
 
     Args:
         rng: random number generator.
-        scripts: scripts that are copied as they stand, because the training text has none of their letters.
-        alone: the text will be the whole line, so that it may consist of marks.
+        scripts: scripts without a letter in the training text, whose words are copied.
+        alone: whether the text will be a complete line, which may consist of punctuation marks.
     """
     if rng.random() < NUMBERS:
         return make_number(rng)

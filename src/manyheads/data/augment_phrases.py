@@ -1,7 +1,7 @@
 """Mine words and short phrases with their translations from pairs of sentences.
 
-IBM model 1 is learned in both directions; the links that both directions choose give the words, and runs of linked
-words give the phrases (Koehn et al. 2003). Memory is bounded by `MOST_LINKS`.
+IBM model 1 is trained in both directions. Words are taken from the links that both directions choose, phrases from
+runs of linked words (Koehn et al. 2003). Memory is bounded by `MOST_LINKS`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from manyheads.data.word_alignment import expected_counts, link_tokens
 
 __all__ = ["MinedPhrases", "mine_phrases"]
 
-MOST_LINKS = 5_000_000  # of a source and a target token: about 300 MiB
+MOST_LINKS = 5_000_000  # links between a source and a target token: about 300 MiB
 MOST_TOKENS = 60  # of a side; longer sentences are left out
 PHRASE_PAIRS = 40_000  # pairs that phrases are read from
 ITERATIONS = 5
 LEAST_COUNT = 3  # links of a word, and occurrences of a phrase
-LEAST_SHARE = 0.3  # of the links of a source word or phrase
-LEAST_INVERSE = 0.1  # of the links of the target word
+LEAST_SHARE = 0.3  # share of the links of a source word or phrase
+LEAST_INVERSE = 0.1  # share of the links of the target word
 LONGEST_SOURCE, LONGEST_TARGET = 3, 4  # words of a phrase
-MOST = 50_000  # words, and as many phrases: the most frequent ones
+MOST = 50_000  # most frequent words, and as many phrases
 TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
 
 IntArray = NDArray[np.int64]
@@ -36,7 +36,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class MinedPhrases:
-    """Words and phrases with their translations, each as a pair whose line is its count."""
+    """Words and phrases with their translations: pairs whose attribute `line` holds their count."""
 
     words: list[Pair]
     phrases: list[Pair]
@@ -67,7 +67,7 @@ class Side:
 
 
 def usual_surfaces(sentences: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Return the most frequent spelling of each lower-case word behind another word; of others lower case."""
+    """Map each lower-case word to its most frequent spelling after another word, by default to lower case."""
     spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for tokens in sentences:
         for before, token in pairwise(["", *tokens]):
@@ -78,22 +78,22 @@ def usual_surfaces(sentences: Sequence[Sequence[str]]) -> dict[str, str]:
 
 
 def mine_phrases(sources: Sequence[str], targets: Sequence[str]) -> MinedPhrases:
-    """Mine words and phrases from sentences and their translations; of a large corpus, from evenly spaced ones.
+    """Mine words and phrases from sentences and their translations.
 
-    The result depends on the texts alone.
+    Only evenly spaced sentences of a large corpus are used. The result depends on the texts alone.
     """
     rows = spaced(sources, targets)
     tokenised = [(TOKEN.findall(sources[row]), TOKEN.findall(targets[row])) for row in rows]
-    kept = [both for both in tokenised if all(0 < len(side) <= MOST_TOKENS for side in both)]
-    if not kept:
+    usable = [pair for pair in tokenised if all(0 < len(side) <= MOST_TOKENS for side in pair)]
+    if not usable:
         return MinedPhrases([], [])
-    source, target = Side([both[0] for both in kept]), Side([both[1] for both in kept])
+    source, target = Side([pair[0] for pair in usable]), Side([pair[1] for pair in usable])
     links = align(source, target)
     return MinedPhrases(linked_words(source, target, links), linked_phrases(source, target, links))
 
 
 def spaced(sources: Sequence[str], targets: Sequence[str]) -> range:
-    """Return evenly spaced rows, as many as `MOST_LINKS` allows, by the lengths of a sample."""
+    """Return evenly spaced rows, as many as `MOST_LINKS` allows, estimated from the lengths of a sample."""
     count = len(sources)
     sample = range(0, count, max(1, count // 1000))
     links = [len(TOKEN.findall(sources[row])) * len(TOKEN.findall(targets[row])) for row in sample]
@@ -102,22 +102,24 @@ def spaced(sources: Sequence[str], targets: Sequence[str]) -> range:
 
 
 def align(source: Side, target: Side) -> tuple[IntArray, IntArray, IntArray]:
-    """Align all sentences: return pair, source token and target token of each link, indices into the corpus (L,).
+    """Align all sentences: return the pair, source token and target token of each of L links, as indices (L,).
 
-    A token is linked to at most one other.
+    A token is linked to at most one token of the other side.
     """
-    ours, theirs = link_tokens(source.lengths, target.lengths)
+    source_tokens, target_tokens = link_tokens(source.lengths, target.lengths)
     width = len(target.vocabulary)
-    types, entries = np.unique(source.tokens[ours] * width + target.tokens[theirs], return_inverse=True)
-    forward = learn(entries, types // width, theirs)
-    backward = learn(entries, types % width, ours)
-    both = best(forward[entries], theirs) & best(backward[entries], ours)
-    both &= (np.bincount(ours[both], minlength=len(source.tokens)) == 1)[ours]
-    both &= (np.bincount(theirs[both], minlength=len(target.tokens)) == 1)[theirs]
-    ours, theirs = ours[both], theirs[both]
-    order = np.argsort(ours)
-    pairs = np.searchsorted(source.starts, ours[order], side="right") - 1
-    return pairs, ours[order], theirs[order]
+    types, entries = np.unique(
+        source.tokens[source_tokens] * width + target.tokens[target_tokens], return_inverse=True
+    )
+    forward = learn(entries, types // width, target_tokens)
+    backward = learn(entries, types % width, source_tokens)
+    mutual = best(forward[entries], target_tokens) & best(backward[entries], source_tokens)
+    mutual &= (np.bincount(source_tokens[mutual], minlength=len(source.tokens)) == 1)[source_tokens]
+    mutual &= (np.bincount(target_tokens[mutual], minlength=len(target.tokens)) == 1)[target_tokens]
+    source_tokens, target_tokens = source_tokens[mutual], target_tokens[mutual]
+    order = np.argsort(source_tokens)
+    pairs = np.searchsorted(source.starts, source_tokens[order], side="right") - 1
+    return pairs, source_tokens[order], target_tokens[order]
 
 
 def learn(entries: IntArray, given: IntArray, tokens: IntArray) -> NDArray[np.float64]:
@@ -136,55 +138,58 @@ def best(scores: NDArray[np.float64], tokens: IntArray) -> NDArray[np.bool_]:
 
 def linked_words(source: Side, target: Side, links: tuple[IntArray, IntArray, IntArray]) -> list[Pair]:
     """Return the most frequent translation of each source word, where it is frequent enough, by falling count."""
-    ours, theirs = source.tokens[links[1]], target.tokens[links[2]]
+    source_words, target_words = source.tokens[links[1]], target.tokens[links[2]]
     width = len(target.vocabulary)
-    types, counts = np.unique(ours * width + theirs, return_counts=True)
-    words, others = types // width, types % width
-    share = counts / np.bincount(words, counts)[words]
-    inverse = counts / np.bincount(others, counts)[others]
-    good = (counts >= LEAST_COUNT) & (share >= LEAST_SHARE) & (inverse >= LEAST_INVERSE)
-    good &= source.is_word[words] & target.is_word[others]
-    order = [int(index) for index in np.lexsort((types, -counts)) if good[index]]
-    found: dict[int, Pair] = {}
+    types, counts = np.unique(source_words * width + target_words, return_counts=True)
+    source_types, target_types = types // width, types % width
+    share = counts / np.bincount(source_types, counts)[source_types]
+    inverse = counts / np.bincount(target_types, counts)[target_types]
+    accepted = (counts >= LEAST_COUNT) & (share >= LEAST_SHARE) & (inverse >= LEAST_INVERSE)
+    accepted &= source.is_word[source_types] & target.is_word[target_types]
+    order = [int(index) for index in np.lexsort((types, -counts)) if accepted[index]]
+    translations: dict[int, Pair] = {}
     for index in order:
-        word = int(words[index])
-        if word not in found:
-            found[word] = Pair(source.written([word]), target.written([int(others[index])]), int(counts[index]))
-    return list(found.values())[:MOST]
+        word = int(source_types[index])
+        if word not in translations:
+            translations[word] = Pair(
+                source.written([word]), target.written([int(target_types[index])]), int(counts[index])
+            )
+    return list(translations.values())[:MOST]
 
 
 def linked_phrases(source: Side, target: Side, links: tuple[IntArray, IntArray, IntArray]) -> list[Pair]:
     """Return the most frequent translation of each phrase of the source, where it is frequent enough."""
-    pairs, ours, theirs = links
+    pairs, source_tokens, target_tokens = links
     every = max(1, -(-len(source.lengths) // PHRASE_PAIRS))
     ends = np.searchsorted(pairs, np.arange(len(source.lengths) + 1))
     counts: defaultdict[tuple[int, ...], Counter[tuple[int, ...]]] = defaultdict(Counter)
     for pair in range(0, len(source.lengths), every):
         first, end = ends[pair], ends[pair + 1]
-        linked = dict(zip(ours[first:end].tolist(), theirs[first:end].tolist(), strict=True))
+        linked = dict(zip(source_tokens[first:end].tolist(), target_tokens[first:end].tolist(), strict=True))
         for start, stop, low, high in spans(linked):
-            words, others = source.tokens[start:stop], target.tokens[low:high]
-            if source.is_word[words].all() and target.is_word[others].all():
-                counts[tuple(words.tolist())][tuple(others.tolist())] += 1
-    kept = []
+            words, translation = source.tokens[start:stop], target.tokens[low:high]
+            if source.is_word[words].all() and target.is_word[translation].all():
+                counts[tuple(words.tolist())][tuple(translation.tolist())] += 1
+    phrases = []
     for phrase, translations in counts.items():
         usual, count = max(translations.items(), key=lambda item: (item[1], item[0]))
         if count >= LEAST_COUNT and count >= LEAST_SHARE * translations.total():
-            kept.append((-count, phrase, usual))
+            phrases.append((-count, phrase, usual))
     return [
-        Pair(source.written(phrase), target.written(usual), -count) for count, phrase, usual in sorted(kept)[:MOST]
+        Pair(source.written(phrase), target.written(usual), -count)
+        for count, phrase, usual in sorted(phrases)[:MOST]
     ]
 
 
 def spans(linked: dict[int, int]) -> Iterator[tuple[int, int, int, int]]:
     """Yield (start, stop, low, high) of source and target for each phrase: all its words are linked inside it."""
-    sources = {theirs: ours for ours, theirs in linked.items()}
+    sources = {target_index: source_index for source_index, target_index in linked.items()}
     for start in linked:
         for stop in range(start + 2, start + LONGEST_SOURCE + 1):
             if stop - 1 not in linked:
                 break
-            others = [linked[index] for index in range(start, stop)]
-            low, high = min(others), max(others) + 1
+            targets = [linked[index] for index in range(start, stop)]
+            low, high = min(targets), max(targets) + 1
             if high - low <= LONGEST_TARGET and all(
                 start <= sources.get(index, start) < stop for index in range(low, high)
             ):

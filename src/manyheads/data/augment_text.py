@@ -17,10 +17,10 @@ WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 NUMBER = re.compile(r"(?<![\w.,:])\d{2,}(?![\w:]|[.,]\d)")
 LETTERS = re.compile(r"[^\W\d_]{4,}")
 FULL_STOPS = {"ja": "。", "zh": "。"}
-WORDS_A_TYPO = 8
-ALONE = 0.15  # share of copies that are the whole line
-IN_PLACE = 0.6  # share of the others that stand at a word
-AT_END = 0.7  # share of the rest that stand at the end
+WORDS_A_TYPO = 8  # words for each misspelt word
+ALONE = 0.15  # share of copies that are a complete line
+IN_PLACE = 0.6  # share of the other copies that are put at a word
+AT_END = 0.7  # share of the remaining copies that are put at the end
 TAGGED = 0.2  # share of copies that are a pair of tags
 
 
@@ -42,7 +42,7 @@ def drop_capital(source: str, target: str) -> Texts:
 def change_end_mark(source: str, target: str, languages: Texts) -> Texts:
     """Take the end mark off both sides, or put a full stop on both if neither has a mark.
 
-    A pair with a mark on one side alone, or with nothing but marks, stays as it is.
+    A pair with a mark on one side only, or with nothing but marks, is not changed.
     """
     ends = [END_MARK.search(text) for text in (source, target)]
     if ends[0] and ends[1]:
@@ -62,12 +62,12 @@ def misspell(source: str, rng: Random) -> str:
     words = list(LETTERS.finditer(source))
     chosen = rng.sample(words, min(len(words), 1 + len(source.split()) // WORDS_A_TYPO))
     for word in sorted(chosen, key=re.Match.start, reverse=True):
-        at = rng.randrange(word.start() + 1, word.end() - 1)  # the first letter is rarely wrong
-        here, after = source[at], source[at + 1]
-        other = rng.choice(word[0]).lower()
-        changed = rng.choice(("", here + here, after + here, other))
-        end = at + 2 if changed == after + here else at + 1
-        source = source[:at] + changed + source[end:]
+        index = rng.randrange(word.start() + 1, word.end() - 1)  # the first letter is rarely wrong
+        letter, next_letter = source[index], source[index + 1]
+        replacement = rng.choice(word[0]).lower()
+        changed = rng.choice(("", letter + letter, next_letter + letter, replacement))
+        end = index + 2 if changed == next_letter + letter else index + 1
+        source = source[:index] + changed + source[end:]
     return source
 
 
@@ -84,22 +84,22 @@ def add_copy(
         source: the source.
         target: the target.
         rng: random number generator.
-        translations: a translation of words, both in lower case; the text is put before a word and its translation
-            if both occur once, else at one end of the two sides.
-        scripts: scripts that the training text does not have, whose words are copied too.
+        translations: translation of each known word, both in lower case. The text is put before a word and its
+            translation if both occur once, otherwise at the start or end of both sides.
+        scripts: scripts that the training text does not have; words in them are copied too.
     """
-    numbers = shared_number(source, target)
-    if numbers is not None and rng.random() < IN_PLACE:
-        other = str(rng.randrange(10 ** len(numbers)))
-        return replace_number(source, numbers, other), replace_number(target, numbers, other)
+    number = shared_number(source, target)
+    if number is not None and rng.random() < IN_PLACE:
+        replacement = str(rng.randrange(10 ** len(number)))
+        return replace_number(source, number, replacement), replace_number(target, number, replacement)
     if rng.random() < ALONE:
         text = make_copy(rng, scripts, alone=True)
         return text, text
     start, end = make_tag(rng) if rng.random() < TAGGED else (make_copy(rng, scripts), "")
     linked = linked_words(source, target, translations)
     if linked and rng.random() < IN_PLACE:
-        ours, theirs = rng.choice(linked)
-        return around(source, ours, start, end), around(target, theirs, start, end)
+        source_word, target_word = rng.choice(linked)
+        return around(source, source_word, start, end), around(target, target_word, start, end)
     if end:
         return f"{start}{source}{end}", f"{start}{target}{end}"
     if rng.random() < AT_END:
@@ -116,30 +116,33 @@ def around(text: str, word: re.Match[str], start: str, end: str) -> str:
 
 def shared_number(source: str, target: str) -> str | None:
     """Return a number of at least two digits that occurs once on each side, or None."""
-    ours, theirs = NUMBER.findall(source), NUMBER.findall(target)
-    return next((number for number in ours if ours.count(number) == 1 == theirs.count(number)), None)
+    source_numbers, target_numbers = NUMBER.findall(source), NUMBER.findall(target)
+    return next(
+        (number for number in source_numbers if source_numbers.count(number) == 1 == target_numbers.count(number)),
+        None,
+    )
 
 
 def replace_number(text: str, number: str, other: str) -> str:
-    """Replace a number that stands by itself."""
+    """Replace a number by another one, unless it is part of a longer number or word."""
     return NUMBER.sub(lambda match: other if match[0] == number else match[0], text)
 
 
 def linked_words(
     source: str, target: str, translations: Mapping[str, str]
 ) -> list[tuple[re.Match[str], re.Match[str]]]:
-    """Return the words of the source whose translation is in the target, where both occur once."""
-    ours, theirs = (words_by_text(text) for text in (source, target))
+    """Return the source words whose translation is in the target, with that translation, if both occur once."""
+    source_words, target_words = (words_by_text(text) for text in (source, target))
     linked = []
-    for word, found in ours.items():
-        others = theirs.get(translations.get(word, ""), [])
-        if len(found) == len(others) == 1:
-            linked.append((found[0], others[0]))
+    for word, matches in source_words.items():
+        translated = target_words.get(translations.get(word, ""), [])
+        if len(matches) == len(translated) == 1:
+            linked.append((matches[0], translated[0]))
     return linked
 
 
 def words_by_text(text: str) -> dict[str, list[re.Match[str]]]:
-    """Return where each word of a text stands, by the word in lower case."""
+    """Return the matches of each word of a text, by the word in lower case."""
     words: dict[str, list[re.Match[str]]] = {}
     for match in WORD.finditer(text):
         words.setdefault(match[0].lower(), []).append(match)

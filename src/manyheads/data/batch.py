@@ -23,7 +23,7 @@ Ids = Sequence[int] | NDArray[np.int32]
 
 @dataclass(frozen=True)
 class TensorBatch(ABC):
-    """The operations that the batches of all tasks share; the first field of each holds ids, one row a text."""
+    """Base of the batches of all tasks; the first field holds the token ids, one row for each text."""
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensors of the batch by the name of their field."""
@@ -36,7 +36,7 @@ class TensorBatch(ABC):
 
     @property
     def shape(self) -> tuple[bool | int, ...]:
-        """Key of the shapes that torch.compile makes code for: whether B > 1, S."""
+        """Key of the shapes for which torch.compile generates separate code: whether B > 1, S."""
         return self.examples > 1, next(iter(self.tensors().values())).size(1)
 
     @abstractmethod
@@ -44,7 +44,7 @@ class TensorBatch(ABC):
         """Return a batch of the examples from `first` up to `end`, padded as little as possible."""
 
     def halves(self) -> list[Self]:
-        """Split into two halves, each padded as little as possible; one example stays whole."""
+        """Split into two halves, each padded as little as possible; a batch of one example is not split."""
         count = self.examples
         return [self] if count < 2 else [self.rows(0, count // 2), self.rows(count // 2, count)]
 
@@ -90,7 +90,7 @@ class Batch(TensorBatch):
 
     @property
     def shape(self) -> tuple[bool, int, int]:
-        """Key of the shapes that torch.compile makes code for: whether B > 1, S, T."""
+        """Key of the shapes for which torch.compile generates separate code: whether B > 1, S, T."""
         return self.examples > 1, self.source.size(1), self.target_in.size(1)
 
     def rows(self, first: int, end: int) -> Batch:
@@ -109,7 +109,7 @@ class Batch(TensorBatch):
         )
 
     def twice(self) -> Batch:
-        """Repeat the batch: all pairs, then all pairs again; the token counts stay those of one copy."""
+        """Repeat the batch: all pairs, then all pairs again; the token counts are not doubled."""
         both = self.mapped(lambda ids: torch.cat([ids, ids]))
         positions = torch.cat([self.target_positions, self.target_positions + self.target_out.numel()])
         return replace(both, target_positions=positions)

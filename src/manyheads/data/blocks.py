@@ -1,6 +1,6 @@
 """Cut a stream of tokens into blocks of equal length, the training examples of a language model.
 
-Shapes: B blocks, T tokens a block.
+Shapes: B blocks, T tokens in each block.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ class BlockBatch(TensorBatch):
 
 
 class BlockSampler:
-    """The blocks of each update of an epoch, a function of the seed and the number of the epoch alone.
+    """Draw the blocks of each update of an epoch from the seed and the number of the epoch alone.
 
     The stream is treated as a ring that is cut at another random position in each epoch, so that the edges of the
     blocks move. All blocks are full; in an epoch every token is predicted once, and fewer than T of them twice.
     """
 
     def __init__(self, length: int, *, block: int, rows: int, seed: int) -> None:
-        """Prepare what all epochs share.
+        """Prepare the data that all epochs share.
 
         Args:
             length: number of tokens of the stream, at least one block.
-            block: number of tokens a block, T.
-            rows: maximum number of blocks an update; the blocks of an epoch are divided evenly.
+            block: number of tokens in a block, T.
+            rows: maximum number of blocks in an update; the blocks of an epoch are divided evenly.
             seed: seed of the cuts and the order.
         """
         self.length = length
@@ -87,7 +87,7 @@ class BlockSampler:
 
 
 def make_blocks(stream: NDArray[np.int32], starts: Starts, block: int) -> BlockBatch:
-    """Make a batch of the blocks that start at these positions of the ring, with the token after each token."""
+    """Make a batch of the blocks that start at these positions of the ring; the labels are the next tokens."""
     positions = (starts[:, None] + np.arange(block + 1)) % len(stream)
     tokens = torch.from_numpy(stream[positions].astype(np.int64))
     return BlockBatch(tokens[:, :-1], tokens[:, 1:])

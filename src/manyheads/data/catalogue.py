@@ -1,4 +1,4 @@
-"""The public corpora that can be fetched by name: `catalogue.toml` has their addresses, checksums and terms."""
+"""Read `catalogue.toml`: the public corpora that can be fetched by name, with addresses, checksums and terms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RemoteFile:
 
     Attributes:
         name: name of the local file.
-        sha256: expected SHA-256; None if the content changes with time, then the sum of the download is recorded.
+        sha256: expected SHA-256; None if the content changes with time; the sum of the download is then recorded.
         size: expected number of bytes, if known.
     """
 
@@ -34,8 +34,8 @@ class Corpus:
     Attributes:
         name: name of the corpus and of its folder.
         description: one line about the corpus.
-        terms: terms of use, as far as its origin states them.
-        mirrors: addresses, tried in this order, with `{name}` in the place of a file's name.
+        terms: terms of use, if its origin states them.
+        mirrors: addresses, tried in this order, with the placeholder `{name}` for the name of a file.
         files: files to fetch.
         sentences: arguments of `unpack_sentences`, for an archive of manythings.org.
     """

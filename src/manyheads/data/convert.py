@@ -1,4 +1,4 @@
-"""Convert parallel text of any known form to two packed files of lines, with a note of where it comes from.
+"""Convert parallel text of any known form to two packed files of lines, with a note of its sources.
 
 A line end within a text, with the white space around it, becomes one blank; white space at both ends is removed.
 Pairs without text on a side are left out and counted.
@@ -63,13 +63,13 @@ FORMATS: Mapping[str, tuple[str, Reader]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class ConvertOptions:
-    """The name of the written files, and the choice of text, licence and origin.
+    """Options of a conversion: name of the written files, choice of the text, licence and origin.
 
     Attributes:
         name: name of the written files, without language and endings.
         request: languages, columns and split.
-        licence: licence of all inputs; None keeps what each states.
-        origin: origin of all inputs, likewise.
+        licence: licence of all inputs; None keeps the licence that each input states.
+        origin: origin of all inputs; None keeps the origin that each input states.
     """
 
     name: str
@@ -106,7 +106,7 @@ class ConvertResult:
         }
 
     def lines(self) -> list[str]:
-        """Return the counts of each input and of the whole."""
+        """Return the counts of each input and their total."""
         lines = []
         for source in self.sources:
             empty = f"; {source.empty:,} left out: no text on a side" if source.empty else ""
@@ -128,15 +128,15 @@ def convert_files(
     The inputs are read one after the other; their pairs are tidied and packed in shards.
 
     Args:
-        inputs: files, or data sets after "hf:"; two files of lines stand after each other.
+        inputs: files, or data sets after "hf:"; two files of lines must follow each other.
         out: folder to write into; made if it does not exist.
-        options: what is taken and written.
-        advance: called with numbers of pairs.
+        options: choice of the text, and name of the files.
+        advance: called with the number of pairs of each shard read.
         executor: computes the shards, see `executors.open_executor`; None for this process. The written bytes are
             the same.
 
     Raises:
-        DataError: an input cannot be read, or a file to be written is there already.
+        DataError: an input cannot be read, or a file to be written already exists.
         UsageError: a format or the languages are not known.
     """
     groups = grouped(inputs)
@@ -175,11 +175,11 @@ def convert_files(
 
 
 def grouped(inputs: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the inputs, with two files of lines that stand after each other as one.
+    """Group the inputs: two consecutive files of lines are one input.
 
     Raises:
         DataError: a file is missing.
-        UsageError: a file of lines stands alone.
+        UsageError: a file of lines has no second one.
     """
     groups: list[tuple[str, ...]] = []
     waiting: str | None = None
@@ -205,7 +205,7 @@ def grouped(inputs: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def suffix_of(name: str) -> str:
-    """Return the ending of a file name that tells its format."""
+    """Return the ending of a file name that shows its format, without compression."""
     return Path(uncompressed(name)).suffix.lower()
 
 
@@ -226,16 +226,16 @@ def output_files(out: Path, name: str, languages: tuple[str, str]) -> list[Path]
     """Return the files of text to write.
 
     Raises:
-        DataError: one is there already, also packed in another way.
+        DataError: a file already exists, plain or compressed.
         UsageError: the languages are equal, or cannot be named in a configuration.
     """
     if check_language(languages[0]) == check_language(languages[1]):
         raise UsageError(f"Both texts have the language {languages[0]}. Say both: --source de --target en.")
     files = [out / f"{name}.{language}" for language in languages]
-    there = [path.name for file in [*files, sources_path(files[0])] if (path := existing(file))]
-    if there:
+    present = [path.name for file in [*files, sources_path(files[0])] if (path := existing(file))]
+    if present:
         raise DataError(
-            f"{out} holds {', '.join(there)} already; nothing is overwritten. Name another text: --name NAME."
+            f"{out} holds {', '.join(present)} already; nothing is overwritten. Name another text: --name NAME."
         )
     return [file.with_name(f"{file.name}.gz") for file in files]
 
@@ -244,7 +244,8 @@ def output_files(out: Path, name: str, languages: tuple[str, str]) -> list[Path]
 def shard_folder(folder: Path, executor: Executor | None) -> Iterator[Path]:
     """Yield the folder of the results of shards.
 
-    They are kept after an error if an executor computed them, and always where the disk is full.
+    The results are removed at the end. After an error they are kept if an executor computed them, or if the disk
+    failed.
     """
     try:
         yield folder
@@ -263,7 +264,7 @@ def remove_all_shards(folder: Path) -> None:
 
 
 def read_named(pairs: Iterable[Pair], group: Sequence[str]) -> Iterator[Pair]:
-    """Yield the pairs of an input; a failure of its disk names the input and not the folder that is written."""
+    """Yield the pairs of an input; an error of the disk names the input, not the output folder."""
     with damage_named(Path(" and ".join(group))):
         yield from pairs
 
@@ -276,7 +277,7 @@ def counted(shards: Iterable[list[Pair]], advance: Callable[[int], object]) -> I
 
 
 def pack_shard(pairs: list[Pair]) -> bytes:
-    """Return a shard as `SHARD_HEAD`, the packed lines of the source, and those of the target."""
+    """Return a shard as `SHARD_HEAD`, the packed source lines, and the packed target lines."""
     lines = [(one_line(source), one_line(target)) for source, target in pairs]
     full = [line for line in lines if all(line)]
     source, target = (

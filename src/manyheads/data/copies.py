@@ -3,9 +3,9 @@
 Two sentences are equal if they have the same letters: case, punctuation, white space and digits do not count.
 
 Two pairs are near copies if their MinHash signatures agree (Broder 1997). A band of a signature holds the smallest
-hashes of the runs of `RUN` letters of a pair, by `ROWS` hash functions; of `BANDS` bands, one must be equal. Pairs
-that share the part J of their runs have one with the probability 1 - (1 - J**4)**4: 0.99 at J = 0.9, 0.88 at 0.8,
-0.23 at 0.5, 0.03 at 0.3. One changed word in a sentence of fifteen leaves J near 0.8.
+hashes of the runs of `RUN` letters of a pair, by `ROWS` hash functions; one of `BANDS` bands must be equal. Pairs
+with the Jaccard similarity J of their runs share a band with the probability 1 - (1 - J**4)**4: 0.99 at J = 0.9,
+0.88 at 0.8, 0.23 at 0.5, 0.03 at 0.3. One changed word in a sentence of fifteen leaves J near 0.8.
 
 Shapes: N pairs.
 """
@@ -31,26 +31,26 @@ JOIN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 def fold(texts: Sequence[str]) -> list[str]:
-    """Return the letters of texts without line ends, case folded; a text without letters stays as it is."""
+    """Return the letters of texts without line ends, case folded; a text without letters is only stripped."""
     codes = code_points(unicodedata.normalize("NFKC", "\n".join(texts)).casefold())
     letters = text_of(codes[are_letters(codes) | (codes == ord("\n"))]).split("\n")
     return [folded or text.strip() for folded, text in zip(letters, texts, strict=True)]
 
 
 class CopyKeys:
-    """Keys of pairs; two pairs that share one are copies: 16 bytes a pair, with near copies 48."""
+    """Keys of pairs, 16 bytes each, or 48 with near copies; two pairs with an equal key are copies."""
 
     def __init__(self, *, near: bool = True) -> None:
         """Begin without pairs.
 
         Args:
-            near: whether near copies share a key, too; else only equal sources and equal targets do.
+            near: whether near copies share a key, too; otherwise only equal sources and equal targets do.
         """
         self.near = near
         self.columns = [bytearray() for _ in range(2 + BANDS * near)]
 
     def add(self, sources: Sequence[str], targets: Sequence[str]) -> None:
-        """Add pairs with text on both sides, without line ends in it."""
+        """Add pairs with text on both sides and without line ends."""
         if not sources:
             return
         sides = fold(sources), fold(targets)
@@ -87,9 +87,9 @@ def signatures(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
 
 
 def connected(columns: Iterable[NDArray[np.uint64]], size: int) -> NDArray[np.int64]:
-    """Return the group of each of `size` items (N,), named by its first item.
+    """Return the group of each of `size` items (N,), named by its first item: the connected components.
 
-    Items that share a value in a column are in one group, and so is whatever is in a group with either of them.
+    Two items are connected if they have an equal value in a column.
     """
     edges = [equal_neighbours(column) for column in columns]
     first, second = (np.concatenate([edge[side] for edge in edges]) for side in (0, 1))
@@ -106,7 +106,7 @@ def connected(columns: Iterable[NDArray[np.uint64]], size: int) -> NDArray[np.in
 
 
 def equal_neighbours(column: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return pairs of indices of equal values, enough to connect all that are equal."""
+    """Return pairs of indices of equal values, enough to connect all equal values."""
     order = np.argsort(column, kind="stable").astype(np.int32)
     equal = np.flatnonzero(column[order[1:]] == column[order[:-1]])
     return order[equal], order[equal + 1]

@@ -72,7 +72,7 @@ def not_empty(pairs: Iterable[Pair], error: str) -> Iterator[Pair]:
 def numbered_lines(
     path: Path, config: DataConfig, first: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, Line]]:
-    """Read the lines of a file, numbered from 1: those from index `first`, counted from 0, up to `end`."""
+    """Read the lines of a file, numbered from 1: the lines from index `first`, counted from 0, up to `end`."""
     return islice(enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8), start=1), first, end)
 
 
@@ -111,8 +111,8 @@ def parse_tsv(line: str, where: str) -> tuple[str, str]:
     """Parse source and target of a line with exactly one tab."""
     columns = line.split("\t")
     if len(columns) != 2:
-        found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
-        raise DataError(f"{where}: {found}. Each line must be source<TAB>target.")
+        tabs = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
+        raise DataError(f"{where}: {tabs}. Each line must be source<TAB>target.")
     return columns[0], columns[1]
 
 
@@ -159,7 +159,7 @@ def checked_text(value: object, key: str, invalid_utf8: InvalidUtf8, where: str)
     """Return a text if it can be written as UTF-8; half of a JSON surrogate pair cannot."""
     if not isinstance(value, str):
         raise DataError(f'{where}: "{key}" holds {type(value).__name__}, not text.')
-    if any("\ud800" <= symbol <= "\udfff" for symbol in value):
+    if any("\ud800" <= character <= "\udfff" for character in value):
         if invalid_utf8 == "error":
             raise DataError(
                 f'{where}: "{key}" holds half a surrogate pair (\\ud800 to \\udfff), which is no character. '
@@ -170,7 +170,7 @@ def checked_text(value: object, key: str, invalid_utf8: InvalidUtf8, where: str)
 
 
 def pair_limit(config: DataConfig, split: Split, paths: tuple[Path, ...]) -> int | None:
-    """Return how many pairs `data.limit` leaves; the lines of two files are counted first."""
+    """Return the number of pairs that `data.limit` keeps, None for all; two files must have equally many lines."""
     if split != "train" or config.limit is None:
         return None
     counts = [count_lines(path) for path in paths] if len(paths) == 2 or config.limit < 1 else []
@@ -187,15 +187,15 @@ def limited(limit: float, total: int) -> int:
 def kept_lines(
     config: DataConfig, split: Split, path: Path, count: Callable[[Path], int] = count_lines
 ) -> tuple[int, int | None]:
-    """Return the lines (first, end) of a split in its file, counted from 0; an end of None is the end of the file.
+    """Return the range of lines (first, end) of a split in its file, counted from 0; None is the end of the file.
 
-    Where `data.valid` is a share, it is taken from the end of the training file; `data.limit` counts the rest.
+    If `data.valid` is a share, it is taken from the end of the training file; `data.limit` applies to the rest.
 
     Args:
-        config: what to keep.
-        split: of which split.
-        path: its file.
-        count: counts the lines, or whatever else the file is measured in.
+        config: its valid and limit are used.
+        split: name of the split.
+        path: file of the split.
+        count: counts the units of the file, by default lines.
     """
     share = config.valid if isinstance(config.valid, float) else None
     if split == "train":
@@ -204,8 +204,8 @@ def kept_lines(
         end = left if share else None
         if config.limit is None:
             return 0, end
-        wanted = limited(config.limit, left)
-        return 0, wanted if end is None else min(wanted, end)
+        limit = limited(config.limit, left)
+        return 0, limit if end is None else min(limit, end)
     if split == "valid" and share:
         total = count(path)
         return total - held_back(total, share), None

@@ -1,4 +1,4 @@
-"""Defects of a line of text: a damaged encoding, repetitions; and its letters, to compare it with another line."""
+"""Find defects of a line of text (damaged encoding, repetitions); extract its letters to compare two lines."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Literal
 
 __all__ = ["LEAST_WORDS", "badly_decoded", "damage", "letters_of", "repeats", "unreadable"]
 
-LEAST_WORDS = 4  # of a copy that counts: shorter ones are names, numbers, exclamations
+LEAST_WORDS = 4  # words of a copy that counts: shorter copies are names, numbers, exclamations
 NOT_LETTERS = re.compile(r"[\W_]+")
 REPEATED_IN_A_ROW = re.compile(r"(?:^|\s)((?:\S+\s+){0,3}\S+)(?:\s+\1){3,}(?=\s|$)")  # up to four words, four times
 REPEATED_LETTERS = re.compile(r"(\S{1,6}?)\1{7,}")  # in scripts without blanks: up to six letters, eight times
 
 # misread: UTF-8 or Korean bytes read as Latin characters. lost: letters became U+FFFD, or a line question marks.
-# question: a question mark inside a word, which may also be a missing blank. entities: the writing of web pages.
+# question: a question mark inside a word, which may also be a missing blank. entities: HTML entities.
 Damage = Literal["misread", "lost", "question", "entities"]
 
 # A run of characters that may be the bytes of one or more letters, read one by one.
 RUN = re.compile(r"[^\x00-\x7f]{2,}")
-# What misread UTF-8 turns out to be: Latin letters with marks, punctuation; kana, Hangul, Han; Greek, Cyrillic.
+# Characters of misread UTF-8 after repair: accented Latin, punctuation; kana, Hangul, Han; Greek, Cyrillic.
 WESTERN, ASIAN, OTHER = (
     "\x80-\u017f\u2010-\u206f\u20ac",
     "\u3000-\u30ff\u3130-\u318f\u4e00-\u9fff가-힣",
@@ -27,13 +27,13 @@ WESTERN, ASIAN, OTHER = (
 SENSIBLE = re.compile(f"[{WESTERN}{ASIAN}{OTHER}]+")
 RARER = re.compile(
     f"[{WESTERN}]+|[{WESTERN}{ASIAN}]{{2,}}"
-)  # encodings in which correct text may look like the rest
+)  # for codecs in which correct text may look like misread text
 CODECS = {
     **dict.fromkeys(("cp1252", "latin-1"), SENSIBLE),
     **dict.fromkeys(("cp1250", "mac_roman", "cp437", "cp850"), RARER),
     "cp1251": re.compile(f"{RARER.pattern}|[{OTHER}]{{2,}}"),
 }
-# What no language writes: control characters; in a word of small Latin letters signs, capitals with a mark, letters
+# Used by no language: control characters; in a word of small Latin letters signs, capitals with a mark, letters
 # of other scripts (apart from beta, which stands for the sharp s), half-width kana.
 STRANGE = re.compile(
     r"[\x80-\x84\x86-\x9f]"
@@ -50,14 +50,14 @@ ESCAPED_LETTER = re.compile(
     r"|\\u[0-9a-fA-F]{4}"
 )
 ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|nbsp|#\d{2,5}|#x[0-9a-fA-F]{2,5});")
-MOST_LOST = 0.5  # question marks among what is not blank, from where on a line is lost
+MOST_LOST = 0.5  # share of question marks among visible characters, above which a line is lost
 
 
 def damage(text: str) -> Damage | None:
     """Return the kind of damage of a text, None if there is none.
 
     A run of Latin characters counts as misread if its bytes are valid UTF-8, or valid Korean (CP949), of sensible
-    characters: correct text hardly ever is, because each lead byte needs its continuation bytes.
+    characters: correct text is hardly ever valid, because each lead byte needs its continuation bytes.
     """
     if badly_decoded(text):
         return "lost" if "\ufffd" in text or mostly_question_marks(text) else "misread"
@@ -75,12 +75,12 @@ def badly_decoded(text: str) -> bool:
     runs = RUN.findall(text)
     if "\ufffd" in text or STRANGE.search(text) or any(map(misread, runs)):
         return True
-    # Chinese or Japanese may stand between Latin words, but is not a small part of them.
+    # Chinese or Japanese may be between Latin words, but rare letters of it are not inside them.
     return bool(IN_WORD.search(text)) and 4 * len(ASIAN_LETTER.findall(text)) < len(text)
 
 
 def unreadable(text: str) -> bool:
-    """Return whether letters of a text are lost, misread, or written as numbers or names."""
+    """Return whether letters of a text are lost, misread, or written as escapes or entities."""
     if badly_decoded(text) or ("?" in text and "://" not in text and LOST_LETTER.search(text)):
         return True
     return ("&" in text or "\\u" in text) and bool(ESCAPED_LETTER.search(text))
@@ -109,7 +109,7 @@ def misread(run: str) -> bool:
 
 
 def repeats(text: str) -> bool:
-    """Return whether a text repeats itself again and again."""
+    """Return whether a text repeats the same words or letters many times in a row."""
     return bool(REPEATED_IN_A_ROW.search(text) or REPEATED_LETTERS.search(text))
 
 

@@ -35,8 +35,8 @@ class FoundText:
 
     Attributes:
         source, target: the languages.
-        splits: name of each split that is there in both languages, by what it is for.
-        undivided: the files of a text that must be divided first; empty where train and valid are there.
+        splits: names of the splits present in both languages, by their role.
+        undivided: files of a text that must be divided first; empty if train and valid exist.
     """
 
     source: str
@@ -50,12 +50,12 @@ def find_text(root: Path, source: str | None = None, target: str | None = None) 
 
     Args:
         root: the folder or the file.
-        source: source language; None where it must follow from the names of folder and files.
-        target: target language, likewise.
+        source: source language; None to take it from the names of folder and files.
+        target: target language; None likewise.
 
     Raises:
         DataError: there is no parallel text, or more than one text that is not divided.
-        UsageError: the names do not tell the languages, or not which one is the source.
+        UsageError: the names do not show the languages, or which of them is the source.
     """
     if is_single(root):
         return FoundText(*choose_languages(root, set(), source, target), {}, (root,))
@@ -64,13 +64,13 @@ def find_text(root: Path, source: str | None = None, target: str | None = None) 
         raise DataError(f"{root} is no folder. Give the folder that holds the text.{end}")
     files = [root / name for name in file_names(root)]
     known = choose_languages(root, languages_of_folder(files), source, target)
-    there = splits_of(root, *known)
+    present = splits_of(root, *known)
     names: tuple[Split, ...] = ("train", "valid", "test")
-    splits: dict[Split, str] = {split: name for split in names if (name := best_match(split, there))}
+    splits: dict[Split, str] = {split: name for split in names if (name := best_match(split, present))}
     if "train" in splits and "valid" in splits:
         return FoundText(*known, splits, ())
-    stems = [splits["train"]] if "train" in splits else sorted(there - set(splits.values()))
-    texts = [tuple(path for one in known if (path := existing(root / f"{stem}.{one}"))) for stem in stems]
+    stems = [splits["train"]] if "train" in splits else sorted(present - set(splits.values()))
+    texts = [tuple(path for language in known if (path := existing(root / f"{stem}.{language}"))) for stem in stems]
     texts = texts or [(path,) for path in files if is_single(path)]
     if not texts and len(files) == 2 and languages_of_files(files):
         texts = [tuple(files) if languages_of_files(files) == known else (files[1], files[0])]
@@ -101,10 +101,10 @@ def is_single(path: Path) -> bool:
 
 
 def choose_languages(root: Path, found: set[str], source: str | None, target: str | None) -> tuple[str, str]:
-    """Return source and target: as given, else as the names of files and folders tell.
+    """Return source and target: as given, otherwise from the names of files and folders.
 
     Args:
-        root: the folder or the file; a name such as ko-en tells the direction.
+        root: the folder or the file; a name such as ko-en shows the direction.
         found: languages of the files.
         source: source language, if it is given.
         target: target language, if it is given.
@@ -135,7 +135,7 @@ def check_language(name: str) -> str:
     """Return the name of a language.
 
     Raises:
-        UsageError: it is none that a configuration can hold.
+        UsageError: a configuration cannot hold the name.
     """
     try:
         DataConfig(source=name)
@@ -145,7 +145,7 @@ def check_language(name: str) -> str:
 
 
 def direction_of(root: Path, found: set[str]) -> tuple[str, str] | None:
-    """Return the languages in the order of a name such as ko-en: that of the folder, or of a file in it."""
+    """Return the languages in the order of a name such as ko-en: the name of the folder, or of a file in it."""
     names = [root.resolve().name, *(file_names(root) if root.is_dir() else ())]
     pairs = {match.groups() for name in names for match in DIRECTION.finditer(name)}
     fitting = [(first, second) for first, second in pairs if not found or {first, second} == found]
@@ -153,7 +153,7 @@ def direction_of(root: Path, found: set[str]) -> tuple[str, str] | None:
 
 
 def languages_of_folder(files: Sequence[Path]) -> set[str]:
-    """Return the languages in which files of the same name are there: those of train, else of all texts."""
+    """Return the languages in which files of the same name exist: of train if present, otherwise of all texts."""
     endings: dict[str, set[str]] = {}
     for path in files:
         stem, _, ending = uncompressed(path.name).rpartition(".")
@@ -175,7 +175,7 @@ def languages_of_files(files: Sequence[Path]) -> tuple[str, str] | None:
     first, second = (uncompressed(path.name).split(".") for path in files)
     if len(first) != len(second):
         return None
-    different = [(one, other) for one, other in zip(first, second, strict=True) if one != other]
+    different = [(part, other_part) for part, other_part in zip(first, second, strict=True) if part != other_part]
     if len(different) == 1 and all(map(is_language, different[0])):
         return different[0]
     return None

@@ -23,13 +23,13 @@ __all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "fetch_corpus", "unknown_
 TIMEOUT = 30  # seconds without an answer or a byte
 LARGEST = 1 << 30  # bytes of a file whose size is not known beforehand
 SUMS = "SHA256SUMS"
-AGENT = "Mozilla/5.0 (compatible; manyheads)"  # some hosts refuse Python's own name
+AGENT = "Mozilla/5.0 (compatible; manyheads)"  # some hosts refuse the default name of Python
 
 Say = Callable[[str], None]
 
 
 def fetch(name: str, root: Path, *, listener: Say) -> Path:
-    """Fetch a corpus of `CORPORA`; files that are there and correct are kept.
+    """Fetch a corpus of `CORPORA`; existing correct files are kept.
 
     Args:
         name: name of the corpus.
@@ -49,7 +49,7 @@ def fetch(name: str, root: Path, *, listener: Say) -> Path:
 
 
 def unknown_corpus(name: str) -> UsageError:
-    """Return the error for a name that is none of the corpora."""
+    """Return the error for the name of an unknown corpus."""
     return UsageError(
         f'There is no corpus "{name}" to fetch. There are: {", ".join(CORPORA)}. '
         "Others stand in public indexes: manyheads data fetch --source ko --target en."
@@ -71,7 +71,7 @@ def fetch_corpus(corpus: Corpus, root: Path, *, listener: Say) -> Path:
 
 
 def note_terms(corpus: Corpus, folder: Path) -> None:
-    """Note name and terms of a corpus beside its training text, for model cards."""
+    """Write name and terms of a corpus beside its training text, for model cards."""
     texts = [path for path in folder.glob("train.*") if not path.name.endswith(ENDING)]
     source = TextSource(f"manyheads data fetch {corpus.name}", "text", {}, None, 0, corpus.terms, corpus.name)
     for path in set(map(sources_path, texts or [folder / file.name for file in corpus.files])):
@@ -91,7 +91,7 @@ def writing_into(folder: Path) -> Iterator[None]:
 
 
 def fetch_file(file: RemoteFile, mirrors: Iterable[str], folder: Path, say: Say) -> None:
-    """Fetch one file unless it is there and correct."""
+    """Fetch one file unless a correct one exists."""
     path = folder / file.name
     if is_right(path, file, say):
         return
@@ -119,18 +119,18 @@ def fetch_file(file: RemoteFile, mirrors: Iterable[str], folder: Path, say: Say)
 
 
 def is_right(path: Path, file: RemoteFile, say: Say) -> bool:
-    """Return whether the file is there with the expected sum; if no sum is known, any file is accepted."""
+    """Return whether the file exists with the expected sum; if no sum is known, any file is accepted."""
     if not path.is_file():
         return False
-    found, expected = sum_of(path), file.sha256 or recorded_sums(path.parent).get(file.name)
+    actual, expected = sum_of(path), file.sha256 or recorded_sums(path.parent).get(file.name)
     if expected is None:
-        record_sum(path.parent, file.name, found)
-        say(f"{path} is there already, SHA-256 {found}{remark(file)}")
-    elif found == expected:
+        record_sum(path.parent, file.name, actual)
+        say(f"{path} is there already, SHA-256 {actual}{remark(file)}")
+    elif actual == expected:
         say(f"{path} is there already, SHA-256 as expected")
     else:
-        say(f"{path} is there, but {wrong_sum(found, expected)}; it is fetched anew")
-    return expected in (None, found)
+        say(f"{path} is there, but {wrong_sum(actual, expected)}; it is fetched anew")
+    return expected in (None, actual)
 
 
 class BadMirrorError(Exception):
@@ -154,14 +154,14 @@ def download(url: str, path: Path, file: RemoteFile) -> tuple[str, int]:
                 size += len(block)
             stream.flush()
             os.fsync(stream.fileno())
-        found = digest.hexdigest()
-        if file.sha256 and found != file.sha256:
-            raise BadMirrorError(f"{wrong_sum(found, file.sha256)}, {size:,} bytes; deleted")
+        sha256 = digest.hexdigest()
+        if file.sha256 and sha256 != file.sha256:
+            raise BadMirrorError(f"{wrong_sum(sha256, file.sha256)}, {size:,} bytes; deleted")
         draft.chmod(0o644)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    return found, size
+    return sha256, size
 
 
 def received(url: str, largest: int) -> Iterator[bytes]:
@@ -199,7 +199,7 @@ def wrong_sum(found: str, expected: str) -> str:
 
 
 def remark(file: RemoteFile) -> str:
-    """Describe how far the sum of a file is known."""
+    """Return a remark for a file without an expected sum."""
     return "" if file.sha256 else f" (recorded in {SUMS}: this file changes with time, so no right sum is known)"
 
 
@@ -207,7 +207,7 @@ def recorded_sums(folder: Path) -> dict[str, str]:
     """Return the sums that earlier fetches recorded, by file name; the file has the format of `sha256sum`."""
     path = folder / SUMS
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else []
-    return {name: found for found, _, name in (line.partition("  ") for line in lines) if name}
+    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines) if name}
 
 
 def record_sum(folder: Path, name: str, found: str) -> None:

@@ -19,7 +19,7 @@ from manyheads.data.batch import Ids, TensorBatch, next_length, pad_rows
 
 __all__ = ["NO_LABEL", "Example", "Examples", "blank_examples", "cut_text", "make_examples", "make_texts"]
 
-NO_LABEL = -100  # what a loss passes over
+NO_LABEL = -100  # ignored by the loss
 
 
 class Example(NamedTuple):
@@ -80,7 +80,7 @@ class Examples(TensorBatch):
 
 
 def cut_text(ids: Ids, limit: int, *, eos: int) -> Ids:
-    """Cut a text to the length that a model takes; of two texts the longer one loses its end first.
+    """Cut a text to the length that a model takes; the end of the longer of two texts is cut first.
 
     Args:
         ids: ids without begin and end symbols; an end symbol separates two texts.
@@ -93,10 +93,10 @@ def cut_text(ids: Ids, limit: int, *, eos: int) -> Ids:
     if eos not in plain:
         return plain[:limit]
     first, marks = plain.index(eos), plain.count(eos)
-    begin = first + marks  # of the second text
+    begin = first + marks  # start of the second text
     capacity, second = max(0, limit - marks), len(plain) - begin
-    kept = min(first, max(capacity - second, capacity - capacity // 2))  # of the first text
-    return [*plain[:kept], *[eos] * marks, *plain[begin : begin + capacity - kept]]
+    first_length = min(first, max(capacity - second, capacity - capacity // 2))  # ids of the first text
+    return [*plain[:first_length], *[eos] * marks, *plain[begin : begin + capacity - first_length]]
 
 
 def make_texts(

@@ -1,4 +1,4 @@
-"""Executors that compute the shards of a large text: this process, processes of this machine, or a Dask cluster."""
+"""Compute the shards of a large text in this process, in processes of this machine, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ShardExecutor(Executor):
     Args:
         reopen: opens the executor that computes.
         count: returns the number of workers, which may change.
-        lost: exceptions of a task whose workers were killed repeatedly, in which the executor itself did it again.
-        name: the executor in messages.
-        retried: exceptions that the executor may raise in place of a result that it lost; the task is done again.
+        lost: exceptions of a task whose workers were killed repeatedly, although the executor retried it.
+        name: name of the executor in messages.
+        retried: exceptions that the executor may raise if it lost a result; the task is then computed again.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ShardExecutor(Executor):
 
 
 class InlineExecutor(Executor):
-    """Computes each task in the calling thread, when it is submitted: one process, with all its threads."""
+    """Compute each task in the calling thread when it is submitted: one process, with all its threads."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Compute a call; see `concurrent.futures.Executor.submit`."""
@@ -125,7 +125,7 @@ def local_executor(workers: int) -> Iterator[ShardExecutor]:
 
 
 def prepare_worker(stop: Connection) -> None:
-    """Set up a process of this machine: one thread, Ctrl-C left to the parent, an end with the parent."""
+    """Set up a worker process: it uses one thread, leaves Ctrl-C to the parent, and ends with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"  # read by the libraries that the first shard imports
@@ -145,7 +145,7 @@ def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
     distributed = require("distributed", extra="cluster", purpose="--scheduler")
     if not ADDRESS.fullmatch(scheduler):
         raise UsageError(f"{scheduler} is not the address of a Dask scheduler, such as tcp://HOST:8786.")
-    for name in ("distributed", "distributed.client"):  # what they report is raised here, in words
+    for name in ("distributed", "distributed.client"):  # their errors are raised here with a clear message
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = distributed.Client(scheduler, set_as_default=False, timeout=CONNECT)
@@ -162,7 +162,7 @@ def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
             return 0  # the scheduler is gone, which the tasks report
 
     reopen = partial(client.get_executor, pure=False)
-    # distributed takes a result for an error, and unpacks it, if its worker is killed while it is transferred
+    # distributed treats a result as an error, and unpacks it, if its worker is killed during the transfer
     retried = (ValueError, AttributeError)
     executor = ShardExecutor(reopen, count, (distributed.KilledWorker,), scheduler, retried)
     try:

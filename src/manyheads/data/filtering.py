@@ -1,6 +1,6 @@
-"""Filter the pairs of a corpus, and count the dropped ones by reason.
+"""Filter the pairs of a corpus, and count the dropped pairs by reason.
 
-One pair at a time is held in memory, and a hash of each.
+One pair at a time is held in memory, and a hash of each pair.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 SMALLEST = 1_024  # slots of a hash set; always a power of two
-CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # those that are no white space
+CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # control characters that are not white space
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class FilterCounts:
         return self.read - self.dropped
 
     def describe(self, noun: str = "pairs", other: str = "translation") -> str:
-        """Return the counts above zero as one line of text; `Reading` has the words of each task."""
+        """Return the counts above zero as one line of text; `Reading` has the two nouns of each task."""
         reasons = listed(
             (self.empty, "empty"),
             (self.ratio, "of too unlike lengths"),
@@ -88,7 +88,7 @@ class FilterCounts:
 
 
 def describe_too_long(kept: int, too_long: int, max_length: int, noun: str) -> str:
-    """Return the line on the pairs that passed the filters, and are too long once they are tokens."""
+    """Return a message about the pairs that passed the filters, but have too many tokens."""
     return (
         f"{too_long:,} of the {kept:,} {noun} kept have more than data.max_length = {max_length} tokens on a side "
         f"and are left out: {kept - too_long:,} to train on"
@@ -96,7 +96,7 @@ def describe_too_long(kept: int, too_long: int, max_length: int, noun: str) -> s
 
 
 def listed(*parts: tuple[int, str]) -> str:
-    """Return the counts above zero, each with its words."""
+    """Return the counts above zero, each with its description."""
     return ", ".join(f"{count:,} {words}" for count, words in parts if count)
 
 
@@ -125,7 +125,7 @@ def fault_of_document(pair: Pair, config: DataConfig) -> str | None:
 
 
 def fault_of_text(pair: Pair, config: DataConfig) -> str | None:
-    """Return "empty" if the text of a language model is empty, else None; lines of a whole file may be empty."""
+    """Return "empty" if the text of a language model is empty, else None; lines of a file-long document may be."""
     return None if config.documents == "file" else fault_of_document(pair, config)
 
 
@@ -139,14 +139,14 @@ class PairFilter:
         held_out: Iterable[Pair] = (),
         fault: Callable[[Pair, DataConfig], str | None] = fault_of_pair,
     ) -> None:
-        """Prepare for the training pairs; validation and test sets are not filtered.
+        """Create a filter for training pairs; validation and test sets are not filtered.
 
         Args:
             config: its max_ratio, drop_duplicates and drop_overlap are used.
             normalize: cleans the text of one side.
             held_out: pairs of valid and test. An equal pair is dropped; a pair with only an equal source is kept
                 and counted.
-            fault: returns the name of the count that a pair alone falls under, or None.
+            fault: returns the reason to drop a pair regardless of other pairs, or None.
         """
         self.config = config
         self.fault = fault
@@ -161,7 +161,7 @@ class PairFilter:
             self.held_sources.add(digest(source))
 
     def used(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Yield the normalised pairs that are kept; afterwards `counts` belongs to this corpus."""
+        """Yield the normalised pairs that are kept; the counts are reset first."""
         self.tally.clear()
         return (pair for pair in map(self.clean, pairs) if self.keeps(pair))
 
@@ -176,7 +176,7 @@ class PairFilter:
         return Pair(source, target, pair.line, pair.replaced)
 
     def keeps(self, pair: Pair) -> bool:
-        """Return whether a normalised pair is kept; a dropped one is counted under the first reason that holds."""
+        """Return whether a normalised pair is kept; a dropped pair counts under the first reason that applies."""
         self.tally["read"] += 1
         reason = self.reason_against(pair)
         if reason is None and pair.source and digest(pair.source) in self.held_sources:
@@ -185,7 +185,7 @@ class PairFilter:
         return reason is None
 
     def reason_against(self, pair: Pair) -> str | None:
-        """Return the name of the count that a dropped pair falls under, or None."""
+        """Return the reason to drop a pair, the name of its count, or None to keep it."""
         fault = self.fault(pair, self.config)
         if fault is not None:
             return fault
@@ -203,7 +203,7 @@ class PairFilter:
 
 
 class SeenHashes:
-    """A set of 64-bit hashes in 16 to 32 bytes each: open addressing with linear probing; a slot with 0 is free."""
+    """Set of 64-bit hashes, 16 to 32 bytes each: open addressing with linear probing; 0 marks a free slot."""
 
     def __init__(self) -> None:
         self.slots = array("Q", bytes(8 * SMALLEST))
@@ -213,8 +213,8 @@ class SeenHashes:
         return self.count
 
     def add(self, value: int) -> bool:
-        """Add a hash; return False if it was there already."""
-        value = value or 1  # a hash of 0 is taken for 1: a chance of one in 2 ** 64
+        """Add a hash; return False if the set already contains it."""
+        value = value or 1  # a hash of 0 is stored as 1: a chance of one in 2 ** 64
         if not put(self.slots, value):
             return False
         self.count += 1
@@ -228,7 +228,7 @@ class SeenHashes:
 
 
 def put(slots: array[int], value: int) -> bool:
-    """Put a value into the first free slot from its own on; return False if the value is found on the way."""
+    """Put a value into the first free slot from its hash slot on; return False if it is already present."""
     mask = len(slots) - 1
     slot = value & mask
     while (present := slots[slot]) != 0:
@@ -243,7 +243,7 @@ def require_pairs(count: int, text: str, counts: FilterCounts | None = None, nou
     """Raise an error if no pairs are left.
 
     Raises:
-        DataError: there are no pairs; the message gives the counts of the dropped ones.
+        DataError: there are no pairs; the message gives the counts of the dropped pairs.
     """
     if not count:
         what = f": {counts.describe(noun)}" if counts else ""

@@ -1,4 +1,4 @@
-"""Choose the pairs that are held out for valid and test: whole groups of copies or whole documents, at random.
+"""Choose the pairs that are held out for valid and test: complete groups of copies or documents, at random.
 
 `data.split` reads the text and writes the splits. Shapes: N pairs with text on both sides.
 """
@@ -17,9 +17,9 @@ __all__ = ["EMPTY", "REPEATED", "SPLITS", "TEST", "TRAIN", "VALID", "PairKeys", 
 SPLITS = ("train", "valid", "test")
 TRAIN, VALID, TEST, REPEATED, EMPTY = range(5)  # destinations of a pair; the last two are not written
 LEAST_PAIRS = 3  # one for each split
-SHARE, MOST = 0.05, 2_000  # of the pairs, and pairs, for valid and for test unless other numbers are given
-LARGEST_GROUP = 0.1  # of a held-out split; larger groups of copies stay in train
-OVERSHOOT = 0.5  # of a held-out split, by which it may become larger because documents are not divided
+SHARE, MOST = 0.05, 2_000  # default share of pairs, and most pairs, for valid and for test
+LARGEST_GROUP = 0.1  # share of a held-out split; larger groups of copies remain in train
+OVERSHOOT = 0.5  # share by which a held-out split may become larger, because documents are not divided
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class PairKeys:
 
     Attributes:
         columns: keys of the pairs with text on both sides, each (N,).
-        complete: 1 for each pair with text on both sides, 0 for the others, as bytes.
-        documents: number of the document of each such pair (N,); None where documents are not known.
+        complete: for each pair a byte: 1 if it has text on both sides, otherwise 0.
+        documents: number of the document of each complete pair (N,); None if documents are not known.
         replaced: number of bytes replaced by U+FFFD.
     """
 
@@ -40,12 +40,12 @@ class PairKeys:
 
 
 def default_size(pairs: int) -> int:
-    """Return how many of so many pairs valid and test get each: 5 %, at least one and at most 2,000."""
+    """Return the default size of valid and of test: 5 % of the pairs, at least one and at most 2,000."""
     return max(1, min(MOST, int(SHARE * pairs)))
 
 
 def checked_sizes(pairs: int, valid: int | None, test: int | None) -> dict[int, int]:
-    """Return the number of pairs wanted for valid and test; None is the default.
+    """Return the number of pairs for valid and test; None is the default.
 
     Raises:
         DataError: less than half of the pairs would be left for train.
@@ -65,14 +65,14 @@ def checked_sizes(pairs: int, valid: int | None, test: int | None) -> dict[int, 
 def choose(
     groups: NDArray[np.int64], keys: PairKeys, sizes: dict[int, int], rng: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """Return where each pair goes (N,): whole groups of copies, or whole documents, drawn at random.
+    """Return the destination of each pair (N,): undivided groups of copies, or documents, drawn at random.
 
-    A unit (group or document) is drawn in proportion to its pairs. Of documents, the pairs that have a copy in
-    another document are written to train only, as are all groups above `LARGEST_GROUP`.
+    A unit (group or document) is drawn in proportion to its pairs. Pairs with a copy in another document are
+    written to train only, as are all groups above `LARGEST_GROUP`.
     """
     size = len(groups)
     source, target = keys.columns[:2]
-    held = first_of_each(source ^ (target * np.uint64(3)))  # whether a pair may stand in a held-out split
+    held = first_of_each(source ^ (target * np.uint64(3)))  # whether a pair may be in a held-out split
     units = groups
     if keys.documents is not None:
         units = np.unique(keys.documents, return_inverse=True)[1]
@@ -84,31 +84,33 @@ def choose(
     owner = np.zeros(size, np.uint8)
     order = units[rng.permutation(size)].tolist()
     for split in (TEST, VALID):
-        wanted, count = sizes[split], 0
-        most = wanted if keys.documents is not None else max(1, int(LARGEST_GROUP * wanted))
-        room = int(OVERSHOOT * wanted) if keys.documents is not None else 0
-        for unit in order if wanted else ():
-            if owner[unit] == TRAIN and 0 < usable[unit] <= min(most + room, wanted + room - count):
+        target_size, count = sizes[split], 0
+        largest = target_size if keys.documents is not None else max(1, int(LARGEST_GROUP * target_size))
+        overshoot = int(OVERSHOOT * target_size) if keys.documents is not None else 0
+        for unit in order if target_size else ():
+            if owner[unit] == TRAIN and 0 < usable[unit] <= min(
+                largest + overshoot, target_size + overshoot - count
+            ):
                 owner[unit] = split
                 count += int(usable[unit])
-                if count >= wanted:
+                if count >= target_size:
                     break
-        if 2 * count < wanted:
-            raise too_connected(SPLITS[split], wanted, count, groups, keys)
-    where = owner[units]
-    where[(where != TRAIN) & ~held] = REPEATED
-    return where
+        if 2 * count < target_size:
+            raise too_connected(SPLITS[split], target_size, count, groups, keys)
+    destinations = owner[units]
+    destinations[(destinations != TRAIN) & ~held] = REPEATED
+    return destinations
 
 
 def first_of_each(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return whether each value is the first of its kind (N,)."""
+    """Return whether each value is the first of equal values (N,)."""
     first = np.zeros(len(values), np.bool_)
     first[np.unique(values, return_index=True)[1]] = True
     return first
 
 
 def too_connected(split: str, wanted: int, count: int, groups: NDArray[np.int64], keys: PairKeys) -> DataError:
-    """Return the error for a text in which too many pairs belong together."""
+    """Return the error for a text in which groups or documents are too large."""
     largest = int(np.bincount(groups).max())
     what = "documents" if keys.documents is not None else "groups of copies"
     near = " or separate equal sentences only (--equal-only)" if len(keys.columns) > 2 else ""

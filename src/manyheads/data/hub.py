@@ -31,24 +31,24 @@ def read_hub_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
 
     Raises:
         MissingExtraError: the package datasets is not installed.
-        DataError: when called, there is no such data set or split, or no network; while reading, a row has not both
-            texts, a request fails, or the split has no rows.
+        DataError: when called, there is no such data set or split, or no network; while reading, a row lacks a
+            text, a request fails, or the split has no rows.
     """
     dataset = config.dataset or ""
-    wanted = split_setting(config, split)
-    if not isinstance(wanted, str):
-        raise DataError(f"data.{split} = {list(wanted)}, but {dataset} has no files. Name one of its splits.")
+    split_name = split_setting(config, split)
+    if not isinstance(split_name, str):
+        raise DataError(f"data.{split} = {list(split_name)}, but {dataset} has no files. Name one of its splits.")
     datasets = require("datasets", extra="hf", purpose=f'data.dataset = "{dataset}"')
     splits = open_splits(datasets, dataset, Path(config.root).expanduser())
-    if wanted not in splits:
-        match = best_match(wanted, splits)
+    if split_name not in splits:
+        match = best_match(split_name, splits)
         cure = f' Use data.{split} = "{match}".' if match else ""
-        raise DataError(f'{dataset} has no split "{wanted}". It has: {", ".join(splits) or "none"}.{cure}')
-    where = f'{dataset}, split "{wanted}"'
-    rows, count = splits[wanted], None
+        raise DataError(f'{dataset} has no split "{split_name}". It has: {", ".join(splits) or "none"}.{cure}')
+    where = f'{dataset}, split "{split_name}"'
+    rows, count = splits[split_name], None
     if split == "train" and config.limit is not None:
         with failures_named(f"{where}: its rows cannot be counted"):
-            count = limited(config.limit, row_count(rows, wanted) if config.limit < 1 else 0)
+            count = limited(config.limit, row_count(rows, split_name) if config.limit < 1 else 0)
     pairs = pairs_of(itertools.islice(rows, count), config, where)
     return not_empty(pairs, f"{where}: no rows. Name a split that holds text.")
 
@@ -93,7 +93,7 @@ def open_folder(datasets: ModuleType, folder: Path) -> Any:
 
 
 def open_remote(datasets: ModuleType, name: str) -> Any:
-    """Open a data set of the hub; in "a/b", b is a configuration of a, else the data set b of the owner a."""
+    """Open a data set of the hub; "a/b" is configuration b of data set a, otherwise data set b of owner a."""
     first, _, second = name.rpartition("/")
     if not first:
         return datasets.load_dataset(name, streaming=True)
@@ -106,7 +106,7 @@ def open_remote(datasets: ModuleType, name: str) -> Any:
 
 
 def row_count(rows: Any, split: str) -> int:
-    """Return the number of rows of a split: its length, the number in its description, or by reading it once."""
+    """Return the number of rows of a split: its length, the described number, or else counted by reading it."""
     if isinstance(rows, Sized):
         return len(rows)
     described = (rows.info.splits or {}).get(split)
@@ -118,7 +118,7 @@ def failures_named(what: str, cure: str = "") -> Iterator[None]:
     """Turn any error of the `datasets` package into a `DataError` that names the data set."""
     try:
         yield
-    except Exception as error:  # network, disk, format, name: each of these packages has a tree of its own
+    except Exception as error:  # network, disk, format, name: each of these packages has separate exception classes
         message = " ".join(str(error).split()) or type(error).__name__
         message = message if len(message) <= 300 else f"{message[:300]}..."
         raise DataError(f"{what}: {message.removesuffix('.')}.{cure}") from error

@@ -1,7 +1,7 @@
-"""Read texts with a label each, from TSV or JSONL, for classification.
+"""Read labelled texts from TSV or JSONL files, for classification.
 
-A `Pair` holds the text as its source and the label as its target. Two texts of one example are joined by a tab; no
-text contains one otherwise.
+A `Pair` holds the text as its source and the label as its target. Two texts of one example are joined by a tab; the
+texts themselves contain no tab.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["BETWEEN", "join_texts", "labelled_file", "read_labelled", "split_tex
 
 BETWEEN = "\t"
 TEXT_KEYS = (("text", "text2"), ("sentence", "sentence2"), ("sentence1", "sentence2"))
-LABEL_COLUMNS = {"label", "labels", "class", "category"}  # what headers call columns, in lower case
+LABEL_COLUMNS = {"label", "labels", "class", "category"}  # names of columns in headers, in lower case
 TEXT_COLUMNS = {"text", "text1", "text2", "sentence", "sentence1", "sentence2", "review", "premise", "hypothesis"}
 
 labelled_file = partial(locate_one, endings=(".tsv", ".jsonl"), need_ending=True)  # the only file of a split
@@ -48,7 +48,7 @@ def parse_lines(path: Path, config: DataConfig, first: int, end: int | None) -> 
 
 
 def refuse_header(line: str, where: str) -> None:
-    """Raise `DataError` for a header line: it would become an example with a label of its own."""
+    """Raise `DataError` for a header line: it would become an example with a separate label."""
     names = {name.strip().lower() for name in line.split(BETWEEN)}
     if names & LABEL_COLUMNS and names & TEXT_COLUMNS and names <= LABEL_COLUMNS | TEXT_COLUMNS:
         shown = line.strip().replace(BETWEEN, "<TAB>")
@@ -62,8 +62,8 @@ def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
     """Parse the label and the one or two texts of a line."""
     columns = line.split("\t")
     if len(columns) not in (2, 3):
-        found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
-        raise DataError(f"{where}: {found}. Each line must be label<TAB>text or label<TAB>text<TAB>text.")
+        tabs = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
+        raise DataError(f"{where}: {tabs}. Each line must be label<TAB>text or label<TAB>text<TAB>text.")
     if not columns[0].strip():
         raise DataError(f"{where}: there is no label before the first tab. Each line must be label<TAB>text.")
     return tuple(columns)
@@ -85,7 +85,7 @@ def parse_json(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
 
 
 def label_text(value: object, config: DataConfig, where: str) -> str:
-    """Return a label as text; a number as it is written."""
+    """Return a label as text; a number in its usual spelling."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = (
@@ -102,5 +102,5 @@ def join_texts(texts: list[str]) -> str:
 
 
 def split_texts(joined: str) -> list[str]:
-    """Split what `join_texts` joined."""
+    """Split the result of `join_texts` into its texts."""
     return joined.split(BETWEEN)

@@ -1,4 +1,4 @@
-"""Text as arrays of code points, and which of them are letters. Shapes: M characters."""
+"""Convert text to arrays of code points, and find the letters among them. Shapes: M characters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text_of(codes: NDArray[np.uint32]) -> str:
 
 
 def are_letters(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return which code points are letters, or marks of letters (M,)."""
+    """Return whether each code point is a letter or a combining mark (M,)."""
     letters = letter_table()[np.minimum(codes, PLANE - 1)]
     beyond = np.flatnonzero(codes >= PLANE)
     letters[beyond] = [is_letter(code) for code in codes[beyond].tolist()]
@@ -32,11 +32,11 @@ def are_letters(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
 
 
 def is_letter(code: int) -> bool:
-    """Return whether a code point is a letter, or a mark of one."""
+    """Return whether a code point is a letter or a combining mark."""
     return unicodedata.category(chr(code))[0] in "LM"
 
 
 @lru_cache(1)
 def letter_table() -> NDArray[np.bool_]:
-    """Return which code points of the Basic Multilingual Plane are letters, or marks of letters (PLANE,)."""
+    """Return whether each code point of the Basic Multilingual Plane is a letter or a combining mark (PLANE,)."""
     return np.array([is_letter(code) for code in range(PLANE)])

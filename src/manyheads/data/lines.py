@@ -1,4 +1,4 @@
-r"""Read text files line by line, by the same rules everywhere.
+r"""Read text files line by line, with the same rules for all files.
 
 A line ends at "\n" only; one "\r" before it and a byte order mark at the start of the file are removed. Compressed
 files are unpacked while they are read. No file is held in memory.
@@ -37,7 +37,7 @@ COMPRESSIONS = (".gz", ".xz", ".zst")
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 LONGEST_LINE = 1 << 26  # bytes; a file without line ends must not fill the memory
 ZSTD_BLOCK = 256  # packed bytes; they unpack to at most 8 MiB
-HEAD = 4096  # bytes looked at to recognise UTF-16
+HEAD = 4096  # bytes from which UTF-16 is recognised
 
 InvalidUtf8 = Literal["error", "replace"]
 
@@ -108,9 +108,9 @@ def text_line(text: str) -> bytes:
 
 
 def replace_invalid(raw: bytes) -> Line:
-    """Decode bytes, with U+FFFD for those that are not UTF-8; the count is of bytes, not of U+FFFD."""
+    """Decode bytes, with U+FFFD for invalid UTF-8; the invalid bytes are counted, not the U+FFFD."""
     escaped = raw.decode(errors="surrogateescape")
-    return Line(raw.decode(errors="replace"), sum("\udc80" <= symbol <= "\udcff" for symbol in escaped))
+    return Line(raw.decode(errors="replace"), sum("\udc80" <= character <= "\udcff" for character in escaped))
 
 
 def invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: UnicodeDecodeError) -> str:
@@ -127,7 +127,8 @@ def invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: Unicod
 def likely_encoding(raw: bytes) -> str:
     """Guess the encoding: CP949 if the line decodes as Korean, which text of Western Europe hardly ever does.
 
-    One letter such as "Ä" with the next one may be a syllable of CP949 that EUC-KR lacks; two are none by chance.
+    A letter such as "Ä" and the next byte may be a syllable of CP949 that EUC-KR lacks; two such syllables are no
+    coincidence.
     """
     for encoding, syllables in (("euc_kr", "[가-힣]"), ("cp949", "[가-힣]{2}")):
         with suppress(UnicodeDecodeError):
@@ -137,7 +138,7 @@ def likely_encoding(raw: bytes) -> str:
 
 
 def refuse_foreign(head: bytes, name: str) -> None:
-    """Refuse files whose first bytes show UTF-16, UTF-32, or a compression that the name does not tell."""
+    """Refuse files whose first bytes show UTF-16, UTF-32, or a compression that the file name does not show."""
     encoding = wide_encoding(head)
     if encoding:
         short = encoding.partition(" ")[0]
@@ -195,7 +196,7 @@ def open_unpacked(path: Path) -> io.BufferedReader:
 class ZstdFile(io.RawIOBase):
     """Unpack a .zst file with any number of frames.
 
-    The reader of the `zstandard` package takes the end of a truncated file for the end of the text.
+    The reader of the `zstandard` package does not report truncated files.
     """
 
     def __init__(self, zstandard: ModuleType, file: BinaryIO) -> None:

@@ -1,4 +1,4 @@
-"""Parts of a text that its translation holds as they stand: addresses, emoji, placeholders and more.
+"""Find the parts of a text that a translation copies unchanged: addresses, emoji, placeholders and more.
 
 Letters of addresses and placeholders are ASCII, so that a Korean particle after an address is text.
 """
@@ -18,7 +18,7 @@ PLACEHOLDERS = (
     r"%\(\w+\)[sdf]",
     r"%(?:\d+\$)?[sdf]\b",
 )
-FURTHER = (  # that may be text in one language and not in the other
+FURTHER = (  # literals that may be words in one of the languages
     r"\$\d\b(?![.,]\d)",  # $1, __NAME__, @name
     r"__[A-Z]+(?:_[A-Z]+)*__",
     r"(?<![\w@])@[A-Za-z]\w*",
@@ -27,7 +27,7 @@ FURTHER = (  # that may be text in one language and not in the other
     r"[\u2600-\u27bf\U0001f000-\U0001faff][\u2600-\u27bf\ufe0f\u200d\u20e3\U0001f000-\U0001faff\U000e0020-\U000e007f]*",
 )
 PLACEHOLDER = re.compile("|".join(PLACEHOLDERS), re.ASCII)
-# With the brackets and quotation marks before one, and the marks behind it.
+# A literal with the brackets and quotation marks before it, and the punctuation after it.
 LITERAL = re.compile(rf"[(\[{{<\"'„“‚‘«‹¿¡]*(?:{'|'.join((*PLACEHOLDERS, *FURTHER))})(?u:[^\w\s<{{@$%]*)", re.ASCII)
 SIGNS = ("@", "{", "%", "<", "://", "www.")  # each placeholder has one of these
 MAYBE = re.compile(r"[@{%<$_+\u2600-\u27bf\U0001f000-\U0001faff]|://|www\.|\bv\d", re.ASCII)
@@ -39,12 +39,12 @@ def placeholders_of(text: str) -> list[str]:
 
 
 def spans_to_translate(text: str) -> list[tuple[int, int]]:
-    """Return the (start, end) offsets of what is left of a text between literals, without white space at the ends.
+    """Return the (start, end) offsets of the parts of a text between literals, without white space at the ends.
 
-    What has no letter is not among them: numbers and marks are the same in both languages.
+    Parts without a letter are left out: numbers and marks are the same in both languages.
     """
-    found = LITERAL.finditer(text) if MAYBE.search(text) else ()
-    borders = [0, *(border for match in found for border in match.span()), len(text)]
+    matches = LITERAL.finditer(text) if MAYBE.search(text) else ()
+    borders = [0, *(border for match in matches for border in match.span()), len(text)]
     spans = []
     for start, end in zip(borders[::2], borders[1::2], strict=True):
         part = text[start:end]

@@ -1,4 +1,4 @@
-"""Find the files of a split, or say what is there instead."""
+"""Find the files of a split, or raise an error that names the existing files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAME_SPLIT = (
 
 
 def split_setting(config: DataConfig, split: Split) -> str | tuple[str, str]:
-    """Return the setting of a split, such as `data.train`; a share of another split is in the file of that split.
+    """Return the setting of a split, such as `data.train`; a share of train is in the file of train.
 
     Raises:
         DataError: the setting is empty, as `data.test` may be.
@@ -56,7 +56,7 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     """Find the file or the two files (source, target) of a split.
 
     Raises:
-        DataError: a file is missing; the message names the files looked for and those that are there.
+        DataError: a file is missing; the message names the missing and the existing files.
     """
     root = root_of(config)
     setting = split_setting(config, split)
@@ -65,21 +65,21 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
         return tuple(one_file(root / name, split) for name in setting)
     if uncompressed(setting).endswith(SINGLE_FILE_KINDS):
         return (one_file(root / setting, split),)
-    found = [existing(root / f"{setting}.{language}") for language in (config.source, config.target)]
-    paths = tuple(path for path in found if path)
+    candidates = [existing(root / f"{setting}.{language}") for language in (config.source, config.target)]
+    paths = tuple(path for path in candidates if path)
     if len(paths) < 2:
         raise DataError(missing_split(root, setting, split, config))
     return paths
 
 
 def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, need_ending: bool) -> tuple[Path]:
-    """Find the only file of a split of a task other than translation: as named, or with an ending added.
+    """Find the one file of a split of a task other than translation: as named, or with an ending added.
 
     Args:
-        config: where to look.
-        split: for which split.
+        config: its root and split names are used.
+        split: name of the split.
         endings: file endings that the setting may leave out, such as ".tsv".
-        need_ending: whether the file must have one of them, because the ending tells the format.
+        need_ending: whether the file must have one of the endings, because the ending determines the format.
 
     Raises:
         DataError: there is no such file, or the setting names two.
@@ -91,12 +91,12 @@ def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, ne
         raise DataError(f"data.{split} = {list(setting)}, but this task reads one file. Name one.")
     ended = uncompressed(setting).endswith(endings)
     names = [setting] if ended else [*([] if need_ending else [setting]), *(f"{setting}{end}" for end in endings)]
-    found = next((path for name in names if (path := existing(root / name))), None)
-    if found is not None:
-        return (found,)
+    file = next((path for name in names if (path := existing(root / name))), None)
+    if file is not None:
+        return (file,)
     if need_ending and not ended and existing(root / setting):
         raise DataError(f"{root / setting} must be named {' or '.join(endings)}, so that its layout is known.")
-    return (one_file(root / names[0], split),)  # raises, and names what is there
+    return (one_file(root / names[0], split),)  # raises an error that names existing files
 
 
 def root_of(config: DataConfig) -> Path:
@@ -125,9 +125,9 @@ def existing(path: Path) -> Path | None:
 
 def one_file(path: Path, split: Split) -> Path:
     """Return the named file, plain or compressed."""
-    found = existing(path)
-    if found:
-        return found
+    file = existing(path)
+    if file:
+        return file
     if path.is_dir():
         raise DataError(
             f"data.{split}: {path} is a folder, and a file is read. Name one, and the others in data.more; or put "
@@ -138,13 +138,13 @@ def one_file(path: Path, split: Split) -> Path:
 
 
 def near_names(path: Path) -> str:
-    """List the files with names like that of a missing one, else the first files of its folder, for a message."""
+    """List, for a message, the files with names similar to a missing file, else the first files of its folder."""
     near = difflib.get_close_matches(path.name, file_names(path.parent), n=3, cutoff=0.5)
     return f"Near names there: {', '.join(near)}" if near else contents(path.parent)
 
 
 def file_names(folder: Path) -> list[str]:
-    """Return the sorted names of the files of a folder, hidden ones left out; none if there is no such folder."""
+    """Return the sorted names of the files of a folder, without hidden ones; empty if there is no such folder."""
     if not folder.is_dir():
         return []
     return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
@@ -160,7 +160,7 @@ def contents(folder: Path) -> str:
 
 
 def missing_split(root: Path, setting: str, split: Split, config: DataConfig) -> str:
-    """Return the error for a missing split, with the nearest name that is there."""
+    """Return the error message for a missing split, with the most similar existing name."""
     folder, stem = (root / setting).parent, (root / setting).name
     endings = f"[{'|'.join(COMPRESSIONS)}]"
     absent = [

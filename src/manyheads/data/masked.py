@@ -19,11 +19,11 @@ from manyheads.data.batch import Ids, TensorBatch, next_length, pad_rows
 
 __all__ = ["MaskedText", "MaskedTexts", "blank_masked", "hide_tokens", "make_masked"]
 
-MASKED_SHARE, RANDOM_SHARE = 0.8, 0.1  # of the chosen tokens become the mask or a random id; the rest stay
+MASKED_SHARE, RANDOM_SHARE = 0.8, 0.1  # shares of chosen tokens that become the mask or a random id
 
 
 class MaskedText(NamedTuple):
-    """Ids of a text after masking, the positions of the masked tokens, and the original tokens there."""
+    """Ids of a text after masking, the positions of the masked tokens, and their original ids."""
 
     ids: NDArray[np.int64]
     positions: NDArray[np.int64]
@@ -37,7 +37,7 @@ class MaskedTexts(TensorBatch):
     Attributes:
         ids: (B, S) int64: begin symbol, tokens, end symbol, padding.
         positions: (N,) int64: indices of the masked tokens in the flattened B x S.
-        labels: (N,) int64: the original tokens there.
+        labels: (N,) int64: original ids of the masked tokens.
         source_tokens: number of positions without padding, begin and end symbols counted.
         pad: id of the padding symbol.
     """
@@ -87,7 +87,7 @@ class MaskedTexts(TensorBatch):
 def hide_tokens(
     ids: Ids, share: float, rng: np.random.Generator, *, mask: int, others: tuple[int, int]
 ) -> MaskedText:
-    """Mask some tokens of a text, at least one: most become the mask, some another token, some stay as they are.
+    """Mask some tokens of a text, at least one: most become the mask, some another token, some are unchanged.
 
     Args:
         ids: ids without begin and end symbols.

@@ -25,8 +25,8 @@ __all__ = [
     "keys_of",
 ]
 
-LONGEST = 5  # lines listed a side
-EXAMPLES = 20  # unseen characters listed a side
+LONGEST = 5  # lines listed for each side
+EXAMPLES = 20  # unseen characters listed for each side
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class LongLine:
 
 @dataclass(frozen=True)
 class Unseen:
-    """Number of characters of a held-out side that its training side does not have, and the most frequent ones."""
+    """Characters of a held-out side that its training side lacks: their number, and the most frequent ones."""
 
     distinct: int
     occurrences: int
@@ -63,7 +63,7 @@ class SideReport:
     Attributes:
         characters, words: distributions over the lines; words are separated by blanks.
         longest: the longest lines, longest first.
-        unseen: compared with train; None for train itself, or without train.
+        unseen: characters that train does not have; None for train itself, or without train.
     """
 
     characters: Spread
@@ -90,7 +90,7 @@ class SplitReport:
         filtered: counts of the filter of training; None for held-out splits, which are not filtered.
         ratio: distribution of longer over shorter side, in characters.
         identical: share of pairs with the same text on both sides.
-        overlap: by the name of the other split; empty for train, see `FilterCounts`.
+        overlap: overlap with each other split, by its name; empty for train, see `FilterCounts`.
     """
 
     read: int
@@ -176,7 +176,7 @@ class Measure:
         self.identical = 0
 
     def through(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Measure pairs as they are taken, and return those with text on both sides, normalised."""
+        """Return an iterator that measures pairs and yields those with text on both sides, normalised."""
         return filter(self.add, map(self.filter.clean, pairs))
 
     def add(self, pair: Pair) -> bool:
@@ -194,7 +194,7 @@ class Measure:
     def report(
         self, *, used: FilterCounts | None, train: Measure | None, overlap: dict[str, Overlap]
     ) -> SplitReport:
-        """Return the figures; unseen characters are those that `train` does not have."""
+        """Return the figures; unseen characters are characters that `train` does not have."""
         counts, total = self.filter.counts, max(1, len(self.ratios))
         return SplitReport(
             read=counts.read,

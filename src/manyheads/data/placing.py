@@ -16,12 +16,12 @@ from manyheads.errors import DataError, ManyheadsError, require
 
 __all__ = ["LOCK", "locked_file", "locked_folder", "open_packed", "placing_files"]
 
-LOCK = "lock"  # file of a folder that one process writes
+LOCK = "lock"  # file that locks a folder for one writing process
 
 
 @contextmanager
 def locked_file(path: Path, in_use: ManyheadsError) -> Iterator[None]:
-    """Lock a file in a folder, which are made if they are missing; the lock ends with the block or the process.
+    """Lock a file until the end of the block or the process; file and folder are made if they are missing.
 
     Args:
         path: the file.
@@ -50,8 +50,8 @@ def locked_folder(folder: Path) -> Iterator[None]:
 def placing_files(out: Path, name: str) -> Iterator[Path]:
     """Yield a draft folder whose files are moved to `out` at the end; after an error neither is left.
 
-    A draft that a killed process has left is removed by the next call with its name. Notes (.json) are moved first,
-    then texts by name: a kill between two moves may leave one side of a text, and never both without their note.
+    A draft left by a killed process is removed by the next call with its name. Notes (.json) are moved first, then
+    texts by name: a kill between two moves may leave one side of a text, but never both sides without their note.
 
     Args:
         out: folder of the files; made if it does not exist.

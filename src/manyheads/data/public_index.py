@@ -1,7 +1,7 @@
 """List and fetch corpora of the public indexes (OPUS, Statmt, ELRC and others) by the program `mtdata`.
 
-mtdata keeps rich and portalocker below the versions that manyheads is tested with. So it is run as a program, which
-may be installed in an environment of its own. Its index is part of its package; only fetching needs the network.
+mtdata requires older versions of rich and portalocker than manyheads is tested with. So it is run as a program,
+which may be installed in a separate environment. Its index is part of its package; only fetching needs the network.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def find_entries(source: str, target: str, words: str = "", *options: str) -> li
 
     Args:
         source: code of a language, of two or three letters.
-        target: code of the other; the direction does not matter.
+        target: code of the other language; the direction does not matter.
         words: words separated by blanks.
         options: further options of `mtdata list`.
 
@@ -71,8 +71,8 @@ def fetch_entry(
 
     Args:
         name: name of the corpus in the index.
-        root: folder in which the folder is made.
-        languages: codes of source and target for the files; None takes those of the name.
+        root: folder in which the folder of the corpus is made.
+        languages: codes of source and target for the files; None takes the codes in the name.
         listener: called with one line of text about each step.
 
     Raises:
@@ -116,11 +116,11 @@ def licence_in_cache(url: str) -> str | None:
 
 
 def run_mtdata(*arguments: str) -> str:
-    """Run mtdata and return what it prints.
+    """Run mtdata and return its output.
 
     Raises:
         MissingExtraError: there is no such program.
-        DataError: it failed; the message holds its last line.
+        DataError: mtdata failed; the message holds its last line.
     """
     program = shutil.which("mtdata", path=str(Path(sys.executable).parent)) or shutil.which("mtdata")
     if program is None:
@@ -129,13 +129,13 @@ def run_mtdata(*arguments: str) -> str:
             'own: pipx install mtdata. Or in this one: pip install "manyheads[mtdata]"'
         )
     wide = os.environ | {"COLUMNS": "2000"}  # messages are not wrapped
-    ended = subprocess.run(
+    completed = subprocess.run(
         [program, "--no-pbar", *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=wide, check=False
     )
-    if ended.returncode:
-        said = [line.strip() for line in ended.stderr.decode(errors="replace").split("\n") if line.strip()]
-        last = said[-1][:400] if said else f"exit code {ended.returncode}"
+    if completed.returncode:
+        lines = [line.strip() for line in completed.stderr.decode(errors="replace").split("\n") if line.strip()]
+        last = lines[-1][:400] if lines else f"exit code {completed.returncode}"
         network = any(sign in last for sign in ("ConnectionError", "Timeout", "HTTPError", "URLError"))
         cure = " Is there a network? Files that were fetched are kept, so run it again." if network else ""
         raise DataError(f"mtdata {arguments[0]} fails: {last.removesuffix('.')}.{cure}")
-    return ended.stdout.decode(errors="replace")
+    return completed.stdout.decode(errors="replace")

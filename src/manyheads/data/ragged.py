@@ -1,7 +1,7 @@
 """Store rows of different lengths in memory-mapped arrays.
 
-A folder holds raw little-endian arrays, two files for a ragged one (`NAME.values`, `NAME.offsets`), and
-`index.json`. It is written under a temporary name and renamed, so that a folder with an index is complete.
+A folder holds raw little-endian arrays, two files for a ragged array (`NAME.values`, `NAME.offsets`), and
+`index.json`. The folder is written under a temporary name and renamed, so that a folder with an index is complete.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class StoredFolder:
 
     @staticmethod
     def has(folder: Path, key: str) -> bool:
-        """Return whether the folder is complete and has this key, a hash of everything it was made from."""
+        """Return whether the folder is complete and has this key, a hash of all that its content depends on."""
         try:
             index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
             sizes = {name: (folder / name).stat().st_size for name in index["bytes"]}
@@ -71,7 +71,7 @@ class StoredFolder:
 
 
 class FolderWriter:
-    """Append to arrays; the files of all arrays named at the start are there even if nothing is appended.
+    """Append to arrays; the files of all named arrays exist even if nothing is appended.
 
     Attributes:
         index: further entries for the index of the folder.
@@ -102,16 +102,16 @@ class FolderWriter:
 def written_folder(
     folder: Path, key: str, *, plain: Sequence[str], ragged: Sequence[str] = ()
 ) -> Iterator[FolderWriter]:
-    """Write a folder atomically; an existing one is replaced.
+    """Write a folder atomically; an existing folder is replaced.
 
     Args:
         folder: folder to write; its parent must exist.
         key: key for `StoredFolder.has`.
-        plain: names of its arrays.
-        ragged: names of its ragged arrays.
+        plain: names of the arrays.
+        ragged: names of the ragged arrays.
 
     Yields:
-        A writer of its arrays.
+        A writer of the arrays.
     """
     draft = folder.with_name(folder.name + ".draft")
     shutil.rmtree(draft, ignore_errors=True)
@@ -126,4 +126,4 @@ def written_folder(
         shutil.rmtree(folder, ignore_errors=True)
         draft.rename(folder)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)  # there is none after the renaming
+        shutil.rmtree(draft, ignore_errors=True)  # after the renaming it does not exist

@@ -1,7 +1,7 @@
-"""How the text of each task is found, read and filtered: one table of all tasks of `Config.task`.
+"""Define how the text of each task of `Config.task` is found, read and filtered.
 
-Plain text is read here too: each line is a document, or the whole file is one. A `Pair` then holds a line as its
-target, and "" as its source. The lines of a whole file keep their ends.
+Plain text is also read here: each line, or the complete file, is a document. A `Pair` then holds a line as its
+target, and "" as its source. The lines of a file that is one document keep their line ends.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def lines_of(path: Path, config: DataConfig, first: int = 0, end: int | None = N
 
 
 def read_text(config: DataConfig, split: Split) -> Iterator[Pair]:
-    """Read the text of a split for a language model, line by line; limits of a whole file count characters.
+    """Read the text of a split for a language model, line by line; limits of a file-long document count characters.
 
     Raises:
         DataError: as `read_documents`.
@@ -63,10 +63,10 @@ def cut(lines: Iterable[Pair], first: int, end: int | None) -> Iterator[Pair]:
     offset = 0
     for line in lines:
         text = f"{line.target}\n"
-        kept = text[max(0, first - offset) : None if end is None else max(0, end - offset)]
+        part = text[max(0, first - offset) : None if end is None else max(0, end - offset)]
         offset += len(text)
-        if kept:
-            yield Pair("", kept, line.line, line.replaced)
+        if part:
+            yield Pair("", part, line.line, line.replaced)
         if end is not None and offset >= end:
             return
 
@@ -77,10 +77,10 @@ class Reading:
 
     Attributes:
         read: reads the raw examples of a split from its files.
-        files: finds these files.
+        files: finds the files of a split.
         fault: returns "empty" or "ratio" for an example that is dropped, else None.
         noun: name of the examples in messages.
-        other: name of what may differ between two examples with the same source.
+        other: noun for the part that may differ between two examples with the same source.
     """
 
     read: Callable[[DataConfig, Split], Iterator[Pair]]

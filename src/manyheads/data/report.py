@@ -1,6 +1,6 @@
 """Report counts, lengths and overlaps of a corpus, for `manyheads data report`.
 
-Lengths, ratios and characters are those of all pairs with text on both sides, normalised, before any pair is
+Lengths, ratios and characters are measured on all normalised pairs with text on both sides, before any pair is
 dropped.
 """
 
@@ -62,7 +62,7 @@ def report(
     held_out = {name: list(pairs) for name, pairs in pairs_by_split.items() if name != "train"}
     overlaps = {name: OverlapCounter(pairs, normalize) for name, pairs in held_out.items()}
     measures: dict[str, Measure] = {}
-    # As in training: test counts only where its pairs are dropped from train.
+    # As in training: test is held out only if its pairs are dropped from train.
     against = [pairs for name, pairs in held_out.items() if name == "valid" or config.drop_overlap]
     counting = config.model_copy(update={"drop_duplicates": True})  # duplicates are counted, dropped or not
     for name in sorted(pairs_by_split, key=lambda name: name != "train"):
@@ -125,10 +125,10 @@ def remarks(report: DataReport) -> Iterator[str]:
     for name, split in report.splits.items():
         for language, side in ((report.source, split.source), (report.target, split.target)):
             if side.unseen and side.unseen.distinct:
-                found = (
+                counts = (
                     f"{side.unseen.distinct:,} characters train does not have, {side.unseen.occurrences:,} times"
                 )
-                yield f"{name}, {language}: {found}: {' '.join(map(printable, side.unseen.examples))}"
+                yield f"{name}, {language}: {counts}: {' '.join(map(printable, side.unseen.examples))}"
     for name, split in report.splits.items():
         for language, side in ((report.source, split.source), (report.target, split.target)):
             longest = ", ".join(f"{entry.line:,} ({entry.characters:,} characters)" for entry in side.longest)

@@ -15,13 +15,13 @@ __all__ = ["EpochPlan", "Sampler", "fixed_batches"]
 
 Indices = NDArray[np.int64]
 
-SECTION = 2**20  # pairs that are planned at once; of a larger corpus only the sections that are needed
+SECTION = 2**20  # pairs that are planned at once; only the needed sections of a larger corpus are planned
 
 
 class Sampler:
-    """The updates of any epoch, a function of the seed and the number of the epoch alone.
+    """Draw the updates of any epoch from the seed and the number of the epoch alone.
 
-    Pairs are shuffled, then halved again and again at the weighted median length of the side that would cost more
+    Pairs are shuffled, then halved recursively at the weighted median length of the side that would need more
     padding, until each part is about one update. So all updates have nearly the same number of tokens, the rows of
     an update have nearly equal lengths, and ties fall differently in each epoch. Then the updates are shuffled.
     """
@@ -36,7 +36,7 @@ class Sampler:
         seed: int = 1,
         rates: NDArray[np.float64] | None = None,
     ) -> None:
-        """Prepare what all epochs share.
+        """Prepare the data that all epochs share.
 
         Args:
             source_lengths: number of tokens of each pair, begin and end symbols counted (N,).
@@ -44,8 +44,8 @@ class Sampler:
             batch_tokens: number of target tokens an update.
             batch_sentences: number of pairs an update, in place of batch_tokens.
             seed: seed of the order.
-            rates: how often each pair comes in an epoch (N,), default 1; with 0.5 every second pair comes, other
-                pairs in each epoch.
+            rates: mean occurrences of each pair in an epoch (N,), default 1; with 0.5 about half of the pairs
+                occur, different pairs in each epoch.
         """
         self.by_tokens = batch_sentences is None
         self.set_lengths(source_lengths, target_lengths)
@@ -53,7 +53,7 @@ class Sampler:
         total, fewest = int(self.weights.sum()), len(self.weights)
         if rates is not None:
             total = math.ceil(float(self.weights @ rates))
-            fewest = int(rates.sum() - 3 * math.sqrt(len(rates)))  # six deviations: never fewer in an epoch
+            fewest = int(rates.sum() - 3 * math.sqrt(len(rates)))  # six standard deviations: never fewer pairs
         number = math.ceil(total / (batch_sentences or batch_tokens))
         self.number = max(1, min(number, fewest))
         self.seed = seed
@@ -65,34 +65,34 @@ class Sampler:
 
     def with_lengths(self, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> Sampler:
         """Return a sampler of the same pairs with other lengths, and the same number of updates."""
-        other = copy(self)
-        other.set_lengths(source_lengths, target_lengths)
-        return other
+        sampler = copy(self)
+        sampler.set_lengths(source_lengths, target_lengths)
+        return sampler
 
     def epoch(self, number: int, most: int | None = None) -> EpochPlan:
         """Return the updates of one epoch in order, at most `most`, each an array of pair indices."""
         return EpochPlan(self, number, self.number if most is None else min(most, self.number))
 
     def drawn(self, generator: np.random.Generator) -> Indices:
-        """Draw the pairs of an epoch, shuffled, each as often as its rate says."""
+        """Draw the pairs of an epoch, shuffled, each as often as its rate requires."""
         if self.rates is None:
             return generator.permutation(len(self.weights))
-        often = np.floor(self.rates)
-        often += generator.random(len(often)) < self.rates - often
-        if not often.any():
-            often[self.rates.argmax()] = 1  # an update needs a pair
-        return generator.permutation(np.repeat(np.arange(len(often)), often.astype(np.int64)))
+        repeats = np.floor(self.rates)
+        repeats += generator.random(len(repeats)) < self.rates - repeats
+        if not repeats.any():
+            repeats[self.rates.argmax()] = 1  # an update needs a pair
+        return generator.permutation(np.repeat(np.arange(len(repeats)), repeats.astype(np.int64)))
 
     def halved(self, pairs: Indices, parts: int) -> list[Indices]:
-        """Divide pairs into so many parts of about equal weight, with similar lengths in each."""
+        """Divide pairs into `parts` parts of about equal weight, with similar lengths in each part."""
         if parts <= 1:
             return [pairs]
         costlier = max(self.lengths, key=lambda lengths: padding(lengths[pairs]))
         pairs = pairs[np.argsort(costlier[pairs], kind="stable")]
         weights = self.weights[pairs]
         filled = np.cumsum(weights)
-        middle = int(np.searchsorted(filled - weights / 2, filled[-1] * (parts // 2) / parts))  # the nearest
-        middle = min(max(middle, parts // 2), len(pairs) - (parts - parts // 2))  # a pair for each part
+        middle = int(np.searchsorted(filled - weights / 2, filled[-1] * (parts // 2) / parts))  # nearest index
+        middle = min(max(middle, parts // 2), len(pairs) - (parts - parts // 2))  # at least a pair for each part
         return self.halved(pairs[:middle], parts // 2) + self.halved(pairs[middle:], parts - parts // 2)
 
 
@@ -105,9 +105,9 @@ class EpochPlan(Sequence[Indices]):
         self.updates = count
         self.pairs = sampler.drawn(np.random.default_rng((sampler.seed, number)))
         sections = min(math.ceil(len(sampler.weights) / SECTION), sampler.number)
-        self.ends = np.linspace(0, len(self.pairs), sections + 1).astype(np.int64)  # of sections, in pairs
-        self.firsts = np.linspace(0, sampler.number, sections + 1).astype(np.int64)  # of sections, in updates
-        self.section = lru_cache(2)(self.make_section)  # two: at its end the next one is made ahead
+        self.ends = np.linspace(0, len(self.pairs), sections + 1).astype(np.int64)  # borders of sections, in pairs
+        self.firsts = np.linspace(0, sampler.number, sections + 1).astype(np.int64)  # likewise, in updates
+        self.section = lru_cache(2)(self.make_section)  # two: the next section is prepared ahead of its use
 
     def __len__(self) -> int:
         return self.updates
@@ -135,7 +135,7 @@ class EpochPlan(Sequence[Indices]):
     def heaviest(self, padded: Callable[[int], int] = int) -> int:
         """Return the index of the update with the most positions, padding included.
 
-        For a large corpus the first section alone is searched.
+        Only the first section of a large corpus is searched.
 
         Args:
             padded: maps the longest row of a side, in tokens, to its padded length.
@@ -148,12 +148,12 @@ class EpochPlan(Sequence[Indices]):
 
 
 def padding(lengths: NDArray[Any]) -> int:
-    """Count the padding positions if these rows are padded to the longest."""
+    """Return the number of padding positions if these rows are padded to the longest."""
     return int(lengths.max()) * len(lengths) - int(lengths.sum())
 
 
 def fixed_batches(lengths: NDArray[np.int64], batch_tokens: int) -> list[Indices]:
-    """Make batches by falling length within a token budget that includes padding: for validation and decoding."""
+    """Make batches by decreasing length, with a token budget that includes padding, for validation and decoding."""
     order = np.argsort(-lengths, kind="stable")
     batches, start = [], 0
     while start < len(order):

@@ -1,7 +1,7 @@
 """Compute the numbered shards of a large text with an executor, and keep the result of each.
 
-A shard is a small value, such as some hundreds of lines. Its result is bytes, kept in a file of its own until the
-whole is done, so that a computation that was ended goes on with the shards that are missing.
+A shard is a small value, such as some hundreds of lines. Its result is bytes, kept in a separate file until all
+shards are done, so that an interrupted computation resumes with the missing shards.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from manyheads.errors import DataError, WriteError
 
 __all__ = ["map_shards", "remove_shards", "write_file", "writing"]
 
-TRIES = 4  # how often a shard is computed whose worker process was killed
-WINDOW = 1024  # numbers of shards between the first without a result and the last with one
+TRIES = 4  # most attempts for a shard whose worker process was killed
+WINDOW = 1024  # most shards submitted whose results are not yielded yet
 KEY, SUFFIX = "key", ".shard"  # files of a folder of results
 
 Advance = Callable[[int], object]
@@ -37,22 +37,22 @@ def map_shards(
     advance: Advance = lambda count: None,
     ahead: int | None = None,
 ) -> Iterator[bytes]:
-    """Yield the results of all shards in order, and keep each in a file of a folder as soon as it is there.
+    """Yield the results of all shards in order, and keep each in a file of a folder as soon as it is computed.
 
-    A call with the same key goes on where the last one was ended: shards with a result are not computed again.
+    A call with the same key resumes an interrupted one: shards with a result are not computed again.
 
     Args:
         work: computes the result of a shard; a function of a module or a `functools.partial` of one.
         shards: small values that can be pickled; read as they are needed.
         folder: folder of the results, made if it is missing.
-        key: hash of everything that the results depend on. The results of another key are removed.
-        executor: computes; see `executors.open_executor`.
+        key: hash of everything that the results depend on. Results with another key are removed.
+        executor: computes the shards; see `executors.open_executor`.
         advance: called with 1 for every shard that is done or has a result already.
-        ahead: maximum number of shards that are computed or wait for a worker; None for two for each worker.
+        ahead: maximum number of shards that are computed or wait for a worker; default two for each worker.
 
     Raises:
         DataError: the folder cannot be written or is in use, or a worker process ended repeatedly.
-        ManyheadsError: an error of `work`; that of the first shard in order if there are several.
+        ManyheadsError: an error of `work`; if there are several, the error of the first shard in order.
     """
     with opened_folder(folder, key):
         run = ShardRun(work, folder, executor, advance)
@@ -67,9 +67,9 @@ class ShardRun:
     """The state of one call of `map_shards`.
 
     Attributes:
-        running: number and value of the shard of each task that is computed or waits for a worker.
+        running: number and value of each shard that is computed or waits for a worker, by its future.
         failed: the error of each shard that failed.
-        tries: how often each shard without a result was submitted.
+        tries: number of attempts for each shard without a result.
         suspects: shards that may have ended their worker process.
     """
 
@@ -90,7 +90,7 @@ class ShardRun:
     def limit(self) -> int:
         """Return the default of `ahead`: two shards for each worker, at least four; 1 for `InlineExecutor`."""
         if isinstance(self.executor, InlineExecutor):
-            return 1  # what is computed is kept before the next shard is begun
+            return 1  # a result is kept before the next shard is begun
         workers = self.executor.count() if isinstance(self.executor, ShardExecutor) else 1
         return max(4, 2 * workers)
 
@@ -135,10 +135,10 @@ class ShardRun:
         self.running[self.executor.submit(self.work, shard)] = (number, shard)
 
     def collect(self) -> None:
-        """Wait until a shard is done, and keep the results of all that are.
+        """Wait until a shard is done, and keep the results of all finished shards.
 
-        A worker process that is killed ends all others of its executor, whose shards are submitted again. A shard
-        to which that happens twice is computed alone, so that the one that ends its worker is known.
+        If a worker process is killed, all others of its executor end, and their shards are submitted again. A shard
+        that fails twice in this way is computed alone, to find the shard that kills its worker.
         """
         retried = self.executor.retried if isinstance(self.executor, ShardExecutor) else ()
         if not self.running:
@@ -165,12 +165,12 @@ class ShardRun:
         self.advance(1)
 
     def error_of(self, future: Future[bytes], number: int) -> Exception | None:
-        """Return the error of a finished task, in words where its workers or its scheduler were lost."""
+        """Return the error of a finished task, with a clear message if its workers or its scheduler were lost."""
         name = self.executor.name if isinstance(self.executor, ShardExecutor) else "the executor"
         lost = self.executor.lost if isinstance(self.executor, ShardExecutor) else ()
         try:
             error = future.exception()
-        except CancelledError:  # not by this process
+        except CancelledError:  # cancelled by the scheduler, not by this process
             return DataError(
                 f"The connection to {name} was lost at shard {number}. The finished shards are kept in "
                 f"{self.folder}: give the same command again when it is back."
@@ -217,7 +217,7 @@ def remove_shards(folder: Path) -> None:
     if folder.is_dir():
         remove_results(folder)
         (folder / LOCK).unlink(missing_ok=True)
-        with suppress(OSError):  # it holds a file of someone else
+        with suppress(OSError):  # it holds other files
             folder.rmdir()
 
 

@@ -1,7 +1,7 @@
-"""Where a text comes from: NAME.sources.json beside its files, with licence, origin and SHA-256 of each input.
+"""Record the sources of a text in NAME.sources.json beside it: licence, origin and SHA-256 of each input.
 
 `data convert` and `data fetch` write it; `data split`, `data clean` and the steps of a plan copy it; model cards
-name what it says.
+list its content.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class TextSource:
         sha256: SHA-256 of each file of the input, by name; empty for a data set.
         pairs: number of pairs taken, if it was counted.
         empty: number of pairs left out, because a side had no text.
-        licence: licence, as far as it is known.
-        origin: name or address of the corpus, as far as it is known.
+        licence: licence, if known.
+        origin: name or address of the corpus, if known.
     """
 
     file: str
@@ -65,12 +65,12 @@ def write_sources(path: Path, sources: Sequence[TextSource], **facts: Any) -> No
 
 
 def read_sources(texts: Iterable[Path]) -> list[TextSource]:
-    """Return the sources noted beside text files, each once; none where nothing is noted.
+    """Return the sources recorded beside text files, each once; empty if none are recorded.
 
     Raises:
-        DataError: a note is there, but cannot be read.
+        DataError: a file of sources exists, but cannot be read.
     """
-    found: dict[str, TextSource] = {}
+    known: dict[str, TextSource] = {}
     for path in dict.fromkeys(map(sources_path, texts)):
         if not path.is_file():
             continue
@@ -79,15 +79,15 @@ def read_sources(texts: Iterable[Path]) -> list[TextSource]:
             sources = [TextSource(**source) for source in document["sources"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is no note of sources ({error!r}). Write it anew: data convert.") from error
-        found.update({repr(source): source for source in sources})
-    return list(found.values())
+        known.update({repr(source): source for source in sources})
+    return list(known.values())
 
 
 def copy_sources(texts: Iterable[Path], made: Path) -> None:
-    """Note the sources of text files beside a file that was made of them; write nothing where nothing is noted.
+    """Write the sources of text files beside a file made from them; write nothing if no sources are recorded.
 
     Raises:
-        DataError: a note cannot be read.
+        DataError: a file of sources cannot be read.
     """
     sources = read_sources(texts)
     if sources:

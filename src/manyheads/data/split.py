@@ -1,4 +1,4 @@
-"""Divide parallel text into train, valid and test so that no sentence, and no near copy of it, is in two of them.
+"""Divide parallel text into train, valid and test so that no sentence or near copy is in two splits.
 
 The text is read twice: once for the keys of its pairs (`data.copies`), once to write it. Each split keeps the order
 and the characters of the text. Shapes: N pairs with text on both sides.
@@ -36,18 +36,18 @@ Advance = Callable[[int], object]
 
 @dataclass(frozen=True)
 class SplitResult:
-    """Where the pairs of a text went.
+    """Result of a division: the number of pairs in each split, and of the pairs left out.
 
     Attributes:
         root: folder of the written files.
         source, target: the languages.
         read: number of pairs read; empty: left out because a side had no text.
-        repeated: left out of valid and test because the pair came before, or also stands in another document.
+        repeated: left out of valid and test because the pair came before, or is also in another document.
         train, valid, test: number of pairs written.
         copies: number of pairs with a copy or near copy.
         largest_group: number of pairs in the largest group of copies.
         replaced: number of bytes that are not UTF-8, replaced by U+FFFD.
-        documents: number of documents; None where they are not known.
+        documents: number of documents; None if they are not known.
         near: whether near copies were kept together, too.
         seed: seed of the choice.
     """
@@ -73,7 +73,7 @@ class SplitResult:
         return {**asdict(self), "root": str(self.root)}
 
     def lines(self) -> list[str]:
-        """Return the counts with what they mean."""
+        """Return the counts as lines of text."""
         lines = [f"{self.read:,} pairs read"]
         if self.empty:
             lines.append(f"  {self.empty:,} left out: no text on a side")
@@ -96,16 +96,16 @@ class SplitResult:
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """How a text is divided.
+    """Options of a division.
 
     Attributes:
         valid: number of pairs for valid; None is 5 % of the pairs, at most 2,000.
-        test: number of pairs for test, likewise; 0 writes no test.
+        test: number of pairs for test, with the same default; 0 writes no test.
         seed: seed of the choice.
-        near: whether near copies are kept together, too; else only pairs with an equal source or target are.
-        documents: file with the name of the document of each pair, one a line.
+        near: whether near copies are kept together, too; otherwise only pairs with an equal source or target are.
+        documents: file with the name of the document of each pair, one on each line.
         blank_lines: whether a line that is blank on both sides ends a document.
-        replace_invalid: whether bytes that are not UTF-8 are replaced by U+FFFD; else they are an error.
+        replace_invalid: whether bytes that are not UTF-8 are replaced by U+FFFD; otherwise they are an error.
     """
 
     valid: int | None = None
@@ -130,11 +130,11 @@ def split_corpus(
         files: two files of equally many lines, source first; or one .tsv or .jsonl file.
         out: folder to write into; made if it does not exist.
         languages: source and target language.
-        options: sizes, seed, and what is kept together.
-        advance: called with numbers of pairs, which add up to twice the pairs of the text.
+        options: sizes, seed, and the pairs to keep together.
+        advance: called with numbers of pairs, whose sum is twice the number of pairs of the text.
 
     Raises:
-        DataError: the text cannot be read or divided so, or a file to be written is there already.
+        DataError: the text cannot be read or divided with these options, or a file to be written already exists.
     """
     invalid: InvalidUtf8 = "replace" if options.replace_invalid else "error"
     config = corpus_config(files, languages).model_copy(update={"invalid_utf8": invalid})
@@ -144,24 +144,24 @@ def split_corpus(
     keys = read_keys(config, options, advance)
     sizes = checked_sizes(keys.complete.count(1), options.valid, options.test)
     groups = connected(keys.columns, keys.complete.count(1))
-    where = np.full(len(keys.complete), EMPTY, np.uint8)
-    where[np.frombuffer(keys.complete, np.uint8) == 1] = choose(
+    destinations = np.full(len(keys.complete), EMPTY, np.uint8)
+    destinations[np.frombuffer(keys.complete, np.uint8) == 1] = choose(
         groups, keys, sizes, np.random.default_rng(options.seed)
     )
-    write(config, where.tobytes(), out, packed, advance)
-    counts, members = np.bincount(where, minlength=5).tolist(), np.bincount(groups)
+    write(config, destinations.tobytes(), out, packed, advance)
+    counts, group_sizes = np.bincount(destinations, minlength=5).tolist(), np.bincount(groups)
     return SplitResult(
         root=out,
         source=languages[0],
         target=languages[1],
-        read=len(where),
+        read=len(destinations),
         empty=counts[EMPTY],
         repeated=counts[REPEATED],
         train=counts[TRAIN],
         valid=counts[VALID],
         test=counts[TEST],
-        copies=int(members[members > 1].sum()),
-        largest_group=int(members.max()),
+        copies=int(group_sizes[group_sizes > 1].sum()),
+        largest_group=int(group_sizes.max()),
         replaced=keys.replaced,
         documents=None if keys.documents is None else len(np.unique(keys.documents)),
         near=options.near,
@@ -173,7 +173,7 @@ def corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataConf
     """Return the settings that read the files as one training text.
 
     Raises:
-        DataError: a file is missing, or is no text of pairs.
+        DataError: a file is missing.
     """
     for file in files:
         if existing(file) is None:
@@ -184,7 +184,7 @@ def corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataConf
 
 
 def read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> PairKeys:
-    """Read the text once, for the keys and the documents of its pairs."""
+    """Read the text once; return the keys and the documents of its pairs."""
     hashes, complete, owners, number, replaced = CopyKeys(near=options.near), bytearray(), bytearray(), 0, 0
     known = options.blank_lines or options.documents is not None
     for chunk in chunked(with_documents(read_pairs(config, "train"), options.documents), CHUNK):
@@ -218,14 +218,14 @@ def with_documents(pairs: Iterable[Pair], documents: Path | None) -> Iterator[tu
 
 
 def refuse_existing(out: Path, languages: tuple[str, str]) -> None:
-    """Raise an error if a file of a split is there already, also a packed one."""
+    """Raise `DataError` if a file of a split already exists, plain or compressed."""
     if out.exists() and not out.is_dir():
         raise DataError(f"{out} is a file. Name a folder: -o DIR.")
     names = (out / f"{split}.{language}" for split in SPLITS for language in languages)
-    found = [path.name for name in names if (path := existing(name))]
-    if found:
+    present = [path.name for name in names if (path := existing(name))]
+    if present:
         raise DataError(
-            f"{out} holds {', '.join(found)} already; nothing is overwritten. Name another folder: -o DIR."
+            f"{out} holds {', '.join(present)} already; nothing is overwritten. Name another folder: -o DIR."
         )
 
 
@@ -234,7 +234,10 @@ def write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Adv
     languages = config.source, config.target
     with placing_files(out, "split") as draft, ExitStack() as stack:
         files = {
-            split: [stack.enter_context(open_packed(draft / f"{SPLITS[split]}.{one}{packed}")) for one in languages]
+            split: [
+                stack.enter_context(open_packed(draft / f"{SPLITS[split]}.{language}{packed}"))
+                for language in languages
+            ]
             for split in sorted(set(where) & {TRAIN, VALID, TEST})
         }
         for chunk in chunked(zip_longest(read_pairs(config, "train"), where), CHUNK):

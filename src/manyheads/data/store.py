@@ -49,7 +49,7 @@ class TextStore(StoredFolder):
         return [self.texts[side][row].tobytes().decode() for row in rows]
 
     def sides(self, most: int | None = None) -> tuple[Lines, Lines]:
-        """Return sources and targets as sequences; if there are more than `most` pairs, evenly spaced ones."""
+        """Return sources and targets as sequences, at most `most` evenly spaced pairs."""
         step = 1 if most is None else max(1, -(-len(self) // most))
         return Lines(self, 0, range(0, len(self), step)), Lines(self, 1, range(0, len(self), step))
 
@@ -123,11 +123,11 @@ class TokenStore(StoredFolder):
                     [np.asarray(row, "<i4") for row in encode[side](texts.text(side, rows))] for side in (0, 1)
                 ]
                 longest = [max(len(source), len(target)) for source, target in zip(*sides, strict=True)]
-                kept = [i for i, length in enumerate(longest) if max_length is None or length <= max_length]
-                too_long += len(rows) - len(kept)
+                indices = [i for i, length in enumerate(longest) if max_length is None or length <= max_length]
+                too_long += len(rows) - len(indices)
                 for name, ids in zip(SIDES, sides, strict=True):
-                    writer.ragged(name, [ids[i] for i in kept])
-                writer.plain("rows", np.asarray([rows[i] for i in kept], "<i8"))
+                    writer.ragged(name, [ids[i] for i in indices])
+                writer.plain("rows", np.asarray([rows[i] for i in indices], "<i8"))
             writer.index["too_long"] = too_long
         return cls(folder)
 
@@ -166,7 +166,7 @@ class TokenStream(StoredFolder):
             encode: function from text to ids.
             key: key for `has`.
             end: id of the end symbol.
-            whole_files: whether all text of a corpus is one document; else each text is one.
+            whole_files: whether all text of a corpus is one document; otherwise each text is a document.
         """
         corpora = texts.corpora
         with written_folder(folder, key, plain=["tokens"]) as writer:

@@ -22,16 +22,16 @@ LARGEST = 1 << 30  # bytes unpacked
 
 
 def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, one_in: int) -> str:
-    """Write {train,valid,test}.{language} and .en from an archive; return a line with the number of pairs of each.
+    """Write {train,valid,test}.{language} and .en from an archive; return a line with the size of each split.
 
-    Only the two members known by name are read, so that no path in an archive is followed.
+    Only the two members with known names are read, so that no other path in an archive is followed.
 
     Args:
         folder: folder of the archive and of the written files.
         archive: file name of the archive.
         member: name of the text in it: lines of English, tab, the other language, and maybe a tab and the authors.
         language: the other language.
-        one_in: about one of so many pairs goes to valid, and one to test.
+        one_in: about one in `one_in` pairs goes to valid, and one to test.
 
     Raises:
         DataError: the archive or its text is damaged or has another format.
@@ -100,16 +100,16 @@ def part_of(english: str, one_in: int) -> Split:
 def split_sentences(pairs: Iterable[tuple[str, str]], one_in: int) -> dict[Split, Sentences]:
     """Divide pairs by the English sentence, so that all its translations are in one split.
 
-    Pairs with equal keys are kept once. A pair of train whose other side occurs in valid or test is left out, and a
-    pair of valid whose other side occurs in test.
+    Pairs with equal keys are kept once. A pair of train is left out if its foreign sentence occurs in valid
+    or test, and a pair of valid if it occurs in test.
     """
     parts: dict[Split, dict[tuple[str, str], tuple[str, str]]] = {"train": {}, "valid": {}, "test": {}}
     for pair in pairs:
         key = folded(pair[0]), folded(pair[1])
         if all(key):
             parts[part_of(key[0], one_in)].setdefault(key, pair)
-    test = {other for _, other in parts["test"]}
-    held_out = test | {other for _, other in parts["valid"]}
+    test = {foreign for _, foreign in parts["test"]}
+    held_out = test | {foreign for _, foreign in parts["valid"]}
     return {
         "train": [pair for key, pair in parts["train"].items() if key[1] not in held_out],
         "valid": [pair for key, pair in parts["valid"].items() if key[1] not in test],

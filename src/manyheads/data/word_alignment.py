@@ -1,7 +1,7 @@
-"""IBM model 1 (Brown et al. 1993): how often a source word is linked to a target word, learned from sentence pairs.
+"""Learn IBM model 1 (Brown et al. 1993): expected links between source and target words, from sentence pairs.
 
 Shapes: N pairs, S and T tokens of all source and target sentences, K links (every source token of a pair with every
-target token of it), E entries (different pairs of a source word and a target word).
+target token of the pair), E entries (different pairs of a source word and a target word).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 __all__ = ["MOST_LINKS", "expected_counts", "link_tokens"]
 
-MOST_LINKS = 4_000  # of a pair; the last tokens of a longer source are left out
+MOST_LINKS = 4_000  # links of a pair; the last tokens of a longer source are left out
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

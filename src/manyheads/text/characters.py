@@ -1,4 +1,4 @@
-"""Character and byte tokenizers: one id a character, or one id a byte of UTF-8."""
+"""Define character and byte tokenizers: one id for each character, or for each byte of UTF-8."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ __all__ = ["ByteTokenizer", "CharacterTokenizer"]
 
 
 class CharacterTokenizer(SymbolTokenizer):
-    """One id a Unicode character; characters seen less than ``tokenizer.min_count`` times are unknown."""
+    """Tokenizer with one id for each Unicode character.
+
+    Characters seen less than ``tokenizer.min_count`` times are unknown.
+    """
 
     kind = "characters"
     separator = ""
@@ -35,12 +38,12 @@ class CharacterTokenizer(SymbolTokenizer):
         return cls(stored.symbols, stored.languages, lowercase=stored.lowercase, keep_space=keep_space)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Encode each normalised text, one id a character."""
+        """Encode each normalised text, one id for each character."""
         return [[self.ids.get(character, UNK) for character in text] for text in self.prepare(texts)]
 
 
 class ByteTokenizer(Tokenizer):
-    """One id a byte of UTF-8, after the special symbols: 260 ids that spell any text."""
+    """Tokenizer with one id for each byte of UTF-8, after the special symbols: 260 ids that spell any text."""
 
     kind = "bytes"
 
@@ -56,11 +59,11 @@ class ByteTokenizer(Tokenizer):
         return len(SPECIALS) + 256
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Encode each normalised text, one id a byte."""
+        """Encode each normalised text, one id for each byte."""
         return [[byte + len(SPECIALS) for byte in text.encode()] for text in self.prepare(texts)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Decode the bytes; those that are not UTF-8 become U+FFFD."""
+        """Decode the bytes; invalid UTF-8 becomes U+FFFD."""
         parts = (
             SPECIALS[i].encode() if i < len(SPECIALS) else bytes([i - len(SPECIALS)])
             for i in self.check(ids)

@@ -1,8 +1,8 @@
-"""Tokenizers of pre-trained models: WordPiece and byte-level BPE, by the `tokenizers` library.
+"""Use the tokenizers of pre-trained models: WordPiece and byte-level BPE, by the `tokenizers` library.
 
-Their ids are those of transformers' fast tokenizers, renumbered so that the special symbols come first, as in all
+The ids equal the ids of transformers' fast tokenizers, renumbered so that the special symbols come first, as in all
 vocabularies of this package. Two things differ, so that every string can be encoded: text such as ``[SEP]`` is not
-taken for a special symbol, and surrogates become the characters they stand for, or U+FFFD.
+a special symbol, and surrogates become the characters that they encode, or U+FFFD.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class StoredTokenizer(StoredJson):
     Attributes:
         family: type of the pre-trained model; an export has the same type.
         rows: number of rows of the original embedding; there may be fewer tokens.
-        specials: original ids of the unknown, padding, begin ([CLS]) and end ([SEP]) symbol; null if there is none.
+        specials: original ids of the unknown, padding, begin ([CLS]) and end ([SEP]) symbol; null if missing.
         mask: original id of the mask symbol.
         marks_between: number of end symbols between two texts.
         content: `tokenizer.json` of the `tokenizers` library.
@@ -61,7 +61,8 @@ class HuggingFaceTokenizer(Tokenizer):
 
     Attributes:
         stored: content of its file.
-        theirs: original id of each of our ids; None for a special symbol that the original does not have.
+        theirs: original id of each id of this tokenizer; None for a special symbol that the original does not have.
+        ours: id in this tokenizer of each original id.
 
     Raises:
         RunError: the library cannot read the file, or an id is outside the rows of the embedding.
@@ -75,7 +76,7 @@ class HuggingFaceTokenizer(Tokenizer):
         library = require("tokenizers", extra="hf", purpose="the vocabulary of a pre-trained model")
         try:
             self.processor = library.Tokenizer.from_str(json.dumps(stored.content))
-        except Exception as error:  # the library raises nothing more particular
+        except Exception as error:  # the library raises no more specific exception
             raise damaged(self.kind, f"the library does not read it: {error}") from error
         self.processor.no_truncation()
         self.processor.no_padding()
@@ -148,7 +149,7 @@ class HuggingFaceTokenizer(Tokenizer):
 def spelled(piece: str) -> str:
     """Return the text of a byte-level piece: a blank as ``▁``, incomplete UTF-8 as ``<0xEA>``."""
     if any(character not in BYTES for character in piece):
-        return piece  # a token that was added as text
+        return piece  # an added token, whose name is plain text
     data = bytes(BYTES[character] for character in piece)
     try:
         return data.decode().replace(" ", "▁")

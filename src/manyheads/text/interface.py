@@ -1,4 +1,4 @@
-"""The interface of tokenizers: text to ids, ids to text, and storage as bytes."""
+"""Define the interface of tokenizers: text to ids, ids to text, and storage as bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["BOS", "EOS", "PAD", "SPECIALS", "UNK", "Tokenizer", "growing_text", 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
 CONTROL_IDS = frozenset((PAD, BOS, EOS))
-UNFINISHED = "\ufffd"  # stands for bytes that later bytes may complete to a character
+UNFINISHED = "\ufffd"  # result of decoding bytes that later bytes may complete to a character
 
 
 def lower(text: str) -> str:
@@ -26,18 +26,18 @@ def lower(text: str) -> str:
 
 
 class Tokenizer(ABC):
-    """Converts text to ids and back; immutable after its training.
+    """Convert text to ids and back; immutable after training.
 
     Attributes:
         kind: name in the configuration: bpe, unigram, words, characters, bytes, marian, huggingface.
         suffix: suffix of the file that holds `to_bytes`.
         lowercase: whether text is lower-cased before it is encoded.
-        keep_space: whether white space is kept; else every run of it becomes one blank, and it is stripped at both
-            ends.
+        keep_space: whether white space is kept; otherwise each run of it becomes one blank, and it is stripped at
+            both ends.
         marks_between: number of end symbols between two texts of one example.
         mask: id of the mask symbol.
-        absent: special symbols that the vocabulary of a pre-trained model does not have: never read, never
-            generated.
+        absent: special symbols that the vocabulary of a pre-trained model does not have; they are never encoded
+            or generated.
     """
 
     kind: str
@@ -59,7 +59,7 @@ class Tokenizer(ABC):
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode each text, without begin and end symbols. Every string can be encoded.
 
-        An empty string has no ids, nor has a blank one unless white space is kept.
+        An empty string has no ids, and neither has a blank one unless white space is kept.
         """
 
     def sample(self, texts: Sequence[str], seed: int) -> list[list[int]]:
@@ -74,11 +74,11 @@ class Tokenizer(ABC):
         )
 
     def spellings(self, text: str, most: int) -> list[list[int]]:
-        """Return sequences of ids that decode to a text which begins a word: the usual one first.
+        """Return sequences of ids that decode to a text at the start of a word, the usual segmentation first.
 
         Args:
             text: any text.
-            most: maximum number of sequences; shorter ones come first.
+            most: maximum number of sequences; shorter sequences come first.
         """
         return self.encode([text])
 
@@ -92,7 +92,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return one readable piece an id; a blank is shown as ``▁``, a byte as ``<0xEA>``.
+        """Return one readable piece for each id; a blank is shown as ``▁``, a byte as ``<0xEA>``.
 
         Raises:
             UsageError: an id is outside the vocabulary.
@@ -111,7 +111,7 @@ class Tokenizer(ABC):
         """Normalise the texts, and lower-case them if configured.
 
         Raises:
-            UsageError: one string was given in place of a list.
+            UsageError: the argument is a string, not a list of strings.
         """
         self.refuse_string(texts)
         normal = [unify(text) if self.keep_space else normalize(text) for text in texts]
@@ -123,17 +123,17 @@ class Tokenizer(ABC):
             raise UsageError("the tokenizer takes a list of texts, not one text. Use encode([text])[0].")
 
     def decode_runs(self, ids: Sequence[int], decode: Callable[[Iterator[int]], str]) -> str:
-        """Decode runs of known ids by `decode`, a run of unknown ones as one ``<unk>``; errors: see `decode`."""
-        kept = (i for i in self.check(ids) if i not in CONTROL_IDS)
-        return " ".join(SPECIALS[UNK] if unknown else decode(run) for unknown, run in groupby(kept, UNK.__eq__))
+        """Decode runs of known ids by `decode`, each run of unknown ids as one ``<unk>``; errors: see `decode`."""
+        text_ids = (i for i in self.check(ids) if i not in CONTROL_IDS)
+        return " ".join(SPECIALS[UNK] if unknown else decode(run) for unknown, run in groupby(text_ids, UNK.__eq__))
 
     def check(self, ids: Sequence[int]) -> list[int]:
         """Return the ids as plain integers; raises `UsageError` if one is outside the vocabulary."""
         plain = [int(i) for i in ids]
-        wrong = next((i for i in plain if not 0 <= i < self.size), None)
-        if wrong is not None:
+        outside = next((i for i in plain if not 0 <= i < self.size), None)
+        if outside is not None:
             raise UsageError(
-                f"token id {wrong} is outside this vocabulary of {self.size} (0 to {self.size - 1}). "
+                f"token id {outside} is outside this vocabulary of {self.size} (0 to {self.size - 1}). "
                 "Were the ids made by another tokenizer?"
             )
         return plain

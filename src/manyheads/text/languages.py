@@ -1,8 +1,7 @@
-"""Language codes and names, and the language of a text, identified by character n-gram models.
+"""Map language codes to names, and identify the language of a text by character n-gram models.
 
 The model of a language (Cavnar and Trenkle 1994) has the most frequent sequences of one to three characters. The
-probability of a character after the two before it is interpolated with that after one and after none (Witten and
-Bell 1991).
+trigram probability of a character is interpolated with its bigram and unigram probability (Witten and Bell 1991).
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ NAMES = {
     "sk": "Slovak", "sl": "Slovenian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian",
     "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-# What LibreTranslate's clients may say, and what it means.
+# Language codes that clients of LibreTranslate may send, and their meaning.
 ALIASES = {"zh": "zh-hans", "zt": "zh-hant", "pb": "pt-br"}
 
 LONGEST = 3  # characters of a sequence
-KEPT = 4_000  # sequences kept of a language
+KEPT = 4_000  # sequences kept for each language
 CHARACTERS = 2**17  # possible characters, equally likely before any text is seen
 MAX_LENGTH = 2_000  # characters of a text that are used
 NO_LETTER = re.compile(r"[\W\d_]+")
@@ -47,15 +46,15 @@ def language_name(code: str) -> str:
 
 
 def same_language(asked: str, known: list[str]) -> str | None:
-    """Return the known code that matches: equal without case, an alias, or the code without country."""
+    """Return the known code that matches: equal except for case, an alias, or the code without country."""
 
     def one_form(code: str) -> str:
         code = code.lower().replace("_", "-")
         return ALIASES.get(code, code)
 
-    wanted = one_form(asked)
+    target = one_form(asked)
     forms = [(one_form(code), code) for code in known]
-    exact = [code for form, code in forms if form == wanted]
+    exact = [code for form, code in forms if form == target]
     wider = [code for form, code in forms if base(form) == form and form == base(asked)]
     return next(iter([*exact, *wider]), None)
 
@@ -66,7 +65,7 @@ def has_letters(text: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """Return the letters of a text in lower case, one blank for everything between and around them."""
+    """Return the letters of a text in lower case; all characters between and around them become one blank."""
     return f" {NO_LETTER.sub(' ', normalize(text).lower()).strip()} "
 
 
@@ -76,8 +75,8 @@ class LanguageProfile:
     def __init__(self, counts: Mapping[str, int]) -> None:
         """Take the counts of sequences of 1 to 3 characters."""
         self.counts = dict(counts)
-        self.after: Counter[str] = Counter()  # how often something was seen after each history
-        self.kinds: Counter[str] = Counter()  # and how many different characters
+        self.after: Counter[str] = Counter()  # occurrences of each history with a next character
+        self.kinds: Counter[str] = Counter()  # different characters after each history
         for sequence, count in self.counts.items():
             self.after[sequence[:-1]] += count
             self.kinds[sequence[:-1]] += 1
@@ -100,7 +99,7 @@ class LanguageProfile:
         )
 
     def coverage(self, text: str) -> float:
-        """Return the share of the character pairs of a text that this language has, 0 to 1."""
+        """Return the share of the character pairs of a text that the model knows, 0 to 1."""
         pairs = [text[start : start + 2] for start in range(len(text) - 1)]
         return sum(pair in self.counts for pair in pairs) / max(1, len(pairs))
 
@@ -147,5 +146,7 @@ def confidences(text: str, profiles: Mapping[str, LanguageProfile]) -> Sequence[
     best = max(scores.values())
     weights = {language: math.exp(score - best) for language, score in scores.items()}
     total = sum(weights.values())
-    sure = [(language, weight / total * profiles[language].coverage(line)) for language, weight in weights.items()]
-    return sorted(sure, key=lambda pair: (-pair[1], -scores[pair[0]]))
+    confidence = [
+        (language, weight / total * profiles[language].coverage(line)) for language, weight in weights.items()
+    ]
+    return sorted(confidence, key=lambda pair: (-pair[1], -scores[pair[0]]))

@@ -1,7 +1,7 @@
-"""Tokenizers of MarianMT models (opus-mt): SentencePiece models with a separate list of ids.
+"""Use the tokenizers of MarianMT models (opus-mt): SentencePiece models with a separate list of ids.
 
-A MarianMT model has one SentencePiece model for each language and one list of pieces for both. The ids are those of
-transformers' ``MarianTokenizer``, except for the order of the special symbols.
+A MarianMT model has one SentencePiece model for each language and one list of pieces for both. The ids equal the
+ids of transformers' ``MarianTokenizer``, except for the order of the special symbols.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MarianTokenizer(Tokenizer):
     which is one piece.
 
     Args:
-        symbols: pieces from id 4 on.
+        symbols: pieces with ids from 4 on.
         model: serialised SentencePiece model of the language.
         lowercase: whether text is lower-cased.
 
@@ -91,7 +91,7 @@ class MarianTokenizer(Tokenizer):
     def decode(self, ids: Sequence[int]) -> str:
         """Decode the pieces; begin, end and padding symbols have no text."""
         text = self.decode_runs(ids, lambda run: self.processor.decode_pieces([self.symbols[i] for i in run]))
-        return text.replace(BLANK, " ").strip()  # a piece of the other language keeps its sign
+        return text.replace(BLANK, " ").strip()  # pieces of the other language still have their sign for a blank
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the pieces as the library writes them."""

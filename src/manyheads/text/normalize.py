@@ -17,24 +17,24 @@ def normalize(text: str) -> str:
     """Normalise a text: texts that look the same get the same token ids.
 
     The text is cleaned as by `clean`, and every run of white space (tabs, line and page breaks, no-break and wide
-    blanks) becomes one blank. Joiners (U+200C, U+200D) stay: scripts and emoji need them. The function is
+    blanks) becomes one blank. Joiners (U+200C, U+200D) are kept: scripts and emoji need them. The function is
     idempotent.
     """
     return " ".join(clean(text).split())
 
 
 def clean(text: str) -> str:
-    """Remove characters that are not text; white space inside stays as it is.
+    """Remove characters that are not text, and white space at both ends; white space inside is kept.
 
-    Control characters, byte order marks and white space around the text are removed, surrogates become the
-    characters they stand for or U+FFFD, and characters are composed (Unicode NFC), so that Hangul typed on a Mac
-    (NFD) equals Hangul typed elsewhere.
+    Control characters and byte order marks are removed, surrogates become the characters that they encode or
+    U+FFFD, and characters are composed (Unicode NFC), so that Hangul typed on a Mac (NFD) equals Hangul typed
+    elsewhere.
     """
     return one_form(text).strip()
 
 
 def unify(text: str) -> str:
-    r"""As `clean`, but white space stays around the text too, and every line ends with "\n"."""
+    r"""Clean a text as `clean` does, but keep white space at both ends, and end every line with "\n"."""
     return LINE_END.sub("\n", one_form(text))
 
 
@@ -44,7 +44,7 @@ def one_form(text: str) -> str:
 
 
 def join_surrogates(text: str) -> str:
-    """Replace surrogates by the characters they stand for, or by U+FFFD."""
+    """Replace surrogates by the characters that they encode, or by U+FFFD."""
     if SURROGATE.search(text):
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

@@ -1,7 +1,7 @@
 """Sample segmentations of words into subword pieces (subword regularisation).
 
-The SentencePiece library can do this too, but seeds its generator differently in every process, so that a training
-could not be resumed exactly. Here a segmentation depends on the word and the generator alone.
+The SentencePiece library also samples segmentations, but seeds its generator differently in every process, so that
+a training could not be resumed exactly. Here a segmentation depends on the word and the generator alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNKNOWN_PENALTY = 10.0  # nats below the rarest piece, as in the library
 
 
 class WordSampler(Protocol):
-    """Samples segmentations of words."""
+    """Sample segmentations of words."""
 
     def draw(self, word: str, rng: Random) -> list[str]:
         """Sample the pieces of a word; characters without a piece are pieces by themselves."""
@@ -32,7 +32,7 @@ class BpeSampler:
     """BPE dropout (Provilkov et al. 2020): in each step each possible merge is skipped with a probability."""
 
     def __init__(self, scores: Mapping[str, float], dropout: float) -> None:
-        """Take the scores of the pieces: the merge to the higher score comes first."""
+        """Store the scores of the pieces; the merge to the piece with the higher score comes first."""
         self.scores = scores
         self.dropout = dropout
         self.merge_cached = lru_cache(CACHED_WORDS)(self.merge_all)
@@ -50,7 +50,7 @@ class BpeSampler:
         return tuple(self.merged(word, len(word), Random(0)))
 
     def merged(self, word: str, good: int, rng: Random) -> list[str]:
-        """Merge the characters of a word: the best merge in the first `good` steps, not in the next."""
+        """Merge the characters of a word: the best merge in the first `good` steps, but not in the next step."""
         pieces = list(word)
         for step in range(len(word)):
             candidates = sorted(self.candidates(pieces))
@@ -65,7 +65,7 @@ class BpeSampler:
         return pieces
 
     def candidates(self, pieces: list[str]) -> list[tuple[float, int]]:
-        """Return the possible merges as (-score, index): the smallest comes first."""
+        """Return the possible merges as (-score, index); the smallest is the best."""
         pairs = enumerate(map(str.__add__, pieces, pieces[1:]))
         return [(-self.scores[pair], index) for index, pair in pairs if pair in self.scores]
 
@@ -74,7 +74,7 @@ class UnigramSampler:
     """Subword regularisation (Kudo 2018): a segmentation is drawn with its probability to the power of alpha."""
 
     def __init__(self, scores: Mapping[str, float], alpha: float) -> None:
-        """Take the scores of the pieces: log-probabilities in nats."""
+        """Store the scores of the pieces: log-probabilities in nats."""
         self.scores = scores
         self.alpha = alpha
         self.longest = max(map(len, scores))
@@ -93,7 +93,7 @@ class UnigramSampler:
         return pieces[::-1]
 
     def make_lattice(self, word: str) -> list[tuple[list[int], list[float]]]:
-        """For each end 1, 2, ..., return the starts of the pieces that end there, and cumulative probabilities."""
+        """Return, for each end 1, 2, ..., the starts of the pieces that end there, and their cumulative weights."""
         totals, lattice = [0.0], []  # totals: log of the weight of all splits up to each position
         for end in range(1, len(word) + 1):
             starts, weights = [], []

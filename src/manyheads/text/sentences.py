@@ -1,6 +1,6 @@
-"""Split text into sentences, given as character offsets.
+"""Split text into sentences, represented by character offsets.
 
-The rules are for all languages that end sentences with a punctuation mark; they know abbreviations and ordinal
+The rules apply to all languages that end sentences with a punctuation mark. They cover abbreviations and ordinal
 numbers of English and German, dates of Korean, and the punctuation of Chinese and Japanese. Time and memory are
 linear in the length of the text.
 """
@@ -16,7 +16,7 @@ __all__ = ["Span", "pieces_within", "sentence_spans"]
 
 Span = tuple[int, int]
 
-WIDE_MARKS = "。！？｡．"  # end a sentence without a blank after them
+WIDE_MARKS = "。！？｡．"  # marks that end a sentence without a blank after them
 MARKS = ".!?…؟۔।॥" + WIDE_MARKS
 CLOSERS = "\"'”’»«“‘›‹)]}」』）】》〉］｝"
 OPENERS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•"
@@ -33,12 +33,12 @@ CONTINUATIONS = "とってはがをもにのでや、"
 LAST_WORD = re.compile(r"[^\s(\[\"'“„«»-]+\Z")
 MAX_WORD = 40  # characters before a mark that may belong to its word
 
-# Never the end of a sentence.
+# Abbreviations that never end a sentence.
 TITLES = "mr mrs ms dr prof st mt gen col lt sgt capt rev hon sen rep gov pres hr fr frl dipl ing"
 GERMAN = "bzw sog vgl ca z.b d.h u.a z.t v.a o.g u.u i.d.r inkl exkl zzgl ggf evtl gem geb gest hg hrsg jhd mio mrd"
 ENGLISH = "vs cf approx dept est e.g i.e al resp"
 BEFORE_A_WORD = frozenset([*TITLES.split(), *GERMAN.split(), *ENGLISH.split()])
-# No end of a sentence before a number; elsewhere these are words ("He said no.").
+# Abbreviations that do not end a sentence before a number; elsewhere they are words ("He said no.").
 PLACES = "no nos nr vol vols ch p pp sec eq art fig figs bd abb tab abs kap s str tel"
 MONTHS = "jan feb mar apr jun jul aug sep sept oct okt nov dec dez"
 BEFORE_A_NUMBER = frozenset([*PLACES.split(), *MONTHS.split()])
@@ -53,7 +53,7 @@ ENUMERATION = re.compile(r"\d{1,3}|[a-zA-Z]")
 def sentence_spans(text: str, language: str = "") -> list[Span]:
     """Return the (start, end) offsets of the sentences of a text, in order, without white space at their ends.
 
-    Only white space is outside of them, so that the text can be restored exactly. A line end always ends a
+    Only white space is outside of the sentences, so that the text can be restored exactly. A line end always ends a
     sentence.
 
     Args:
@@ -74,14 +74,14 @@ def sentence_spans(text: str, language: str = "") -> list[Span]:
 def stretches(text: str, separator: re.Pattern[str]) -> Iterator[Span]:
     """Yield the spans between separators."""
     start = 0
-    for found in separator.finditer(text):
-        yield start, found.start()
-        start = found.end()
+    for match in separator.finditer(text):
+        yield start, match.start()
+        start = match.end()
     yield start, len(text)
 
 
 def trimmed(text: str, start: int, end: int) -> list[Span]:
-    """Yield the span without white space at its ends; nothing if it is blank."""
+    """Return the span without white space at its ends, as a list; empty if the span is blank."""
     first = NOT_BLANK.search(text, start, end)
     if first is None:
         return []
@@ -92,25 +92,25 @@ def trimmed(text: str, start: int, end: int) -> list[Span]:
 
 def ends(text: str, start: int, end: int, *, ordinals: bool) -> Iterator[int]:
     """Yield the ends of the sentences of one line."""
-    first = start  # of the sentence
-    for found in END.finditer(text, start, end):
-        wide = found["marks"][-1] in WIDE_MARKS
-        if found["blank"] is None and found.end() < end and not wide:
+    first = start  # start of the sentence
+    for match in END.finditer(text, start, end):
+        wide = match["marks"][-1] in WIDE_MARKS
+        if match["blank"] is None and match.end() < end and not wide:
             continue
-        after = NOT_BLANK.search(text, found.end(), end)
+        after = NOT_BLANK.search(text, match.end(), end)
         if after is None:
             return
         following = beginning(text, after.start(), end)
         if wide:
-            closes = found["closers"] and after.start() == found.end() and text[found.end()] in CONTINUATIONS
-            inside = found.end() < end and text[found.end()].isdigit() and found["marks"] == "．"
+            closes = match["closers"] and after.start() == match.end() and text[match.end()] in CONTINUATIONS
+            inside = match.end() < end and text[match.end()].isdigit() and match["marks"] == "．"
             last = not (closes or inside)
         else:
             last = begins_sentence(following) and not (
-                found["marks"] == "." and abbreviates(text, first, found.start(), following, ordinals=ordinals)
+                match["marks"] == "." and abbreviates(text, first, match.start(), following, ordinals=ordinals)
             )
         if last:
-            yield found.end()
+            yield match.end()
             first = after.start()
 
 
@@ -129,11 +129,11 @@ def begins_sentence(character: str) -> bool:
 
 def abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: bool) -> bool:
     """Return whether a dot belongs to the word before it and the sentence, begun at `first`, continues."""
-    found = LAST_WORD.search(text, max(first, dot - MAX_WORD), dot)
-    if found is None:
+    match = LAST_WORD.search(text, max(first, dot - MAX_WORD), dot)
+    if match is None:
         return False
-    word = found[0]
-    if found.start() == first and ENUMERATION.fullmatch(word):  # "3. Ein Hund läuft."
+    word = match[0]
+    if match.start() == first and ENUMERATION.fullmatch(word):  # "3. Ein Hund läuft."
         return True
     if word.isdigit():
         date = DATE.search(text, max(first, dot - MAX_WORD), dot) is not None
@@ -151,7 +151,7 @@ CLAUSES = re.compile(r"(?<=[,;:،؛])\s++|(?<=[、，；：])|(?<![\s,;:،؛])\s
 BLANKS = re.compile(r"\s+")
 
 Count = Callable[[Sequence[str]], list[int]]
-Unit = tuple[Span, int]  # with its number of tokens
+Unit = tuple[Span, int]  # a span and its number of tokens
 
 
 def pieces_within(text: str, span: Span, limit: int, count: Count) -> list[Span]:
@@ -160,7 +160,7 @@ def pieces_within(text: str, span: Span, limit: int, count: Count) -> list[Span]
     The pieces are few and about equally long, with only white space between them.
 
     Args:
-        text: whole text.
+        text: complete text.
         span: offsets of the part to cut.
         limit: maximum number of tokens a piece, at least 1.
         count: returns the number of tokens of each text.
@@ -172,14 +172,14 @@ def pieces_within(text: str, span: Span, limit: int, count: Count) -> list[Span]
 
 
 def packed(units: Sequence[Unit], limit: int) -> list[Unit]:
-    """Join neighbours to pieces with about equal numbers of tokens, at most `limit`."""
+    """Join neighbouring units to pieces with about equal numbers of tokens, at most `limit`."""
     total = sum(tokens for _, tokens in units)
     aim = total / max(1, math.ceil(total / limit))
     pieces: list[Unit] = []
     for (start, end), tokens in units:
         (first, _), filled = pieces[-1] if pieces else ((start, end), limit)
-        larger = filled + tokens + 1  # a blank may be a token of its own
-        if larger <= limit and larger - aim <= aim - filled:  # no further from the aim than before
+        larger = filled + tokens + 1  # a blank may be a separate token
+        if larger <= limit and larger - aim <= aim - filled:  # not further from the aim than before
             pieces[-1] = ((first, end), larger)
         else:
             pieces.append(((start, end), tokens))
@@ -192,18 +192,18 @@ def divided(text: str, span: Span, limit: int, count: Count, separators: Sequenc
         return halved(text, span, limit, count)
     start, end = span
     inner = [(start + first, start + last) for first, last in stretches(text[start:end], separators[0])]
-    spans = [one for unit in inner for one in trimmed(text, *unit)]
+    spans = [piece for part in inner for piece in trimmed(text, *part)]
     units: list[Unit] = []
-    for unit, tokens in zip(spans, count([text[first:last] for first, last in spans]), strict=True):
+    for part, tokens in zip(spans, count([text[first:last] for first, last in spans]), strict=True):
         if tokens <= limit:
-            units.append((unit, tokens))
+            units.append((part, tokens))
         else:
-            units += packed(divided(text, unit, limit, count, separators[1:]), limit)
+            units += packed(divided(text, part, limit, count, separators[1:]), limit)
     return units
 
 
 def halved(text: str, span: Span, limit: int, count: Count) -> list[Unit]:
-    """Halve a word until no part has more than `limit` tokens; a single character stays whole."""
+    """Halve a word until no part has more than `limit` tokens; a single character is not divided."""
     waiting, done = [span], []
     while waiting:
         sizes = count([text[start:end] for start, end in waiting])
@@ -219,7 +219,7 @@ def halved(text: str, span: Span, limit: int, count: Count) -> list[Unit]:
 
 
 def character_start(text: str, index: int, end: int) -> int:
-    """Return an index moved by up to 8, so that a character is not separated from its combining marks."""
+    """Return the index, moved by up to 8 so that a character is not separated from its combining marks."""
     for later in range(index, min(index + 8, end)):
         if not unicodedata.combining(text[later]):
             return later

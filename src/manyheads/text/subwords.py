@@ -1,4 +1,4 @@
-"""Subword tokenizers of the SentencePiece library: byte-pair encoding (BPE) and unigram language model."""
+"""Train and use subword tokenizers of the SentencePiece library: byte-pair encoding (BPE) and unigram."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from manyheads.text.vocabulary import damaged
 __all__ = ["SubwordTokenizer"]
 
 CHUNK = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
-TRAINING_THREADS = 16  # fixed: unigram's sums, and with them its pieces, depend on it
+TRAINING_THREADS = 16  # fixed, because the sums of unigram training, and so its pieces, depend on it
 
-WORTH_THREADS = 1_000  # texts encoded by several threads; what comes out is the same
+WORTH_THREADS = 1_000  # texts from which several threads are faster; the result is the same
 
 BLANK = "▁"  # the library's sign for a blank
-RESERVED = str.maketrans("▁▅", "  ")  # no piece can hold them; the library skips training text with the second
-STAND_INS = range(0xF0000, 0x10FFFE)  # private use
+RESERVED = str.maketrans("▁▅", "  ")  # no piece can contain these; the library skips training text with the second
+STAND_INS = range(0xF0000, 0x10FFFE)  # code points for private use
 
 TOO_LARGE = re.compile(r"Vocabulary size too high .* value <= (\d+)")
 TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
@@ -91,12 +91,12 @@ class SubwordTokenizer(Tokenizer):
                 character_coverage=config.character_coverage,
                 split_digits=config.split_digits,
                 normalization_rule_name="identity",
-                # where white space is kept, a line end is a symbol of its own, and a text begins as it stands
+                # if white space is kept, a line end is a separate symbol, and no blank is put before a text
                 add_dummy_prefix=not config.keep_space,
                 remove_extra_whitespaces=not config.keep_space,
                 user_defined_symbols=[
                     *(["\n"] if config.keep_space else []),
-                    *(BLANK + symbol for symbol in config.symbols),  # as they stand in a text: after a blank
+                    *(BLANK + symbol for symbol in config.symbols),  # in a text they follow a blank
                 ],
                 unk_id=UNK,
                 pad_id=PAD,
@@ -119,7 +119,7 @@ class SubwordTokenizer(Tokenizer):
         """Encode each text: the most likely segmentation (unigram), or the learned merges (bpe)."""
         prepared, stand_in = self.shield(self.prepare(texts))
         ids: list[list[int]]
-        if len(texts) < WORTH_THREADS:  # one by one: a list gets a thread of its own, which costs more than a text
+        if len(texts) < WORTH_THREADS:  # one by one: for a list the library starts a thread, which takes longer
             ids = [self.processor.encode(text, out_type=int) for text in prepared]
         else:
             ids = self.processor.encode(prepared, out_type=int, num_threads=os.cpu_count() or 1)
@@ -128,8 +128,8 @@ class SubwordTokenizer(Tokenizer):
     def sample(self, texts: Sequence[str], seed: int) -> list[list[int]]:
         """Sample a segmentation of each text.
 
-        ``tokenizer.sampling`` is the BPE dropout or the unigram alpha; 0 is `encode`. The same texts and seed give
-        the same pieces in every process and on every machine.
+        ``tokenizer.sampling`` is the BPE dropout or the unigram alpha; 0 turns sampling off. The same texts and
+        seed give the same pieces in every process and on every machine.
         """
         if self.sampling == 0:
             return self.encode(texts)
@@ -148,26 +148,26 @@ class SubwordTokenizer(Tokenizer):
         return ids
 
     def spellings(self, text: str, most: int) -> list[list[int]]:
-        """Return sequences of ids as `Tokenizer.spellings`, without those that spell known characters as bytes."""
+        """Return the sequences of `Tokenizer.spellings`, without sequences that spell known characters as bytes."""
         (usual,) = self.encode([text])
         (prepared,) = self.prepare([text])
         whole = BLANK + prepared.replace(" ", BLANK)
         longest = max(map(len, self.scores), default=0)
-        ways: list[list[list[str]]] = [[[]]]  # of the last characters: none, one, two, ...
+        ways: list[list[list[str]]] = [[[]]]  # of the last 0, 1, 2, ... characters
         for start in range(len(whole) - 1, -1, -1):
             rests = zip(range(start + 1, start + 1 + longest), reversed(ways), strict=False)
-            found = [
+            candidates = [
                 [piece, *rest]
                 for end, after in rests
                 if (piece := whole[start:end]) in self.scores
                 for rest in after
             ]
-            ways.append(sorted(found, key=len)[:most])
-        others = [[self.processor.piece_to_id(piece) for piece in way] for way in ways[-1]]
-        return [usual, *(way for way in others if way != usual)][:most]
+            ways.append(sorted(candidates, key=len)[:most])
+        sequences = [[self.processor.piece_to_id(piece) for piece in way] for way in ways[-1]]
+        return [usual, *(ids for ids in sequences if ids != usual)][:most]
 
     def spell(self, piece: str) -> list[int]:
-        """Return the id of a piece; for a character without one the ids of its bytes, or the unknown symbol."""
+        """Return the id of a piece; for an unknown character the ids of its bytes, or the unknown symbol."""
         if piece in self.scores:
             return [self.processor.piece_to_id(piece)]
         byte_ids = [self.processor.piece_to_id(f"<0x{byte:02X}>") for byte in piece.encode()]
@@ -187,16 +187,16 @@ class SubwordTokenizer(Tokenizer):
         return self.model
 
     def shield(self, texts: list[str]) -> tuple[list[str], str]:
-        """Replace ``▁``, which the library takes for a blank, by a character that the texts do not contain."""
+        """Replace ``▁``, which the library reads as a blank, by a character that the texts do not contain."""
         used = set().union(*(text for text in texts if BLANK in text))
         if not used:
             return texts, ""
-        free = (chr(code) for code in STAND_INS)
-        stand_in = next((c for c in free if c not in used and c not in self.known), "_")
+        unused = (chr(code) for code in STAND_INS)
+        stand_in = next((c for c in unused if c not in used and c not in self.known), "_")
         return [text.replace(BLANK, stand_in) for text in texts], stand_in
 
     def unshield(self, ids: list[list[int]], stand_in: str) -> list[list[int]]:
-        """Put the bytes of ``▁`` back; without byte fallback it stays unknown."""
+        """Replace the bytes of the stand-in by the bytes of ``▁``; without byte fallback it remains unknown."""
         if not stand_in:
             return ids
         old, new = (
@@ -223,7 +223,7 @@ def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
 
 
 def training_lines(texts: Sequence[str], *, lowercase: bool, keep_space: bool = False) -> Iterator[str]:
-    """Yield the texts for the trainer of the library: normalised, none too long."""
+    """Yield the normalised texts for the trainer of the library, cut to lines that are not too long."""
     free = (text.translate(RESERVED) for text in texts)
     for line in (part for text in free for part in unify(text).split("\n")) if keep_space else map(normalize, free):
         if lowercase:
@@ -239,19 +239,19 @@ def training_lines(texts: Sequence[str], *, lowercase: bool, keep_space: bool = 
 
 
 def explain(error: RuntimeError, config: TokenizerConfig, languages: str) -> Exception:
-    """Explain an error of the library in terms of the configuration, if it is a known one."""
+    """Explain a known error of the library in terms of the configuration; return other errors unchanged."""
     message = str(error)
-    if found := TOO_LARGE.search(message):
-        mistake = f"is more than the text of {languages} allows. Use at most {found[1]}."
-    elif found := TOO_SMALL.search(message):
+    if match := TOO_LARGE.search(message):
+        mistake = f"is more than the text of {languages} allows. Use at most {match[1]}."
+    elif match := TOO_SMALL.search(message):
         parts = (
             "characters, 256 bytes and 4 special symbols"
             if config.byte_fallback
             else "characters and 4 special symbols"
         )
         mistake = (
-            f"is too small for the text of {languages}: its {parts} are {found[1]}. "
-            f"Use at least {found[1]}, or a lower tokenizer.character_coverage."
+            f"is too small for the text of {languages}: its {parts} are {match[1]}. "
+            f"Use at least {match[1]}, or a lower tokenizer.character_coverage."
         )
     elif NO_TEXT.search(message):
         return DataError(f"no text to make the vocabulary of {languages} from. Check data.train.")

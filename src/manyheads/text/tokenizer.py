@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TokenizerPair:
-    """The tokenizers of source and target.
+    """Tokenizers of source and target.
 
     Attributes:
         joint: whether both are the same object, with one vocabulary.
@@ -63,10 +63,10 @@ def train_tokenizers(
         MissingExtraError: the kind is ``words``, and spaCy is not installed.
     """
     if config.joint or config.kind == "bytes":
-        both = source_language
+        languages = source_language
         if target_language != source_language:
-            both = f"{source_language}+{target_language}"
-        tokenizer = train_tokenizer(config, [*sources, *targets], both)
+            languages = f"{source_language}+{target_language}"
+        tokenizer = train_tokenizer(config, [*sources, *targets], languages)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
     source = train_tokenizer(config, sources, source_language)
     return TokenizerPair(source, train_tokenizer(config, targets, target_language), joint=False)
@@ -90,12 +90,12 @@ def train_tokenizer(config: TokenizerConfig, texts: Sequence[str], languages: st
 
 
 def load_tokenizer(config: TokenizerConfig, language: str, data: bytes) -> Tokenizer:
-    """Load the tokenizer whose `Tokenizer.to_bytes` gave these bytes.
+    """Load a tokenizer from the bytes of `Tokenizer.to_bytes`.
 
     Args:
-        config: configuration of its training.
-        language: language of its side; a tokenizer that was stored for another language is refused.
-        data: content of its file.
+        config: configuration with which the tokenizer was trained.
+        language: language of the side; a tokenizer that was stored for another language is refused.
+        data: content of the file.
 
     Raises:
         RunError: the bytes are damaged, or the tokenizer has another kind, language or case.

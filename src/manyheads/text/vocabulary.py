@@ -1,4 +1,4 @@
-"""Tokenizers that are stored as JSON, and those whose vocabulary is a list of symbols."""
+"""Store tokenizers as JSON, and define the base of tokenizers whose vocabulary is a list of symbols."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StoredJson(BaseModel):
 
 
 class Stored(StoredJson):
-    """The JSON file of words, characters, or bytes.
+    """The JSON file of a tokenizer of words, characters or bytes.
 
     Attributes:
         lowercase: whether text is lower-cased.
@@ -64,7 +64,7 @@ class Stored(StoredJson):
 
     @classmethod
     def from_bytes(cls, data: bytes, *, kind: str, language: str) -> Self:
-        """Read what `to_bytes` wrote.
+        """Read the bytes of `to_bytes`.
 
         Raises:
             RunError: the bytes are damaged, of another version, kind or language.
@@ -78,7 +78,7 @@ class Stored(StoredJson):
 
 
 def count_symbols(occurrences: Iterable[str], *, min_count: int, languages: str) -> list[str]:
-    """Return the symbols seen at least `min_count` times, without special ones, by falling count, then in order.
+    """Return the symbols seen at least `min_count` times, but no special ones, by decreasing count, then in order.
 
     Raises:
         DataError: there are no symbols.
@@ -89,11 +89,11 @@ def count_symbols(occurrences: Iterable[str], *, min_count: int, languages: str)
         counts.pop(special, None)
     if not counts:
         raise DataError(f"no text to make the vocabulary of {languages} from. Check data.train.")
-    kept = [symbol for symbol, count in counts.items() if count >= min_count]
-    if not kept:
+    symbols = [symbol for symbol, count in counts.items() if count >= min_count]
+    if not symbols:
         mistake = f"leaves no symbol of {languages}. Use at most {max(counts.values())}."
         raise ConfigError([f"tokenizer.min_count = {min_count} {mistake}"])
-    return sorted(kept, key=lambda symbol: (-counts[symbol], symbol))
+    return sorted(symbols, key=lambda symbol: (-counts[symbol], symbol))
 
 
 class SymbolTokenizer(Tokenizer):
@@ -101,7 +101,7 @@ class SymbolTokenizer(Tokenizer):
 
     Attributes:
         symbols: symbols by id, the special ones first.
-        ids: id of each symbol; special ones have none, so that the text ``<pad>`` is not padding.
+        ids: id of each symbol except special ones, so that the text ``<pad>`` is not padding.
         languages: languages of the training text, ``de`` or ``de+en``.
         pipeline: spaCy pipeline that splits text into words (words only).
     """
@@ -113,7 +113,7 @@ class SymbolTokenizer(Tokenizer):
     def __init__(
         self, symbols: Iterable[str], languages: str, *, lowercase: bool, keep_space: bool = False
     ) -> None:
-        """Take the distinct symbols without the special ones; the first gets id 4."""
+        """Store the distinct symbols, given without special symbols; the first gets id 4."""
         super().__init__(lowercase=lowercase, keep_space=keep_space)
         self.symbols = (*SPECIALS, *symbols)
         self.ids = {symbol: i for i, symbol in enumerate(self.symbols) if i >= len(SPECIALS)}
@@ -152,7 +152,7 @@ class SymbolTokenizer(Tokenizer):
 
 
 def damaged(kind: str, reason: str) -> RunError:
-    """Return the error for bytes that are not such a tokenizer."""
+    """Return the error for bytes that are not a tokenizer of this kind."""
     return RunError(
         f'the stored tokenizer (kind = "{kind}") cannot be used: {reason}. '
         "Restore its file from a copy, or train again."

@@ -1,4 +1,4 @@
-"""Word tokenizer: words and punctuation as spaCy splits them (extra ``words``)."""
+"""Define the word tokenizer: words and punctuation as spaCy splits them (extra ``words``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONG_WORD = re.compile(r"(\S{200})(?=\S)")
 
 
 def word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
-    """Return the spaCy pipeline of a language, and its function from text to words, which keep their case.
+    """Return the name of the spaCy pipeline of a language, and its function from text to words of unchanged case.
 
     Only spaCy's rules are used (a blank pipeline), no trained model. If spaCy has none for the language, or they
     need another package (Korean, Japanese, Thai, Vietnamese), the multi-language rules ``xx`` are used: they split
@@ -45,11 +45,11 @@ def word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
 
 
 class WordTokenizer(SymbolTokenizer):
-    """One id a word; words seen less than ``tokenizer.min_count`` times are unknown.
+    """Tokenizer with one id for each word; words seen less than ``tokenizer.min_count`` times are unknown.
 
-    White space beyond one blank between words is a word, as in spaCy, if the training text has it often enough;
-    else it is dropped. A joint vocabulary of two languages uses the multi-language rules. Words are lower-cased
-    after the split, which uses capitals.
+    White space beyond one blank between words is a word, as in spaCy, if it is frequent enough in the training
+    text; otherwise it is dropped. A joint vocabulary of two languages uses the multi-language rules. Words are
+    lower-cased after the split, which uses capitals.
     """
 
     kind = "words"
@@ -77,10 +77,10 @@ class WordTokenizer(SymbolTokenizer):
         return loaded
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Encode each text, one id a word; white space that is not in the vocabulary is dropped."""
+        """Encode each text, one id for each word; white space that is not in the vocabulary is dropped."""
         self.refuse_string(texts)
-        kept = ((word for word in self.words(text) if word in self.ids or not word.isspace()) for text in texts)
-        return [[self.ids.get(word, UNK) for word in words] for words in kept]
+        known = ((word for word in self.words(text) if word in self.ids or not word.isspace()) for text in texts)
+        return [[self.ids.get(word, UNK) for word in words] for words in known]
 
     def words(self, text: str) -> list[str]:
         """Split one text into words, lower-cased if configured."""

@@ -1,4 +1,4 @@
-"""The corpora that come with the package: 21,000 generated sentence pairs each, German-English and Korean-English.
+"""Read the built-in corpora: 21,000 generated sentence pairs each, German-English and Korean-English.
 
 The files are written by `tools/corpora` in the repository.
 """
@@ -32,7 +32,7 @@ BUILTIN: Mapping[str, str] = MappingProxyType(  # SHA-256 of the text
 
 @cache
 def load_texts(name: str) -> dict[Split, Texts]:
-    """Read a corpus: for each split the pairs of foreign and English sentence.
+    """Read a corpus: the pairs of foreign and English sentence of each split.
 
     Raises:
         DataError: there is no such corpus, or its file is damaged.
@@ -62,8 +62,8 @@ def builtin_pairs(name: str, split: Split, *, source: str, target: str) -> list[
     Args:
         name: one of `BUILTIN`, such as ``"de-en"``.
         split: train, valid or test.
-        source: language translated from: one of the two in the name.
-        target: language translated into: the other one.
+        source: source language: one of the two in the name.
+        target: target language: the other one.
 
     Raises:
         DataError: there is no such corpus or split, or it has no such direction.

@@ -1,1 +1,1 @@
-"""Clean parallel text: remove the pairs that hurt a training, and say why. `clean` puts the parts together."""
+"""Clean parallel text: remove the pairs that hurt a training, and say why. The module `clean` runs all steps."""

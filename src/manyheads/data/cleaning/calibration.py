@@ -1,8 +1,10 @@
-"""Choose the score from which on pairs are removed, without examples of good and bad pairs.
+"""Choose the score below which pairs are removed, without examples of good and bad pairs.
 
-The scores of a corpus are a mixture of those of good pairs and of unrelated lines. The second are known: those of
-the corpus with its target lines exchanged. The share of unrelated pairs follows from the lowest scores, where there
-are no good pairs; what is removed beyond that share is lost. Shapes: N pairs of the corpus, M exchanged ones.
+The scores of a corpus are a mixture of the scores of good pairs and of unrelated lines. The scores of unrelated
+lines are known from the corpus with its target lines exchanged. The share of unrelated pairs follows from the
+lowest scores, where there are no good pairs; pairs removed beyond that share are lost.
+
+Shapes: N pairs of the corpus, M exchanged pairs.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ def choose_threshold(scores: NDArray[np.float32], exchanged: NDArray[np.float32]
     """Return the largest threshold below which at most the share `loss` of good pairs lies; -inf if there is none.
 
     Args:
-        scores: of the pairs of the corpus (N,).
-        exchanged: of pairs with exchanged targets (M,).
-        loss: share of the good pairs.
+        scores: scores of the pairs of the corpus (N,).
+        exchanged: scores of pairs with exchanged targets (M,).
+        loss: share of the good pairs that may be removed.
     """
     if len(scores) < 2 * LEAST or len(exchanged) < 2 * LEAST or not loss:
         return -np.inf

@@ -1,7 +1,7 @@
-"""Clean parallel text in shards: rules, repetitions, word translations, two models; then write what is left.
+"""Clean parallel text in shards: rules, repetitions, word translations, two models.
 
-The text is read in order, some times. A pair is judged by itself and by what was learned from a fixed sample, so
-that the result does not depend on the shards. Shapes: N pairs of the text, P pairs that passed the rules.
+The text is read in order, several times. A pair is judged by itself and by statistics of a fixed sample, so that
+the result does not depend on the shards. Shapes: N pairs of the text, P pairs that passed the rules.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ SHARD = 2_000  # pairs
 MOST_LINKS = 20_000_000  # word links that word translations are learned from
 PROFILED = 25_000  # pairs that languages and lengths are learned from, at most
 EXCHANGED = 10_000  # pairs with exchanged targets, at most, from which the threshold is calculated
-EXCHANGED_SHARE = 0.1  # of the sample
+EXCHANGED_SHARE = 0.1  # share of the sample
 EXCHANGED_FOR_MODELS = 1_000
-VERSION = 2  # of what is computed; part of the key of kept shards
+VERSION = 2  # version of the computation; part of the key of kept shards
 
 Texts = tuple[list[str], list[str]]  # sources and targets of pairs
 ModelScore = Callable[[Texts], NDArray[np.float32]]  # (N,), higher is better
@@ -51,12 +51,12 @@ class CleanJob:
     """A text to clean.
 
     Attributes:
-        read: reads the pairs from the start.
-        languages: of source and target.
+        read: returns an iterable over all pairs, from the first.
+        languages: languages of source and target.
         settings: section `[clean]`.
         folder: folder for the results of shards.
         key: hash of the text and of the runs that score it.
-        model_score: scores pairs with two models; None without.
+        model_score: scores pairs with two models; None to skip this step.
         shard_pairs: number of pairs of a shard.
     """
 
@@ -69,12 +69,12 @@ class CleanJob:
     shard_pairs: int = SHARD
 
     def hash(self, *parts: object) -> str:
-        """Return a hash of everything that results depend on."""
+        """Return a hash of everything that the results of a step depend on."""
         values = (VERSION, self.key, self.languages, self.settings.model_dump_json(), *parts)
         return hashlib.sha256(repr(values).encode()).hexdigest()
 
     def chunks(self, size: int) -> Iterator[list[Pair]]:
-        """Read the pairs in lists of a size."""
+        """Read the pairs in lists of `size`."""
         return chunked(self.read(), size)
 
 
@@ -97,7 +97,7 @@ class Judgement:
 
     @property
     def short(self) -> NDArray[np.bool_]:
-        """Return which pairs have a side of less than four words (N,)."""
+        """Return whether each pair has a side of less than four words (N,)."""
         return np.asarray(self.words.min(1, initial=255) < LEAST_WORDS)
 
 
@@ -132,7 +132,7 @@ def judge_corpus(job: CleanJob, executor: Executor, phase: Phase) -> Judgement:
 
 
 def learn_from_sample(job: CleanJob, path: Path, advance: Callable[[int], object]) -> None:
-    """Write the profile of a sample: every pair, every second, every fourth, ... of the text."""
+    """Write the profile of a sample: every 1st, 2nd, 4th, ... pair of the text, depending on its size."""
     sample: list[Pair] = []
     step, count = 1, 0
     for chunk in job.chunks(SHARD):
@@ -191,14 +191,14 @@ def mark_repeated(judgement: Judgement, keys: NDArray[np.uint64], settings: Clea
 
 
 def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Executor, phase: Phase) -> None:
-    """Score the pairs that passed the rules by word translations, and remove those with low scores."""
+    """Score the pairs that passed the rules by word translations, and remove pairs with low scores."""
     passed = np.flatnonzero(judgement.reasons == 0)
     if not len(passed):
         return
     learned_from = sample_of(passed, judgement.words, job.settings.learn_from)
     path = job.folder / f"lexicon-{job.hash()[:16]}.npz"
     sample = pick(job, learned_from)
-    # Pairs that were learned from score higher. So the exchanged ones are learned from, too.
+    # Pairs in the training sample score higher. So the exchanged pairs are added to the sample.
     most = min(EXCHANGED, int(EXCHANGED_SHARE * len(learned_from)))
     exchanged = exchange(sample, most, job.settings, profile)
     if not path.exists():
@@ -208,7 +208,7 @@ def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Ex
     if not exchanged[0]:
         return  # too few pairs to learn from
     everything = np.ones(len(exchanged[0]), np.bool_)
-    random = score_pairs(load_lexicons(path), coded(exchanged[0]), coded(exchanged[1]), everything)
+    exchanged_scores = score_pairs(load_lexicons(path), coded(exchanged[0]), coded(exchanged[1]), everything)
     learned = np.zeros(len(judgement.reasons), np.bool_)
     learned[learned_from] = True
     key = job.hash("words", job.shard_pairs)
@@ -219,7 +219,13 @@ def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Ex
         )
         judgement.scores[passed, 2] = collect(results, len(passed), advance)
     remove_low(
-        judgement, passed, 2, "lexical", random, word_counts(*exchanged).min(1) < LEAST_WORDS, job.settings.loss
+        judgement,
+        passed,
+        2,
+        "lexical",
+        exchanged_scores,
+        word_counts(*exchanged).min(1) < LEAST_WORDS,
+        job.settings.loss,
     )
 
 
@@ -234,7 +240,7 @@ def score_shard(lexicon: Path, shard: tuple[Texts, bytes]) -> bytes:
 def score_with_models(
     job: CleanJob, profile: Path, judgement: Judgement, model_score: ModelScore, executor: Executor, phase: Phase
 ) -> None:
-    """Score the pairs that are left with two models, and remove those with low scores."""
+    """Score the remaining pairs with two models, and remove pairs with low scores."""
     passed = np.flatnonzero(judgement.reasons == 0)
     if not len(passed):
         return
@@ -242,7 +248,7 @@ def score_with_models(
     exchanged = exchange(sample, EXCHANGED_FOR_MODELS, job.settings, profile)
     if not exchanged[0]:
         return
-    random = model_score(exchanged)
+    exchanged_scores = model_score(exchanged)
     learned = np.zeros(len(judgement.reasons), np.bool_)
     with phase("scoring with the two models", len(passed), "pairs") as advance:
         results = map_shards(
@@ -254,7 +260,7 @@ def score_with_models(
         )
         judgement.scores[passed, 3] = collect(results, len(passed), advance)
     short = word_counts(*exchanged).min(1) < LEAST_WORDS
-    remove_low(judgement, passed, 3, "models", random, short, job.settings.loss)
+    remove_low(judgement, passed, 3, "models", exchanged_scores, short, job.settings.loss)
 
 
 def score_shard_with_models(model_score: ModelScore, shard: tuple[Texts, bytes]) -> bytes:
@@ -271,15 +277,15 @@ def remove_low(
     random_short: NDArray[np.bool_],
     loss: float,
 ) -> None:
-    """Remove pairs with low scores; the threshold of pairs under four words is chosen apart.
+    """Remove pairs with low scores; pairs under four words have a separate threshold.
 
     Args:
-        judgement: of all pairs; its reasons and thresholds are changed.
-        passed: pairs that were scored (P,).
-        column: of their score.
-        name: the reason.
+        judgement: judgement of all pairs; its reasons and thresholds are changed.
+        passed: numbers of the scored pairs (P,).
+        column: column of their scores in `Judgement.scores`.
+        name: reason to record, one of `REASONS`.
         random: scores of pairs with exchanged targets (M,).
-        random_short: which of these have a side under four words (M,).
+        random_short: whether each pair with exchanged targets has a side under four words (M,).
         loss: share of good pairs that may be removed.
     """
     scores, short = judgement.scores[passed, column], judgement.short[passed]
@@ -304,7 +310,7 @@ def pick(job: CleanJob, wanted: NDArray[np.int64]) -> Texts:
 
 
 def exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> Texts:
-    """Return pairs of a sample with exchanged targets, without those that a rule removes."""
+    """Return at most `most` pairs of a sample with exchanged targets, without pairs that a rule removes."""
     if not most:
         return [], []
     sources, targets = sample
@@ -319,10 +325,10 @@ def exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> 
 def passed_shards(
     job: CleanJob, passed: NDArray[np.int64], learned: NDArray[np.bool_]
 ) -> Iterator[tuple[Texts, bytes]]:
-    """Yield shards of the pairs that passed the rules, with which of them were learned from."""
+    """Yield shards of the pairs that passed the rules, with a byte for each pair: whether it was learned from."""
     keep = np.zeros(len(learned), np.bool_)
     keep[passed] = True
-    chosen = (pair for pair, kept in zip(job.read(), keep.tolist(), strict=True) if kept)
+    chosen = (pair for pair, selected in zip(job.read(), keep.tolist(), strict=True) if selected)
     first = 0
     for chunk in chunked(chosen, job.shard_pairs):
         numbers = passed[first : first + len(chunk)]

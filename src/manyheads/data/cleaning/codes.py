@@ -1,4 +1,4 @@
-"""The letters of many lines as one array of code points, and hashed n-grams of them.
+"""Store the letters of many lines as one array of code points, and hash their n-grams.
 
 Shapes: N lines, M characters of all lines, O orders of n-grams.
 """
@@ -38,7 +38,7 @@ class CodedLines:
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:
-        """The index of the line of each character (M,); the blank between two lines belongs to the first."""
+        """Index of the line of each character (M,); the blank between two lines belongs to the first."""
         return np.repeat(np.arange(len(self)), np.diff(self.ends, prepend=-1))
 
     def sums(self, values: NDArray[Any]) -> NDArray[np.int64]:
@@ -58,7 +58,7 @@ def coded(texts: Sequence[str]) -> CodedLines:
     """Return the letters of lines that have no line end inside."""
     codes = code_points("\n".join(["", *texts, ""]).lower())
     letters, ended = are_letters(codes), codes == LINE_END
-    # Of what stands between two words of a line, the first character becomes a blank.
+    # The first of the other characters between two words of a line becomes a blank.
     kept = letters | ended
     after = np.flatnonzero(kept)
     words = letters[after[:-1]] & letters[after[1:]] & (np.diff(after) > 1)

@@ -15,8 +15,8 @@ from manyheads.data.copies import CopyKeys
 
 __all__ = ["KEYS", "copy_keys", "find_boilerplate", "find_duplicates"]
 
-KEYS = 6  # of a pair: source, target, four bands of the MinHash signature
-AGREEING = 3  # bands that a near copy shares: with nine tenths of its runs of letters 0.55, with eight tenths 0.2
+KEYS = 6  # keys of a pair: source, target, four bands of the MinHash signature
+AGREEING = 3  # bands shared by near copies: probability 0.55 if 0.9 of the runs of letters are equal, 0.2 if 0.8
 JOIN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 Keys = NDArray[np.uint64]
@@ -30,10 +30,10 @@ def copy_keys(sources: Sequence[str], targets: Sequence[str]) -> Keys:
 
 
 def find_duplicates(keys: Keys) -> NDArray[np.bool_]:
-    """Return which pairs are copies or near copies of an earlier one (N,).
+    """Return whether each pair is a copy or near copy of an earlier one (N,).
 
     Args:
-        keys: of the pairs (N, KEYS).
+        keys: keys of the pairs (N, KEYS).
     """
     copies = came_before(joined(keys[:, :2]))
     for bands in itertools.combinations(range(2, KEYS), AGREEING):
@@ -42,18 +42,18 @@ def find_duplicates(keys: Keys) -> NDArray[np.bool_]:
 
 
 def find_boilerplate(keys: Keys, long: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """Return which pairs have a source or target that `most` earlier pairs have (N,).
+    """Return whether at least `most` earlier pairs have the source or target of each pair (N,).
 
     Args:
-        keys: of the pairs (N, KEYS).
-        long: which sides have four words or more (N, 2).
+        keys: keys of the pairs (N, KEYS).
+        long: whether each side has four words or more (N, 2).
         most: number of pairs that may share a side.
     """
     return (rank(keys[:, 0], long[:, 0]) >= most) | (rank(keys[:, 1], long[:, 1]) >= most)
 
 
 def joined(columns: Keys) -> Keys:
-    """Return one key for the keys of each row: (N, K) -> (N,)."""
+    """Combine the keys of each row to one key: (N, K) -> (N,)."""
     key = np.zeros(len(columns), np.uint64)
     for column in columns.T:
         key = (key ^ column) * JOIN
@@ -62,14 +62,14 @@ def joined(columns: Keys) -> Keys:
 
 
 def came_before(keys: Keys) -> NDArray[np.bool_]:
-    """Return which keys stand earlier, too (N,)."""
+    """Return whether each key occurs earlier, too (N,)."""
     again = np.ones(len(keys), np.bool_)
     again[np.unique(keys, return_index=True)[1]] = False
     return again
 
 
 def rank(keys: Keys, counted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return how many earlier items have the same key (N,); 0 for items that are not counted."""
+    """Return the number of earlier items with the key of each item (N,); 0 for items that are not counted."""
     ranks = np.zeros(len(keys), np.int64)
     items = np.flatnonzero(counted)
     order = items[np.argsort(keys[items], kind="stable")]

@@ -1,9 +1,9 @@
-"""Recognise lines in another language than that of their side, by character n-grams learned on the corpus itself.
+"""Recognise lines in a language other than the language of their side, by character n-grams of the corpus itself.
 
 A line of the corpus that holds frequent words of one language only is an example of it. From these examples, naive
 Bayes models of the bags of n-grams of 2 to 4 letters are learned (Cavnar and Trenkle 1994; Lui and Baldwin 2012):
 of the language of the side, of the other side, and of each third language with enough examples. All lines are then
-classified, and the models are learned once more, from the lines that were classified with certainty.
+classified, and the models are learned once more, from the lines that were classified with high confidence.
 
 Shapes: N lines, M characters of all lines, O orders of n-grams, C other languages. Weights are integers, so that
 sums are exact.
@@ -23,31 +23,31 @@ from manyheads.data.languages import FREQUENT, SCRIPTS, base_code, scripts_of
 
 __all__ = ["LanguageModel", "learn_languages"]
 
-BUCKETS = 1 << 18  # of hashed n-grams
+BUCKETS = 1 << 18  # number of hash buckets of n-grams
 ORDERS = (2, 3, 4)
-UNIT = 64  # weights a nat; the n-grams of three orders overlap, so that each counts a third
-LEAST_EXAMPLES = 8  # lines of a third language, and at least the share below of all lines
-LEAST_SHARE = 0.0005
-CERTAIN = 5.0  # nats from where on a line is learned from a second time
+UNIT = 64  # integer weight of a nat; the n-grams of three orders overlap, so that each counts a third
+LEAST_EXAMPLES = 8  # lines of a third language
+LEAST_SHARE = 0.0005  # share of a third language in all lines, likewise needed
+CERTAIN = 5.0  # log-odds in nats above which the second round learns from a line
 SMOOTHING = 2_000  # n-grams of all languages together that are added to the counts of each
-MOST_WEIGHT = 4.0  # nats of one n-gram; few rare ones do not make a line foreign
-UNSEEN = 0.01  # occurrences of each n-gram that are added to those of all languages
+MOST_WEIGHT = 4.0  # largest weight of an n-gram in nats; a few rare n-grams do not make a line foreign
+UNSEEN = 0.01  # added to the occurrences of each n-gram in all languages together
 ROUNDS = 2
-FOREIGN_LETTERS = 8  # in a foreign script, and more than half of all, from where on a line is foreign
-OWN_LIKE = 0.88  # of the median coverage of own lines, from where on a line is no example of a third language
+FOREIGN_LETTERS = 8  # letters in a foreign script, and more than half of all, that make a line foreign
+OWN_LIKE = 0.88  # share of the median coverage of own lines, above which a line is no example of another language
 SEEN = 3  # lines that an n-gram must be in to count as known
-FEW_WORDS = 2  # frequent words of a language that make an example of it
+FEW_WORDS = 2  # frequent words of a language that make a line an example of it
 
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """Classifies the lines of one side.
+    """Naive Bayes model that classifies the lines of one side.
 
     Attributes:
         names: the other languages that were found in the corpus (C).
-        weights: log-odds of each n-gram for each of them, against the language of the side (C, BUCKETS).
+        weights: log-odds of each n-gram for each other language, against the language of the side (C, BUCKETS).
         scripts: the scripts of the language of the side; none for an unknown language.
     """
 
@@ -57,11 +57,11 @@ class LanguageModel:
 
     @cached_property
     def padded_weights(self) -> NDArray[np.int16]:
-        """The weights, and 0 where there is no n-gram (C, BUCKETS + 1)."""
+        """The weights, with a last column of 0 for positions without an n-gram (C, BUCKETS + 1)."""
         return np.pad(self.weights, ((0, 0), (0, 1)))
 
     def score(self, lines: CodedLines) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return the log-odds in nats (N,) of the best other language, and its index (N,), -1 for its script."""
+        """Return the log-odds in nats (N,) of the best other language, and its index (N,); -1: another script."""
         best = np.full(len(lines), -1e4, np.float32)
         which = np.zeros(len(lines), np.int64)
         if self.names:
@@ -75,12 +75,12 @@ class LanguageModel:
 
 
 def foreign_script(lines: CodedLines, scripts: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which lines (N,) are mostly in letters of another script."""
+    """Return whether each line is mostly in letters of another script (N,)."""
     if not scripts:
         return np.zeros(len(lines), np.bool_)
-    wanted = sum(1 << list(SCRIPTS).index(name) for name in scripts)
+    own_bits = sum(1 << list(SCRIPTS).index(name) for name in scripts)
     kinds = script_table()[np.minimum(lines.codes, 0xFFFF)]
-    own, known = lines.sums((kinds & wanted) != 0), lines.sums(kinds != 0)
+    own, known = lines.sums((kinds & own_bits) != 0), lines.sums(kinds != 0)
     return np.asarray((known - own >= FOREIGN_LETTERS) & (2 * own < known))
 
 
@@ -102,7 +102,7 @@ def learn_languages(
 
     Args:
         sides: the lines of each side (N).
-        codes: languages of the sides.
+        codes: codes of the languages of both sides.
     """
     labels = [example_labels(lines, base_code(code)) for lines, code in zip(sides, codes, strict=True)]
     grams = [ngrams(lines, ORDERS, BUCKETS) for lines in sides]
@@ -115,19 +115,19 @@ def learn_languages(
             models.append(LanguageModel((), np.zeros((0, BUCKETS), np.int16), scripts))
             continue
         marks = drop_own_like(labels[side], own, sides[side])
-        given = {opposite: other_counts[1 - side]}
-        model = fitted(grams[side], sides[side], marks, own, given, scripts)
+        further_counts = {opposite: other_counts[1 - side]}
+        model = fitted(grams[side], sides[side], marks, own, further_counts, scripts)
         for _ in range(ROUNDS - 1):
             odds, which = model.score(sides[side])
             names = np.array([*model.names, ""], dtype=object)
             marks = np.where(odds > CERTAIN, names[which], np.where(odds < -CERTAIN, own, ""))
-            model = fitted(grams[side], sides[side], marks, own, given, scripts)
+            model = fitted(grams[side], sides[side], marks, own, further_counts, scripts)
         models.append(model)
     return models[0], models[1]
 
 
 def drop_own_like(labels: NDArray[np.object_], own: str, lines: CodedLines) -> NDArray[np.object_]:
-    """Return labels (N,) without examples of other languages that look like lines of the side."""
+    """Return labels (N,) without examples of other languages that resemble lines of the side."""
     hashes = ngrams(lines, ORDERS[-1:], BUCKETS)
     chosen = labels == own
     counts = np.append(counts_of(hashes, lines, chosen), 0)
@@ -169,12 +169,12 @@ def counts_of(hashes: IntArray, lines: CodedLines, chosen: NDArray[np.bool_]) ->
 
 
 def log_weights(counts: IntArray, background: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the log-probability of each n-gram (BUCKETS,), smoothed with that in all languages."""
+    """Return the log-probability of each n-gram (BUCKETS,), smoothed with its probability in all languages."""
     return np.log(counts + SMOOTHING * background) - np.log(counts.sum() + SMOOTHING)
 
 
 def example_labels(lines: CodedLines, own: str) -> NDArray[np.object_]:
-    """Return the language of which each line is an example (N,), "" for none, by frequent words."""
+    """Return the language that each line is an example of by its frequent words (N,), "" for none."""
     languages: dict[str, list[str]] = {}
     for code, words in FREQUENT.items():
         for word in words.split():
@@ -186,10 +186,10 @@ def example_labels(lines: CodedLines, own: str) -> NDArray[np.object_]:
         for word in frequent.intersection(line.split()):
             for code in languages[word]:
                 hits[code] = hits.get(code, 0) + 1
-        mine = hits.pop(own, 0)
+        own_hits = hits.pop(own, 0)
         best = max(hits, key=lambda code: (hits[code], code), default="")
-        if best and not mine and hits[best] >= FEW_WORDS:
+        if best and not own_hits and hits[best] >= FEW_WORDS:
             labels[index] = best
-        elif mine > hits.get(best, 0) or (not known and not hits.get(best, 0)):
+        elif own_hits > hits.get(best, 0) or (not known and not hits.get(best, 0)):
             labels[index] = own
     return labels

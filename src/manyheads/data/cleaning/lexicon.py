@@ -1,9 +1,10 @@
 """Score whether two lines translate each other by word translations learned on the corpus (IBM model 1).
 
-It is learned in both directions. A word is the first letters of a word of the text, which takes the place of a
-stemmer; in scripts without blanks it is a single character. The evidence of a target word t of a source line s_1 to
+The model is trained in both directions. Words are cut to their first letters, in place of a stemmer; in scripts
+without blanks each character is a word. The evidence of a target word t of a source line s_1 to
 s_n is the logarithm of (1 + r(t | s_1) + ... + r(t | s_n)) / (n + 1), r being p(t | s) / p(t): how much likelier
-the word is beside this line than beside any. The own links of a pair that was learned from do not count for it.
+the word is beside this line than beside any. When a pair is scored that was learned from, its links are subtracted
+from the counts.
 
 Shapes: N pairs, K word links (see `data.word_alignment`), T target words, E entries of the lexicon.
 """
@@ -20,9 +21,9 @@ from manyheads.data.word_alignment import expected_counts, link_tokens
 
 __all__ = ["Lexicon", "learn_lexicons", "score_pairs"]
 
-ROUNDS = 4  # of expectation maximisation
+ROUNDS = 4  # iterations of expectation maximisation
 PREFIX = 6  # letters of a word in alphabets
-SYLLABLES = 2  # of a word in Hangul
+SYLLABLES = 2  # syllables of a word in Hangul
 SMOOTHING = 1.0  # occurrences of a source word that count for the average translation
 SAME_WORD = 0.5  # occurrences that count for the same word on both sides
 BITS = np.uint64(32)
@@ -34,11 +35,11 @@ Words = tuple[NDArray[np.uint64], IntArray]  # the words of all lines, and the n
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Expected counts of word links, of one direction.
+    """Expected counts of word links in one direction.
 
     Attributes:
         keys: source word << 32 | target word, sorted (E,).
-        counts: expected number of links of each (E,).
+        counts: expected number of links of each entry (E,).
         sources: known source words, sorted; totals: expected number of their links.
         targets: known target words, sorted; shares: their relative frequency.
     """
@@ -85,22 +86,22 @@ def learn_lexicons(source: CodedLines, target: CodedLines) -> tuple[Lexicon, Lex
 
 
 def learn_direction(source: Words, target: Words) -> Lexicon:
-    """Learn the lexicon of one direction; the empty word takes its share of each target word."""
+    """Learn the lexicon of one direction; the empty word receives its share of the links of each target word."""
     links, tokens = link_tokens(source[1], target[1])
     linked, scored = source[0][links], target[0][tokens]
     targets, numbers, frequencies = np.unique(target[0], return_inverse=True, return_counts=True)
     shares = frequencies / max(1, frequencies.sum())
     keys, entries = np.unique((linked << BITS) | scored, return_inverse=True)
-    sources, given = np.unique(keys >> BITS, return_inverse=True)
-    counts = expected_counts(entries, given, tokens, ROUNDS, shares[numbers])
-    totals = np.bincount(given, counts, len(sources)).astype(float)
+    sources, source_index = np.unique(keys >> BITS, return_inverse=True)
+    counts = expected_counts(entries, source_index, tokens, ROUNDS, shares[numbers])
+    totals = np.bincount(source_index, counts, len(sources)).astype(float)
     return Lexicon(keys, counts, sources, totals, targets, shares)
 
 
 def score_pairs(
     lexicons: tuple[Lexicon, Lexicon], source: CodedLines, target: CodedLines, learned: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    """Return the evidence that each pair is a translation (N,): nats a target word plus nats a source word.
+    """Return the evidence that each pair is a translation (N,): nats per target word plus nats per source word.
 
     Args:
         lexicons: see `learn_lexicons`.
@@ -110,8 +111,8 @@ def score_pairs(
     """
     sides = words_of(source), words_of(target)
     scores = np.zeros(len(learned))
-    for lexicon, (given, scored) in zip(lexicons, (sides, sides[::-1]), strict=True):
-        scores += score_direction(lexicon, given, scored, learned) / np.maximum(1, scored[1])
+    for lexicon, (conditioning, scored) in zip(lexicons, (sides, sides[::-1]), strict=True):
+        scores += score_direction(lexicon, conditioning, scored, learned) / np.maximum(1, scored[1])
     return np.round(scores, 4).astype(np.float32)
 
 
@@ -136,7 +137,7 @@ def score_direction(lexicon: Lexicon, source: Words, target: Words, learned: NDA
 
 
 def look_up(keys: NDArray[np.uint64], values: FloatArray, wanted: NDArray[np.uint64]) -> FloatArray:
-    """Return the values (K,) of the wanted keys, 0 for those that are missing."""
+    """Return the values of the wanted keys (K,), 0 for missing keys."""
     if not len(keys):
         return np.zeros(len(wanted))
     positions = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

@@ -1,4 +1,4 @@
-"""Write and read the profile and the lexicons of a cleaning, as arrays of numpy without pickle."""
+"""Write and read the profile and the lexicons of a cleaning, as NumPy arrays without pickle."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pack_profile(profile: Profile) -> bytes:
 
 
 def unpack_profile(arrays: Arrays) -> Profile:
-    """Return the profile of the arrays of a file."""
+    """Return the profile stored in the arrays of a file."""
     models = tuple(
         LanguageModel(
             tuple(arrays[f"names{side}"].tolist()),
@@ -62,7 +62,7 @@ def pack_lexicons(lexicons: tuple[Lexicon, Lexicon]) -> bytes:
 
 
 def unpack_lexicons(arrays: Arrays) -> tuple[Lexicon, Lexicon]:
-    """Return the lexicons of the arrays of a file."""
+    """Return the lexicons stored in the arrays of a file."""
     names = [field.name for field in fields(Lexicon)]
     first, second = (Lexicon(**{name: arrays[f"{name}{side}"] for name in names}) for side in (0, 1))
     return first, second

@@ -1,4 +1,4 @@
-"""The report of a cleaning: counts by reason, thresholds and examples, as text, JSON and a page."""
+"""Report on a cleaning: counts by reason, thresholds and examples, as text, JSON and an HTML page."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from manyheads.data.cleaning.rules import REASONS
 
 __all__ = ["SCORES", "CleanReport", "chosen_examples", "page_of", "report_of", "score_texts"]
 
-EXAMPLES = 40  # of each reason
-SHOWN = 2  # of each reason in the text
+EXAMPLES = 40  # examples of each reason
+SHOWN = 2  # examples of each reason in the text
 LONGEST = 60  # characters of a side of an example in the text
 SCORES = ("length", "language", "lexical", "models")
 WORDS = {
@@ -45,10 +45,10 @@ class CleanReport:
     Attributes:
         folder: folder of the written files.
         files: names of the files with the kept text, source first.
-        languages: of source and target.
+        languages: languages of source and target.
         key: hash of the text and the settings.
-        read, kept: number of pairs; short_read, short_kept: those with a side of less than four words.
-        removed: number of pairs removed by reason, and of those under four words.
+        read, kept: number of pairs; short_read, short_kept: number of pairs with a side of less than four words.
+        removed: for each reason the number of pairs removed, and the number of these under four words.
         thresholds: scores below which pairs were removed, calculated from clean.loss.
         examples: removed pairs of each reason, spread evenly over the text.
     """
@@ -78,7 +78,7 @@ class CleanReport:
         )
 
     def lines(self) -> list[str]:
-        """Return the counts with examples."""
+        """Return the counts and examples as lines of text."""
         lines = [
             f"{self.read:,} pairs read, {self.kept:,} kept ({share(self.kept, self.read)})",
             f"under four words: {self.short_read:,} read, {self.short_kept:,} kept "
@@ -128,7 +128,7 @@ def report_of(
 
 
 def chosen_examples(judgement: Judgement) -> set[int]:
-    """Return the numbers of the pairs that are shown: some of each reason, spread evenly over the text."""
+    """Return the numbers of the pairs to show: some of each reason, spread evenly over the text."""
     chosen: set[int] = set()
     for number in range(1, len(REASONS)):
         pairs = np.flatnonzero(judgement.reasons == number)
@@ -138,7 +138,7 @@ def chosen_examples(judgement: Judgement) -> set[int]:
 
 
 def score_texts(scores: Iterable[float]) -> list[str]:
-    """Return the scores of a pair as text, "" where there is none; above 9,999 a line is in a foreign script."""
+    """Return the scores of a pair as text, "" for NaN; a language score above 9,999 marks a foreign script."""
     return ["" if math.isnan(value) else f"{value:.3f}" for value in scores]
 
 

@@ -1,4 +1,4 @@
-"""Rules that judge a pair by itself, with what was learned from a sample of the corpus.
+"""Judge each pair by rules, with statistics learned from a sample of the corpus.
 
 Shapes: N pairs.
 """
@@ -25,9 +25,9 @@ REASONS = (  # in the order in which they are tried; a pair is removed for the f
     "boilerplate", "duplicate", "lexical", "models",
 )  # fmt: skip
 CHARACTERS, WORDS = 15, 4  # added to both lengths, so that a short phrase may be much shorter than its translation
-WITHOUT_CUT = 0.005  # share of pairs that a missing mark, or a small first letter, may remove though nothing is cut
+WITHOUT_CUT = 0.005  # share of uncut pairs that a missing mark, or a small first letter, may remove
 CARELESS = 0.12  # share of pairs with an open side, above which only much too short sides are cut
-SHORTENED = 1.4  # times that these are too short
+SHORTENED = 1.4  # factor by which these sides must be too short
 SHORT_COPY = 2.0  # nats for the other language, above which a copy of few words is no name
 
 END = re.compile(r"""[.!?…。！？؟।:;]["'»«”“’)\]』」〉》]*\s*$""")
@@ -43,9 +43,9 @@ class Profile:
 
     Attributes:
         character_ratio, word_ratio: median length of the target, relative to the source.
-        cut_at_end: shortness of a side without a mark at its end, the other having one, above which it is cut.
-        cut_at_start: that of a side which starts with a lower-case letter, the other with a capital.
-        models: recognise lines in another language than that of their side.
+        cut_at_end: shortness above which a side without a mark at its end counts as cut, if the other has one.
+        cut_at_start: likewise for a side that starts with a lower-case letter, if the other has a capital.
+        models: recognise lines in a language other than the language of their side.
     """
 
     character_ratio: float
@@ -56,10 +56,10 @@ class Profile:
 
 
 def learn_profile(sources: Sequence[str], targets: Sequence[str], codes: tuple[str, str]) -> Profile:
-    """Learn from the two sides of a sample (N)."""
+    """Learn the profile of a corpus from the two sides of a sample (N)."""
     sides = coded(sources), coded(targets)
     filled = [bool(source.strip() and target.strip()) for source, target in zip(sources, targets, strict=True)]
-    pairs = [pair for pair, there in zip(zip(sources, targets, strict=True), filled, strict=True) if there]
+    pairs = [pair for pair, has_text in zip(zip(sources, targets, strict=True), filled, strict=True) if has_text]
     characters = np.array([[len(source), len(target)] for source, target in pairs] or [[1, 1]], np.float64)
     words = np.array(
         [[len(source.split()), len(target.split())] for source, target in pairs] or [[1, 1]], np.float64
@@ -77,10 +77,10 @@ def learn_profile(sources: Sequence[str], targets: Sequence[str], codes: tuple[s
 def least_shortness(
     pairs: Sequence[tuple[str, str]], ratio: float, open_side: Callable[[str, str], int | None]
 ) -> float:
-    """Return the shortness of an open side above which it is cut.
+    """Return the shortness above which an open side counts as cut.
 
-    Where a corpus is careless with marks and capitals, an open side is as often too long as too short; one that is
-    cut is too short. So as many pairs without a cut have a shortness above a value as have one below its inverse.
+    If a corpus is careless with marks and capitals, an open side is as often too long as too short; a cut side
+    is too short. So the number of uncut pairs with a shortness above a value equals the number below its inverse.
     """
     sides = [(open_side(*pair), pair) for pair in pairs]
     inverse = sorted(1 / shortness(*pair, side, ratio) for side, pair in sides if side is not None)
@@ -91,13 +91,13 @@ def least_shortness(
 
 
 def shortness(source: str, target: str, side: int, ratio: float) -> float:
-    """Return how many times a side (0 or 1) is shorter than the other suggests, in characters."""
+    """Return the factor by which a side (0 or 1) is shorter than the other suggests, in characters."""
     factor = (len(target) + CHARACTERS) / (len(source) * ratio + CHARACTERS)
     return 1 / factor if side else factor
 
 
 def open_at_end(source: str, target: str) -> int | None:
-    """Return the side (0 or 1) that ends in a word, the other ending with a mark; None if there is none."""
+    """Return the side (0 or 1) that ends in a word while the other ends with a mark, or None."""
     ended = bool(END.search(source)), bool(END.search(target))
     if ended[0] == ended[1] or not OPEN.search(target if ended[0] else source):
         return None
@@ -105,7 +105,7 @@ def open_at_end(source: str, target: str) -> int | None:
 
 
 def open_at_start(source: str, target: str) -> int | None:
-    """Return the side (0 or 1) that starts with a small letter, the other with a capital; None if there is none."""
+    """Return the side (0 or 1) that starts with a small letter while the other has a capital, or None."""
     first, other = source.lstrip(" \"'»«„“”‘-–([")[:1], target.lstrip(" \"'»«„“”‘-–([")[:1]
     if first.islower() and other.isupper():
         return 0
@@ -131,7 +131,7 @@ def word_counts(sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.in
 def length_factors(
     sources: Sequence[str], targets: Sequence[str], words: NDArray[np.int64], profile: Profile
 ) -> NDArray[np.float32]:
-    """Return how many times one side is longer than the other suggests (N,), in characters or words (N, 2)."""
+    """Return the factor by which one side is longer than the other suggests (N,), in characters or words (N, 2)."""
     characters = np.array([list(map(len, sources)), list(map(len, targets))], np.float64).T
     factors = [
         (lengths[:, 1] + slack) / (lengths[:, 0] * ratio + slack)
@@ -151,15 +151,15 @@ def apply_rules(
     min_odds: float,
     off: set[str],
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.int64]]:
-    """Judge pairs.
+    """Judge pairs by the rules.
 
     Args:
         sources: the texts of the source, without line ends inside (N).
-        targets: those of the target (N).
+        targets: the texts of the target (N).
         profile: see `learn_profile`.
         max_ratio: largest length factor.
-        min_odds: log-odds from which on a line is in another language, in nats.
-        off: reasons that do not count.
+        min_odds: log-odds in nats above which a line is in another language.
+        off: reasons that are switched off.
 
     Returns:
         The index in `REASONS` of each pair (N,); its scores (N, 2): length factor, log-odds of the language; the
@@ -212,12 +212,15 @@ def faults(
 
 
 def is_copy(source: str, target: str, odds: float) -> bool:
-    """Return whether both sides are the same; few words may be a name, and must look like another language."""
+    """Return whether both sides are the same.
+
+    A copy of few words may be a name, and counts only if it looks like another language.
+    """
     first, other = source[:1].casefold(), target[:1].casefold()
     if first != other and source[-1:] != target[-1:]:
         return False
     if first[:1] != other[:1] and first.isalnum() and other.isalnum():
-        return False  # the letters of the two sides begin with these
+        return False  # first letters of both sides
     letters = letters_of(source)
     if not letters or letters != letters_of(target):
         return False
@@ -225,18 +228,18 @@ def is_copy(source: str, target: str, odds: float) -> bool:
 
 
 def repetitions_differ(source: str, target: str, repeated_letters: bool) -> bool:
-    """Return whether one side alone repeats itself; `repeated_letters`: whether letters of a side may repeat."""
+    """Return whether one side alone repeats itself; `repeated_letters` tells whether letters of a side repeat."""
     if not (repeated_letters or has_repeated_words(source) or has_repeated_words(target)):
         return False
     return may_repeat(source) != may_repeat(target) and repeats(source) != repeats(target)
 
 
 def have_repeated_letters(texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which lines (N,) have up to six letters, or blanks, eight times in a row.
+    """Return whether each line has up to six letters, or blanks, eight times in a row (N,).
 
-    In eight equal parts, seven times their size of characters in a row equal the character one size later.
+    In eight equal parts of a size, seven times that size characters in a row equal the character one size later.
     """
-    found = np.zeros(len(texts), np.bool_)
+    repeated = np.zeros(len(texts), np.bool_)
     codes = code_points("\n".join([*texts, ""]))
     ends = np.flatnonzero(codes == ord("\n"))
     for size in range(1, 7):
@@ -245,19 +248,19 @@ def have_repeated_letters(texts: Sequence[str]) -> NDArray[np.bool_]:
         start = equal.find(run)
         while start >= 0:
             line = np.searchsorted(ends, start)
-            found[line] = True
+            repeated[line] = True
             start = equal.find(run, ends[line] + 1)
-    return found
+    return repeated
 
 
 def has_repeated_words(text: str) -> bool:
-    """Return whether more than two words of a text stand in it before."""
+    """Return whether more than two words of a text occurred in it before."""
     words = text.split()
     return len(words) - len(set(words)) > 2
 
 
 def may_repeat(text: str) -> bool:
-    """Return whether a text has so many equal words or letters that it is worth to look for repetitions."""
+    """Return whether a text has enough equal words or letters to search it for repetitions."""
     return has_repeated_words(text) or (len(text) > 8 and 3 * len(set(text)) < len(text))
 
 

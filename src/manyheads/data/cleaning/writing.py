@@ -1,4 +1,4 @@
-"""Write a cleaned text and its report: under temporary names, then all together; the report comes last."""
+"""Write a cleaned text and its report under temporary names, then rename all files, the report last."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def write_cleaned(out: Path, work: Path, pairs: Iterable[Pair], judgement: Judge
     Args:
         out: folder of the files.
         work: folder for drafts, on the same disk.
-        pairs: the text, as it was judged.
-        judgement: of its pairs.
-        report: gets its examples here.
+        pairs: all pairs of the judged text.
+        judgement: judgement of the pairs.
+        report: report of the cleaning; its examples are added.
 
     Raises:
         DataError: the files cannot be written, or the text has changed.
@@ -82,10 +82,10 @@ def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report:
 
 
 def finished_report(out: Path, work: Path, files: tuple[str, str], key: str) -> CleanReport | None:
-    """Return the report of a cleaning of the same text with the same settings that is finished already.
+    """Return the report of a finished cleaning of the same text with the same settings, or None.
 
     Raises:
-        DataError: the folder holds files of another cleaning, or of someone else.
+        DataError: the folder holds files of another cleaning, or other files with these names.
     """
     if out.exists() and not out.is_dir():
         raise DataError(f"{out} is a file. Name a folder: -o DIR.")
@@ -96,9 +96,9 @@ def finished_report(out: Path, work: Path, files: tuple[str, str], key: str) -> 
     if report is not None and report.key == key:
         shutil.rmtree(work, ignore_errors=True)
         return report
-    found = [name for name in (*files, REMOVED, "report.html", REPORT) if (out / name).exists()]
-    if found and not work.is_dir():
+    present = [name for name in (*files, REMOVED, "report.html", REPORT) if (out / name).exists()]
+    if present and not work.is_dir():
         raise DataError(
-            f"{out} holds {', '.join(found)} already; nothing is overwritten. Name another folder: -o DIR."
+            f"{out} holds {', '.join(present)} already; nothing is overwritten. Name another folder: -o DIR."
         )
     return None

@@ -1,1 +1,1 @@
-"""Readers of the forms that parallel text is published in; each yields pairs of (source, target), one at a time."""
+"""Read the file formats of published parallel text, one (source, target) pair at a time."""

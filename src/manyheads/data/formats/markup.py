@@ -1,7 +1,7 @@
-"""Read TMX 1.4, XLIFF 1.2 and XLIFF 2 as a stream: one unit is held in memory, and bombs are refused.
+"""Read TMX 1.4, XLIFF 1.2 and XLIFF 2 as a stream: one unit is held in memory, and XML bombs are refused.
 
-Text in `<hi>`, `<g>`, `<mrk>` and `<pc>` is text. The content of the elements of native codes, such as `<ph>` and
-`<bpt>`, is left out, with nothing in its place.
+Text in `<hi>`, `<g>`, `<mrk>` and `<pc>` is kept. The content of the elements of native codes, such as `<ph>` and
+`<bpt>`, is removed without a replacement.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNTRANSLATED = {"new", "needs-translation", "initial"}  # states of XLIFF
 
 
 class UnitParser:
-    """Collect the units of a document from the calls of an XML parser; the base of the parsers of each format.
+    """Collect the units of a document from the calls of an XML parser; base class of the parser of each format.
 
     Attributes:
         name: name of the file, for messages.
@@ -40,7 +40,7 @@ class UnitParser:
         header: text of the header, as "type: text" lines.
         path: names of the open elements, without namespaces.
         unit: the unit that is being read.
-        unread: bytes given to the XML parser since its last call.
+        unread: bytes fed to the XML parser since its last callback.
     """
 
     root = ""  # name of the outermost element
@@ -57,15 +57,15 @@ class UnitParser:
         self.code_depth = 0
 
     def opened(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """Note the beginning of an element outside of a text; return whether its text is wanted."""
+        """Handle the start of an element outside of a text; return whether to collect its text."""
         raise NotImplementedError
 
     def closed(self, name: str, text: str | None) -> None:
-        """Note the end of an element; `text` is that of an element whose text is wanted."""
+        """Handle the end of an element; `text` is the collected text, or None."""
         raise NotImplementedError
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take the beginning of an element."""
+        """Handle the start tag of an element; called by the XML parser."""
         name = tag.rpartition("}")[2]
         self.path.append(name)
         if self.path == [name] != [self.root]:
@@ -80,7 +80,7 @@ class UnitParser:
             self.text, self.text_depth = [], len(self.path)
 
     def end(self, tag: str) -> None:
-        """Take the end of an element."""
+        """Handle the end tag of an element; called by the XML parser."""
         depth, name = len(self.path), self.path.pop()
         if depth == self.code_depth:
             self.code_depth = 0
@@ -91,40 +91,40 @@ class UnitParser:
             self.closed(name, text)
 
     def data(self, text: str) -> None:
-        """Take text."""
+        """Handle text; called by the XML parser."""
         self.count(len(text) if self.text is not None else 0)
         if self.text is not None and not self.code_depth:
             self.text.append(text)
 
     def declare(self, *declaration: object) -> None:
-        """Take the declaration of an attribute, whose default each element would repeat."""
+        """Refuse a document that declares too many attributes, whose defaults each element would repeat."""
         self.defaults += 1
         if self.defaults > MOST_DEFAULTS:
             raise DataError(f"{self.name} declares more than {MOST_DEFAULTS:,} attributes. It is not read.")
 
     def close(self) -> None:
-        """Take the end of the document."""
+        """Do nothing at the end of the document; called by the XML parser."""
 
     def count(self, size: int) -> None:
-        """Count characters of the unit; no document without a bomb in it has so many."""
+        """Count characters of the unit; raise `DataError` above a size that only XML bombs have."""
         self.unread, self.size = 0, self.size + size
         if self.size > LARGEST_UNIT:
             raise DataError(f"{self.name}: a unit has more than {LARGEST_UNIT:,} characters. It is not read.")
 
     def complete(self) -> None:
-        """Hand on the unit, and begin another."""
+        """Add the current unit to the complete ones, and begin another."""
         self.units.append(self.unit)
         self.unit, self.size = {}, 0
 
 
 class TmxParser(UnitParser):
-    """Collect the `<tu>` of a TMX document; of several `<tuv>` in a language the first counts."""
+    """Collect the `<tu>` of a TMX document; the first of several `<tuv>` in a language is used."""
 
     root = "tmx"
     language = kind = ""
 
     def opened(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """Note the language of a `<tuv>`; want the text of `<seg>`, and of notes and properties of the header."""
+        """Store the language of a `<tuv>`; collect the text of `<seg>`, header notes and properties."""
         if name == "tuv":
             self.language = attributes.get(LANGUAGE) or attributes.get("lang") or ""
         self.kind = attributes.get("type", "note")
@@ -149,7 +149,7 @@ class XliffParser(UnitParser):
     source = target = state = ""
 
     def opened(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """Note languages and the state of a translation; want the text of `<source>` and `<target>`."""
+        """Store languages and the state of a translation; collect the text of `<source>` and `<target>`."""
         if name == "xliff":
             version = attributes.get("version", "")
             if version not in ("1.0", "1.1", "1.2") and not version.startswith("2."):
@@ -174,10 +174,10 @@ class XliffParser(UnitParser):
 
 
 def read_tmx(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
-    """Read a TMX file; the licence is that of a note or property of its header.
+    """Read a TMX file; the licence is taken from a note or property of its header.
 
     Raises:
-        DataError: the file is no TMX, or a bomb; while reading, it is broken, or lacks a language.
+        DataError: the file is no TMX, or an XML bomb; while reading, it is broken, or lacks a language.
         UsageError: the languages are not clear.
     """
     return read_document(stream, request, TmxParser(name))
@@ -238,7 +238,7 @@ def parsed_units(stream: io.BufferedReader, parser: UnitParser) -> Iterator[Unit
 
 
 def decoder(head: bytes, name: str) -> Callable[[bytes, bool], bytes | str]:
-    """Return a function that decodes the blocks of a document, which the XML parser cannot for its encoding.
+    """Return a function that decodes the blocks of a document if the XML parser does not know its encoding.
 
     Args:
         head: first bytes of the document.
@@ -253,7 +253,7 @@ def decoder(head: bytes, name: str) -> Callable[[bytes, bool], bytes | str]:
         declared = "utf-32"
     try:
         encoding = codecs.lookup(declared).name
-        "".encode(encoding)  # an error for what is no encoding of text, such as base64
+        "".encode(encoding)  # raises an error for codecs such as base64, which encode no text
     except (LookupError, UnicodeError) as error:
         raise DataError(
             f'{name} declares the encoding "{declared}", which is not known. Convert it to UTF-8 (iconv), and say '
@@ -266,7 +266,7 @@ def decoder(head: bytes, name: str) -> Callable[[bytes, bool], bytes | str]:
 
 
 def encoding_cure(block: bytes) -> str:
-    """Return the cure for a document without a byte order mark that is no XML: its encoding, if it is no UTF-8."""
+    """Return advice for a document without a byte order mark that is no XML: its encoding, if it is no UTF-8."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(block.lstrip(bytes(range(0x80, 0xC0))))
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Read two files of lines that belong together: plain, packed, or members of a zip archive (Moses format, OPUS)."""
+"""Read two line-aligned files: plain, compressed, or members of a zip archive (Moses format, OPUS)."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ from manyheads.errors import DataError
 
 __all__ = ["notes_of_archive", "read_archive", "read_two_files"]
 
-FAULTS = (  # that zipfile raises for damaged archives
+FAULTS = (  # exceptions that zipfile raises for damaged archives
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, IndexError, ValueError,
     NotImplementedError, RuntimeError, struct.error,
 )  # fmt: skip
 NOTES = ("readme", "license", "licence", "copying")  # members that state licence and origin
-LONGEST_NOTE = 1 << 16  # bytes read of them
+LONGEST_NOTE = 1 << 16  # bytes read of such a member
 ENCRYPTED = 1  # bit of the flags of a member
-OTHER_SUFFIXES = {"xml", "ids", "md"}  # of members that look like the code of a language
+OTHER_SUFFIXES = {"xml", "ids", "md"}  # suffixes of members that look like the code of a language
 
 
 def read_two_files(paths: tuple[Path, Path], request: TextRequest) -> ParallelText:
     """Read two files of lines; without languages in their names, the first is the source.
 
     Raises:
-        DataError: no file has the name of a language; while reading, a file cannot be read, or the counts differ.
+        DataError: no file has the name of a requested language; while reading, a file cannot be read, or the counts
+            differ.
         UsageError: the languages are not clear.
     """
     known = languages_of_files(paths) or (request.source or "", request.target or "")
@@ -60,17 +61,17 @@ def lines_of(path: Path) -> Iterator[str]:
 
 
 def choose_sides(known: Sequence[str], request: TextRequest, name: str) -> tuple[tuple[str, str], tuple[int, int]]:
-    """Return source and target language, and the indices of their files among those of the languages `known`."""
+    """Return source and target language, and the indices of their files in the order of the languages `known`."""
     languages = choose_languages(request, known, name)
-    found = [match_language(language, known) for language in languages]
-    for language, match in zip(languages, found, strict=True):
+    matches = [match_language(language, known) for language in languages]
+    for language, match in zip(languages, matches, strict=True):
         if match is None:
             raise no_text_in(language, known, name)
-    return languages, (known.index(found[0] or ""), known.index(found[1] or ""))
+    return languages, (known.index(matches[0] or ""), known.index(matches[1] or ""))
 
 
 def aligned(sides: Sequence[Iterator[str]], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield line i of both texts; raise an error that tells both counts if these differ."""
+    """Yield line i of both texts; raise `DataError` with both counts if they differ."""
     for number, (source, target) in enumerate(zip_longest(*sides), 1):
         if source is None or target is None:
             longer = number + sum(1 for _ in sides[source is None])
@@ -86,10 +87,10 @@ def aligned(sides: Sequence[Iterator[str]], names: Sequence[str]) -> Iterator[tu
 def read_archive(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
     """Read the two texts of a zip archive, and the licence that its README or LICENSE states.
 
-    No member is unpacked to the disk.
+    No member is unpacked to disk.
 
     Raises:
-        DataError: the file is no archive, holds no two texts or several, a path out of the folder, or a bomb.
+        DataError: the file is no archive, or holds no two texts, several texts, a path out of it, or a bomb.
         UsageError: the languages are not clear.
     """
     with faults_named(name):
@@ -113,20 +114,20 @@ def read_archive(stream: io.BufferedReader, request: TextRequest, name: str) -> 
 
 
 def texts_of(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the languages of each text by its name without them; of NAME.de-en only these two."""
+    """Map the name of each text, without language, to its languages; for NAME.de-en only these two."""
     texts: dict[str, list[str]] = {}
     for name in names:
         stem, _, ending = name.rpartition(".")
         if stem and is_language(ending) and ending not in OTHER_SUFFIXES:
             texts.setdefault(stem, []).append(ending)
     for stem, known in texts.items():
-        direction = [one for one in stem.rpartition(".")[2].split("-") if one in known]
+        direction = [part for part in stem.rpartition(".")[2].split("-") if part in known]
         texts[stem] = direction if len(direction) == 2 else known
     return {stem: known for stem, known in texts.items() if len(known) > 1}
 
 
 def check_member(member: zipfile.ZipInfo, size: int, name: str) -> None:
-    """Refuse a member of an archive of `size` bytes that leads out of it, is a link, encrypted or a bomb."""
+    """Refuse a member of an archive of `size` bytes that has a path out of it, is a link, encrypted or a bomb."""
     path = member.filename.replace("\\", "/")
     if path.startswith("/") or path[1:2] == ":" or ".." in PurePosixPath(path).parts or not path.isprintable():
         raise DataError(f"{name} holds the member {path!r}, which leads out of its folder. It is not read.")
@@ -134,7 +135,7 @@ def check_member(member: zipfile.ZipInfo, size: int, name: str) -> None:
         raise DataError(f"{name} holds the member {path!r}, which is a link. It is not read.")
     if member.flag_bits & ENCRYPTED:
         raise DataError(f"{name} holds the member {path!r}, which is encrypted. Unpack it with its password.")
-    packed = min(member.compress_size, size)  # a bomb may claim more than there is
+    packed = min(member.compress_size, size)  # a bomb may claim more bytes than the archive has
     check_ratio(member.file_size, packed, f"{name}: {path}")
 
 

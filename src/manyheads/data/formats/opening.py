@@ -1,4 +1,4 @@
-"""Files opened for the readers: unpacked, in any Unicode encoding, and refused by name where they are bombs."""
+"""Open files for the readers: unpack them, decode any Unicode encoding, and refuse decompression bombs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["check_ratio", "open_input", "text_lines"]
 
-FREE = 1 << 25  # unpacked bytes that may come from any few packed ones
-LARGEST_RATIO = 200  # unpacked bytes to packed ones after that; text packs to a tenth, a bomb to a thousandth
+FREE = 1 << 25  # unpacked bytes that are allowed at any ratio
+LARGEST_RATIO = 200  # unpacked to packed bytes above that; text packs to a tenth, a bomb to a thousandth
 BLOCK = 1 << 16  # unpacked bytes read at once
-HEAD = 4_096  # bytes looked at to recognise an encoding
+HEAD = 4_096  # bytes from which an encoding is recognised
 
 
 def check_ratio(unpacked: int, packed: int, name: str) -> None:
-    """Raise an error if so few packed bytes unpack to so many: the sign of a bomb."""
+    """Raise `DataError` if the ratio of unpacked to packed bytes is the sign of a decompression bomb."""
     if unpacked > FREE and unpacked > LARGEST_RATIO * packed:
         raise DataError(
             f"{name} unpacks to more than {LARGEST_RATIO} times its size ({packed:,} bytes), as only bombs do. "
@@ -49,7 +49,7 @@ def open_input(path: Path) -> io.BufferedReader:
 
 
 class LimitedReader(io.RawIOBase):
-    """Read an unpacked stream, and stop where it has become far longer than the packed bytes read so far."""
+    """Read an unpacked stream; raise `DataError` if it becomes far longer than the packed bytes read so far."""
 
     def __init__(self, packed: BinaryIO, path: Path) -> None:
         self.packed = packed
@@ -106,5 +106,5 @@ def text_lines(stream: io.BufferedReader, name: str) -> Iterator[str]:
     except UnicodeError as error:
         raise DataError(f"{name}, after line {number}: no {encoding} ({error}). Save the file as UTF-8.") from error
     finally:
-        if not stream.closed:  # as it is where an error came before the last line
+        if not stream.closed:  # an error before the last line closes it
             text.detach()

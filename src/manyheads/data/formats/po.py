@@ -1,4 +1,4 @@
-"""Read PO, the message catalogues of programs."""
+"""Read PO files, the message catalogues of programs."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["read_po"]
 
 LARGEST = 1 << 25  # characters; a catalogue is read at once
 LONGEST_PART = 1 << 17  # characters of a text or a comment over several lines, which polib joins in quadratic time
-BEGINNING = re.compile(r"(#~ *)?msg|\s*$")  # of another part
+BEGINNING = re.compile(r"(#~ *)?msg|\s*$")  # start of another part
 
 
 def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
-    """Read the translated messages of a PO file; fuzzy and obsolete ones are left out.
+    """Read the translated messages of a PO file; fuzzy and obsolete messages are left out.
 
-    A message with plural forms gives its singular with the first form, where there is more than one, and its plural
-    with the last.
+    A message with plural forms yields its plural with the last form, and its singular with the first form if there
+    are several.
 
     Raises:
         DataError: the file is no PO, or longer than 33,554,432 characters.
-        UsageError: the languages are not clear: a header seldom names the one of the messages.
+        UsageError: the languages are not clear: a header seldom names the language of the messages.
     """
     with tempfile.NamedTemporaryFile("w+", encoding="utf-8", newline="\n", suffix=".po") as copy:
         size = part = 0
@@ -62,14 +62,14 @@ def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> Paral
 
 
 def catalogue_languages(metadata: dict[str, str], request: TextRequest, name: str) -> tuple[str, str]:
-    """Return the languages of the messages and of their translations, as the header or the user says.
+    """Return the languages of the messages and of their translations, from the header or the request.
 
     Raises:
-        UsageError: one of them is not known.
+        UsageError: one of the languages is not known.
     """
     translated = one_line(metadata.get("Language")) or request.target or ""
-    wanted = [one for one in (request.source, request.target) if one and match_language(one, [translated]) is None]
-    original = one_line(metadata.get("X-Source-Language")) or (wanted[0] if len(wanted) == 1 else "")
+    rest = [tag for tag in (request.source, request.target) if tag and match_language(tag, [translated]) is None]
+    original = one_line(metadata.get("X-Source-Language")) or (rest[0] if len(rest) == 1 else "")
     if not translated or not original:
         raise UsageError(
             f"{name}: its header names {translated or 'no language'} for the translations, and "

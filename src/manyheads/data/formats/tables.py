@@ -32,7 +32,7 @@ def read_tsv(stream: io.BufferedReader, request: TextRequest, name: str) -> Para
 
 
 def read_csv(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
-    """Read a table of quoted columns separated by commas, semicolons, tabs or bars, as its first line tells."""
+    """Read a table of quoted columns separated by the most frequent of , ; | and tab in the first line."""
     lines = text_lines(stream, name)
     first = next(lines, "")
     separator = max(",;\t|", key=first.count)
@@ -43,7 +43,7 @@ def read_csv(stream: io.BufferedReader, request: TextRequest, name: str) -> Para
 
 
 def read_jsonl(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
-    """Read one JSON object a line; blank lines are passed over."""
+    """Read one JSON object a line; blank lines are skipped."""
 
     def rows() -> Rows:
         for number, line in enumerate(text_lines(stream, name), 1):
@@ -57,7 +57,7 @@ def read_jsonl(stream: io.BufferedReader, request: TextRequest, name: str) -> Pa
 def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
     """Read the two columns of a Parquet file, some rows at a time.
 
-    A text that the file holds once for many rows is in memory once (`read_dictionary`).
+    A text that the file stores once for many rows is also held in memory once (`read_dictionary`).
 
     Raises:
         MissingExtraError: the package pyarrow is not installed.
@@ -98,7 +98,7 @@ def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> 
 
 
 def unpacked_size(column: Any) -> int:
-    """Return the bytes that `repeated` makes of a column of pyarrow."""
+    """Return the size in bytes of the result of `repeated` for a column of pyarrow."""
     kinds, compute = import_module("pyarrow.types"), import_module("pyarrow.compute")
     if kinds.is_struct(column.type):
         return sum(map(unpacked_size, column.flatten()))
@@ -108,7 +108,7 @@ def unpacked_size(column: Any) -> int:
 
 
 def repeated(column: Any) -> Any:
-    """Return a column of pyarrow with each text as often as it occurs, instead of a dictionary and indices."""
+    """Return a column of pyarrow decoded from a dictionary and indices to plain texts."""
     kinds = import_module("pyarrow.types")
     if kinds.is_struct(column.type):
         names = [field.name for field in column.type]
@@ -117,7 +117,7 @@ def repeated(column: Any) -> Any:
 
 
 def read_dataset(dataset: str, request: TextRequest) -> ParallelText:
-    """Read a split of a Hugging Face data set, "hf:NAME" or "hf:FOLDER"; its licence is that of its description.
+    """Read a split of a Hugging Face data set, "hf:NAME" or "hf:FOLDER"; the licence is taken from its description.
 
     Raises:
         MissingExtraError: the package datasets is not installed.
@@ -143,7 +143,7 @@ def read_dataset(dataset: str, request: TextRequest) -> ParallelText:
 
 
 def named_columns(lines: Iterable[list[str]], request: TextRequest, name: str) -> Rows:
-    """Yield rows by the names of their columns: those of the header, or numbers where there is none."""
+    """Yield rows by the names of their columns: from the header, or numbers without a header."""
     numbered = request.columns is not None and all(map(str.isdecimal, request.columns))
     header: list[str] | None = None
     reader, number = iter(lines), 0
@@ -179,7 +179,7 @@ def read_rows(rows: Rows, request: TextRequest, name: str) -> ParallelText:
 
 
 def nested(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the texts of a row: those within "translation", if it has this column."""
+    """Return the texts of a row: the content of its column "translation", if it has one."""
     inner = row.get(NESTED)
     return inner if isinstance(inner, Mapping) else row
 
@@ -189,7 +189,7 @@ def choose_columns(
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """Return the columns of source and target, and their languages.
 
-    The columns are those requested, else those named by the languages, else "source" and "target".
+    The columns are the requested ones, else "source" and "target", else the columns named by the languages.
 
     Raises:
         DataError: the table has no such columns.
@@ -198,7 +198,7 @@ def choose_columns(
     names = list(names)
     languages = [column for column in names if is_language(column)]
     if len(languages) == 3 and not request.source and not request.target:
-        languages = [column for column in languages if column != "id"]  # a number rather than Indonesian
+        languages = [column for column in languages if column != "id"]  # a row number rather than Indonesian
     if request.columns:
         missing = [column for column in request.columns if column not in names]
         if missing:

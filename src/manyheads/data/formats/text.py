@@ -1,4 +1,4 @@
-"""The text that all readers yield, and the choice of its two languages among those of a file."""
+"""Define the text that all readers return, and choose its two languages among the languages of a file."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = [
     "no_text_in", "pairs_of_units", "stated",
 ]  # fmt: skip
 
-LICENCE = "licen[cs]e"  # what headers and README files state the licence and the origin after
+LICENCE = "licen[cs]e"  # words before the licence and the origin in headers and README files
 ORIGIN = "website|origin|url|source"
-MOST_LANGUAGES = 1_000  # of a file, kept for an error
+MOST_LANGUAGES = 1_000  # languages of a file, kept for an error
 MOST_LISTED, LONGEST_LISTED = 20, 60  # names in an error, characters of each
 
-Unit = dict[str, str]  # language -> text; the language is "" where the file names none
+Unit = dict[str, str]  # language -> text; the language is "" if the file names none
 
 
 @dataclass(frozen=True)
 class TextRequest:
-    """The text to take out of a file.
+    """Request for parallel text of a file.
 
     Attributes:
-        source, target: the languages; None where the file must tell them.
+        source, target: the languages; None to take them from the file.
         columns: names of the columns of source and target in a table; numbers from 1 mean a table without header.
         split: split of a Hugging Face data set.
     """
@@ -44,9 +44,9 @@ class ParallelText:
 
     Attributes:
         languages: source and target, by the names requested.
-        pairs: the texts; "" where a side is missing. Reading raises `DataError` at the first fault.
-        licence: licence, as far as the input states it.
-        origin: name and address of the corpus, as far as the input states them.
+        pairs: the texts; "" for a missing side. Reading raises `DataError` at the first fault.
+        licence: licence, if the input states it.
+        origin: name or address of the corpus, if the input states it.
     """
 
     languages: tuple[str, str]
@@ -56,9 +56,9 @@ class ParallelText:
 
 
 def match_language(wanted: str, present: Iterable[str]) -> str | None:
-    """Return the name that a file uses for a language: the same one, else one with the same first part (de, de-AT).
+    """Return the name that a file uses for a language: the same, else one with the same first part (de, de-AT).
 
-    A file that names only one of its two languages has "" for the other; "" fits where no name does.
+    A file that names only one of its two languages has "" for the other; "" matches if no name does.
     """
     codes = {name: name.lower().replace("_", "-") for name in present}
     code = wanted.lower().replace("_", "-")
@@ -71,21 +71,21 @@ def choose_languages(request: TextRequest, present: Iterable[str], name: str) ->
     """Return source and target: as requested, else the languages of a file if it has two.
 
     Raises:
-        DataError: the file has not the only language requested.
+        DataError: the file lacks the one language requested.
         UsageError: the file has not two languages, or does not name them.
     """
     all_names = list(present)
     names = list(filter(None, all_names))
     if request.source and request.target:
         return request.source, request.target
-    wanted = request.source or request.target
-    if wanted:
-        known = match_language(wanted, all_names)
-        if known is None:
-            raise no_text_in(wanted, names, name)
-        others = [code(other) for other in names if other != known]
+    requested = request.source or request.target
+    if requested:
+        match = match_language(requested, all_names)
+        if match is None:
+            raise no_text_in(requested, names, name)
+        others = [code(other) for other in names if other != match]
         if len(others) == 1:
-            return (wanted, others[0]) if request.source else (others[0], wanted)
+            return (requested, others[0]) if request.source else (others[0], requested)
     elif len(names) == 2:
         return code(names[0]), code(names[1])
     raise UsageError(
@@ -94,7 +94,7 @@ def choose_languages(request: TextRequest, present: Iterable[str], name: str) ->
 
 
 def code(language: str) -> str:
-    """Return the code of a language as manyheads writes it: "DE" is de, "EN_gb" is en-gb."""
+    """Return the code of a language in the spelling of manyheads: de for "DE", en-gb for "EN_gb"."""
     first, *rest = re.split("[-_]", language)
     return "-".join([first.lower(), *rest])
 
@@ -131,9 +131,9 @@ def read_pairs(units: Iterable[Unit], languages: tuple[str, str], name: str) -> 
 
 def no_text_in(language: str, present: Iterable[str], name: str) -> DataError:
     """Return the error for a language that a file does not hold."""
-    there = listed(sorted(present))
+    languages = listed(sorted(present))
     return DataError(
-        f"{name} holds no text in {language}. Languages there: {there}. Choose with --source and --target."
+        f"{name} holds no text in {language}. Languages there: {languages}. Choose with --source and --target."
     )
 
 
@@ -145,7 +145,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def stated(text: str, *, what: str) -> str | None:
-    """Return what a header or a README states after a word and a colon, such as "License: CC BY 2.0 FR".
+    """Return the statement after a word and a colon in a header or a README, such as "License: CC BY 2.0 FR".
 
     Args:
         text: the header or the file.
