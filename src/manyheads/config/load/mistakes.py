@@ -157,14 +157,14 @@ def unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
 
 
 def nearest_settings(section: str, key: str) -> list[str]:
-    """Return full names of the settings most likely meant: equal names, else similar ones here, else anywhere."""
+    """Return the names of the likeliest settings: equal names, else similar ones in this section, else all."""
     known = known_settings()
-    full = {f"{other}.{name}".lstrip("."): name for other, settings in known.items() for name in settings}
+    full = {f"{owner}.{name}".lstrip("."): name for owner, settings in known.items() for name in settings}
     for names in ([key], closest(key, known[section]), closest(key, full.values())):
         matches = [path for path, name in full.items() if name in names]
-        here = [path for path in matches if path.startswith(f"{section}.")]
+        own_section = [path for path in matches if path.startswith(f"{section}.")]
         if matches:
-            return here or matches
+            return own_section or matches
     return []
 
 
