@@ -202,7 +202,7 @@ class Bash(WholeWords, BashComplete):
     )
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the complete words before the incomplete word, and the latter, with the words around "=" joined."""
+        """Return the words before the incomplete word, and this word, with the words around "=" joined."""
         before, incomplete = super().get_completion_args()
         words: list[str] = []
         for word in (*before, incomplete):

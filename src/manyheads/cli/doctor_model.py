@@ -71,7 +71,7 @@ class ModelOptions:
         return {name: value for name, value in vars(self).items() if value is not None and value is not False}
 
     def refuse(self) -> None:
-        """Raise a UsageError if an option was given; for subjects that are no models."""
+        """Raise a UsageError if an option was given, because the subject is no model."""
         if self.given():
             names = ", ".join(f"--{name.replace('_', '-')}" for name in self.given())
             raise UsageError(f"{names}: only a model takes this: FILE.py:NAME or a Hugging Face folder.")

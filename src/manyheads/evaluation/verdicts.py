@@ -31,15 +31,15 @@ BANDS = (
     (math.inf, "the outputs are nearly the references. That is usual for easy, repetitive text only: on other "
                "text, make sure that the test text is not in the training text"),
 )  # fmt: skip
-FEWEST_LINES = 100  # of a BLEU that says something
+FEWEST_LINES = 100  # lines that a meaningful BLEU needs
 NO_WORDS = {"char", "zh"}  # tokenizers of sacreBLEU whose units are characters
 LONG_WORDS = {"ko", "th", "km", "lo", "my"}  # languages whose words tok:13a does not separate as the bands assume
 UNCALIBRATED = 0.1  # expected calibration error
-RARE_CLASSES = 0.1  # by how much macro F1 is below accuracy
-HOPELESS = 100  # times the lines compared
+RARE_CLASSES = 0.1  # distance of macro F1 below accuracy
+HOPELESS = 100  # multiple of the compared lines
 METRIC_NAMES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy", "macro_f1": "macro F1"}
 
-# By name in `outputs.DEFECTS`: what the outputs do, and what to do if many of them do it.
+# Name in `outputs.DEFECTS` -> (description of the outputs, advice if there are many of them).
 DEFECT_TEXTS = {
     "never-ends": ("are cut at the length limit of the model or of the search",
                    "Train longer, give shorter lines, or raise search.max_length_ratio"),

@@ -157,7 +157,7 @@ def unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
 
 
 def nearest_settings(section: str, key: str) -> list[str]:
-    """Return the names of the likeliest settings: equal names, else similar ones in this section, else all."""
+    """Return the likeliest settings: with an equal name, else a similar one in this section, else in any."""
     known = known_settings()
     full = {f"{owner}.{name}".lstrip("."): name for owner, settings in known.items() for name in settings}
     for names in ([key], closest(key, known[section]), closest(key, full.values())):

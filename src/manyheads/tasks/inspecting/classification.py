@@ -58,7 +58,7 @@ def inspect_classification(
 def classifier_inputs(
     classifier: Classifier, text: str | tuple[str, str]
 ) -> tuple[list[int], Tensor, Tensor | None]:
-    """Return the ids of a text, and what the model reads: rows (1, S) with both marks, and their types if any.
+    """Return the ids of a text, and the inputs of the model: rows (1, S) with both marks, and their types if any.
 
     Raises:
         UsageError: see `inspect_classification`.
@@ -75,7 +75,7 @@ def classifier_inputs(
 
 
 def leave_out_words(classifier: Classifier, ids: list[int], label: int) -> Occlusion:
-    """Leave out each word: return the drop of each class, and the most probable class without the word."""
+    """Return the drop in log-probability of each class, and the best class, for each word left out."""
     names = classifier.labels.names
     words, rows = without_each_word(classifier.tokenizer, ids)
     probabilities = classifier.probabilities([ids, *rows])  # (1 + N, C)

@@ -47,7 +47,7 @@ def inspect_head(
 def reading(
     loaded: Translator | Classifier | Generator, text: str, options: InspectOptions
 ) -> Iterator[tuple[Tensor | None, ...]]:
-    """While open, the model is in evaluation mode; give what it reads when this text is inspected."""
+    """Yield the inputs of the model for this text; the model is in evaluation mode within the context."""
     if isinstance(loaded, Translator):
         engine = single_model(loaded)
         with engine.evaluating():
