@@ -160,11 +160,11 @@ def choose_tokenizer(language: str) -> tuple[str, list[str]]:
 
 def doubts(name: str, lines: Sequence[str]) -> Iterator[str]:
     """Describe why these lines do not look like plain, cased text."""
-    tokenised = [line for line in lines if TOKENISED.search(line)]
-    if len(tokenised) > TOKENISED_SHARE * len(lines):
+    marked = [line for line in lines if TOKENISED.search(line)]
+    if len(marked) > TOKENISED_SHARE * len(lines):
         yield (
-            f"the {name} look tokenised: {len(tokenised)} of {len(lines)} lines have punctuation apart from its word, "
-            f"such as {tokenised[0]!r}. sacreBLEU wants plain text; detokenise them"
+            f"the {name} look tokenised: {len(marked)} of {len(lines)} lines have punctuation apart from its word, "
+            f"such as {marked[0]!r}. sacreBLEU wants plain text; detokenise them"
         )
     cased = sum(line != line.upper() for line in lines)
     if 2 * cased >= len(lines) and all(line == line.lower() for line in lines):

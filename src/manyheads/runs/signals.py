@@ -50,8 +50,8 @@ class Requests:
 
     def save_now(self) -> bool:
         """Return True once for each request to save."""
-        wanted, self.wants_save = self.wants_save, False
-        return wanted
+        requested, self.wants_save = self.wants_save, False
+        return requested
 
     def leave(self) -> None:
         """Exit as the signal would have, after everything is saved; another process may have received it."""
@@ -85,13 +85,15 @@ class Requests:
             self.wants_save = True
 
         def restore() -> None:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
         handlers = dict.fromkeys(STOPPING, note_stop) | dict.fromkeys(SAVING, note_save)
-        before = {each: signal.getsignal(each) or signal.SIG_DFL for each in handlers}  # None: not set from Python
-        for each, note in handlers.items():
-            signal.signal(each, note)
+        before = {
+            number: signal.getsignal(number) or signal.SIG_DFL for number in handlers
+        }  # None: not set from Python
+        for number, note in handlers.items():
+            signal.signal(number, note)
         try:
             yield
         finally:

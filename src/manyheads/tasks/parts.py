@@ -27,7 +27,7 @@ class Line:
         parts: token ids of each part.
         unsplit: whether the line was not split; its outer blank space is then not restored.
         cut_sentences: number of sentences that were cut in their middle.
-        capitals: whether the output of each part is written in capitals; empty if none is.
+        capitals: whether the output of each part is written in capitals; empty without `search.lower_capitals`.
     """
 
     text: str
@@ -141,10 +141,8 @@ class Splitter:
         for start, end in stretches:
             stretch = text[start:end]
             row = ids if nothing_copied else self.encode([stretch])[0]
-            sentences, rows, cuts = (
-                ([(0, end - start)], [row], 0) if self.fits(row) else self.sentences(stretch, row)
-            )
-            spans += [(start + first, start + last) for first, last in sentences]
+            pieces, rows, cuts = ([(0, end - start)], [row], 0) if self.fits(row) else self.sentences(stretch, row)
+            spans += [(start + first, start + last) for first, last in pieces]
             parts += rows
             cut_sentences += cuts
         return Line(text, spans, parts, False, cut_sentences, self.capitals(text, spans))
