@@ -177,8 +177,8 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
     """
     data, reading = config.data, READINGS[config.task]
     valid = held_out(config, "valid")
-    others = held_out(config, "test") if data.test is not None and data.drop_overlap else []
-    held = [*valid, *others]
+    test = held_out(config, "test") if data.test is not None and data.drop_overlap else []
+    held = [*valid, *test]
     folder, key = run.path / TEXT, text_key(config, held)
     if key is None or not TextStore.has(folder, key):
         pair_filter, counts = PairFilter(rules(config), cleaning(config), held, reading.fault), []

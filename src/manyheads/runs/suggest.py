@@ -34,8 +34,8 @@ HOUR = 60.0  # minutes; a training that takes longer is compared with one of thi
 class Size(NamedTuple):
     """Settings for corpora below a number of pairs.
 
-    The first two sizes are those of the recipes tatoeba-ko-en and multi30k-en-de, the others come from the base model
-    of the paper, less regularised the more text there is (Sennrich and Zhang 2019; Araabi and Monz 2020).
+    The first two sizes are those of the recipes tatoeba-ko-en and multi30k-en-de, the others from the base model of
+    the paper, less regularised the more text there is (Sennrich and Zhang 2019; Araabi and Monz 2020).
     """
 
     pairs: float
