@@ -168,9 +168,8 @@ def text_words(pairs: Sequence[Pair]) -> list[str]:
     """Return the words of the sources that occur at least twice inside lines, and are no line by themselves."""
     counts: Counter[str] = Counter()
     for pair in pairs:
-        counts.update(
-            word[0] for word in list(WORD.finditer(pair.source))[1:]
-        )  # the first word is capitalised anyway
+        # without the first word, which is capitalised anyway
+        counts.update(word[0] for word in list(WORD.finditer(pair.source))[1:])
     lines = {letters_of(pair.source) for pair in pairs}
     return sorted(word for word, count in counts.items() if count >= LEAST_COUNT and letters_of(word) not in lines)
 

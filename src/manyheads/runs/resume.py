@@ -172,15 +172,8 @@ def check_same_run(run: RunDirectory, config: Config, force: bool) -> None:
 
 def refuse_foreign(out: Path) -> None:
     """Check that a directory without a run holds only remains of an interrupted start."""
-    own_names = (
-        "cache",
-        "tokenizer.",
-        "labels.json",
-        "languages.json",
-        "environment.json",
-        ".",
-    )  # .lock, and drafts
-    if out.exists() and not (out.is_dir() and all(path.name.startswith(own_names) for path in out.iterdir())):
+    names = ("cache", "tokenizer.", "labels.json", "languages.json", "environment.json", ".")  # .lock, and drafts
+    if out.exists() and not (out.is_dir() and all(path.name.startswith(names) for path in out.iterdir())):
         raise RunError(f"{out} exists and is no run of manyheads. Choose another --output.")
 
 

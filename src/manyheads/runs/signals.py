@@ -89,9 +89,8 @@ class Requests:
                 signal.signal(number, handler)
 
         handlers = dict.fromkeys(STOPPING, note_stop) | dict.fromkeys(SAVING, note_save)
-        before = {
-            number: signal.getsignal(number) or signal.SIG_DFL for number in handlers
-        }  # None: not set from Python
+        # getsignal returns None for a handler that was not set from Python
+        before = {number: signal.getsignal(number) or signal.SIG_DFL for number in handlers}
         for number, note in handlers.items():
             signal.signal(number, note)
         try:
