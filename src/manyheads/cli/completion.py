@@ -194,7 +194,7 @@ class WholeWords(ShellComplete):
 
 @add_completion_class
 class Bash(WholeWords, BashComplete):
-    """Completion for bash, which splits words at "=" and completes what follows it."""
+    """Completion for bash, which splits words at "=" and completes the text after it."""
 
     # No space after a section, a key or a directory: the word continues.
     source_template = BashComplete.source_template.replace(

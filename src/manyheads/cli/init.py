@@ -135,7 +135,7 @@ def divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
     """Divide a text into the folder `data` beside the configuration file, after a question.
 
     Raises:
-        DataError: there is no terminal to ask in, or the answer is no; the message holds the command.
+        DataError: there is no terminal for the question, or the answer is no; the message holds the command.
     """
     from manyheads.cli.data import divide
     from manyheads.data.split import SplitOptions

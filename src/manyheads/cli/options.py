@@ -34,7 +34,7 @@ class Option(click.Option):
     """An option whose help states its range in words ("at least 1", not "x>=1"), and a number as N or X."""
 
     def make_metavar(self, ctx: click.Context) -> str:
-        """Return the word that stands for the value in the help."""
+        """Return the placeholder of the value in the help."""
         if self.metavar is None and isinstance(self.type, click.types.IntParamType | click.types.FloatParamType):
             return "N" if isinstance(self.type, click.types.IntParamType) else "X"
         return super().make_metavar(ctx)
@@ -140,10 +140,10 @@ def field_option(
     """Return the option that fills a field of a dataclass, with the default and the help text of the field.
 
     Args:
-        owner: the dataclass; its docstring says what each field means, in the section "Attributes".
+        owner: the dataclass; its docstring describes each field in the section "Attributes".
         name: name of the field.
-        metavar: word that stands for the value; in the help text it replaces a field name such as top_k.
-        flag: name of the option; by default that of the field, with hyphens.
+        metavar: placeholder of the value; in the help text it replaces a field name such as top_k.
+        flag: name of the option; by default the name of the field, with hyphens.
         note: end of the help text, instead of its full stop.
         settings: further settings of `click.option`; `help` replaces the text of the field.
     """

@@ -200,7 +200,7 @@ def verb(path: str, group: click.Group | None = None) -> Decorator[Verb]:
     """Return the decorator that makes a function a verb, with the texts of `verbs.toml`.
 
     Args:
-        path: what a user types after `manyheads`, such as "bench train".
+        path: words that a user types after `manyheads`, such as "bench train".
         group: group of the verb; None for a verb of the program.
     """
     return command_of(Verb, path, group)

@@ -74,7 +74,7 @@ class Speed:
     versions: dict[str, str] = field(default_factory=versions)
 
     def verdict(self) -> list[str]:
-        """Say whether the rounds agree, how long work takes, and what to compare the speed with."""
+        """Return whether the rounds agree, the duration of some work, and what to compare the speed with."""
         spread = (self.max - self.min) / self.median
         unit, per = self.unit.removesuffix("/s"), AMOUNTS[self.unit]
         if self.min == self.max:

@@ -299,7 +299,7 @@ def evaluate_labels(
 
 
 def classify_in_groups(classifier: Classifier, texts: Sequence[str], advance: Advance) -> list[Classification]:
-    """Classify texts, and report after each group how many are done."""
+    """Classify texts, and report the number of finished texts after each group."""
     results: list[Classification] = []
     for first in range(0, len(texts), GROUP):
         group = texts[first : first + GROUP]

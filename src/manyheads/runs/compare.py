@@ -40,7 +40,7 @@ class Comparison:
         return {"run": str(self.run), "other": str(self.other), **results, "verdict": ". ".join(self.verdict())}
 
     def verdict(self) -> list[str]:
-        """Say which run is better, or how many lines would decide it."""
+        """Return which run is better, or the number of lines that would decide it."""
         return list(judge_comparison(str(self.run), str(self.other), self.results))
 
     def lines(self) -> list[str]:

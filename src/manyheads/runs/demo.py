@@ -38,7 +38,7 @@ def demo(
     write: Callable[[str], None],
     program: str = "manyheads",
 ) -> None:
-    """Train the recipe `demo-PAIR` into a run directory and show what it can do.
+    """Train the recipe `demo-PAIR` into a run directory and show its results.
 
     Args:
         pair: "de-en" or "ko-en".

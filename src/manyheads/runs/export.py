@@ -70,7 +70,7 @@ class Export:
         return {**vars(self), "out": str(self.out), "parity": parity, "cost": cost, "verdict": verdict}
 
     def verdict(self) -> list[str]:
-        """Say whether the export can be used in place of the run."""
+        """Return whether the export can replace the run."""
         comparisons = (self.parity, self.cost)
         return [part.verdict() for part in comparisons if part] or ["not compared with the run"]
 

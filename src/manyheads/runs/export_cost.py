@@ -92,7 +92,7 @@ class QuantizationCost:
         return min(USUAL_BLEU_COST, USUAL_SHARE * self.bleu.baseline) if self.bleu else 0.0
 
     def verdict(self) -> str:
-        """Say whether the cost is more than chance, whether it is usual, and what to do."""
+        """Return whether the cost is more than chance, whether it is usual, and advice."""
         name = self.quantization
         if self.too_high:
             return f"{name} costs more than {LIMITS}, and was kept by --force: use float32"

@@ -60,7 +60,7 @@ class Import:
         return {**vars(self), "out": str(self.out), "parity": parity, "verdict": self.verdict()}
 
     def verdict(self) -> str:
-        """Say whether the run can be used as the imported model."""
+        """Return whether the run can replace the imported model."""
         if self.new:
             return "the new weights are random: train the run before you use it"
         if self.parity is None:

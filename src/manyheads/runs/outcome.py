@@ -60,7 +60,7 @@ def read_curves(run: RunDirectory) -> Curves:
 
 
 def judge_curves(curves: Curves, choices: int) -> Iterator[str]:
-    """Say whether a training learned anything, overfits, or would improve further, by the rules of the doctor.
+    """Yield whether a training learned anything, overfits, or would improve further, by the rules of the doctor.
 
     Args:
         curves: curves with at least one validation.

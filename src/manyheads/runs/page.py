@@ -1,4 +1,4 @@
-"""The page that shows what a model computes: its data, and the page as one self-contained file.
+"""The page that shows the computation of a model: its data, and the page as one self-contained file.
 
 Its files are in `serving/page`. `manyheads serve` serves them as they are; a self-contained file includes them and
 the data, with a content security policy that allows these scripts only.

@@ -140,7 +140,7 @@ def read_pretrained_model(where: str, config: Config) -> Pretrained:
 
 
 def check_task(where: str, description: str, task: Task, able: tuple[Task, ...]) -> None:
-    """Raise `RunError` if the task of the training is not one of those that can start from the model."""
+    """Raise `RunError` if a training of this task cannot start from the model."""
     if task not in able:
         names = " or ".join(f'"{name}"' for name in able)
         raise RunError(f'{where} is {description}: a "{task}" training cannot start from it, one for {names} can.')

@@ -1,4 +1,4 @@
-"""Save and resume a training: its checkpoints, and their mean as a run of its own."""
+"""Save and resume a training: its checkpoints, and their mean as a new run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The signals that stop a training or ask it to save.
+"""The signals that stop a training or make it save a checkpoint.
 
 The first Ctrl-C or SIGTERM is answered with a line at once, and training stops where nothing is lost. A repetition
 within a second is the same request: `timeout` signals a process and its whole group. A later one has the effect

@@ -28,7 +28,7 @@ __all__ = ["Suggestion", "suggest"]
 
 TOKENS_A_WORD = 1.4  # subwords, approximately, as the number of updates need not be exact
 ENOUGH = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested
-HOUR = 60.0  # minutes; a training that takes longer is compared with one of this time
+HOUR = 60.0  # minutes; a training that takes longer is compared with a training of this time
 
 
 class Size(NamedTuple):

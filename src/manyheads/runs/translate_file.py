@@ -257,7 +257,7 @@ def translate_file(
         job: translator and options.
         translator: translator of the job, as loaded by this process.
         shards: lines to translate, in order, `SHARD_LINES` each.
-        output: file to write, compressed as its name says.
+        output: file to write, compressed according to its suffix.
         inputs: files from which the shards are read.
         workers: number of processes of this machine; None computes in this process, with all its threads.
         scheduler: address of a Dask scheduler; see `open_executor`.

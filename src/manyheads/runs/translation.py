@@ -250,7 +250,7 @@ class Evaluation:
         return math.exp(min(self.loss, 700))
 
     def verdict(self) -> list[str]:
-        """Say what the scores mean, which outputs are unusual, and whether the text was in the training text."""
+        """Return the verdict on the scores, the unusual outputs, and the overlap with the training text."""
         count, signature = len(self.compared), self.scores.signature["bleu"]
         return [
             judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, self.language),

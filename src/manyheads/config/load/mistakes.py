@@ -199,7 +199,7 @@ def optional_settings() -> set[tuple[str, str]]:
 
 
 def phrase(schema: Mapping[str, Any]) -> str:
-    """Describe what a setting must be, to be read after "is not"."""
+    """Describe the allowed values of a setting, to be read after "is not"."""
     if "anyOf" in schema:
         return " or ".join(phrase(choice) for choice in schema["anyOf"])
     if "prefixItems" in schema:

@@ -29,7 +29,7 @@ SMALLEST = 1e-300  # smallest probability whose logarithm is taken
 def inspect_classification(
     classifier: Classifier, text: str | tuple[str, str], options: InspectOptions = DEFAULTS
 ) -> ClassificationInspection:
-    """Classify a text as `Classifier.classify` does, and return what the model computed.
+    """Classify a text as `Classifier.classify` does, and return the computation of the model.
 
     Raises:
         UsageError: the text is empty, or longer than the limit of the model or of pictures.

@@ -33,7 +33,7 @@ DEFAULTS = InspectOptions()
 def inspect_head(
     loaded: Translator | Classifier | Generator, text: str, name: HeadName, options: InspectOptions = DEFAULTS
 ) -> HeadSteps:
-    """Return what a head computes; its rows and columns are those of the attention of an inspection.
+    """Return the computation of a head; its rows and columns are those of the attention of an inspection.
 
     Raises:
         UsageError: there is no such head, or the text or an option is not valid for this model.

@@ -63,7 +63,7 @@ class Outputs:
 def inspect_translation(
     translator: Translator, text: str, options: InspectOptions = DEFAULTS
 ) -> TranslationInspection:
-    """Translate a sentence as `Translator.translate` does, and return what the model computed.
+    """Translate a sentence as `Translator.translate` does, and return the computation of the model.
 
     The line is taken as one sentence, without splitting, `search.copy_literals` and `search.lower_capitals`. Apart
     from that, the output is that of `translate` with the settings of the run, or the `target` of the options, or it
