@@ -80,7 +80,7 @@ def build(
 
 
 def described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[str, Any], list[str]]:
-    """Return the reason and the estimated time of each step, for programs and for people."""
+    """Return the reason and the estimated time of each step, as a JSON document and as lines of text."""
     from manyheads.build.estimate import estimate_seconds
     from manyheads.cli.progress_line import duration
 
@@ -105,15 +105,15 @@ def described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[st
 
 
 def described_products(builder: Builder, only: tuple[str, ...]) -> tuple[dict[str, Any], list[str]]:
-    """Return the product of each step with its result, for programs and for people."""
+    """Return the product and the result of each step, as a JSON document and as lines of text."""
     from manyheads.build.record import Record
     from manyheads.build.runner import described
     from manyheads.cli.progress_line import duration
 
     plan = builder.plan
-    found = [(name, Record.read(builder.record_path(name))) for name in plan.steps if not only or name in only]
+    records = [(name, Record.read(builder.record_path(name))) for name in plan.steps if not only or name in only]
     steps, lines = [], []
-    for name, record in found:
+    for name, record in records:
         assert record is not None
         path = str(plan.product(name))
         steps.append(

@@ -1,7 +1,7 @@
 """`completion`: the completion script of a shell, and the values that arguments and options complete to.
 
 A function for `shell_complete` of an argument or option returns the values that begin with an incomplete word. The
-functions import neither torch nor numpy, so that a shell gets its answer at once.
+functions import neither torch nor numpy, so that completion is fast.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 VARIABLE = "_MANYHEADS_COMPLETE"
-TASKS = {"language-modeling": "language model"}  # names of tasks in the list of views, where they differ
+TASKS = {"language-modeling": "language model"}  # task -> its name in the list of views, where they differ
 
 
 # --- values ---
@@ -50,13 +50,13 @@ def complete_configs(context: click.Context, parameter: click.Parameter, word: s
 
 
 def complete_runs(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem[str]]:
-    """Complete the run directories, from one level below the word typed; where there is none, any directory."""
+    """Complete the run directories at the typed path and one level below it; without any, all directories."""
     runs = matching([*verbs_below(context, parameter), *run_directories(word)], word)
     return [CompletionItem(run) for run in runs] or [CompletionItem(word, type="dir")]
 
 
 def complete_subjects(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
-    """Complete the run directories, recipes, TOML files and Python files, and what a Python file defines."""
+    """Complete run directories, recipes, TOML files, Python files, and the definitions in a Python file."""
     file, colon, name = word.rpartition(":")
     if colon and file.endswith(".py"):
         return [f"{file}:{defined}" for defined in matching(definitions(Path(file)), name)]
@@ -70,12 +70,12 @@ def definitions(path: Path) -> list[str]:
         body = ast.parse(path.read_text(encoding="utf-8")).body
     except (OSError, ValueError, SyntaxError):
         return []
-    names = [each.name for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)]
+    names = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     return [name for name in names if not name.startswith("_")]
 
 
 def complete_settings(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
-    """Complete SECTION.KEY=VALUE: first the section, then the key, then a value of those to choose from."""
+    """Complete SECTION.KEY=VALUE: first the section, then the key, then the value if all values are known."""
     from manyheads.config.load.mistakes import known_settings
 
     schemas = {
@@ -91,13 +91,13 @@ def complete_settings(context: click.Context, parameter: click.Parameter, word: 
 
 
 def complete_views(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
-    """Complete the views that the help of the verb lists, those of the task of the run if RUN was typed before."""
+    """Complete the views that the help of the verb lists; if RUN was typed before, only the views of its task."""
     listed = f"{context.command.help}\n\n{context.command.epilog}".partition("Views:")[2].split("\n\n")[0]
     by_task = dict(re.findall(r"^  (\S.*?) {2,}(.+(?:\n {10,}.+)*)", listed, re.MULTILINE))
     # click leaves the arguments in `args` when an option has no value yet
     task = task_of(Path(context.args[0])) if context.args else ""
-    of_task = by_task.get(TASKS.get(task, task))
-    shown = f"{of_task} {by_task['without TEXT']}" if of_task else " ".join(by_task.values()) or listed
+    task_views = by_task.get(TASKS.get(task, task))
+    shown = f"{task_views} {by_task['without TEXT']}" if task_views else " ".join(by_task.values()) or listed
     return matching(dict.fromkeys(re.findall(r"[a-z-]+", shown)), word)
 
 
@@ -140,8 +140,8 @@ def verbs_below(context: click.Context, parameter: click.Parameter) -> list[str]
 
 def paths(word: str) -> list[str]:
     """Return the paths that begin with a word; directories end in a slash."""
-    found = sorted(glob.glob(f"{glob.escape(word)}*"))
-    return [f"{path}/" if Path(path).is_dir() else path for path in found]
+    matches = sorted(glob.glob(f"{glob.escape(word)}*"))
+    return [f"{path}/" if Path(path).is_dir() else path for path in matches]
 
 
 def run_directories(word: str) -> Iterator[str]:
@@ -173,14 +173,14 @@ def choices(schema: Mapping[str, Any]) -> list[str]:
     if schema.get("type") == "null":
         return ["none"]
     listed = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
-    return [*map(str, listed), *(value for each in schema.get("anyOf", ()) for value in choices(each))]
+    return [*map(str, listed), *(value for choice in schema.get("anyOf", ()) for value in choices(choice))]
 
 
 # --- shells ---
 
 
 class WholeWords(ShellComplete):
-    """Completion for a shell that replaces whole words, such as "--device=c", of which click completes the end."""
+    """Completion for a shell that replaces whole words such as "--device=c", where click returns only values."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[Any]]:
         """Return the items that complete a word, each with the "--option=" that the word begins with."""
@@ -194,7 +194,7 @@ class WholeWords(ShellComplete):
 
 @add_completion_class
 class Bash(WholeWords, BashComplete):
-    """Completion for bash, which splits words at "=" and completes what follows it."""
+    """Completion for bash, which splits words at "=" and completes the text after it."""
 
     # No space after a section, a key or a directory: the word continues.
     source_template = BashComplete.source_template.replace(
@@ -202,7 +202,7 @@ class Bash(WholeWords, BashComplete):
     )
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the incomplete one, and the incomplete one, with the words around "=" joined."""
+        """Return the words before the incomplete word, and this word, with the words around "=" joined."""
         before, incomplete = super().get_completion_args()
         words: list[str] = []
         for word in (*before, incomplete):
@@ -215,7 +215,7 @@ class Bash(WholeWords, BashComplete):
         return before, incomplete
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        """Return a line for the script: type and value, without what stands before "="."""
+        """Return a line for the script: the type, and the value without the typed text up to "="."""
         return f"{item.type},{item.value.removeprefix(self.typed)}"
 
 
@@ -238,7 +238,7 @@ class Fish(WholeWords, FishComplete):
 
 
 def complete(program: click.Group) -> int:
-    """Answer the script of a shell, whose question is in environment variables; return the exit code."""
+    """Answer the completion request of a shell, given in environment variables; return the exit code."""
     return shell_complete(program, {}, "manyheads", VARIABLE, os.environ[VARIABLE])
 
 

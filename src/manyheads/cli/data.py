@@ -70,7 +70,7 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
 
 
 def fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, as_json: bool) -> None:
-    """List corpora of the public indexes, or download the one of exactly this name."""
+    """List corpora of the public indexes, or download the corpus with exactly this name."""
     from manyheads.cli.progress import open_progress
     from manyheads.data.download import unknown_corpus
     from manyheads.data.public_index import fetch_entry, find_entries, is_entry_name
@@ -161,7 +161,7 @@ def split(
 
 
 def check_files(files: tuple[Path, ...]) -> None:
-    """Refuse files that are not two sides, or one file with both."""
+    """Refuse anything but two files, one for each side, or one .tsv or .jsonl file with both sides."""
     from manyheads.data.locate import SINGLE_FILE_KINDS, uncompressed
 
     if len(files) > 2:
@@ -173,11 +173,11 @@ def check_files(files: tuple[Path, ...]) -> None:
 
 
 def languages_of(files: tuple[Path, ...], source: str | None, target: str | None) -> tuple[str, str]:
-    """Return the languages of the files: as given, else from their names."""
+    """Return the languages of the files: those of the options, else those in the file names."""
     from manyheads.data.discover import check_language, languages_of_files
 
-    found = languages_of_files(files) or (None, None)
-    names = source or found[0], target or found[1]
+    from_names = languages_of_files(files) or (None, None)
+    names = source or from_names[0], target or from_names[1]
     if names[0] is None or names[1] is None:
         named = " and ".join(path.name for path in files)
         raise UsageError(f"The languages cannot be told from {named}. Say them: --source de --target en.")

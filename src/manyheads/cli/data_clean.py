@@ -1,4 +1,4 @@
-"""`data clean`: take out pairs that hurt a training, and say why."""
+"""`data clean`: remove pairs that harm the training, with the reason for each."""
 
 from __future__ import annotations
 

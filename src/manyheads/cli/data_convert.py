@@ -1,4 +1,4 @@
-"""`data convert`: bring parallel text of any known form into files of lines."""
+"""`data convert`: convert parallel text of any supported format to files of lines."""
 
 from __future__ import annotations
 

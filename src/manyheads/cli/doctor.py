@@ -155,7 +155,7 @@ def write_challenge(
 
 
 def write_report(report: Diagnosis, form: str, language: Language, output: Path | None) -> None:
-    """Write a report in a form to a file, or to stdout; beside a file, print the verdict to stderr."""
+    """Write a report in the form given to a file or to stdout; with a file, print the verdict to stderr."""
     from manyheads.cli.streams import open_output
 
     to_file = output is not None and str(output) != "-"
@@ -175,16 +175,16 @@ def write_report(report: Diagnosis, form: str, language: Language, output: Path 
 
 
 def explanation(name: str, language: Language) -> Iterator[str]:
-    """Yield the explanation of a finding in each subject that has it; of "list" the names and titles of all."""
+    """Yield the explanation of a finding for each subject that has it; for "list", all names and titles."""
     from manyheads.doctor.catalogue import CATALOGUE, explain
 
     if name == "list":
         for findings in CATALOGUE.values():
-            yield from (f"{known.name:<26}  {known.texts[language].title}" for known in findings.values())
+            yield from (f"{finding.name:<26}  {finding.texts[language].title}" for finding in findings.values())
         return
-    for index, known in enumerate(explain(name)):
+    for index, finding in enumerate(explain(name)):
         yield from [""] * bool(index)
-        yield from known.lines(language)
+        yield from finding.lines(language)
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -246,7 +246,8 @@ def museum(name: str | None, language: Language, as_json: bool) -> None:
 
     if name is None:
         listed = [
-            {"number": each.number, "name": each.name, "title": each.text(language).title} for each in exhibits()
+            {"number": entry.number, "name": entry.name, "title": entry.text(language).title}
+            for entry in exhibits()
         ]
         lines = (f"{row['number']:>2}  {row['name']:<24}  {row['title']}" for row in listed)
         echo(listed, lines, as_json=as_json)

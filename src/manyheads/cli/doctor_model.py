@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelOptions", "examine_model", "is_huggingface_folder", "is_model", "model_options"]
 
-# What follows the last colon of FILE.py:NAME or package.module:NAME.
+# FILE.py:NAME or package.module:NAME.
 SUBJECT = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[\w.]*))?|(?P<module>[A-Za-z_][\w.]*):(?P<member>[\w.]*)")
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 
@@ -71,7 +71,7 @@ class ModelOptions:
         return {name: value for name, value in vars(self).items() if value is not None and value is not False}
 
     def refuse(self) -> None:
-        """Raise a UsageError if an option was given for what is no model."""
+        """Raise a UsageError if an option was given, because the subject is no model."""
         if self.given():
             names = ", ".join(f"--{name.replace('_', '-')}" for name in self.given())
             raise UsageError(f"{names}: only a model takes this: FILE.py:NAME or a Hugging Face folder.")
@@ -97,7 +97,7 @@ def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def wrapped(*args: Any, **values: Any) -> Any:
-        options = ModelOptions(**{each.name: values.pop(each.name) for each in fields(ModelOptions)})
+        options = ModelOptions(**{field.name: values.pop(field.name) for field in fields(ModelOptions)})
         return function(*args, options=options, **values)
 
     verb: Callable[..., Any] = wrapped
@@ -118,7 +118,7 @@ def is_huggingface_folder(folder: Path) -> bool:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return a JSON object, empty where there is none that can be read."""
+    """Read a JSON object from a file; return an empty one if the file has none or cannot be read."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -130,7 +130,7 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
     """Examine the model that a subject names.
 
     Raises:
-        UsageError: it cannot be loaded, or it is not clear how to call it.
+        UsageError: the model cannot be loaded, or it is not clear how to call it.
     """
     from manyheads.doctor import examine
     from manyheads.doctor.guesses import guess_missing_marks
@@ -141,27 +141,27 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
     with listener.phase("loading the model"):
         folder = Path(subject)
         arguments = {"model": load_folder(folder)} if folder.is_dir() else load_arguments(subject)
-    beside = {} if folder.is_dir() else marks_beside(Path(subject.rpartition(":")[0]).parent)
-    given = {**arguments, **options.given()}
-    guessed = {name: value for name, (value, _) in beside.items() if name not in given}
-    remarks = [f"{name} = {value}, read from {beside[name][1]}" for name, value in guessed.items()]
+    file_values = {} if folder.is_dir() else marks_beside(Path(subject.rpartition(":")[0]).parent)
+    keywords = {**arguments, **options.given()}
+    guessed = {name: value for name, (value, _) in file_values.items() if name not in keywords}
+    remarks = [f"{name} = {value}, read from {file_values[name][1]}" for name, value in guessed.items()]
     module = find_modules(arguments["model"])
-    given = {**guessed, **given}
-    size = given.get("vocab_size")
-    if size is not None and not folder.is_dir():  # without it, examine guesses the marks
-        known = {name: given.get(name) for name in ("pad", "bos", "eos")}
-        marks, told = guess_missing_marks(
+    keywords = {**guessed, **keywords}
+    size = keywords.get("vocab_size")
+    if size is not None and not folder.is_dir():  # without a size, examine guesses the marks
+        known = {name: keywords.get(name) for name in ("pad", "bos", "eos")}
+        marks, mark_remarks = guess_missing_marks(
             arguments["model"], module, known, size if isinstance(size, int) else min(size)
         )
-        given |= {name: mark for name, mark in marks.items() if known[name] is None and mark is not None}
-        remarks += told
+        keywords |= {name: mark for name, mark in marks.items() if known[name] is None and mark is not None}
+        remarks += mark_remarks
     if device is not None and module is not None:
         module.to(pick_device(device))
     try:
-        report = examine(**given, listener=listener)
+        report = examine(**keywords, listener=listener)
     except (ManyheadsError, MemoryError):
         raise
-    except Exception as error:  # of the user's functions, if its traceback ends there
+    except Exception as error:  # raised by the user's functions, if its traceback ends there
         raise theirs(error, f"the functions of {subject}") from error
     report += make_report([], [], [], remarks)
     count = sum(weight.numel() for weight in module.parameters()) if module is not None else 0
@@ -170,7 +170,7 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
 
 
 def theirs(error: Exception, what: str) -> Exception:
-    """Return the error of a user's code as a UsageError with its place; one of the doctor's own as it is."""
+    """Return an error of a user's code as a UsageError with its location; an error of the doctor unchanged."""
     from manyheads.doctor.user_errors import describe_error, is_from_user
 
     return UsageError(f"{what} raised {describe_error(error)}.") if is_from_user(error) else error
@@ -180,7 +180,7 @@ def load_folder(folder: Path) -> Any:
     """Return the model of a Hugging Face folder, read from safetensors alone; no code in the folder runs.
 
     Raises:
-        UsageError: it has no safetensors, or transformers cannot read it.
+        UsageError: the folder has no safetensors, or transformers cannot read it.
     """
     if not any(file for pattern in WEIGHTS for file in folder.glob(pattern)):
         raise UsageError(
@@ -191,15 +191,15 @@ def load_folder(folder: Path) -> Any:
     options = {"local_files_only": True, "trust_remote_code": False}
     try:
         config = library.AutoConfig.from_pretrained(folder, **options)
-        named = [getattr(library, name) for name in config.architectures or () if hasattr(library, name)]
-        return (named or [library.AutoModel])[0].from_pretrained(folder, use_safetensors=True, **options)
-    except Exception as error:  # transformers raises all sorts of them
+        classes = [getattr(library, name) for name in config.architectures or () if hasattr(library, name)]
+        return (classes or [library.AutoModel])[0].from_pretrained(folder, use_safetensors=True, **options)
+    except Exception as error:  # transformers raises errors of many types
         message = str(error).strip().partition("\n")[0]
         raise UsageError(f"{folder}: transformers could not read the model: {message}") from error
 
 
 def load_arguments(subject: str) -> dict[str, Any]:
-    """Return the arguments of `examine` that a name in a file or module gives: a model, or a dictionary.
+    """Return the arguments of `examine` from a name in a file or module: a model, or a dictionary of arguments.
 
     A function without arguments and a class are called. The user's own code runs, as pytest runs it.
 
@@ -228,27 +228,27 @@ def load_arguments(subject: str) -> dict[str, Any]:
     except Exception as error:  # any exception of the user's code
         raise theirs(error, subject) from error
     torch.manual_seed(0)
-    made = make(member, subject)
-    arguments = dict(made) if isinstance(made, Mapping) else {"model": made}
+    result = make(member, subject)
+    arguments = dict(result) if isinstance(result, Mapping) else {"model": result}
     if "model" not in arguments:
         raise UsageError(f"{subject}: the dictionary has no key model. Its keys are arguments of doctor.examine.")
     return arguments
 
 
 def make(member: Any, subject: str) -> Any:
-    """Return what a member makes if it is a class or a function without arguments, else the member itself.
+    """Call a member if it is a class or a function without arguments, and return its result; else the member.
 
     Raises:
-        UsageError: it needs arguments to make a model, or raises an error.
+        UsageError: the class needs arguments, or the call raises an error.
     """
     builds = isinstance(member, type) or inspect.isroutine(member) or isinstance(member, functools.partial)
     if not builds:
         return member
     try:
         needed = [
-            each.name
-            for each in inspect.signature(member).parameters.values()
-            if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+            param.name
+            for param in inspect.signature(member).parameters.values()
+            if param.default is param.empty and param.kind not in (param.VAR_POSITIONAL, param.VAR_KEYWORD)
         ]
     except ValueError:
         needed = []
@@ -291,13 +291,13 @@ def load_file(path: Path) -> Any:
 
 
 def load_module(name: str) -> Any:
-    """Import a module by its dotted name, the current folder first."""
+    """Import a module by its dotted name; the current folder is searched first."""
     sys.path.insert(0, "")
     return importlib.import_module(name)
 
 
 def module_names(module: Any, subject: str) -> str:
-    """Return the public classes and functions that a module defines, as subjects."""
+    """Return up to five public classes and functions that a module defines, each as a subject."""
     start = subject.rpartition(":")[0] or subject
     names = [
         name
@@ -308,9 +308,9 @@ def module_names(module: Any, subject: str) -> str:
 
 
 def marks_beside(folder: Path) -> dict[str, tuple[int, str]]:
-    """Return vocab_size and the marks that files beside a model state, each with the name of the file.
+    """Return vocab_size and the ids of the marks from files beside a model, each with the name of its file.
 
-    Read are config.json and tokenizer.json as transformers and tokenizers write them.
+    The files are config.json and tokenizer.json, as transformers and tokenizers write them.
     """
     stated: dict[str, tuple[int, str]] = {}
     config, tokenizer = read_object(folder / "config.json"), read_object(folder / "tokenizer.json")
@@ -324,7 +324,9 @@ def marks_beside(folder: Path) -> dict[str, tuple[int, str]]:
         "eos": ("</s>", "<eos>", "[EOS]"),
     }
     added = tokenizer.get("added_tokens")
-    ids: dict[Any, Any] = {each.get("content"): each.get("id") for each in added or () if isinstance(each, dict)}
+    ids: dict[Any, Any] = {
+        entry.get("content"): entry.get("id") for entry in added or () if isinstance(entry, dict)
+    }
     for name, tokens in usual.items():
         known: list[int] = [ids[token] for token in tokens if type(ids.get(token)) is int]
         if len(known) == 1:

@@ -83,7 +83,7 @@ def init(
 
 
 def copy_recipe(recipe: str, path: Path) -> None:
-    """Copy a recipe, with the scores that were measured with it."""
+    """Copy a recipe or plan, and print the next commands and the measured scores."""
     from manyheads.build.plan import plan_paths
     from manyheads.cli.recipes import scores_of
     from manyheads.config.load import resolve_recipe
@@ -111,7 +111,7 @@ def configure_text(
     divide: bool,
     device: str,
 ) -> None:
-    """Write settings for a text, which is divided before where it is not."""
+    """Write settings for a text; a text without train and valid is divided first."""
     from manyheads.data.discover import find_text
 
     text = find_text(root, source, target)
@@ -135,7 +135,7 @@ def divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
     """Divide a text into the folder `data` beside the configuration file, after a question.
 
     Raises:
-        DataError: there is no terminal to ask in, or the answer is no; the message holds the command.
+        DataError: there is no terminal for the question, or the answer is no; the message holds the command.
     """
     from manyheads.cli.data import divide
     from manyheads.data.split import SplitOptions
@@ -143,18 +143,18 @@ def divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
     out = path.parent / "data"
     named = " and ".join(file.name for file in text.undivided)
     missing = " and ".join(name for name in ("train", "valid") if name not in text.splits)
-    found = f"{root} holds {named}, but no {missing}"
+    problem = f"{root} holds {named}, but no {missing}"
     direction = ["--source", text.source, "--target", text.target]
     no_test = ["--test", "0"] if "test" in text.splits else []
     command = ["manyheads", "data", "split", *map(str, text.undivided), *direction, *no_test, "-o", str(out)]
     following = ["manyheads", "init", str(path.parent), "--data", str(out), *direction]
-    asked = not agreed and sys.stdin.isatty() and sys.stdout.isatty()
-    if asked:
-        click.echo(f"{found}. This command divides the text:\n  {shlex.join(command)}")
+    interactive = not agreed and sys.stdin.isatty() and sys.stdout.isatty()
+    if interactive:
+        click.echo(f"{problem}. This command divides the text:\n  {shlex.join(command)}")
         agreed = click.confirm("Run it now?", default=True)
     if not agreed:
         raise DataError(
-            f"{found}. Add --divide to let this command divide the text, or divide it first:\n"
+            f"{problem}. Add --divide to let this command divide the text, or divide it first:\n"
             f"  {shlex.join(command)}\n  {shlex.join(following)}"
         )
     test = existing_files(root, text)
@@ -165,15 +165,19 @@ def divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
 
 
 def existing_files(root: Path, text: FoundText) -> list[Path]:
-    """Return the files of the test set that is there already."""
+    """Return the files of the test set that already exists."""
     from manyheads.data.locate import existing
 
-    names = (f"{text.splits['test']}.{one}" for one in (text.source, text.target)) if "test" in text.splits else ()
+    names = (
+        (f"{text.splits['test']}.{language}" for language in (text.source, text.target))
+        if "test" in text.splits
+        else ()
+    )
     return [path for name in names if (path := existing(root / name))]
 
 
 def next_steps(path: Path) -> list[str]:
-    """Return the commands that follow, and where the run will be."""
+    """Return the next commands, and the run directory that the training writes."""
     file = shlex.quote(str(path))
     return [
         f"  manyheads doctor {file}    examines the text, the settings and a new model",
@@ -185,7 +189,7 @@ def write(path: Path, content: bytes) -> None:
     """Write a new file.
 
     Raises:
-        UsageError: the file is there already, or cannot be written.
+        UsageError: the file already exists, or cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

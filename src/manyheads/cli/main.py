@@ -47,7 +47,7 @@ class Program(VerbGroup):
         return list(self.verbs)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a verb; returns None for an unknown name."""
+        """Import a verb; return None for an unknown name."""
         if cmd_name not in self.verbs:
             return None
         commands: Mapping[str, click.Command] = importlib.import_module(self.verbs[cmd_name][0]).VERBS
@@ -122,7 +122,7 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
             return report_internal_error()
         return report_error(error, f"{error.filename or 'output'}: {error.strerror}. Free some space.", 3, settings)
     except Exception:
-        if signals is not None and signals.received:  # which a library has changed into an exception of its own
+        if signals is not None and signals.received:  # a library has replaced the signal's exception
             click.echo(WORDS[signals.received], err=True)
             return 128 + signals.received
         return report_internal_error()  # a fault of the program: its traceback is printed, not hidden
@@ -141,7 +141,7 @@ def report_error(error: Exception, message: str, code: int, settings: Settings) 
 
     Control characters that a message takes from a damaged file do not reach the terminal.
     """
-    symbols = (one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in message)
+    symbols = (symbol if symbol.isprintable() or symbol == "\n" else repr(symbol)[1:-1] for symbol in message)
     message = "".join(symbols)
     if settings.debug:
         traceback.print_exception(error)

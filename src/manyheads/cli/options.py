@@ -34,7 +34,7 @@ class Option(click.Option):
     """An option whose help states its range in words ("at least 1", not "x>=1"), and a number as N or X."""
 
     def make_metavar(self, ctx: click.Context) -> str:
-        """Return the word that stands for the value in the help."""
+        """Return the placeholder of the value in the help."""
         if self.metavar is None and isinstance(self.type, click.types.IntParamType | click.types.FloatParamType):
             return "N" if isinstance(self.type, click.types.IntParamType) else "X"
         return super().make_metavar(ctx)
@@ -102,8 +102,8 @@ def executor_options(work: str, *, threads: str = "") -> Decorator:
     """Return the decorator with --workers and --scheduler: where the shards of a text are computed.
 
     Args:
-        work: what the processes do, such as "clean".
-        threads: what follows "this process" in the help, if the process has several threads.
+        work: work of the processes, such as "clean".
+        threads: text after "this process" in the help, if the process has several threads.
     """
     default, processes = f"this process{threads}", f"Number of processes to {work} in, each with one thread."
     where = "on the workers of a Dask scheduler, such as tcp://HOST:8786 (extra cluster)."
@@ -130,7 +130,7 @@ def run_output_option(default: str) -> Decorator:
 
 
 def with_device(overrides: tuple[str, ...], device: str | None) -> tuple[str, ...]:
-    """Return overrides of settings with that of the option `--device`, if it was given."""
+    """Return the overrides, with `training.device` added if the option `--device` was given."""
     return overrides if device is None else (*overrides, f"training.device={device}")
 
 
@@ -140,10 +140,10 @@ def field_option(
     """Return the option that fills a field of a dataclass, with the default and the help text of the field.
 
     Args:
-        owner: the dataclass; its docstring says what each field means, in the section "Attributes".
+        owner: the dataclass; its docstring describes each field in the section "Attributes".
         name: name of the field.
-        metavar: word that stands for the value; in the help text it replaces a field name such as top_k.
-        flag: name of the option; by default that of the field, with hyphens.
+        metavar: placeholder of the value; in the help text it replaces a field name such as top_k.
+        flag: name of the option; by default the name of the field, with hyphens.
         note: end of the help text, instead of its full stop.
         settings: further settings of `click.option`; `help` replaces the text of the field.
     """
@@ -152,18 +152,18 @@ def field_option(
     text = text[:1].upper() + text[1:] + note
     if metavar and "_" in name:
         text = re.sub(rf"\b{name}\b", metavar, text)
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "default": default,
         "is_flag": isinstance(default, bool),
         "metavar": metavar,
         "help": text,
     }
-    return option(flag or f"--{name.replace('_', '-')}", name, **given | settings)
+    return option(flag or f"--{name.replace('_', '-')}", name, **arguments | settings)
 
 
 @cache
 def attribute_texts(owner: type) -> dict[str, str]:
-    """Return what the docstring of a class says about each attribute, each text as one line."""
+    """Return the description of each attribute from the docstring of a class, each as one line."""
     _, _, section = (inspect.getdoc(owner) or "").partition("Attributes:\n")
     entries = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", section, re.MULTILINE)
     return {name: " ".join(text.split()) for name, text in entries}

@@ -104,7 +104,7 @@ class Progress:
 
 
 def write_line(stream: TextIO, line: str) -> None:
-    """Write a line as a signal handler may: past the buffer of the stream, which may be in use."""
+    """Write a line from a signal handler, without the buffer of the stream, which may be in use."""
     with suppress(OSError):  # the stream is closed
         os.write(stream.fileno(), f"{line}\n".encode())
 
@@ -137,7 +137,7 @@ class PlainProgress(Progress):
 
     @contextmanager
     def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
-        """Print how far a long phase is whenever the interval has passed."""
+        """Print the progress of a long phase whenever the interval has passed."""
         phase = Phase(name, total, unit, self.clock)
 
         def advance(count: int) -> None:
@@ -164,7 +164,8 @@ class PlainProgress(Progress):
 class LiveProgress(Progress):
     """Redraw one line of a terminal at each report; messages are printed above this line.
 
-    By rich's `Live`, not by its `Progress`, whose columns share a narrow terminal where ours leave it by priority.
+    Built on rich's `Live`, because its `Progress` shrinks all columns in a narrow terminal; here the segments of
+    lowest priority are omitted.
     """
 
     def __init__(self, console: Console, *, verbose: bool = False, unit: str = "tokens") -> None:
@@ -184,7 +185,7 @@ class LiveProgress(Progress):
 
     @contextmanager
     def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
-        """Show how far a long phase is, in place of the last step; an inner phase covers an outer one."""
+        """Show the progress of a long phase in place of the last step; an inner phase hides an outer one."""
         phase = Phase(name, total, unit, time.monotonic)
         self.phases.append(phase)
         self.draw()

@@ -107,7 +107,7 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, s
 def described(config: Config) -> Iterator[str]:
     """Yield a configuration as lines of TOML that `load_config` reads, with the meaning of each setting.
 
-    A line that begins with "# " is a meaning, one that begins with "#" alone a setting at its default.
+    A line that begins with "# " is a meaning; a line that begins with "#" alone is a setting at its default.
     """
     from manyheads.config.schema.sections import Section
 

@@ -53,10 +53,14 @@ def translate_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_options(*args: Any, sample: bool, **values: Any) -> Any:
-        drawn = {field.name: values.pop(field.name) for field in dataclasses.fields(Sampling)}
+        sampling_values = {field.name: values.pop(field.name) for field in dataclasses.fields(Sampling)}
         names = [field.name for field in dataclasses.fields(TranslateOptions) if field.name in values]
-        own = {name: values.pop(name) for name in names}
-        return command(*args, options=TranslateOptions(**own, sampling=sampling_of(drawn, sample)), **values)
+        translate_values = {name: values.pop(name) for name in names}
+        return command(
+            *args,
+            options=TranslateOptions(**translate_values, sampling=sampling_of(sampling_values, sample)),
+            **values,
+        )
 
     decorated: Callable[..., Any] = with_options
     for add_option in reversed(OPTIONS):

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, where a verb does not handle them itself: a word and the right exit code, never a traceback.
+"""Handle Ctrl-C and SIGTERM where a verb does not: print one word, and exit with the right code.
 
 The first signal raises an exception in the main thread, so that files that are being written are removed. While a
 module is being imported, it ends the program at once: an exception may be lost or changed there. A repetition
@@ -22,7 +22,7 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 class Terminated(BaseException):
-    """SIGTERM was received, as `KeyboardInterrupt` says of Ctrl-C."""
+    """Raised after SIGTERM, as `KeyboardInterrupt` is after Ctrl-C."""
 
 
 class StopSignals:

@@ -43,7 +43,7 @@ def check_output(output: Path | None, file: Path) -> None:
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
-    """Open a file for writing bytes, compressed as its name says; None and "-" mean stdout.
+    """Open a file for writing bytes, compressed according to its suffix; None and "-" mean stdout.
 
     Raises:
         UsageError: the file cannot be written.
@@ -64,10 +64,10 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def line_progress(name: str, file: Path, output: BinaryIO | None = None) -> Iterator[Advance]:
-    """Show on stderr how many lines of a file are done, if stderr is a terminal and the output is not.
+    """Show the number of finished lines of a file on stderr, if stderr is a terminal and the output is not.
 
     Args:
-        name: what is being done, such as "translating".
+        name: name of the work, such as "translating".
         file: input; the number of its lines is known if it is an uncompressed file.
         output: open output, if it may be a terminal.
     """

@@ -275,7 +275,7 @@ def write_stream(
     stream: BinaryIO,
     warned: WarnedLines,
 ) -> None:
-    """Write the greedy translation of each line word by word; adds the numbers of the truncated lines."""
+    """Write the greedy translation of each line word by word, and collect the numbers of truncated lines."""
     from manyheads.runs.translate_file import TRUNCATED
 
     def pieces(number: int, line: str) -> Iterator[str]:

@@ -50,9 +50,9 @@ def current_settings() -> Settings:
 
 
 def announce_loading(after: float = 2.0) -> None:
-    """Say after some seconds that libraries are still being loaded: torch takes long on a busy machine.
+    """Print a message if libraries are still being loaded after some seconds, as torch on a busy machine.
 
-    Nothing is said if torch is loaded, with --quiet, or where stderr is no terminal.
+    Nothing is printed if torch is loaded, with --quiet, or if stderr is no terminal.
     """
     if "torch" in sys.modules or current_settings().quiet or not sys.stderr.isatty():
         return
@@ -125,7 +125,7 @@ class VerbGroup(Verb, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a verb; raises `click.UsageError` with the most similar name for an unknown verb."""
+        """Find a verb; raise `click.UsageError` with the most similar name for an unknown verb."""
         if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
             near = nearest_verb(ctx, args[0])
             raise click.UsageError(f"no verb {args[0]}{f'; did you mean {near}?' if near else '.'}", ctx)
@@ -150,8 +150,8 @@ def nearest_verb(context: click.Context, word: str) -> str:
 class VerbWithSubverbs(VerbGroup):
     """A verb whose first argument may instead name one of the verbs below it.
 
-    A file of that name is given as ./name. The parser is that of a plain command, unless the first argument names a
-    verb below.
+    A file with the name of such a verb is given as ./name. Arguments are parsed as for a plain command, unless the
+    first one names a verb below.
     """
 
     allow_extra_args = False
@@ -163,7 +163,7 @@ class VerbWithSubverbs(VerbGroup):
         return click.Command.invoke(self, ctx) if ctx.command is self else ctx.command.invoke(ctx)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters; none for the context of a verb below, whose path click would write them into."""
+        """Return the parameters; none for the context of a verb below, because click would add them to its path."""
         return super().get_params(ctx) if ctx.command is self else []
 
     def make_context(
@@ -200,7 +200,7 @@ def verb(path: str, group: click.Group | None = None) -> Decorator[Verb]:
     """Return the decorator that makes a function a verb, with the texts of `verbs.toml`.
 
     Args:
-        path: what a user types after `manyheads`, such as "bench train".
+        path: words that a user types after `manyheads`, such as "bench train".
         group: group of the verb; None for a verb of the program.
     """
     return command_of(Verb, path, group)
@@ -249,7 +249,7 @@ def echo(document: object, lines: Iterable[str], *, as_json: bool) -> None:
 
 
 class JsonResult(Protocol):
-    """A result for programs."""
+    """A result that can be printed as JSON."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document."""
@@ -257,7 +257,7 @@ class JsonResult(Protocol):
 
 
 class Result(JsonResult, Protocol):
-    """A result for programs and for people."""
+    """A result that can be printed as JSON or as lines of text."""
 
     def lines(self) -> list[str]:
         """Return the lines."""

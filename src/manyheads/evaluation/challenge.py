@@ -55,7 +55,7 @@ class Figure:
     """One measured share of a group of inputs.
 
     Attributes:
-        name: what is counted.
+        name: description of the counted outputs.
         value: the share, 0 to 1 (a ratio of chrF may be above).
         limit: bound of a good value; None where the figure is for information.
         examples: pairs of input and output that count against the model.
@@ -129,7 +129,7 @@ def is_repeated(output: str, source: str, *, single: bool = False) -> bool:
 def share_of(
     name: str, cases: Sequence[Case], outputs: Sequence[str], bad: Callable[[Case, str], bool], most: float | None
 ) -> Figure:
-    """Count the outputs that are bad."""
+    """Return the share of the outputs that are bad."""
     wrong = [(case.source, output) for case, output in zip(cases, outputs, strict=True) if bad(case, output)]
     limit = None if most is None else Limit(most)
     return Figure(name, len(wrong) / len(cases), limit, tuple(wrong[:EXAMPLES]))
@@ -141,23 +141,26 @@ def chrf_ratio(name: str, cases: Sequence[Case], outputs: Sequence[str], usual: 
     references = [case.reference for case in cases]
     scores = [chrf.corpus_score(list(texts), [references]).score for texts in (outputs, usual)]
     ratio = scores[0] / scores[1] if scores[1] else 1.0
-    far = sorted(
-        (chrf.sentence_score(output, [other]).score, case.source, output)
-        for case, output, other in zip(cases, outputs, usual, strict=True)
+    least_similar = sorted(
+        (chrf.sentence_score(output, [usual_output]).score, case.source, output)
+        for case, output, usual_output in zip(cases, outputs, usual, strict=True)
     )
     return Figure(
-        name, ratio, Limit(0.9, least=True), tuple((source, output) for _, source, output in far[:EXAMPLES])
+        name,
+        ratio,
+        Limit(0.9, least=True),
+        tuple((source, output) for _, source, output in least_similar[:EXAMPLES]),
     )
 
 
 def is_kept(case: Case, output: str) -> bool:
     """Return whether an output holds all texts that it must hold, in order."""
-    place = 0
+    position = 0
     for text in case.kept:
-        place = output.find(text, place)
-        if place < 0:
+        position = output.find(text, position)
+        if position < 0:
             return False
-        place += len(text)
+        position += len(text)
     return True
 
 
@@ -184,8 +187,8 @@ def judge(group: Group, outputs: Sequence[str], usual: Mapping[str, str]) -> lis
         lost = share_of("kept", cases, outputs, lambda case, output: not is_kept(case, output), None)
         figures.append(Figure("kept", 1 - lost.value, Limit(0.98, least=True), lost.examples))
     if cases[0].usual:
-        others = [usual[case.usual] for case in cases]
-        figures.append(chrf_ratio("chrF, compared with the usual form", cases, outputs, others))
+        usual_outputs = [usual[case.usual] for case in cases]
+        figures.append(chrf_ratio("chrF, compared with the usual form", cases, outputs, usual_outputs))
     figures.append(share_of(
         "repeated", cases, outputs,
         lambda case, output: is_repeated(output, case.source, single=single), 0.01 if single else 0.03,

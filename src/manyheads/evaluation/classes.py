@@ -24,7 +24,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-BINS = 15  # of confidence, as Guo et al. (2017) use
+BINS = 15  # number of intervals of confidence, as in Guo et al. (2017)
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ def accuracy(confusion: IntArray) -> float:
 def f1_by_class(confusion: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return precision, recall and F1 (C,) of each class of a confusion matrix (C, C); 0 / 0 counts as 0."""
     hits = np.diag(confusion).astype(np.float64)
-    predicted, right = confusion.sum(0), confusion.sum(1)
-    return hits / np.maximum(1, predicted), hits / np.maximum(1, right), 2 * hits / np.maximum(1, predicted + right)
+    predicted, true = confusion.sum(0), confusion.sum(1)
+    return hits / np.maximum(1, predicted), hits / np.maximum(1, true), 2 * hits / np.maximum(1, predicted + true)
 
 
 def macro_f1(confusion: IntArray) -> float:

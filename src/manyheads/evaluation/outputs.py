@@ -1,4 +1,4 @@
-"""Outputs of a translator beside their references: empty, unfinished, looping, copied, or of odd lengths."""
+"""Find defects in the outputs of a translator: empty, unfinished, looping, copied, or of odd lengths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = [
 ]  # fmt: skip
 
 SHORT, LONG = 0.8, 1.25  # characters of all outputs over those of all references
-WORRY = 0.03  # share of outputs with a defect from which on it is no accident
+WORRY = 0.03  # share of outputs with a defect above which it is no accident
 FAR, SLACK = 2.0, 20  # an output is far too long above FAR times the characters of its reference, and SLACK more
 
 

@@ -29,12 +29,12 @@ __all__ = [
 
 Protocol = Literal["sacrebleu", "spacy-lowercase", "moses-lowercase"]
 
-# Punctuation apart from its word, or Moses' mark of a split hyphen. Of 27 corpora of plain text none has it in
-# more than 3 % of its lines; of three tokenised ones none in less than 55 %.
+# Punctuation apart from its word, or Moses' mark of a split hyphen. It occurs in at most 3 % of the lines of each
+# of 27 corpora of plain text, and in at least 55 % of the lines of each of three tokenised corpora.
 TOKENISED = re.compile(r" (?:[.,](?: |$)|@-@ )")
 TOKENISED_SHARE = 0.1
 
-# sacreBLEU's tokenisers of languages that need one of their own: (its name, what it imports, what stands in, extra)
+# Languages with a special tokeniser in sacreBLEU -> (its name, modules that it imports, substitute, extra).
 TOKENIZERS = {
     "zh": ("zh", (), "zh", ""),
     "ja": ("ja-mecab", ("MeCab", "ipadic"), "char", "sacrebleu[ja]"),
@@ -83,16 +83,16 @@ def score(
         UsageError: the protocol is unknown, or cannot tokenise this language.
         MissingExtraError: the protocol needs a package that is not installed.
     """
-    named, outputs, references, label, warnings = prepare(outputs, references, protocol, language)
-    figures = {name: metric.corpus_score(outputs, [references]).score for name, metric in named.items()}
-    signature = {name: f"{metric.get_signature()}{label}" for name, metric in named.items()}
+    by_name, outputs, references, label, warnings = prepare(outputs, references, protocol, language)
+    figures = {name: metric.corpus_score(outputs, [references]).score for name, metric in by_name.items()}
+    signature = {name: f"{metric.get_signature()}{label}" for name, metric in by_name.items()}
     return Scores(**figures, signature=signature, warnings=tuple(warnings))
 
 
 def prepare(
     outputs: Sequence[str], references: Sequence[str], protocol: Protocol, language: str
 ) -> tuple[dict[str, Metric], list[str], list[str], str, list[str]]:
-    """Return metrics, outputs and references cut as the protocol does, end of the signatures, and warnings.
+    """Return metrics, outputs and references tokenised by the protocol, end of the signatures, and warnings.
 
     Arguments and errors are those of `score`.
     """
@@ -103,8 +103,8 @@ def prepare(
         tokenizer, warnings = choose_tokenizer(language)
         warnings += [*doubts("outputs", outputs), *doubts("references", references)]
         return metrics(tokenizer), list(outputs), list(references), "", warnings
-    cut = _spacy_tokenizer if protocol == "spacy-lowercase" else _moses_tokenizer
-    tokenize, version, warnings = cut(_primary(language))
+    open_tokenizer = _spacy_tokenizer if protocol == "spacy-lowercase" else _moses_tokenizer
+    tokenize, version, warnings = open_tokenizer(_primary(language))
     cut_outputs, cut_references = ([tokenize(line) for line in lines] for lines in (outputs, references))
     label = f"|protocol:{protocol}|{version}"
     return metrics("none", lowercase=True), cut_outputs, cut_references, label, warnings
@@ -113,7 +113,7 @@ def prepare(
 def metrics(tokenizer: str, *, lowercase: bool = False) -> dict[str, Metric]:
     """Return sacreBLEU's "bleu", "chrf" and "ter" with its defaults.
 
-    Its import is slow, so it is imported here only. `force` turns off its warning about tokenised outputs;
+    sacreBLEU is imported here only, as that is slow. `force` turns off its warning about tokenised outputs;
     `Scores.warnings` replaces it.
     """
     from sacrebleu.metrics.bleu import BLEU
@@ -160,11 +160,11 @@ def choose_tokenizer(language: str) -> tuple[str, list[str]]:
 
 def doubts(name: str, lines: Sequence[str]) -> Iterator[str]:
     """Describe why these lines do not look like plain, cased text."""
-    cut = [line for line in lines if TOKENISED.search(line)]
-    if len(cut) > TOKENISED_SHARE * len(lines):
+    marked = [line for line in lines if TOKENISED.search(line)]
+    if len(marked) > TOKENISED_SHARE * len(lines):
         yield (
-            f"the {name} look tokenised: {len(cut)} of {len(lines)} lines have punctuation apart from its word, "
-            f"such as {cut[0]!r}. sacreBLEU wants plain text; detokenise them"
+            f"the {name} look tokenised: {len(marked)} of {len(lines)} lines have punctuation apart from its word, "
+            f"such as {marked[0]!r}. sacreBLEU wants plain text; detokenise them"
         )
     cased = sum(line != line.upper() for line in lines)
     if 2 * cased >= len(lines) and all(line == line.lower() for line in lines):
@@ -179,7 +179,7 @@ def _spacy_tokenizer(language: str) -> tuple[Callable[[str], str], str, list[str
     spacy = require("spacy", extra="words", purpose='The protocol "spacy-lowercase"')
     try:
         pipeline = spacy.blank(language)
-    except ImportError as error:  # spaCy's word for a language it does not know, or whose packages are missing
+    except ImportError as error:  # the language is unknown to spaCy, or its packages are missing
         raise UsageError(
             f'evaluation.protocol = "spacy-lowercase" cannot tokenise language "{language}": '
             f'{str(error).strip().partition(chr(10))[0]} Use protocol = "sacrebleu".'

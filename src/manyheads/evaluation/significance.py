@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BootstrapResult", "bleu_interval", "paired_bootstrap", "paired_bootstrap_of_labels"]
 
-# How many (sample, line) pairs are in memory at a time, 8 bytes each.
+# Number of (sample, line) pairs in memory at a time, 8 bytes each.
 CELLS = 4_000_000
 ALPHA = 0.05  # p-value below which a difference is commonly called significant
 Z_95, Z_80 = 1.96, 0.84  # quantiles of the normal distribution: 97.5 % (two-sided 95 %), and 80 % (power)
@@ -30,7 +30,7 @@ class BootstrapResult:
     """Comparison of a system with a baseline by paired bootstrap resampling (Koehn 2004).
 
     Attributes:
-        metric: "bleu", "chrf", "accuracy" or "macro_f1"; signature: sacreBLEU's, for the first two.
+        metric: "bleu", "chrf", "accuracy" or "macro_f1"; signature: sacreBLEU's signature, for the first two.
         score, baseline: scores on all lines, 0 to 100; difference: score - baseline.
         interval: 95 % confidence interval of the difference.
         wins: share of the samples in which the system scores higher.
@@ -110,8 +110,8 @@ def paired_bootstrap(
     for name, lines in (("outputs", outputs), ("baseline outputs", baseline), ("references", references)):
         warnings += doubts(name, lines)
     measured = metrics(tokenizer)[metric]
-    ours, theirs = (_line_counts(measured, lines, references) for lines in (outputs, baseline))
-    result = _compared(metric, ours, theirs, partial(_corpus_scores, measured), samples, seed)
+    counts, baseline_counts = (_line_counts(measured, lines, references) for lines in (outputs, baseline))
+    result = _compared(metric, counts, baseline_counts, partial(_corpus_scores, measured), samples, seed)
     signature = measured.get_signature()
     signature.update("bs", samples)
     signature.update("seed", seed)
@@ -180,10 +180,10 @@ def paired_bootstrap_of_labels(
             f"{len(predicted):,} and {len(baseline):,} labels are given for {len(right):,} texts. Give one a text."
         )
     if metric == "accuracy":
-        hits = [np.asarray(given == right, np.float64)[:, None] for given in (predicted, baseline)]
+        hits = [np.asarray(labels == right, np.float64)[:, None] for labels in (predicted, baseline)]
         return _compared(metric, hits[0], hits[1], lambda sums: 100 * sums[:, 0] / len(right), samples, seed)
-    ours, theirs = (_class_counts(given, right, classes) for given in (predicted, baseline))
-    return _compared(metric, ours, theirs, _macro_f1_of, samples, seed)
+    counts, baseline_counts = (_class_counts(labels, right, classes) for labels in (predicted, baseline))
+    return _compared(metric, counts, baseline_counts, _macro_f1_of, samples, seed)
 
 
 def _compared(
@@ -197,17 +197,17 @@ def _compared(
     """Compare two systems given by counts of each line, (lines, counts); the formula turns sums into scores."""
     if samples < 1:
         raise UsageError(f"samples = {samples} is too few: use at least 1, better 1000")
-    total, other = (float(formula(counts.sum(0)[None])[0]) for counts in (ours, theirs))
+    score, baseline = (float(formula(counts.sum(0)[None])[0]) for counts in (ours, theirs))
     gains = np.concatenate(
         [formula(times @ ours) - formula(times @ theirs) for times in _draws(len(ours), samples, seed)]
     )
-    by_chance = np.abs(gains) - np.abs(gains).mean() > abs(total - other)
+    by_chance = np.abs(gains) - np.abs(gains).mean() > abs(score - baseline)
     return BootstrapResult(
         metric=metric,
         signature=f"metric:{metric}|bs:{samples}|seed:{seed}",
-        score=total,
-        baseline=other,
-        difference=total - other,
+        score=score,
+        baseline=baseline,
+        difference=score - baseline,
         interval=_interval(gains),
         wins=float((gains > 0).mean()),
         p_value=float((by_chance.sum() + 1) / (samples + 1)) if gains.any() else 1.0,
@@ -225,14 +225,14 @@ def _class_counts(given: IntArray, right: IntArray, classes: int) -> FloatArray:
 
 def _macro_f1_of(sums: FloatArray) -> FloatArray:
     """Return the macro F1: (S, [C hits, C predicted, C true]) -> (S,)."""
-    hits, given, right = np.moveaxis(sums.reshape(len(sums), 3, -1), 1, 0)
-    seen = given + right > 0
-    f1 = 2 * hits / np.where(seen, given + right, 1)
+    hits, predicted, true = np.moveaxis(sums.reshape(len(sums), 3, -1), 1, 0)
+    seen = predicted + true > 0
+    f1 = 2 * hits / np.where(seen, predicted + true, 1)
     return np.asarray(100 * f1.sum(1) / seen.sum(1))
 
 
 def _draws(lines: int, samples: int, seed: int) -> Iterator[FloatArray]:
-    """Yield how often each sample contains each line: (some samples, lines) at a time, to bound the memory."""
+    """Yield the count of each line in each sample: (some samples, lines) at a time, to bound the memory."""
     random = np.random.default_rng(seed)
     part = max(1, CELLS // lines)
     for start in range(0, samples, part):

@@ -31,15 +31,15 @@ BANDS = (
     (math.inf, "the outputs are nearly the references. That is usual for easy, repetitive text only: on other "
                "text, make sure that the test text is not in the training text"),
 )  # fmt: skip
-FEWEST_LINES = 100  # of a BLEU that says something
+FEWEST_LINES = 100  # lines that a meaningful BLEU needs
 NO_WORDS = {"char", "zh"}  # tokenizers of sacreBLEU whose units are characters
 LONG_WORDS = {"ko", "th", "km", "lo", "my"}  # languages whose words tok:13a does not separate as the bands assume
 UNCALIBRATED = 0.1  # expected calibration error
-RARE_CLASSES = 0.1  # by how much macro F1 is below accuracy
-HOPELESS = 100  # times the lines compared
+RARE_CLASSES = 0.1  # distance of macro F1 below accuracy
+HOPELESS = 100  # multiple of the compared lines
 METRIC_NAMES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy", "macro_f1": "macro F1"}
 
-# By name in `outputs.DEFECTS`: what the outputs do, and what to do if many of them do it.
+# Name in `outputs.DEFECTS` -> (description of the outputs, advice if there are many of them).
 DEFECT_TEXTS = {
     "never-ends": ("are cut at the length limit of the model or of the search",
                    "Train longer, give shorter lines, or raise search.max_length_ratio"),
@@ -59,7 +59,7 @@ def verdict_lines(sentences: Sequence[str]) -> list[str]:
 
 
 def judge_bleu(bleu: float, interval: tuple[float, float], sentences: int, signature: str, language: str) -> str:
-    """Say what a BLEU score means for a reader.
+    """Return the verdict on a BLEU score in words.
 
     Args:
         bleu: score, 0 to 100.
@@ -81,7 +81,7 @@ def judge_bleu(bleu: float, interval: tuple[float, float], sentences: int, signa
 
 
 def judge_loss(loss: float, choices: int, unit: str = "token") -> str:
-    """Say what a loss in nats means, against a uniform guess among `choices` tokens or labels."""
+    """Return the verdict on a loss in nats, against a uniform guess among `choices` tokens or labels."""
     perplexity = math.exp(min(loss, 700))
     figure = f"{perplexity:,.2f}" if perplexity < 10 else f"{perplexity:,.0f}"
     if loss >= math.log(choices):
@@ -96,7 +96,7 @@ def judge_loss(loss: float, choices: int, unit: str = "token") -> str:
 
 
 def judge_bits(bits_per_byte: float) -> Iterator[str]:
-    """Say what the bits of a byte mean, against 8 bits without a model."""
+    """Yield the verdict on the bits per byte, against 8 bits without a model."""
     worse = " That is worse than no model" if bits_per_byte >= 8 else ""
     yield (
         f"text takes {bits_per_byte:.2f} bits a byte, 8 without a model.{worse} Compare this figure between "
@@ -126,7 +126,7 @@ def judge_outputs(outputs: Sequence[Output]) -> Iterator[str]:
 
 
 def judge_overlap(found: int, pairs: int, asked: int) -> str:
-    """Say whether test pairs were found among the first `asked` training pairs."""
+    """Return the verdict on the test pairs found among the first `asked` training pairs."""
     if not found:
         return f"none of the {pairs:,} pairs is among the {asked:,} training pairs that were compared"
     return (
@@ -166,7 +166,7 @@ def judge_classes(scores: ClassScores) -> Iterator[str]:
 
 
 def judge_comparison(name: str, other: str, results: Sequence[BootstrapResult]) -> Iterator[str]:
-    """Say which of two systems is better by each metric, or how many lines would decide it."""
+    """Yield which of two systems is better by each metric, or the number of lines that would decide it."""
     decided = [result for result in results if result.significant]
     winners = {name if result.difference > 0 else other for result in decided}
     for result in decided:
@@ -183,7 +183,7 @@ def judge_comparison(name: str, other: str, results: Sequence[BootstrapResult]) 
 
 
 def judge_undecided(name: str, other: str, result: BootstrapResult) -> str:
-    """Say how many lines would show the difference of two systems, if it is real."""
+    """Return the verdict on an undecided comparison, with the number of lines that would decide it."""
     metric, needed = METRIC_NAMES[result.metric], result.lines_needed
     if not result.difference:
         return f"{metric} is the same for {name} and {other}"

@@ -26,7 +26,7 @@ from manyheads.training.log import Listener
 
 __all__ = ["AugmentedBatches", "augmented_batches"]
 
-MINING = 1  # version of what is mined; a new one makes old caches stale
+MINING = 1  # version of the phrase mining; a new version makes old caches stale
 SAMPLE = 1_000  # pairs, and made-up texts, on which lengths are measured
 
 Indices = NDArray[np.int64]
@@ -38,7 +38,7 @@ class AugmentedBatches(PairBatches):
     def __init__(self, config: Config, tokenizers: TokenizerPair, augmenter: Augmenter) -> None:
         super().__init__(config, augmenter.texts, augmenter.store, tokenizers)
         self.augmenter = augmenter
-        self.planned = lru_cache(2)(self.plan_epoch)  # two: at its end the next one is made ahead
+        self.planned = lru_cache(2)(self.plan_epoch)  # two: the next epoch is planned before one ends
 
     def epoch(self, number: int, /) -> EpochBatches:
         """Return the maker of the batches of an epoch."""
@@ -53,7 +53,7 @@ class EpochBatches(PairBatches):
     """Makes the batches of one epoch.
 
     A row whose augmented text is longer than `data.max_length`, or holds a character that the vocabulary cannot
-    write, keeps its own text.
+    write, keeps its original text.
     """
 
     def __init__(self, maker: AugmentedBatches, plan: AugmentPlan) -> None:
@@ -63,7 +63,7 @@ class EpochBatches(PairBatches):
         self.lengths = plan.lengths()
 
     def rows(self, pairs: Indices, rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
-        """Return the token ids of these pairs, of augmented ones those of their new texts."""
+        """Return the token ids of these pairs: of their new texts where they are augmented."""
         changed = [row for row, flag in zip(pairs.tolist(), self.plan.changed(pairs), strict=True) if flag]
         texts = {row: self.plan.texts(row) for row in changed}
         source = self.tokenizers.source.encode([texts[row][0] for row in changed])
@@ -81,7 +81,7 @@ class EpochBatches(PairBatches):
         return list(zip(sampled, self.tokenizers.target.sample([side[1] for side in sides], seeds[1]), strict=True))
 
     def fits(self, row: int, source: Sequence[int], target: Sequence[int]) -> bool:
-        """Return whether new token ids of a row can take the place of its own."""
+        """Return whether new token ids can replace the original ids of a row."""
         limit = self.plan.augmenter.max_length
         known = (UNK not in source or UNK in self.store.source[row]) and (
             UNK not in target or UNK in self.store.target[row]
@@ -114,7 +114,7 @@ def augmented_batches(
 
 
 def phrase_table(run: RunDirectory, texts: TextStore, tokenizers: TokenizerPair, listener: Listener) -> PhraseTable:
-    """Return the words and phrases of a run: stored ones, if they were mined from the same text."""
+    """Return the words and phrases of a run; stored ones are reused if they were mined from the same text."""
     folder = run.path / "cache" / "phrases"
     key = hashlib.sha256(json.dumps([MINING, texts.sha256]).encode()).hexdigest()
     if not TextStore.has(folder, key):

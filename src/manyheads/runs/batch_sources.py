@@ -30,7 +30,7 @@ Indices = NDArray[np.int64]
 
 
 class BatchMaker(ABC):
-    """Makes batches from rows of a token store, in the way of a task.
+    """Makes the batches of a task from rows of a token store.
 
     Attributes:
         texts, store: training text, and its token ids.
@@ -90,7 +90,7 @@ class PairBatches(BatchMaker):
 
 
 class LabelledBatches(BatchMaker):
-    """Makes batches of labelled texts, cut at the longest that the model takes."""
+    """Makes batches of labelled texts, cut at the maximum length of the model."""
 
     def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizers: TokenizerPair) -> None:
         super().__init__(config, texts, store, tokenizers)
@@ -121,7 +121,7 @@ class LabelledBatches(BatchMaker):
 
 
 class MaskedBatches(BatchMaker):
-    """Makes batches of masked texts, with new masks each time; of a long text, a random passage."""
+    """Makes batches of masked texts, with new masks each time; a long text gives a random passage."""
 
     def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizers: TokenizerPair) -> None:
         super().__init__(config, texts, store, tokenizers)
@@ -131,7 +131,7 @@ class MaskedBatches(BatchMaker):
         self.lengths = (lengths, lengths)
 
     def rows(self, pairs: Indices, rng: np.random.Generator) -> list[MaskedText]:
-        """Return these texts with some tokens masked; of long texts a passage."""
+        """Return these texts with some tokens masked; a long text gives a random passage."""
         ids: Sequence[Any] = [self.store.target[pair] for pair in pairs]
         if self.sampling:
             texts = self.texts.text(1, self.store.rows[pairs])
@@ -203,7 +203,7 @@ def own_batches(
     make: Callable[[Indices], MicroBatch],
     blank: Callable[[], MicroBatch],
 ) -> list[MicroBatch]:
-    """Divide the examples of an update into `parts` micro-batches, and make those of this process.
+    """Divide the examples of an update into `parts` micro-batches, and make the share of this process.
 
     All processes plan the same updates and get the same number of micro-batches, because sharded training
     synchronises in every one; blank ones are added if there are not enough examples for all.
@@ -240,11 +240,11 @@ def rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64]
 
 
 class Stages:
-    """The epochs of a training whose corpora have other weights in each stage (`[[training.stages]]`).
+    """The epochs of a training whose corpora have different weights in each stage (`[[training.stages]]`).
 
     Attributes:
-        samplers: sampler of each stage; one without stages.
-        ends: number of the epoch after the last one of each stage but the last.
+        samplers: sampler of each stage; a single one without stages.
+        ends: for each stage but the last, the number of the first epoch after it.
     """
 
     def __init__(self, config: Config, lengths: tuple[Indices, Indices], corpora: NDArray[np.uint8]) -> None:
@@ -267,7 +267,7 @@ class Stages:
     def epoch(self, number: int, lengths: tuple[Indices, Indices] | None = None) -> EpochPlan:
         """Return the pairs of each update of an epoch, counted from 0 through all stages.
 
-        `lengths` are those of the pairs in this epoch, where they differ from epoch to epoch.
+        `lengths` are the lengths of the pairs in this epoch, if they differ between epochs.
         """
         stage = bisect_right(self.ends, number)
         sampler = self.samplers[stage] if lengths is None else self.samplers[stage].with_lengths(*lengths)

@@ -54,7 +54,7 @@ class ModeSpeed:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingSpeed(Speed):
-    """Decoding speed of a run: that of the fastest mode with the run's own beam size.
+    """Decoding speed of a run: the speed of the fastest mode with the beam size of the run.
 
     Attributes:
         modes: each combination of beam size and batch size.
@@ -92,7 +92,7 @@ def bench_decode(
         run: run directory.
         precision: "fp32", "bf16" or "int8".
         device: device, as in `Translator.load`.
-        beams: beam sizes (default: 1 and the run's own).
+        beams: beam sizes (default: 1 and the beam size of the run).
         batches: numbers of sentences a call; 0 is all in one call, as a file is translated.
         sentences: number of sentences of the text; with one a call, every tenth of them is used.
         rounds: number of measurements of each mode, after one round of warm-up.
@@ -137,7 +137,7 @@ def bench_decode(
 
 
 def chosen(sources: Sequence[str], batch: int) -> Sequence[str]:
-    """Return the sentences that are translated with so many a call."""
+    """Return the sentences to translate with `batch` sentences a call."""
     return sources[::SINGLE_SHARE] if batch == 1 else sources
 
 

@@ -1,4 +1,4 @@
-"""Measure how fast a configuration trains on this machine, and how far that is from what the machine can do."""
+"""Measure how fast a configuration trains on this machine, also as a share of the fastest matrix product."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ __all__ = ["Speed", "TrainingSpeed", "bench_train", "machine"]
 
 WARM_UPDATES = 3
 STEADY = 0.1  # spread of the rounds over their median
-MINUTES = 120  # seconds from which on a time is given in minutes
-AMOUNTS = {"target tokens/s": 1_000_000, "sentences/s": 1_000}  # of the time that is given
+MINUTES = 120  # seconds above which a time is given in minutes
+AMOUNTS = {"target tokens/s": 1_000_000, "sentences/s": 1_000}  # amount of work whose time is given
 RATE = 1e-4  # learning rate; low, as nothing is to be learnt
 
 
@@ -74,7 +74,7 @@ class Speed:
     versions: dict[str, str] = field(default_factory=versions)
 
     def verdict(self) -> list[str]:
-        """Say whether the rounds agree, how long work takes, and what to compare the speed with."""
+        """Return whether the rounds agree, the duration of some work, and what to compare the speed with."""
         spread = (self.max - self.min) / self.median
         unit, per = self.unit.removesuffix("/s"), AMOUNTS[self.unit]
         if self.min == self.max:
@@ -219,7 +219,7 @@ def time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], upda
         tokens = sum(part.target_tokens for part in parts)
         known, begun = len(updater.layers.shapes), time.perf_counter()
         losses = updater.gradients(parts, tokens)
-        if len(updater.layers.shapes) > known:  # its layers have just been compiled: again, without that
+        if len(updater.layers.shapes) > known:  # its layers have just been compiled: time it again
             updater.zero_grad()
             synchronise(updater.device)
             start += time.perf_counter() - begun
@@ -234,7 +234,7 @@ def time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], upda
 
 
 def machine(model: torch.nn.Module, device: torch.device) -> dict[str, Any]:
-    """Return the facts of both results: peak memory, number of parameters, name of the device, threads."""
+    """Return the fields that both results share: peak memory, number of parameters, name of the device, threads."""
     return {
         "peak_memory_mib": peak_memory(device) / 2**20,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),

@@ -32,9 +32,9 @@ from manyheads.training.log import NO_LISTENER, Listener
 __all__ = ["Challenge", "challenge_groups", "challenge_run"]
 
 WORDS, LINES = 100, 50  # single words; lines of each other group
-MOST_TRAIN, MOST_VALID = 200_000, 2_000  # pairs that are read
+MOST_TRAIN, MOST_VALID = 200_000, 2_000  # maximum number of pairs to read
 LEAST_COUNT = 2  # occurrences of a word in the training text
-LEAST_WORDS, MOST_WORDS = 4, 25  # of a sentence
+LEAST_WORDS, MOST_WORDS = 4, 25  # words of a sentence
 WORD = re.compile(r"[^\W\d_]{2,}")
 EMPTY = (" ", ".", "-", "...", "\u200b", "\u00a0", "!?", "\u3000", "* * *", "()")
 OTHER_SCRIPTS = (
@@ -130,16 +130,16 @@ def challenge_run(
     with listener.phase("translating"):
         results = [result.translation for result in translator.translate([*sources, *usual])]
     seconds = time.perf_counter() - start
-    outputs, others = iter(results), dict(zip(usual, results[len(sources) :], strict=True))
+    outputs, usual_outputs = iter(results), dict(zip(usual, results[len(sources) :], strict=True))
     judged: list[tuple[Group, Sequence[Figure]]] = []
     for group in groups:
-        own = [next(outputs) for _ in group.cases]
-        judged.append((group, judge(group, own, others) if own else []))
+        group_outputs = [next(outputs) for _ in group.cases]
+        judged.append((group, judge(group, group_outputs, usual_outputs) if group_outputs else []))
     return Challenge(str(path), judged, seconds)
 
 
 def challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines: int) -> list[Group]:
-    """Make up the inputs of a run: the same ones in every call on the same text."""
+    """Make up the inputs of a run: the same inputs in every call with the same text."""
     rng = Random("challenge")
     train = available_pairs(config, "train", MOST_TRAIN)
     sentences = [pair for pair in available_pairs(config, "valid", MOST_VALID) if is_sentence(pair)]
@@ -168,7 +168,8 @@ def text_words(pairs: Sequence[Pair]) -> list[str]:
     """Return the words of the sources that occur at least twice inside lines, and are no line by themselves."""
     counts: Counter[str] = Counter()
     for pair in pairs:
-        counts.update(word[0] for word in list(WORD.finditer(pair.source))[1:])  # the first one is capital anyway
+        # without the first word, which is capitalised anyway
+        counts.update(word[0] for word in list(WORD.finditer(pair.source))[1:])
     lines = {letters_of(pair.source) for pair in pairs}
     return sorted(word for word, count in counts.items() if count >= LEAST_COUNT and letters_of(word) not in lines)
 

@@ -69,12 +69,12 @@ def labels_of(corpus: Corpus) -> Labels:
             f'every training example has the label "{distinct.pop()}": there is nothing to tell apart. '
             "Give examples of at least two labels."
         )
-    two = any(BETWEEN in text for text in texts)
-    return Labels(tuple(sorted(distinct, key=in_order(distinct))), 2 if two else 1)
+    paired = any(BETWEEN in text for text in texts)
+    return Labels(tuple(sorted(distinct, key=in_order(distinct))), 2 if paired else 1)
 
 
 def in_order(labels: Iterable[str]) -> Callable[[str], Any]:
-    """Return the sort key of labels."""
+    """Return the sort key of labels: their values if all are numbers, else the labels as text."""
     try:
         values = {label: float(label) for label in labels}
     except ValueError:
@@ -179,13 +179,13 @@ class ClassValidation:
     def __call__(self, step: int) -> ValidationReport:
         """Validate the weights of a step."""
         share = self.world.share(range(len(self.rows)))
-        right = self.right[list(share)]
+        true_classes = self.right[list(share)]
         with self.watch.phase("validating", len(share), "texts") as advance:
             probabilities = class_probabilities(self.model, [self.rows[row] for row in share], advance)
         with np.errstate(divide="ignore"):
-            nats = -np.log(probabilities[np.arange(len(right)), right])
+            nats = -np.log(probabilities[np.arange(len(true_classes)), true_classes])
         classes = probabilities.shape[1]
-        counts = confusion_matrix(right, probabilities.argmax(1), classes)
+        counts = confusion_matrix(true_classes, probabilities.argmax(1), classes)
         total, *flat = self.world.total([float(nats.sum()), *counts.flatten().tolist()])
         confusion = np.array(flat).reshape(classes, classes).astype(np.int64)
         scores = {"accuracy": accuracy(confusion), "macro_f1": macro_f1(confusion)}
@@ -279,7 +279,7 @@ def evaluate_labels(
         DataError: no text is left, or a label is unknown to the classifier.
     """
     filled = with_text(texts, listener)
-    right = label_numbers((labels[index] for index in filled), classifier.labels.names, where)
+    true_classes = label_numbers((labels[index] for index in filled), classifier.labels.names, where)
     if classifier.warning:
         listener.message(f"warning: {classifier.warning}")
     listener.message(f"classifying {len(filled):,} texts")
@@ -288,10 +288,10 @@ def evaluate_labels(
         results = classify_in_groups(classifier, texts, advance)
     seconds = time.perf_counter() - start
     probabilities = np.array([list(results[index].probabilities.values()) for index in filled])
-    of_right = probabilities[np.arange(len(right)), right]
+    true_probabilities = probabilities[np.arange(len(true_classes)), true_classes]
     return ClassEvaluation(
-        loss=math.fsum(-math.log(max(value, 1e-300)) for value in of_right) / len(of_right),
-        scores=ClassScores.of(probabilities, right, classifier.labels.names),
+        loss=math.fsum(-math.log(max(value, 1e-300)) for value in true_probabilities) / len(true_probabilities),
+        scores=ClassScores.of(probabilities, true_classes, classifier.labels.names),
         outputs=[result.label for result in results],
         truncated=sum(result.truncated for result in results),
         seconds=seconds,
@@ -299,7 +299,7 @@ def evaluate_labels(
 
 
 def classify_in_groups(classifier: Classifier, texts: Sequence[str], advance: Advance) -> list[Classification]:
-    """Classify texts, and report after each group how many are done."""
+    """Classify texts, and report the number of finished texts after each group."""
     results: list[Classification] = []
     for first in range(0, len(texts), GROUP):
         group = texts[first : first + GROUP]

@@ -35,7 +35,7 @@ from manyheads.training.log import NO_LISTENER, Listener
 __all__ = ["clean", "dual_scores"]
 
 WORK = ".clean"  # folder of the results of shards, in the output folder
-BATCH_TOKENS = 4_096  # of the two sides of a batch, padding included
+BATCH_TOKENS = 4_096  # tokens of both sides of a batch, padding included
 
 
 def clean(
@@ -46,9 +46,9 @@ def clean(
     scheduler: str | None = None,
     listener: Listener = NO_LISTENER,
 ) -> CleanReport:
-    """Write the pairs of data.train that are left to `out`, with those that were removed, and a report.
+    """Write the kept and the removed pairs of data.train to `out`, with a report.
 
-    Finished shards are kept in `out`, so that the same command goes on where it was ended.
+    Finished shards are kept in `out`, so that the same command resumes after an interruption.
 
     Args:
         config: names the text; its section `[clean]` has the thresholds.
@@ -131,21 +131,22 @@ def loaded(run: str) -> Translator:
 def dual_scores(forward: str, backward: str, texts: Texts) -> NDArray[np.float32]:
     """Return the score of pairs by dual conditional cross-entropy (N,), at most 0 (Junczys-Dowmunt 2018).
 
-    It is minus the difference of the two cross-entropies, and their mean, in nats a token; both models must agree.
+    The score is minus the sum of the absolute difference of the two cross-entropies and their mean, in nats a
+    token: both models must agree.
     """
-    there = cross_entropies(loaded(forward), texts[0], texts[1])
-    back = cross_entropies(loaded(backward), texts[1], texts[0])
-    return -(np.abs(there - back) + (there + back) / 2).astype(np.float32)
+    forward_nats = cross_entropies(loaded(forward), texts[0], texts[1])
+    backward_nats = cross_entropies(loaded(backward), texts[1], texts[0])
+    return -(np.abs(forward_nats - backward_nats) + (forward_nats + backward_nats) / 2).astype(np.float32)
 
 
 @torch.inference_mode()
 def cross_entropies(translator: Translator, sources: list[str], targets: list[str]) -> NDArray[np.float64]:
-    """Return the nats a target token of each pair (N,), the end mark counted."""
+    """Return the cross-entropy of each pair (N,), in nats a target token, the end mark counted."""
     rows = translator.tokenizers.source.encode(sources), translator.tokenizers.target.encode(targets)
     longest = translator.config.data.max_length
     rows = [row[: longest - 1] for row in rows[0]], [row[: longest - 1] for row in rows[1]]
     model = translator.model.eval()
-    found = np.zeros(len(sources))
+    nats_per_token = np.zeros(len(sources))
     lengths = np.array([len(first) + len(second) + 2 for first, second in zip(*rows, strict=True)])
     for batch in fixed_batches(lengths, BATCH_TOKENS):
         source = pad_rows([rows[0][number] for number in batch], PAD, last=EOS)  # (B, S)
@@ -153,5 +154,5 @@ def cross_entropies(translator: Translator, sources: list[str], targets: list[st
         target_out = pad_rows([rows[1][number] for number in batch], PAD, last=EOS)
         logits = model(source, target_in).float()  # (B, T, V)
         nats = functional.cross_entropy(logits.transpose(1, 2), target_out, ignore_index=PAD, reduction="none")
-        found[np.asarray(batch)] = (nats.sum(1) / (target_out != PAD).sum(1)).double().numpy()
-    return found
+        nats_per_token[np.asarray(batch)] = (nats.sum(1) / (target_out != PAD).sum(1)).double().numpy()
+    return nats_per_token

@@ -40,7 +40,7 @@ class Comparison:
         return {"run": str(self.run), "other": str(self.other), **results, "verdict": ". ".join(self.verdict())}
 
     def verdict(self) -> list[str]:
-        """Say which run is better, or how many lines would decide it."""
+        """Return which run is better, or the number of lines that would decide it."""
         return list(judge_comparison(str(self.run), str(self.other), self.results))
 
     def lines(self) -> list[str]:
@@ -73,8 +73,8 @@ def compare(
 ) -> Comparison:
     """Evaluate two runs on the same text and test the difference by paired bootstrap (Koehn 2004).
 
-    The text is that of `run`; translations are scored with the defaults of sacreBLEU, whatever the protocols of the
-    runs.
+    The text is the text of `run`. Translations are scored with the defaults of sacreBLEU; `evaluation.protocol` is
+    ignored.
 
     Raises:
         RunError, DataError, ConfigError: see the message.
@@ -111,9 +111,9 @@ def compare_translations(
     outputs: Sequence[Sequence[str]], references: Sequence[str], language: str
 ) -> tuple[BootstrapResult, ...]:
     """Compare the translations of two runs by BLEU and chrF."""
-    ours, theirs = outputs
-    bleu = paired_bootstrap(ours, theirs, references, metric="bleu", language=language)
-    chrf = paired_bootstrap(ours, theirs, references, metric="chrf", language=language)
+    run_outputs, other_outputs = outputs
+    bleu = paired_bootstrap(run_outputs, other_outputs, references, metric="bleu", language=language)
+    chrf = paired_bootstrap(run_outputs, other_outputs, references, metric="chrf", language=language)
     return bleu, chrf
 
 
@@ -133,8 +133,8 @@ def compare_labels(
 ) -> tuple[BootstrapResult, ...]:
     """Compare classifiers by accuracy and macro F1; a label unknown to one of them counts as wrong for it."""
     names = list(dict.fromkeys(name for _, known in outputs for name in known))
-    right = label_numbers(references, names, "the text to score")
-    ours, theirs = (label_numbers(labels, names, "the output") for labels, _ in outputs)
-    accuracy = paired_bootstrap_of_labels(ours, theirs, right, len(names), metric="accuracy")
-    macro_f1 = paired_bootstrap_of_labels(ours, theirs, right, len(names), metric="macro_f1")
+    true_labels = label_numbers(references, names, "the text to score")
+    run_labels, other_labels = (label_numbers(labels, names, "the output") for labels, _ in outputs)
+    accuracy = paired_bootstrap_of_labels(run_labels, other_labels, true_labels, len(names), metric="accuracy")
+    macro_f1 = paired_bootstrap_of_labels(run_labels, other_labels, true_labels, len(names), metric="macro_f1")
     return accuracy, macro_f1

@@ -71,8 +71,8 @@ class Corpus:
     @property
     def total(self) -> FilterCounts:
         """Sum of the counts of all corpora."""
-        each = [asdict(counts) for counts in self.counts]
-        return FilterCounts(**{name: sum(counts[name] for counts in each) for name in each[0]})
+        corpora = [asdict(counts) for counts in self.counts]
+        return FilterCounts(**{name: sum(counts[name] for counts in corpora) for name in corpora[0]})
 
     @property
     def sha256(self) -> str:
@@ -177,8 +177,8 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
     """
     data, reading = config.data, READINGS[config.task]
     valid = held_out(config, "valid")
-    others = held_out(config, "test") if data.test is not None and data.drop_overlap else []
-    held = [*valid, *others]
+    test = held_out(config, "test") if data.test is not None and data.drop_overlap else []
+    held = [*valid, *test]
     folder, key = run.path / TEXT, text_key(config, held)
     if key is None or not TextStore.has(folder, key):
         pair_filter, counts = PairFilter(rules(config), cleaning(config), held, reading.fault), []
@@ -207,7 +207,7 @@ def rules(config: Config) -> DataConfig:
 
 
 def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
-    """Return a key of everything that the text of a run depends on; None if only reading the text can tell."""
+    """Return a key of everything that the text of a run depends on; None for text of a hub, which must be read."""
     data = config.data
     parts = training_corpora(data)
     if any(part.dataset is not None and not part.dataset.startswith("builtin:") for part in parts):
@@ -251,5 +251,5 @@ def languages_of(run: RunDirectory) -> dict[str, LanguageProfile]:
     try:
         text = TextStore(folder) if (folder / "index.json").is_file() else None
         return {} if text is None else language_profiles(run.config(), text)
-    except (OSError, ValueError, KeyError):  # a cache may be anything
+    except (OSError, ValueError, KeyError):  # the cache may be damaged
         return {}

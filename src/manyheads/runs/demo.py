@@ -26,7 +26,7 @@ MAP_WIDTH = 96  # columns of the map of the attention
 EASY_TEXT = (
     "the built-in text is generated from few patterns of sentences: on text of your own, expect lower scores"
 )
-FREE = 0.75  # share of the processor that all threads must get to be worth more than fewer of them
+FREE = 0.75  # share of the processor below which fewer threads are faster
 
 
 def demo(
@@ -38,7 +38,7 @@ def demo(
     write: Callable[[str], None],
     program: str = "manyheads",
 ) -> None:
-    """Train the recipe `demo-PAIR` into a run directory and show what it can do.
+    """Train the recipe `demo-PAIR` into a run directory and show its results.
 
     Args:
         pair: "de-en" or "ko-en".
@@ -80,7 +80,7 @@ def demo(
 
 
 def useful_threads(most: int, seconds: float = 0.2) -> int:
-    """Return how many threads of PyTorch, at most `most`, are worth starting beside the programs that run now.
+    """Return the number of PyTorch threads, at most `most`, that are useful beside other running programs.
 
     Threads wait for one another after every operation, so that beside busy programs all of them advance as slowly
     as the one that waits for a core. Beside four busy programs on two cores the demo takes 370 seconds with two
@@ -98,5 +98,5 @@ def useful_threads(most: int, seconds: float = 0.2) -> int:
 
 def cross_attention(translator: Translator, text: str) -> list[str]:
     """Return a heat map of the cross-attention of the last layer, averaged over the heads."""
-    found = inspect_loaded(translator, text, InspectOptions(occlusion=False, neighbours=0))
-    return found.lines("attention", width=MAP_WIDTH)
+    inspection = inspect_loaded(translator, text, InspectOptions(occlusion=False, neighbours=0))
+    return inspection.lines("attention", width=MAP_WIDTH)

@@ -1,7 +1,7 @@
 """Estimate how long a configuration trains on this machine, from a few updates on random tokens.
 
-Measured are the seconds of a forward and backward pass over some tokens, and of an update of the weights. The rest
-is calculated: the number of updates, and the tokens of each. Text is neither read nor tokenised for it.
+The seconds of a forward and backward pass over some tokens, and of an update of the weights, are measured. The
+number of updates and the tokens of each are calculated. No text is read or tokenised.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from manyheads.training.update import Updater
 
 __all__ = ["MachineSpeed", "measure_speed", "processors_text"]
 
-SAMPLE_TOKENS = {"cpu": 1_024}  # target tokens of a measured pass; on other devices those of an update
+SAMPLE_TOKENS = {"cpu": 1_024}  # target tokens of a measured pass; other devices take the tokens of an update
 SAMPLE_PAIRS = 100_000  # pairs whose lengths the batches are made of
 ROUNDS, PATIENCE = 4, 4.0  # measured passes after the first, and seconds after which no further one begins
 RATE = 1e-6  # learning rate of the measured updates
@@ -44,7 +44,7 @@ class MachineSpeed:
         pass_seconds: seconds of a forward and backward pass, per target token.
         update_seconds: seconds of an update of the weights.
         parameters: number of parameters of the model.
-        free: share of the processors that this process got meanwhile, 0 to 1; 1 on other devices than the CPU.
+        free: share of the processors that this process got while measuring, 0 to 1; 1 if the device is not the CPU.
     """
 
     pass_seconds: float
@@ -53,7 +53,7 @@ class MachineSpeed:
     free: float
 
     def seconds(self, batch_tokens: int) -> float:
-        """Return the seconds of an update of so many target tokens."""
+        """Return the seconds of an update of `batch_tokens` target tokens."""
         return self.pass_seconds * batch_tokens + self.update_seconds
 
     @property
@@ -67,7 +67,7 @@ def measure_speed(config: Config, lengths: NDArray[np.int64]) -> MachineSpeed:
 
     Args:
         config: the configuration.
-        lengths: number of tokens of source and target of each pair (N, 2); above data.max_length they are left out.
+        lengths: number of source and target tokens of each pair (N, 2); pairs above data.max_length are left out.
     """
     keep_few_kernels()
     keep_freed_memory()
@@ -109,7 +109,7 @@ def free_share() -> float:
 
 
 def random_batches(lengths: NDArray[np.int64], tokens: int, vocab_size: int, count: int) -> list[Batch]:
-    """Return batches of about so many target tokens each: random tokens, in pairs drawn and padded as in training.
+    """Return batches of random tokens, about `tokens` in the target, drawn and padded as in training.
 
     Args:
         lengths: number of tokens of source and target of each pair (N, 2).
@@ -129,7 +129,7 @@ def random_batches(lengths: NDArray[np.int64], tokens: int, vocab_size: int, cou
 
 
 def processors_text(device_name: str = "auto") -> str:
-    """Return the name of the device for people, such as "these 2 cores"."""
+    """Return a readable name of the device, such as "these 2 cores"."""
     device = pick_device(device_name)
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)

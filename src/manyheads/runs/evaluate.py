@@ -161,8 +161,8 @@ def training_overlap(config: Config, sources: Sequence[str], references: Sequenc
             for pair in available_pairs(config, split, COMPARED_PAIRS):
                 pairs.pop((pair.source, pair.target), None)
     train = available_pairs(config, "train", COMPARED_PAIRS) if pairs else []
-    found = {(pair.source, pair.target) for pair in train} & pairs.keys()
-    return (sum(pairs[pair] for pair in found), len(train)) if train else None
+    overlapping = {(pair.source, pair.target) for pair in train} & pairs.keys()
+    return (sum(pairs[pair] for pair in overlapping), len(train)) if train else None
 
 
 def plain_texts(config: Config, split: Split, source: Path | None) -> list[str]:
@@ -192,13 +192,13 @@ def plain_texts(config: Config, split: Split, source: Path | None) -> list[str]:
 
 MOST = 1_000  # sentences or texts
 EVERY = 1_000_000  # examples: all of any test set
-MOST_BYTES = 500_000  # of a text that a language model reads
+MOST_BYTES = 500_000  # bytes of a text that a language model reads
 LINE = re.compile(r"^- Scores\b.*\n", re.MULTILINE)
 VALIDATION_SET = "its validation set (by which its weights were chosen)"
 
 
 def card_line_of_translator(opened: LoadedModel) -> str | None:
-    """Return a line for a card: BLEU and chrF with signatures, by the run's own search; None without the text."""
+    """Return a line for a card: BLEU and chrF with signatures, by the search of the run; None without the text."""
     config = opened.config
     pairs = [pair for pair in available_pairs(config, "test", MOST) if pair.source and pair.target]
     if not pairs:

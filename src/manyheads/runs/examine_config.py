@@ -73,7 +73,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
         counts = list(token_counts(task))
         token_sides = [count_side(*side) for side in sides(task)]
         subwords = config.tokenizer.kind in ("bpe", "unigram")
-        vocabularies = [count_vocabulary(*each) for each in counts] if subwords else []
+        vocabularies = [count_vocabulary(*vocabulary) for vocabulary in counts] if subwords else []
         listener.message("timing some updates")
         tokens = sum(int(frequencies.sum()) for *_, frequencies in counts)
         plan, costs = plan_training(task, model, updates, tokens)
@@ -117,7 +117,7 @@ def loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) 
 
 
 def plan_training(task: TrainingTask, model: Transformer, updates: BatchSource, tokens: int) -> tuple[Plan, Costs]:
-    """Time some updates and a validation; return the plan of a training on so many tokens, and the seconds."""
+    """Time some updates and a validation; return the plan of a training on `tokens` tokens, and its costs."""
     training = task.config.training
     device = pick_device(training.device)
     free = free_memory(device)
@@ -126,7 +126,7 @@ def plan_training(task: TrainingTask, model: Transformer, updates: BatchSource, 
     seconds, needed, batch = measure_update(
         model, lambda: task.objective(model), updates, training, device, precision
     )
-    held = 0.0 if device.type == "cuda" else resident_memory()
+    resident = 0.0 if device.type == "cuda" else resident_memory()
     epoch_steps = len(updates.epoch(0))
     steps = training.steps if training.epochs is None else training.epochs * epoch_steps
     costs = Costs(seconds, validation_seconds(task, model))
@@ -138,14 +138,14 @@ def plan_training(task: TrainingTask, model: Transformer, updates: BatchSource, 
         parameters=parameters,
         tokens=tokens,
         seconds=seconds,
-        memory=needed + held,
+        memory=needed + resident,
         free=free,
     )
     return plan, costs
 
 
 def validation_seconds(task: TrainingTask, model: Transformer) -> float:
-    """Return the seconds of a validation, as training estimates them; 0 where it would make a whole one."""
+    """Return the seconds of a validation, as training estimates them; 0 for tasks other than translation."""
     if task.config.task != "translation":
         return 0.0
     validate = task.validation(model.eval(), ALONE)
@@ -155,7 +155,7 @@ def validation_seconds(task: TrainingTask, model: Transformer) -> float:
 
 
 def resident_memory() -> float:
-    """Return the bytes that this process holds; 0 where the system does not report them."""
+    """Return the resident memory of this process in bytes; 0 where the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):  # not Linux
@@ -164,7 +164,7 @@ def resident_memory() -> float:
 
 
 def free_memory(device: torch.device) -> float | None:
-    """Return the bytes that can still be used, on Linux with those of caches; None where they are not reported."""
+    """Return the free memory in bytes, on Linux including caches; None where it is not reported."""
     total, free = memory(device)
     if device.type == "cuda":
         return None if free is None else free * GIB
@@ -206,7 +206,7 @@ def too_long(task: TrainingTask) -> Iterator[Finding]:
 
 
 def token_counts(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
-    """Yield name, tokenizer and the frequency of each token in train (V,), of each vocabulary."""
+    """Yield the name, the tokenizer and the token frequencies in train (V,) of each vocabulary."""
     source, target, store = task.tokenizers.source, task.tokenizers.target, task.store
     if isinstance(store, TokenStream):
         yield "vocabulary", target, count_ids(store.tokens, target)

@@ -149,11 +149,11 @@ def available_text(config: Config, split: Split, most: int) -> list[Pair]:
 def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Report:
     """Compare the exports beside a run with the run (invariant O), and add a fact about each of them."""
     findings: list[Finding] = []
-    asked: list[str] = []
+    checks: list[str] = []
     expected: Reference | None = None
     for path in find_exports(run, opened.config):
         expected = expected or reference(opened.model, samples_of(opened))
-        asked = [EXPORTS]
+        checks = [EXPORTS]
         try:
             facts[f"export {path.name}"] = compare_export(path, opened, expected).line()
         except ParityError as error:
@@ -162,11 +162,13 @@ def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Re
             facts[f"export {path.name}"] = f"not compared: {error}"
         except RunError as error:
             findings.append(run_finding("export-differs", f"{path} cannot be read: {error}"))
-    return make_report(findings, asked, [] if asked else [(EXPORTS, "there is no export inside or beside the run")])
+    return make_report(
+        findings, checks, [] if checks else [(EXPORTS, "there is no export inside or beside the run")]
+    )
 
 
 def find_exports(run: Path, config: Config) -> Iterator[Path]:
-    """Yield the exports of a run: inside it, or next to it under a name that begins with its own."""
+    """Yield the exports of a run: inside it, or beside it, with the name of the run at the beginning."""
     run = run.resolve()
     near = [path for path in run.parent.iterdir() if path.name.startswith(run.name) and path != run]
     for path in sorted([*run.iterdir(), *near]):
@@ -191,7 +193,7 @@ def carried_config(path: Path) -> object | None:
 
 
 def compare_export(path: Path, opened: LoadedModel, expected: Reference) -> Parity:
-    """Compare an export with the run; raises `ParityError`."""
+    """Compare an export with the run; raise `ParityError` if they differ."""
     if path.suffix == ".argosmodel":
         return check_argos(path, opened, expected)
     if is_export(path):

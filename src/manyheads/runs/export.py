@@ -38,7 +38,7 @@ from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["Export", "export", "push"]
 
-QUANTIZED = ("ctranslate2", "argos")  # formats with other numbers than float32
+QUANTIZED = ("ctranslate2", "argos")  # formats with number formats other than float32
 NO_NODE = "not compared: that needs Node.js 18 or newer"
 
 
@@ -70,9 +70,9 @@ class Export:
         return {**vars(self), "out": str(self.out), "parity": parity, "cost": cost, "verdict": verdict}
 
     def verdict(self) -> list[str]:
-        """Say whether the export can be used in place of the run."""
-        found = (self.parity, self.cost)
-        return [part.verdict() for part in found if part] or ["not compared with the run"]
+        """Return whether the export can replace the run."""
+        comparisons = (self.parity, self.cost)
+        return [part.verdict() for part in comparisons if part] or ["not compared with the run"]
 
     def lines(self) -> list[str]:
         """Return lines of text."""
@@ -142,7 +142,7 @@ def check_format(task: Task, to: str, quantization: str | None, run: str) -> str
     """Return the number format of the matrices of an export.
 
     Raises:
-        UsageError: there is no such format, or it is not for runs of this task, or has not this number format.
+        UsageError: there is no such format, or it does not support this task or number format.
     """
     if to not in FORMATS:
         raise UsageError(f"--to {to} is none of {', '.join(FORMATS)}.")
@@ -184,7 +184,7 @@ def as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str, expected: Ref
 
 
 def as_argos(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
-    """Write and compare an Argos package, in the temporary folder or in its place."""
+    """Write and compare an Argos package in a temporary folder."""
     data = opened.config.data
     path = draft / f"{package_name(data.source, data.target)}.argosmodel"
     write_argos(path, opened, numbers, card_of(opened, "argos"))
@@ -196,8 +196,8 @@ def as_huggingface(draft: Path, opened: LoadedModel, numbers: str, expected: Ref
     write_marian(draft, opened.config, opened.tokenizers, opened.model)
     if has_transformers():
         return check_marian(draft, marian_numbers(opened.model), expected)
-    back = reference(read_marian(draft).model, expected.samples)
-    return compare(expected, back.scores, back.outputs, "float32", "the MarianMT folder")
+    exported = reference(read_marian(draft).model, expected.samples)
+    return compare(expected, exported.scores, exported.outputs, "float32", "the MarianMT folder")
 
 
 def as_onnx(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
@@ -237,7 +237,7 @@ def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener
 
 
 def trained_labels(run: RunDirectory) -> tuple[str, ...]:
-    """Return the classes of a classifier; raises `RunError` if its head was never trained."""
+    """Return the classes of a classifier; raise `RunError` if its head was never trained."""
     labels = Labels.of_run(run)
     if not labels.trained:
         raise RunError(
@@ -255,12 +255,12 @@ def as_transformers(
     assert isinstance(tokenizer, HuggingFaceTokenizer)
     if has_transformers():
         return check_pretrained(draft, tokenizer, config.task, model)
-    back = read_pretrained(draft)
-    if back.labels != labels:
-        raise RunError(f"the labels were not written as they are: {', '.join(back.labels)}.")
-    again = empty_model(config, tokenizer, len(labels))
-    again.load_state_dict(back.tensors(config.task), strict=False)
-    return compare_back(model, again.eval(), tokenizer, config.task)
+    exported = read_pretrained(draft)
+    if exported.labels != labels:
+        raise RunError(f"the labels were not written as they are: {', '.join(exported.labels)}.")
+    reloaded = empty_model(config, tokenizer, len(labels))
+    reloaded.load_state_dict(exported.tensors(config.task), strict=False)
+    return compare_back(model, reloaded.eval(), tokenizer, config.task)
 
 
 def as_sentence_transformer(

@@ -37,13 +37,13 @@ __all__ = [
 
 SENTENCES = 500
 GROUP = 100  # sentences translated between two reports of progress
-# A cost above either of these is refused. The loss of a token is known to a hundredth of that on a few sentences;
-# BLEU counts where there is some to lose, enough text to see it, and the difference is not chance.
+# A cost above either limit is refused. A few sentences are enough to measure the loss of a token to a hundredth of
+# its limit. BLEU counts only if it is not near 0, with enough sentences, and if the difference is not chance.
 HIGHEST_LOSS_COST = 0.1  # nats a token: a tenth more perplexity
 HIGHEST_BLEU_COST = 1.0
 LIMITS = f"{HIGHEST_BLEU_COST:g} BLEU or {HIGHEST_LOSS_COST:g} nats a token"
 LOWEST_BLEU = 5.0
-# A cost up to both of these is usual: int8 took less than 0.5 BLEU in Bhandare et al. (2019), and at most 0.7 % of
+# A cost up to both limits is usual: int8 took less than 0.5 BLEU in Bhandare et al. (2019), and at most 0.7 % of
 # BLEU in Wu (2020).
 USUAL_BLEU_COST = 0.5
 USUAL_SHARE = 0.02
@@ -92,7 +92,7 @@ class QuantizationCost:
         return min(USUAL_BLEU_COST, USUAL_SHARE * self.bleu.baseline) if self.bleu else 0.0
 
     def verdict(self) -> str:
-        """Say whether the cost is more than chance, whether it is usual, and what to do."""
+        """Return whether the cost is more than chance, whether it is usual, and advice."""
         name = self.quantization
         if self.too_high:
             return f"{name} costs more than {LIMITS}, and was kept by --force: use float32"
@@ -159,8 +159,8 @@ class QuantizationCost:
 
     def refusal(self) -> str:
         """Return the error message of a cost that is too high, with what to do."""
-        other = "int8" if self.compute_type.startswith("int8") and self.quantization == "int16" else "float32"
-        advice = f"Use --quantization {other}, or keep it with --force."
+        alternative = "int8" if self.compute_type.startswith("int8") and self.quantization == "int16" else "float32"
+        advice = f"Use --quantization {alternative}, or keep it with --force."
         return f"{self.line()}. That is more than {LIMITS}, and was not kept. {advice}"
 
     def to_json(self) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class ScoringEngine(Protocol):
 def ctranslate2_engines(
     opened: LoadedModel, quantization: str, expected: Reference, device: str
 ) -> Iterator[tuple[ScoringEngine, ScoringEngine]]:
-    """While open, give a run in CTranslate2 in float32 and quantized.
+    """Yield the CTranslate2 engines of a run: in float32, and quantized.
 
     The float32 export is first compared with `expected`, the results of the run.
 
@@ -246,7 +246,7 @@ def ctranslate2_engines(
 
 
 class PageEngine(TorchEngine):
-    """A model with the weights that a page has."""
+    """An engine that computes with the weights of an HTML page or a JavaScript module."""
 
     on_gpu = False
 

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 FOR_BROWSERS = ("html", "javascript")  # formats, in float32 or int8, for runs of any task but masked-lm
-ROWS = 16  # of random ids on which a classifier or a language model is compared
+ROWS = 16  # rows of random ids on which a classifier or a language model is compared
 CHUNK = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
 LARGEST = 64 << 20  # bytes of tensors: a browser holds the file, its text and the numbers
 CHAR_LIMIT = 100_000
@@ -51,7 +51,7 @@ MODULE, TYPES = "manyheads.js", "manyheads.d.ts"
 
 @dataclass(frozen=True, eq=False)
 class HtmlModel:
-    """A run as a page computes with it.
+    """A run, packed for the engine of a page.
 
     Attributes:
         loaded: the run.
@@ -64,7 +64,7 @@ class HtmlModel:
     header: dict[str, Any]
 
     def head(self) -> str:
-        """Return the engine in base64, "wasm", and the "header" as JSON text."""
+        """Return JSON text with the engine in base64 ("wasm") and the "header"."""
         wasm = base64.b64encode(ENGINE.read_bytes()).decode("ascii")
         return json.dumps({"wasm": wasm, "header": self.header}, ensure_ascii=False, allow_nan=False)
 
@@ -136,7 +136,7 @@ def compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
 
 
 def opened(translator: Translator) -> LoadedModel:
-    """Return what a translator was opened from."""
+    """Return the configuration, the tokenizers and the model of a translator."""
     return LoadedModel(translator.config, translator.tokenizers, translator.model)
 
 
@@ -162,24 +162,24 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
     packed = pack_model(loaded.config, loaded.model, precision)
     size = packed.header["bytes"]
     if size > LARGEST:
-        other = " With --quantization int8 they are a quarter." if precision == "fp32" else ""
+        advice = " With --quantization int8 they are a quarter." if precision == "fp32" else ""
         raise UsageError(
-            f"the weights of {run} take {size / 2**20:.0f} MiB, and a page can hold {LARGEST >> 20} MiB.{other} "
+            f"the weights of {run} take {size / 2**20:.0f} MiB, and a page can hold {LARGEST >> 20} MiB.{advice} "
             "Serve the run instead, `manyheads serve RUN`, or distil it to a smaller one."
         )
     return HtmlModel(loaded, packed, {**packed.header, **description(loaded, run.resolve().name)})
 
 
 def description(loaded: Loaded, name: str) -> dict[str, Any]:
-    """Return what a page must know beside the weights: tokenizers, and the settings of the task (JSON)."""
+    """Return the metadata of a page: the tokenizers, and the settings of the task (JSON)."""
     config = loaded.config
     page: dict[str, Any] = {"run": name, "facts": asdict(facts(config))}
     if isinstance(loaded, Translator):
         source, target = loaded.tokenizers.source, loaded.tokenizers.target
         page |= {"source": config.data.source, "target": config.data.target, "max_length": config.data.max_length}
         page |= {"copy_literals": config.search.copy_literals, "lower_capitals": config.search.lower_capitals}
-        other = None if loaded.tokenizers.joint else describe_tokenizer(target)
-        return {"page": page, "tokenizers": {"source": describe_tokenizer(source), "target": other}}
+        target_tokenizer = None if loaded.tokenizers.joint else describe_tokenizer(target)
+        return {"page": page, "tokenizers": {"source": describe_tokenizer(source), "target": target_tokenizer}}
     page["language"] = config.data.language
     if isinstance(loaded, Classifier):
         page |= {"labels": list(loaded.labels.names), "texts": loaded.labels.texts, "longest": loaded.longest}

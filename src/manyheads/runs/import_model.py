@@ -60,7 +60,7 @@ class Import:
         return {**vars(self), "out": str(self.out), "parity": parity, "verdict": self.verdict()}
 
     def verdict(self) -> str:
-        """Say whether the run can be used as the imported model."""
+        """Return whether the run can replace the imported model."""
         if self.new:
             return "the new weights are random: train the run before you use it"
         if self.parity is None:
@@ -99,7 +99,7 @@ def import_model(
         source: source language of a MarianMT model (default: the name in the model).
         target: target language of a MarianMT model (default: the name in the model).
         language: language of any other model.
-        labels: make a classifier of these labels from an encoder; its head is new unless it knows the labels.
+        labels: make a classifier of these labels from an encoder; the head is new unless the model has them.
         trust_pickle: whether to read weights in a pickle.
         listener: receives the progress.
 
@@ -146,15 +146,17 @@ def import_single(
     with listener.phase("reading the model"):
         pretrained = read_pretrained(folder, trust_pickle=trust_pickle)
         task = task_of(pretrained, labels)
-        made = build_task_model(pretrained, task, language=language, labels=labels)
+        task_model = build_task_model(pretrained, task, language=language, labels=labels)
     parity = None
-    if has_transformers() and not made.new:
+    if has_transformers() and not task_model.new:
         with listener.phase("comparing the outputs"):
-            parity = check_pretrained(folder, made.tokenizer, task, made.model, trust_pickle=trust_pickle)
-    tokenizers = TokenizerPair(made.tokenizer, made.tokenizer, joint=True)
-    classes = Labels(made.labels, 1, trained=made.trained) if task == "classification" else None
-    parameters = write_run(out, made.config, tokenizers, made.model, where, classes)
-    return Import(out, where, task, parameters, parity, made.new, pretrained.unused)
+            parity = check_pretrained(
+                folder, task_model.tokenizer, task, task_model.model, trust_pickle=trust_pickle
+            )
+    tokenizers = TokenizerPair(task_model.tokenizer, task_model.tokenizer, joint=True)
+    classes = Labels(task_model.labels, 1, trained=task_model.trained) if task == "classification" else None
+    parameters = write_run(out, task_model.config, tokenizers, task_model.model, where, classes)
+    return Import(out, where, task, parameters, parity, task_model.new, pretrained.unused)
 
 
 def write_run(

@@ -28,7 +28,7 @@ Sides = tuple[Sequence[str], Sequence[str]]  # source and target texts
 def with_initial_shape(config: Config, run: RunDirectory, listener: Listener) -> Config:
     """Return the configuration with the shape and the tokenizer of `model.init_from`, and report the changes.
 
-    A run that has begun has them in its own configuration: the other model is no longer needed.
+    A run that has begun stores them in its configuration, so that the other model is no longer needed.
 
     Raises:
         RunError: the other model is missing, cannot be read, or is for another task.
@@ -182,7 +182,7 @@ def take_weights(
 
 
 def usable(pretrained: Pretrained, config: Config, labels: Sequence[str]) -> Mapping[str, Tensor]:
-    """Return the weights that can be copied: of a classification head only if labels and pooling are the same."""
+    """Return the weights that can be copied; a classification head only if labels and pooling are the same."""
     tensors = pretrained.tensors()
     if config.task != "classification":
         return tensors
@@ -194,13 +194,13 @@ def usable(pretrained: Pretrained, config: Config, labels: Sequence[str]) -> Map
 
 
 def same_labels(theirs: Sequence[str], ours: Sequence[str]) -> bool:
-    """Return whether both have the same classes in the same order; LABEL_0 is the default name in transformers."""
+    """Return whether two models have the same classes in order; LABEL_0 is the default name in transformers."""
     plain = [name.removeprefix("LABEL_") for name in theirs]
     return bool(theirs) and (list(theirs) == list(ours) or plain == list(ours))
 
 
 def rows_of(side: str, ours: TokenizerPair, theirs: TokenizerPair, vocabulary: str) -> list[int]:
-    """Return the original id of each of our ids: the same if extended, else that of an equal piece; -1 is none."""
+    """Return the original id of each new id: the same if extended, else the id of an equal piece; -1 is none."""
     own, other = (pair.source if side == "source" else pair.target for pair in (ours, theirs))
     if vocabulary == "extend":
         return [i if i < other.size else -1 for i in range(own.size)]

@@ -1,4 +1,4 @@
-"""Open runs and look inside: at one text, at the model as a whole, at the curves of trainings."""
+"""Open runs and inspect them: on one text, without a text, or by their training curves."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def inspect(
     device: str = "auto",
     listener: Listener = NO_LISTENER,
 ) -> Inspection:
-    """Inspect what a model computes for a text; without a text, the model as a whole.
+    """Inspect the computation of a model for a text; without a text, inspect the model itself.
 
     `run` is a run directory or a loaded model, `text` a sentence to translate, or a text to classify or to read.
     `device` is for a run directory: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one. `listener` receives
@@ -76,7 +76,7 @@ def inspect(
 
 
 def inspect_loaded(loaded: Loaded, text: str, options: InspectOptions) -> Inspection:
-    """Inspect a loaded model; raises `UsageError` as `inspect`."""
+    """Inspect a loaded model; raise `UsageError` as `inspect` does."""
     if isinstance(loaded, Translator):
         return inspect_translation(loaded, text, options)
     if isinstance(loaded, Classifier):
@@ -118,7 +118,7 @@ def curves(runs: Sequence[str | Path]) -> Curves:
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
-    """Return a name for each run: its folder, or the whole path if two folders have the same name."""
+    """Return a name for each run: its folder, or the full path if two folders have the same name."""
     short = [path.resolve().name for path in paths]
     return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
 

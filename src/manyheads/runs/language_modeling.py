@@ -71,7 +71,7 @@ class TextEvaluation:
         return {**asdict(self), **figures, "verdict": verdict}
 
     def verdict(self) -> list[str]:
-        """Say what the scores mean."""
+        """Return the verdict on the scores."""
         return [judge_loss(self.loss, self.vocabulary), *judge_bits(self.bits_per_byte)]
 
     def lines(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Listeners that write what a training reports: the file of metrics, and files for TensorBoard."""
+"""Listeners that write the reports of a training: into a file of metrics, and for TensorBoard."""
 
 from __future__ import annotations
 

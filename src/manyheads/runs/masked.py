@@ -29,7 +29,7 @@ from manyheads.training.objective import masked_loss
 
 __all__ = ["MaskedEvaluation", "MaskedValidation", "score_hidden"]
 
-SEED = 0  # which tokens of a held-out text are hidden: always the same
+SEED = 0  # seed of the masked tokens of a held-out text, which are always the same
 BATCH_TOKENS = 4_096  # positions computed together
 
 

@@ -113,7 +113,7 @@ def template_of(task: Task) -> str:
 
 
 def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -> dict[str, object]:
-    """Return what cards say about a model, by the names in the templates."""
+    """Return the facts about a model, by their names in the templates of the cards."""
     data, model = config.data, config.model
     layers: dict[Task, object] = {
         "translation": f"{model.num_encoder_layers}+{model.num_decoder_layers}",
@@ -164,14 +164,14 @@ def filled(template: str, facts: dict[str, object], origin: str, library: str, u
 
 def licence_of(card: str) -> str:
     """Return the licence that a card names, or ""."""
-    found = LICENCE.search(card)
-    return found[1] if found else ""
+    match = LICENCE.search(card)
+    return match[1] if match else ""
 
 
 def shown_card(card: str) -> dict[str, Any]:
     """Return a card for the page: its licence, and its blocks as [tag, text], such as ["h2", "..."].
 
-    Left out are the code, which is for those who have the directory, and what is still to be filled in.
+    The code, which needs the run directory, and text that is still to be filled in are left out.
     """
     blocks: list[list[str]] = []
     tags: list[str] = []

@@ -27,7 +27,7 @@ SCORED = 1_000  # validation examples on which two sets of weights are compared
 SAME = 0.005  # nats: half a percent of perplexity
 FALLING = 0.05  # nats that the loss falls in the last quarter of a training that has not settled
 
-# By finding of the doctor: what it means, and what to do.
+# Finding of the doctor -> its meaning, and advice.
 ADVICE = {
     "diverged": "the training diverged: {seen}. A lower training.learning_rate or a longer warm-up helps",
     "updates-skipped": "many updates were skipped: {seen}. A lower training.learning_rate helps",
@@ -60,7 +60,7 @@ def read_curves(run: RunDirectory) -> Curves:
 
 
 def judge_curves(curves: Curves, choices: int) -> Iterator[str]:
-    """Say whether a training learned anything, overfits, or would improve further, by the rules of the doctor.
+    """Yield whether a training learned anything, overfits, or would improve further, by the rules of the doctor.
 
     Args:
         curves: curves with at least one validation.

@@ -1,4 +1,4 @@
-"""The page that shows what a model computes: its data, and the page as one self-contained file.
+"""The page that shows the computation of a model: its data, and the page as one self-contained file.
 
 Its files are in `serving/page`. `manyheads serve` serves them as they are; a self-contained file includes them and
 the data, with a content security policy that allows these scripts only.
@@ -44,12 +44,12 @@ __all__ = [
 PACKAGE = Path(manyheads.__file__).parent
 PAGE = PACKAGE / "serving" / "page"
 LANGUAGES = ("en", "ko")
-MOST_LINES = 90  # of code that is shown for a symbol
+MOST_LINES = 90  # lines of code that are shown for a symbol
 
 
 @dataclass(frozen=True)
 class PageModel:
-    """A model inside of a page, which computes with it.
+    """A model inside a page, with the script that computes with it.
 
     Attributes:
         worker: the script that computes.
@@ -62,7 +62,7 @@ class PageModel:
     tensors: Sequence[str]
 
     def elements(self) -> str:
-        """Return the elements of the page that hold the model; none of them is executed where it stands."""
+        """Return the elements of the page that hold the model; the browser executes none of them directly."""
         script = script_of(self.worker)
         assert not re.search(r"</script|<!--", script, re.IGNORECASE)
         parts = (f'<script type="text/plain" class="manyheads-tensors">{part}</script>\n' for part in self.tensors)
@@ -82,7 +82,7 @@ def strings() -> dict[str, Any]:
 
 
 def described(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
-    """Return the first data of a model for the page; `watched` says whether it can be inspected."""
+    """Return the basic data of a model for the page; `watched` says whether it can be inspected."""
     facts: dict[str, Any] = {"name": name, "task": config.task, "example": example, "watched": watched}
     if config.task == "translation":
         source, target = config.data.source, config.data.target
@@ -142,7 +142,7 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
     parts = {"inspection": inspection is not model, "curves": training is not None, "model": True}
     about = {
         "models": [described(RunDirectory.existing(run).config(), run.resolve().name)],
-        "parts": [name for name, there in parts.items() if there],
+        "parts": [name for name, included in parts.items() if included],
         "char_limit": 0,
         "key_required": False,
     }
@@ -160,7 +160,7 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
 
 
 def page_with(data: dict[str, Any], title: str, model: PageModel | None = None) -> str:
-    """Return the page as one file with style, scripts and data inside, and with a model that computes in it."""
+    """Return the page as one file with style, scripts and data, and with a model if it is given."""
     style, index = text_of("page.css"), text_of("index.html")
     names = re.findall(r'<script src="page/([\w.-]+)" defer></script>\n', index)
     script = "\n".join(script_of(text_of(name)) for name in names)
@@ -182,7 +182,8 @@ def page_with(data: dict[str, Any], title: str, model: PageModel | None = None) 
 def script_of(text: str) -> str:
     """Return a script without indentation, comment lines and needless blanks; line numbers stay the same.
 
-    Blanks go beside signs in lines without a quote or slash, so that no string and no pattern changes.
+    Blanks beside signs are removed in lines without a quote or slash only, so that no string and no regular
+    expression changes.
     """
     text = re.sub(r"(?m)^[ \t]*(?:/\*.*\*/[ \t]*$)?", "", text)
     return re.sub(r"(?m)^[^\"'`/\n]+$", lambda line: re.sub(r" ?([=,{}()?:;&|<>*]) ?", r"\1", line[0]), text)

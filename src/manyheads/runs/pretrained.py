@@ -23,7 +23,7 @@ from manyheads.text.tokenizer import TokenizerPair
 
 __all__ = ["HEAD", "SHAPE", "Pretrained", "open_pretrained"]
 
-# What the weights dictate; dropout and the like stay as configured.
+# Settings that the weights determine; dropout and the like stay as configured.
 SHAPE = (
     "d_model",
     "d_ff",
@@ -41,7 +41,7 @@ SHAPE = (
     "token_types",
     "embedding_norm",
 )
-HEAD = ("pooling", "pooler")  # and what a trained classifier's head dictates
+HEAD = ("pooling", "pooler")  # settings that the head of a trained classifier determines
 ENCODERS: tuple[Task, ...] = ("classification", "masked-lm")
 HEADS = ("output.", "pooler.", "transform.", "transform_norm.")  # weights of a task's head, not of the encoder
 
@@ -90,7 +90,7 @@ def open_pretrained(config: Config) -> Pretrained:
 
 
 def with_layers(pretrained: Pretrained, side: str, number: int) -> Pretrained:
-    """Keep some layers of the encoder or of the decoder, evenly spaced from the first to the last.
+    """Return a model with some layers of its encoder or decoder, evenly spaced from the first to the last.
 
     Raises:
         RunError: the model has fewer layers.
@@ -101,23 +101,23 @@ def with_layers(pretrained: Pretrained, side: str, number: int) -> Pretrained:
         raise RunError(
             f"{pretrained.where} has {available} {side} layers, fewer than model.init_{side}_layers = {number}."
         )
-    kept = [round(index * (available - 1) / max(1, number - 1)) for index in range(number)]
+    kept_layers = [round(index * (available - 1) / max(1, number - 1)) for index in range(number)]
 
     def weights_of(layers: Sequence[int]) -> dict[str, Tensor]:
         prefixes = tuple(f"{side}_layers.{layer}." for layer in layers)
         return {name: tensor for name, tensor in pretrained.tensors().items() if name.startswith(prefixes)}
 
     def dropped() -> dict[str, Tensor]:
-        return weights_of([layer for layer in range(available) if layer not in kept])
+        return weights_of([layer for layer in range(available) if layer not in kept_layers])
 
     def tensors() -> dict[str, Tensor]:
-        every = weights_of(range(available))
-        found = {name: tensor for name, tensor in pretrained.tensors().items() if name not in every}
-        for new, old in enumerate(kept):
+        all_layers = weights_of(range(available))
+        result = {name: tensor for name, tensor in pretrained.tensors().items() if name not in all_layers}
+        for new, old in enumerate(kept_layers):
             prefix = f"{side}_layers.{old}."
             for name, tensor in weights_of([old]).items():
-                found[f"{side}_layers.{new}.{name.removeprefix(prefix)}"] = tensor
-        return found
+                result[f"{side}_layers.{new}.{name.removeprefix(prefix)}"] = tensor
+        return result
 
     return replace(
         pretrained,
@@ -128,7 +128,7 @@ def with_layers(pretrained: Pretrained, side: str, number: int) -> Pretrained:
 
 
 def read_pretrained_model(where: str, config: Config) -> Pretrained:
-    """Open the whole model, see `open_pretrained`."""
+    """Open the model with all its layers; see `open_pretrained`."""
     folder = folder_of(where)
     if (folder / METADATA).is_file():
         raise RunError(f"{folder} is an export of ours, which cannot be trained. Give the run it was made of.")
@@ -140,14 +140,14 @@ def read_pretrained_model(where: str, config: Config) -> Pretrained:
 
 
 def check_task(where: str, description: str, task: Task, able: tuple[Task, ...]) -> None:
-    """Raise `RunError` if the task of the training is not one of those that can start from the model."""
+    """Raise `RunError` if a training of this task cannot start from the model."""
     if task not in able:
         names = " or ".join(f'"{name}"' for name in able)
         raise RunError(f'{where} is {description}: a "{task}" training cannot start from it, one for {names} can.')
 
 
 def settings(values: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the settings of these names."""
+    """Return the settings with these names."""
     return {name: value for name, value in values.items() if name in names}
 
 

@@ -1,4 +1,4 @@
-"""Save and resume a training: its checkpoints, and their mean as a run of its own."""
+"""Save and resume a training: its checkpoints, and their mean as a new run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> bool:
     Raises:
         RunError: there are checkpoints, but none can be read.
     """
-    trainer.world.wait()  # for the one that writes
+    trainer.world.wait()  # for the process that writes
     steps = run.checkpoints.steps()
     for step in reversed(steps):
         try:
@@ -82,7 +82,7 @@ def is_up_to(last: Mapping[str, int], record: Mapping[str, Any]) -> bool:
 
 
 class RunStorage:
-    """The checkpoints of a training in its run directory (`Storage`); of several processes the first one writes."""
+    """The checkpoints of a training in its run directory (`Storage`); only the main process writes."""
 
     def __init__(self, run: RunDirectory, config: TrainingConfig, world: World, listener: Listener) -> None:
         self.run = run
@@ -92,7 +92,7 @@ class RunStorage:
         self.listener = listener
 
     def save(self, snapshot: Snapshot) -> None:
-        """Store a checkpoint; if its validation is pending, the one before it is kept until then."""
+        """Store a checkpoint; if its validation is pending, the checkpoint before it is kept until then."""
         if self.world.is_main:
             progress = snapshot.state["progress"]
             checkpoint = Checkpoint(progress["step"], snapshot.model, snapshot.optimizer, snapshot.state)
@@ -159,7 +159,7 @@ def check_opens(out: Path) -> None:
         run.fill(empty_model(config, tokenizers.source, len(labels)))
 
 
-# --- whether a training belongs to the run that a directory holds ---
+# --- comparison of a training with the run in its directory ---
 
 
 def check_same_run(run: RunDirectory, config: Config, force: bool) -> None:
@@ -172,8 +172,8 @@ def check_same_run(run: RunDirectory, config: Config, force: bool) -> None:
 
 def refuse_foreign(out: Path) -> None:
     """Check that a directory without a run holds only remains of an interrupted start."""
-    ours = ("cache", "tokenizer.", "labels.json", "languages.json", "environment.json", ".")  # .lock, and drafts
-    if out.exists() and not (out.is_dir() and all(path.name.startswith(ours) for path in out.iterdir())):
+    names = ("cache", "tokenizer.", "labels.json", "languages.json", "environment.json", ".")  # .lock, and drafts
+    if out.exists() and not (out.is_dir() and all(path.name.startswith(names) for path in out.iterdir())):
         raise RunError(f"{out} exists and is no run of manyheads. Choose another --output.")
 
 

@@ -1,4 +1,4 @@
-"""The signals that stop a training or ask it to save.
+"""The signals that stop a training or make it save a checkpoint.
 
 The first Ctrl-C or SIGTERM is answered with a line at once, and training stops where nothing is lost. A repetition
 within a second is the same request: `timeout` signals a process and its whole group. A later one has the effect
@@ -50,8 +50,8 @@ class Requests:
 
     def save_now(self) -> bool:
         """Return True once for each request to save."""
-        wanted, self.wants_save = self.wants_save, False
-        return wanted
+        requested, self.wants_save = self.wants_save, False
+        return requested
 
     def leave(self) -> None:
         """Exit as the signal would have, after everything is saved; another process may have received it."""
@@ -85,13 +85,14 @@ class Requests:
             self.wants_save = True
 
         def restore() -> None:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
         handlers = dict.fromkeys(STOPPING, note_stop) | dict.fromkeys(SAVING, note_save)
-        before = {each: signal.getsignal(each) or signal.SIG_DFL for each in handlers}  # None: not set from Python
-        for each, note in handlers.items():
-            signal.signal(each, note)
+        # getsignal returns None for a handler that was not set from Python
+        before = {number: signal.getsignal(number) or signal.SIG_DFL for number in handlers}
+        for number, note in handlers.items():
+            signal.signal(number, note)
         try:
             yield
         finally:

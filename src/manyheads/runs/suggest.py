@@ -1,4 +1,4 @@
-"""Suggest a configuration for a corpus: by its size, and by the time that this machine has for it."""
+"""Suggest a configuration for a corpus: by its size, and by the time that its training takes on this machine."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from manyheads.training.log import NO_LISTENER, Listener, tracked
 
 __all__ = ["Suggestion", "suggest"]
 
-TOKENS_A_WORD = 1.4  # subwords, about; what an epoch comes to need not be known exactly
+TOKENS_A_WORD = 1.4  # subwords, approximately, as the number of updates need not be exact
 ENOUGH = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested
-HOUR = 60.0  # minutes; a training that takes longer is compared with one of this time
+HOUR = 60.0  # minutes; a training that takes longer is compared with a training of this time
 
 
 class Size(NamedTuple):
     """Settings for corpora below a number of pairs.
 
-    The first two are those of the recipes tatoeba-ko-en and multi30k-en-de, the others come from the base model of
+    The first two sizes are those of the recipes tatoeba-ko-en and multi30k-en-de, the others from the base model of
     the paper, less regularised the more text there is (Sennrich and Zhang 2019; Araabi and Monz 2020).
     """
 
@@ -75,7 +75,7 @@ class Suggestion:
         speed: measured speed of the model on this machine; None where it was not measured.
         data: the `[data]` settings.
         device: device of the training.
-        in_an_hour: what the suggestion would be for an hour; None where the training takes no longer.
+        in_an_hour: the suggestion for an hour of training; None where the training takes no longer.
     """
 
     report: DataReport
@@ -105,7 +105,7 @@ class Suggestion:
         return None if self.speed is None else self.planned * self.speed.seconds(self.size.batch_tokens) / 3600
 
     def fitting(self, minutes: float) -> int:
-        """Return how many updates fit into so many minutes, at most those planned."""
+        """Return the number of updates that fit into `minutes`, at most the planned number."""
         assert self.speed is not None
         return max(1, min(self.planned, int(60 * minutes / self.speed.seconds(self.size.batch_tokens))))
 
@@ -158,10 +158,10 @@ class Suggestion:
         return TEMPLATE.read_text(encoding="utf-8").format(**facts)
 
     def lines(self) -> list[str]:
-        """Return what was measured and what follows from it, for people; nothing where nothing was measured."""
+        """Return the measured speed and the number of updates as lines of text; none if nothing was measured."""
         if self.speed is None or self.hours is None:
             return []
-        size, speed, here = self.size, self.speed, processors_text(self.device)
+        size, speed, processors = self.size, self.speed, processors_text(self.device)
         measured = (
             f"{size.batch_tokens / speed.seconds(size.batch_tokens):,.0f} target tokens/s, measured on random "
             f"tokens with {speed.parameters:,} parameters"
@@ -169,17 +169,19 @@ class Suggestion:
         epochs = f"{self.epochs:.2g} of {size.epochs} epochs"
         if self.minutes is None:
             time = duration(3600 * self.hours)
-            lines = [f"about {time} on {here}: {self.planned:,} updates of {size.batch_tokens:,} target tokens"]
+            lines = [
+                f"about {time} on {processors}: {self.planned:,} updates of {size.batch_tokens:,} target tokens"
+            ]
         else:
-            lines = [f"{self.minutes:g} minutes on {here}: about {self.updates:,} updates, {epochs}"]
+            lines = [f"{self.minutes:g} minutes on {processors}: about {self.updates:,} updates, {epochs}"]
         validations = "validations come on top" if self.minutes is None else "validations take some of the time"
         lines.append(f"  ({measured}; {validations})")
         if self.in_an_hour is not None:
-            other = self.in_an_hour
-            smaller = "" if other.size.d_model == size.d_model else f"d_model = {other.size.d_model}, "
+            shorter = self.in_an_hour
+            smaller = "" if shorter.size.d_model == size.d_model else f"d_model = {shorter.size.d_model}, "
             lines.append(
-                f"with --minutes {HOUR:g} it would be {smaller}{other.updates:,} updates of "
-                f"{other.size.batch_tokens:,} target tokens, {other.epochs:.2g} of {other.size.epochs} epochs"
+                f"with --minutes {HOUR:g} it would be {smaller}{shorter.updates:,} updates of "
+                f"{shorter.size.batch_tokens:,} target tokens, {shorter.epochs:.2g} of {shorter.size.epochs} epochs"
             )
         if speed.disturbed:
             lines.append(
@@ -205,7 +207,7 @@ def suggest(
         root: folder of the text.
         folder: folder of the TOML file, from which a relative root starts.
         minutes: time that the training may take.
-        device: device of which the speed is measured; None measures nothing, and leaves `minutes` without effect.
+        device: device whose speed is measured; None measures nothing, and leaves `minutes` without effect.
         listener: receives the progress.
 
     Raises:
@@ -277,11 +279,11 @@ def fitted(
 def written_root(root: Path, folder: Path) -> str:
     """Return `data.root` for a TOML file in a folder, such that the file works from every current folder.
 
-    The path is relative where the text lies in the folder, or both lie in the current one: it then stays right when
-    the project is moved as a whole. Else the path is absolute.
+    The path is relative where the text lies in the folder, or both lie in the current one: it then stays valid when
+    the project is moved. Else the path is absolute.
     """
-    root, folder, here = root.resolve(), folder.resolve(), Path.cwd()
-    together = root.is_relative_to(folder) or (root.is_relative_to(here) and folder.is_relative_to(here))
+    root, folder, current = root.resolve(), folder.resolve(), Path.cwd()
+    together = root.is_relative_to(folder) or (root.is_relative_to(current) and folder.is_relative_to(current))
     if not together:
         return str(root)
     relative = Path(os.path.relpath(root, folder)).as_posix()

@@ -101,7 +101,7 @@ def train(
 def train_here(
     config: Config, run: RunDirectory, world: World, listener: Listener, force: bool, begun: float
 ) -> TrainingSummary:
-    """Train in a locked directory; of several processes one writes."""
+    """Train in a locked directory; only the main process writes."""
     if world.is_main:
         task = begin(config, run, read_corpus(config, run, listener), listener, force)
         world.wait()
@@ -142,9 +142,9 @@ def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener,
     """Prepare vocabularies and token ids, and write the files of a new run."""
     reading = READINGS[config.task]
     for name, counts in zip(config.data.corpus_names, corpus.counts, strict=True):
-        what = f" ({name})" if config.data.more else ""
+        corpus_name = f" ({name})" if config.data.more else ""
         languages = "-".join(dict.fromkeys(config.languages))
-        listener.message(f"{languages}{what}: {counts.describe(reading.noun, reading.other)}")
+        listener.message(f"{languages}{corpus_name}: {counts.describe(reading.noun, reading.other)}")
     check_same_corpus(run, corpus, force)
     task = prepare_task(config, run, corpus, listener)
     if task.too_long:
@@ -204,10 +204,10 @@ def environment(corpus: Corpus) -> dict[str, Any]:
 
 
 def finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) -> None:
-    """Average the last checkpoints if configured, and publish the mean if it is better than the best one.
+    """Average the last checkpoints if configured, and publish the mean if it is better than the best weights.
 
     Raises:
-        Interrupted: a stop was requested; the same command repeats this.
+        Interrupted: a stop was requested; the same command averages again.
     """
     trainer.world.wait()
     steps = run.checkpoints.steps()[-config.training.average_checkpoints :]

@@ -56,7 +56,7 @@ from manyheads.training.progress import Progress
 
 __all__ = ["TrainingTask", "prepare_task", "prepare_tokenizers", "tokenise"]
 
-MOST_PAIRS = 1_000_000  # from which subwords are learnt; of more, evenly spread ones
+MOST_PAIRS = 1_000_000  # maximum number of pairs to learn subwords from, evenly spread over the text
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, li
     for warning in warnings_of(config, corpus, names):
         listener.message(f"warning: {warning}")
     check_labels(corpus.valid, names, "data.valid")
-    if config.data.test is not None and config.data.drop_overlap:  # read before, as it is held out
+    if config.data.test is not None and config.data.drop_overlap:  # already read, as it is held out
         check_labels(held_out(config, "test"), names, "data.test")
 
     def single_texts(most: int | None) -> Sides:
@@ -248,10 +248,10 @@ def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, li
 def prepare_tokenizers(
     config: Config, run: RunDirectory, sides: Callable[[int | None], Sides], listener: Listener
 ) -> TokenizerPair:
-    """Return the tokenizers of a run: its own if it has begun, else those of `model.init_from`, else new ones.
+    """Return the tokenizers of a run: stored ones if it has begun, else those of `model.init_from`, else new ones.
 
-    `sides` returns at most so many source and target texts (None: all), without targets for tasks other than
-    translation; it is called only to train.
+    `sides(n)` returns at most n source and target texts (None: all), without targets for tasks other than
+    translation. It is called only to train.
     """
     most = MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None  # a word list must be complete
 

@@ -50,7 +50,7 @@ COLUMNS: dict[str, Callable[[Translation], object]] = {
 
 @dataclass(frozen=True)
 class TranslationJob:
-    """A translator and what to do with it, as a small value that can be sent to other processes.
+    """A translator and the options of a translation, as a small value to send to other processes.
 
     Attributes:
         run: run directory, or a folder exported for CTranslate2.
@@ -166,7 +166,7 @@ class Shard(NamedTuple):
 
 
 class LoadedTranslator(threading.local):
-    """The translator that this thread has loaded last; a cluster may give a worker several threads."""
+    """The translator that this thread loaded last; a cluster may give a worker several threads."""
 
     job: TranslationJob | None = None
     translator: Translator | None = None
@@ -190,10 +190,10 @@ def translate_shard(job: TranslationJob, shard: Shard) -> bytes:
     for first in range(0, len(shard.lines), CALL_LINES):
         part = slice(first, first + CALL_LINES)
         constraints = {name: entries[part] for name, entries in shard.constraints.items()}
-        for place, translation in enumerate(
+        for position, translation in enumerate(
             job.translate(translator, shard.lines[part], **constraints), start=first
         ):
-            index = shard.start + place
+            index = shard.start + position
             output += output_lines(index, translation, job.n_best, job.columns)
             for warning in warnings_of(translation):
                 warned.setdefault(warning, []).append(index + 1)
@@ -232,7 +232,7 @@ def translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) -
 
 
 def shards_folder(output: Path) -> Path:
-    """Return the folder that holds the finished shards of an output file until all are there."""
+    """Return the folder that holds the finished shards of an output file until all are finished."""
     return output.with_name(f"{output.name}.shards")
 
 
@@ -248,20 +248,20 @@ def translate_file(
     warn: Callable[[str, Sequence[int]], object] = lambda warning, numbers: None,
     advance: Callable[[int], object] = lambda count: None,
 ) -> None:
-    """Write the translations of a file, which appears under its name when it is complete.
+    """Write the translations of a file; the output appears under its name when it is complete.
 
     Finished shards are kept in a folder beside the output, FILE.shards. A call with the same model, options and
-    inputs goes on with the missing shards; any other begins anew. The folder is removed at the end.
+    inputs resumes with the missing shards; any other call starts again. The folder is removed at the end.
 
     Args:
         job: translator and options.
         translator: translator of the job, as loaded by this process.
         shards: lines to translate, in order, `SHARD_LINES` each.
-        output: file to write, compressed as its name says.
+        output: file to write, compressed according to its suffix.
         inputs: files from which the shards are read.
         workers: number of processes of this machine; None computes in this process, with all its threads.
         scheduler: address of a Dask scheduler; see `open_executor`.
-        warn: called with each warning and the numbers of the lines that a shard has it for, from 1.
+        warn: called for each shard with each warning and the numbers of its lines, from 1.
         advance: called with the number of lines that are done since the last call.
     """
     folder = shards_folder(output)
@@ -301,7 +301,7 @@ def noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:
 
 @contextmanager
 def replaced_file(output: Path, folder: Path) -> Iterator[IO[bytes]]:
-    """Write a file in a folder beside it, and rename it at the end; after an error nothing of it is left.
+    """Write a file in a folder beside it, and rename it at the end; after an error, remove it.
 
     A folder without finished shards is removed too.
     """

@@ -49,7 +49,7 @@ class Validation:
     """Validates on the validation set: the loss of all pairs, and BLEU and chrF of some decoded ones.
 
     With several processes, each takes a share, and all get the result. With sharded weights, all compute everything
-    together. A request to stop ends it in all of them by `Interrupted`.
+    together. A request to stop ends the validation in all processes by `Interrupted`.
     """
 
     def __init__(
@@ -95,8 +95,8 @@ class Validation:
     def seconds(self, every: int) -> float:
         """Return the seconds of a validation late in training, estimated from one pair in `every`.
 
-        Early in training outputs are far too long or empty; here they end after as many tokens as the references
-        have on average, and where they are shorter all the same, the missing steps are added in proportion.
+        Early in training outputs are far too long or empty. Here their length is limited to the average length
+        of the references; for shorter outputs, the missing steps are added in proportion.
         """
         start = time.perf_counter()
         sources, targets = self.world.share(self.sources[::every]), self.world.share(self.targets[::every])
@@ -125,10 +125,10 @@ class Validation:
         self.decoded = [self.decoded[index] for index in sentences]
 
     def shorten(self, seconds: float) -> float:
-        """Validate on no more pairs than fit into so many seconds; return the estimated seconds of a validation.
+        """Validate on no more pairs than fit into `seconds`; return the estimated seconds of a validation.
 
-        The loss gets half of them at least. Where too few sentences fit for a BLEU that says anything, none are
-        translated, unless `training.metric` is their score.
+        The loss gets at least half of the time. If too few sentences fit for a meaningful BLEU, none is translated,
+        unless `training.metric` is BLEU or chrF.
         """
         scoring, decoding = self.watch.world.gather([self.scoring, self.decoding])[0]
         pairs, sentences = self.size
@@ -143,7 +143,7 @@ class Validation:
         return scoring + decoding * translated / max(1, sentences)
 
     def validate_less(self, pairs: int, sentences: int) -> None:
-        """Validate on fewer pairs from now on, and say so."""
+        """Validate on fewer pairs from now on, and report it."""
         before, self.size = self.size, (pairs, sentences)
         if before != self.size:
             bleu = f"BLEU by {sentences:,} of {before[1]:,} sentences" if sentences else "no BLEU"
@@ -162,8 +162,8 @@ class Validation:
             return 0.0, 0.0
         expected = sum(len(ids) + 1 for ids in tokenizers.target.encode([pair.target for pair in pairs]))
         ratio = expected / sum(map(len, rows))
-        usual = plain_search(self.config.search)
-        options = replace(usual, beam_size=1, max_length_ratio=ratio, max_length_offset=0)
+        search = plain_search(self.config.search)
+        options = replace(search, beam_size=1, max_length_ratio=ratio, max_length_offset=0)
         engine = Translator(self.config, tokenizers, self.model).engine
         start = time.perf_counter()
         engine.search(rows[:1], options)
@@ -188,7 +188,7 @@ class Validation:
         )
 
     def decode(self) -> list[tuple[Pair, str]]:
-        """Translate the sentences, each process its share; where the time is limited, perhaps only some of them."""
+        """Translate the sentences, each process its share; under a time limit, perhaps only some of them."""
         start, number = time.perf_counter(), -(-len(self.decoded) // self.world.size)
         share, outputs = self.world.share(range(len(self.decoded))), dict[int, str]()
         with self.watch.listener.phase("validating: translating", number, "sentences") as advance:
@@ -197,7 +197,7 @@ class Validation:
                 late = bool(outputs) and time.perf_counter() - start > self.longest
                 if self.watch.world.total([late])[0]:
                     break
-                indices = [index for place in group for index in share[place : place + 1]]
+                indices = [index for position in group for index in share[position : position + 1]]
                 sources = [self.decoded[index].source for index in indices]
                 translations = self.translator.translate(sources, beam_size=1, stop=self.watch.stop)
                 outputs |= zip(indices, (result.translation for result in translations), strict=True)
@@ -250,7 +250,7 @@ class Evaluation:
         return math.exp(min(self.loss, 700))
 
     def verdict(self) -> list[str]:
-        """Say what the scores mean, which outputs are unusual, and whether the text was in the training text."""
+        """Return the verdict on the scores, the unusual outputs, and the overlap with the training text."""
         count, signature = len(self.compared), self.scores.signature["bleu"]
         return [
             judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, self.language),

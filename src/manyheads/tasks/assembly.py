@@ -100,7 +100,7 @@ class Assembler:
     def alignment(self, line: Line, parts: Sequence[Hypothesis | None]) -> list[Link]:
         """Return the links between the words of a line and those of its translation."""
         links: list[Link] = []
-        end, before = 0, ""  # of the parts before: end in the line, translation
+        end, before = 0, ""  # end of the previous parts in the line, and their translation
         for index, (ids, output) in enumerate(zip(line.parts, parts, strict=True)):
             if output is None:
                 continue
@@ -114,8 +114,8 @@ class Assembler:
             of_target = word_numbers(self.tokenizers.target, output.tokens)
             assert output.attention is not None
             links += [
-                (source + ours, target + theirs)
-                for ours, theirs in word_alignment(output.attention, of_source, of_target)
+                (source + source_word, target + target_word)
+                for source_word, target_word in word_alignment(output.attention, of_source, of_target)
             ]
             end, before = stop, before + text
         return links + copied_links(line.text[:end], before, line.text[end:])
@@ -141,8 +141,8 @@ def next_word(before: str, text: str) -> int:
 
 def copied_links(source: str, target: str, copied: str) -> list[Link]:
     """Link the words of a text that is copied; `source` and `target` are the lines before it."""
-    ours, theirs = next_word(source, copied), next_word(target, copied)
-    return [(ours + word, theirs + word) for word in range(len(copied.split()))]
+    first_source, first_target = next_word(source, copied), next_word(target, copied)
+    return [(first_source + word, first_target + word) for word in range(len(copied.split()))]
 
 
 def with_end_mark(output: Hypothesis) -> list[int]:
@@ -158,7 +158,7 @@ def begins_word(phrase: str, text: str) -> bool:
 def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     """Return the index of the word that each token belongs to, counted in the decoded text from 0.
 
-    A token that is only a blank belongs to the word before it, also the first bytes of a blank. With
+    A token that is only a blank, or the first bytes of one, belongs to the word before it. With
     tokenizer.kind = "words", a punctuation mark is a word.
     """
     counts = [len(tokenizer.decode(ids[: end + 1]).split()) for end in range(len(ids))]

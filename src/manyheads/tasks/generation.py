@@ -109,7 +109,7 @@ def text_before_stop(text: str, stops: Sequence[str]) -> str | None:
 
 
 def stream_before_stop(pieces: Iterable[str], stops: Sequence[str]) -> Iterator[str]:
-    """Yield a text that arrives in pieces up to the first stop text; a possible beginning of one is held back."""
+    """Yield the pieces of a text up to the first stop text; a possible beginning of a stop text is held back."""
     held = ""
     for piece in pieces:
         held += piece

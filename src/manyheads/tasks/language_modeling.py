@@ -44,7 +44,7 @@ class Generator(LoadableModel):
     A generated text depends on its prompt, the options and the index of the sample alone: not on the other prompts
     of a call, their number or their order.
 
-    Of the configuration, `data.max_length`, `data.documents` and `search.batch_tokens` are used.
+    The settings `data.max_length`, `data.documents` and `search.batch_tokens` are used.
     """
 
     task = "language-modeling"
@@ -118,7 +118,7 @@ class Generator(LoadableModel):
         return self.generation(finished[0], options.stop).ended if finished else "stop"
 
     def unseen(self, prompts: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Return the numbers, from 1, of the prompts longer than the window, and of those with unknown tokens."""
+        """Return the numbers, from 1, of prompts longer than the window, and of prompts with unknown tokens."""
         contexts = list(enumerate(self.contexts(prompts), start=1))
         cut = [number for number, context in contexts if len(context) > self.window]
         return cut, [number for number, context in contexts if UNK in context]

@@ -1,4 +1,4 @@
-"""Opening of a model of one task: of a run directory, or of a model in the format of transformers."""
+"""Open a model of one task: a run directory, or a model in the format of transformers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LoadableModel:
 
     @classmethod
     def of_pretrained(cls, pretrained: TaskModel) -> Self:
-        """Take a model that was converted from the format of transformers."""
+        """Open a model that was converted from the format of transformers."""
         return cls(pretrained.config, pretrained.tokenizer, pretrained.model)
 
     @classmethod

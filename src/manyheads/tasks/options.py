@@ -50,7 +50,7 @@ class PerLine:
         forbidden: Sequence[Sequence[str]],
         required: Sequence[Sequence[str]],
     ) -> Self:
-        """Encode the constraints of so many lines (see `Translator.translate`); empty phrases are ignored.
+        """Encode the constraints on `lines` lines (see `Translator.translate`); empty phrases are ignored.
 
         Raises:
             UsageError: the number of entries is not the number of lines, or a text has unknown symbols.
@@ -101,10 +101,12 @@ class PerLine:
 def entries_of_parts(
     entries: tuple[Entry, ...], parts: Sequence[tuple[int, int]], selected: Sequence[bool], empty: Entry
 ) -> tuple[Entry, ...]:
-    """Return for each selected part the entry of its line, for the others `empty`; no entries stay none."""
+    """Return the entry of its line for each selected part, `empty` for other parts; nothing without entries."""
     if not entries:
         return ()
-    return tuple(entries[line] if mark else empty for (line, _), mark in zip(parts, selected, strict=True))
+    return tuple(
+        entries[line] if is_selected else empty for (line, _), is_selected in zip(parts, selected, strict=True)
+    )
 
 
 def spelled(tokenizer: Tokenizer, text: str, what: str) -> Ids:
@@ -138,12 +140,12 @@ def plain_search(search: SearchConfig) -> SearchOptions:
 def search_options(
     search: SearchConfig, options: TranslateOptions, beam_size: int | None, n_best: int, parts: PerLine
 ) -> SearchOptions:
-    """Return the options of one call of the engine: those that are not None, else the settings of the run.
+    """Return the options of one call of the engine: each given option, else the setting of the run.
 
     Args:
         search: settings of the run.
         options: options of the translation.
-        beam_size: overrides that of the run; None does not.
+        beam_size: overrides the beam size of the run, unless it is None.
         n_best: number of outputs to return for each part.
         parts: constraints on each part.
 
@@ -152,7 +154,7 @@ def search_options(
     """
     if options.split not in ("auto", "sentences", "none"):
         raise UsageError(f'split = "{options.split}" is none of "auto", "sentences", "none".')
-    settings = search.model_dump(exclude={"copy_literals", "lower_capitals"})  # those of splitting
+    settings = search.model_dump(exclude={"copy_literals", "lower_capitals"})  # options of the splitting
     values = settings | {name: value for name, value in vars(options).items() if value is not None}
     beam = search.beam_size if beam_size is None else beam_size
     values |= {"beam_size": beam if options.sampling else max(beam, n_best), "n_best": n_best, "split": "auto"}

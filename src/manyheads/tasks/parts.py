@@ -23,11 +23,11 @@ class Line:
 
     Attributes:
         text: the line.
-        spans: (start, end) of each part in the line. Outside of the spans are blank space and what is copied.
+        spans: (start, end) of each part in the line. Blank space and copied text lie outside of the spans.
         parts: token ids of each part.
         unsplit: whether the line was not split; its outer blank space is then not restored.
         cut_sentences: number of sentences that were cut in their middle.
-        capitals: whether the output of each part is written in capitals; empty for no part.
+        capitals: whether the output of each part is written in capitals; empty without `search.lower_capitals`.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Line:
     capitals: tuple[bool, ...] = ()
 
     def join(self, outputs: Iterable[str]) -> str:
-        """Join the outputs of the parts, with the line's own blank space around and between them."""
+        """Join the outputs of the parts, with the blank space of the line around and between them."""
         return "".join(self.stream([output] if output else [] for output in outputs))
 
     def stream(self, outputs: Iterable[Iterable[str]]) -> Iterator[str]:
@@ -72,7 +72,7 @@ class Line:
 
 
 def blank_between(mark: str, last: str, first: str) -> str:
-    """Return a blank between translations of parts without one in the source, if the target language writes one.
+    """Return a blank for two parts without a blank between them, if the target language writes one, else "".
 
     Args:
         mark: last character of the first part; after a letter or digit, a word was cut, and no blank is added.
@@ -95,8 +95,8 @@ class Splitter:
     """Splits lines into the parts that are translated separately.
 
     Attributes:
-        tokenizer: of the source.
-        language: of the source.
+        tokenizer: tokenizer of the source.
+        language: language of the source.
         split: "sentences" splits all sentences; "auto" does so only if the line is longer than `trained_length`;
             "none" leaves the line unsplit.
         trained_length: maximum length of the training data in tokens; a longer sentence is cut at commas, else
@@ -124,31 +124,31 @@ class Splitter:
         return [self.line(text, ids) for text, ids in zip(texts, self.encode(texts), strict=True)]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Encode texts, those in capitals as they would be written in a sentence."""
+        """Encode texts; with `lower_capitals`, texts in capitals are encoded as they are written in a sentence."""
         if self.lower_capitals:
             texts = [sentence_case(text, self.language) if in_capitals(text) else text for text in texts]
         return self.tokenizer.encode(texts)
 
     def line(self, text: str, ids: list[int]) -> Line:
-        """Split a line, given the token ids of the whole."""
+        """Split a line, given the token ids of the complete line."""
         spans: list[Span] = []
         parts: list[list[int]] = []
         cut_sentences = 0
         stretches = self.stretches(text)
-        whole = stretches == [(0, len(text))]
-        if whole and self.fits(ids):
+        nothing_copied = stretches == [(0, len(text))]
+        if nothing_copied and self.fits(ids):
             return Line(text, stretches, [ids], unsplit=True, capitals=self.capitals(text, stretches))
         for start, end in stretches:
             stretch = text[start:end]
-            row = ids if whole else self.encode([stretch])[0]
-            found, rows, cuts = ([(0, end - start)], [row], 0) if self.fits(row) else self.sentences(stretch, row)
-            spans += [(start + first, start + last) for first, last in found]
+            row = ids if nothing_copied else self.encode([stretch])[0]
+            pieces, rows, cuts = ([(0, end - start)], [row], 0) if self.fits(row) else self.sentences(stretch, row)
+            spans += [(start + first, start + last) for first, last in pieces]
             parts += rows
             cut_sentences += cuts
         return Line(text, spans, parts, False, cut_sentences, self.capitals(text, spans))
 
     def fits(self, ids: list[int]) -> bool:
-        """Return whether a text of these tokens stays whole."""
+        """Return whether a text of these tokens is left unsplit."""
         return self.split == "none" or (self.split == "auto" and len(ids) <= self.limit)
 
     def capitals(self, text: str, spans: Sequence[Span]) -> tuple[bool, ...]:
@@ -156,14 +156,14 @@ class Splitter:
         return tuple(map(in_capitals, slices(text, spans))) if self.lower_capitals else ()
 
     def stretches(self, text: str) -> list[Span]:
-        """Return the spans of a line between what is copied; the whole line if nothing is."""
+        """Return the spans of a line between copied texts; the span of the complete line if nothing is copied."""
         if not self.copy_literals or not text.strip():
             return [(0, len(text))]
         spans = spans_to_translate(text)
         return [(0, len(text))] if slices(text, spans) == [text.strip()] else spans
 
     def sentences(self, text: str, ids: list[int]) -> tuple[list[Span], list[list[int]], int]:
-        """Return the spans of the sentences of a text, or of their pieces, their tokens, and how many were cut."""
+        """Return the spans of sentences or of their pieces, the tokens of each, and the number of cut sentences."""
 
         def count(texts: Sequence[str]) -> list[int]:
             return [len(row) for row in self.encode(texts)]

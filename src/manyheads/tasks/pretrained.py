@@ -1,4 +1,4 @@
-"""Opening of a model of any task from the Hugging Face hub or from a folder."""
+"""Open a model of any task from the Hugging Face hub or from a folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def from_pretrained(
         name: user/name on the hub (extra hf), or a folder: a run, its export for CTranslate2, or a model of
             transformers (MarianMT, BERT, DistilBERT, RoBERTa, GPT-2).
         device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
-        engine: of a translator: "torch" or "ctranslate2"; None selects the engine that fits the folder.
+        engine: engine of a translator: "torch" or "ctranslate2"; None selects the engine that fits the folder.
 
     Raises:
         RunError: there is no such model, or it cannot be read.

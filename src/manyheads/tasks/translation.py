@@ -42,7 +42,7 @@ class Translator:
     """
 
     def __init__(self, config: Config, tokenizers: TokenizerPair, engine: EncoderDecoder | Engine) -> None:
-        """Make a translator from objects in memory; a model gets an engine of its own. `load` opens a run."""
+        """Make a translator from objects in memory; a model gets a new `TorchEngine`. `load` opens a run."""
         self.config = config
         self.tokenizers = tokenizers
         if not isinstance(engine, Engine):
@@ -65,7 +65,7 @@ class Translator:
 
     @property
     def torch_engine(self) -> TorchEngine | None:
-        """The engine with torch, loaded if it was not needed before; None if there is no such engine."""
+        """The PyTorch engine, loaded on first use; None if there is none."""
         from manyheads.decoding.engine import TorchEngine  # imports torch
 
         engine = self.engine.torch_engine if isinstance(self.engine, NativeEngine) else self.engine
@@ -91,7 +91,7 @@ class Translator:
             ensemble: further runs with the same tokenizers, whose probabilities are averaged with those of the
                 first run; the settings are those of the first run.
             geometric: average log-probabilities instead of probabilities.
-            precision: of the computation: "fp32", "bf16" or "int8" (`pack`).
+            precision: number format of the computation: "fp32", "bf16" or "int8" (`pack`).
 
         Raises:
             RunError: a directory is missing, not a run, or damaged.
@@ -245,7 +245,7 @@ class Translator:
     @cached_property
     def longest_source(self) -> int:
         """Maximum length of a source in tokens; the end mark needs one more position."""
-        if isinstance(self.engine, LimitedEngine):  # of an ensemble, the lowest limit of its models
+        if isinstance(self.engine, LimitedEngine):  # for an ensemble, the lowest limit of its models
             return self.engine.longest
         return self.config.model.max_positions - 1
 
@@ -256,7 +256,7 @@ def nonempty_parts(lines: Sequence[Line]) -> list[tuple[int, int]]:
 
 
 def check_ctranslate2_options(precision: str, ensemble: Sequence[str | Path]) -> None:
-    """Raise `UsageError` if an option is not for CTranslate2."""
+    """Raise `UsageError` if CTranslate2 does not support an option."""
     if precision != "fp32":
         raise UsageError(
             f"--precision {precision} is for --engine torch. CTranslate2 has that of the folder it opens: "
@@ -269,7 +269,7 @@ def check_ctranslate2_options(precision: str, ensemble: Sequence[str | Path]) ->
 def other_models(
     run: RunDirectory, tokenizers: TokenizerPair, ensemble: Sequence[str | Path]
 ) -> Iterator[EncoderDecoder]:
-    """Yield the models of further runs; raises `UsageError` if their tokenizers differ from those of `run`."""
+    """Yield the models of further runs; raise `UsageError` if their tokenizers differ from those of `run`."""
     for path in ensemble:
         directory = RunDirectory.existing(Path(path))
         config = directory.config_of("translation")

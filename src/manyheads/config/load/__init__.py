@@ -1,6 +1,6 @@
 """Read configurations from TOML files, recipes, `--set` and run directories, and report all mistakes at once.
 
-A relative `data.root` starts from the current directory; in a TOML file, one that begins with ./ or ../ starts from
+A relative `data.root` starts from the current folder; in a TOML file, a root that begins with ./ or ../ starts from
 the folder of that file, so that file and text can be moved together. TOML has no null: an optional setting is
 switched off with "none".
 """
@@ -79,7 +79,7 @@ def parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str
 
 
 def replace_length(values: Mapping[str, Any], overrides: Sequence[str]) -> list[str]:
-    """Let a length of training in `--set` replace the other one in the file; return the mistake if it has both.
+    """Let `training.steps` in `--set` replace the epochs of the file; return a mistake if `--set` has both.
 
     In a file, `training.epochs` replaces `training.steps`.
     """
@@ -132,7 +132,7 @@ def config_to_json(config: Config) -> str:
 
 
 def config_from_json(text: str, origin: str) -> Config:
-    """Read what `config_to_json` wrote.
+    """Read a configuration from the JSON of `config_to_json`.
 
     Raises:
         ConfigError: the text is not JSON, has a newer format, or has mistakes.

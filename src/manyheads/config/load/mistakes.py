@@ -157,14 +157,14 @@ def unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
 
 
 def nearest_settings(section: str, key: str) -> list[str]:
-    """Return full names of the settings most likely meant: equal names, else similar ones here, else anywhere."""
+    """Return the likeliest settings: with an equal name, else a similar one in this section, else in any."""
     known = known_settings()
-    full = {f"{other}.{name}".lstrip("."): name for other, settings in known.items() for name in settings}
+    full = {f"{owner}.{name}".lstrip("."): name for owner, settings in known.items() for name in settings}
     for names in ([key], closest(key, known[section]), closest(key, full.values())):
         matches = [path for path, name in full.items() if name in names]
-        here = [path for path in matches if path.startswith(f"{section}.")]
+        own_section = [path for path in matches if path.startswith(f"{section}.")]
         if matches:
-            return here or matches
+            return own_section or matches
     return []
 
 
@@ -199,7 +199,7 @@ def optional_settings() -> set[tuple[str, str]]:
 
 
 def phrase(schema: Mapping[str, Any]) -> str:
-    """Describe what a setting must be, to be read after "is not"."""
+    """Describe the allowed values of a setting, to be read after "is not"."""
     if "anyOf" in schema:
         return " or ".join(phrase(choice) for choice in schema["anyOf"])
     if "prefixItems" in schema:

@@ -48,13 +48,13 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def cure_of_line(line: str) -> str:
-    """Return the line that is not TOML, and what to write instead if that is clear."""
+    """Return the end of a message: the line that is not TOML, and its correction if that is clear."""
     match = UNQUOTED.match(line)
     if not match:
         return f" in `{shorten(line)}`" if line else ""
     key, value = match[1], match[2]
-    right = value.lower() if value in ("True", "False") else to_toml(value)
-    return f" in `{shorten(line)}`; write {key} = {right}"
+    corrected = value.lower() if value in ("True", "False") else to_toml(value)
+    return f" in `{shorten(line)}`; write {key} = {corrected}"
 
 
 def override(values: dict[str, Any], text: str) -> str | None:

@@ -1,7 +1,7 @@
 """Every setting, defined once: type, default, unit, range, section of the paper; and rules between the sections.
 
 No other file holds a default. The tree is frozen, refuses unknown keys, and imports neither torch nor the
-rest of the package. "Section 3.2" and the like point into Vaswani et al. (2017), "Attention Is All You Need".
+rest of the package. "Section 3.2" and the like refer to Vaswani et al. (2017), "Attention Is All You Need".
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 Task = Literal["translation", "classification", "language-modeling", "masked-lm"]
-METRICS: dict[Task, tuple[str, ...]] = {  # what `training.metric` may be
+METRICS: dict[Task, tuple[str, ...]] = {  # task -> allowed values of `training.metric`
     "translation": ("loss", "bleu", "chrf"),
     "classification": ("loss", "accuracy", "macro_f1"),
     "language-modeling": ("loss",),
@@ -56,8 +56,8 @@ def languages_needed(task: Task) -> tuple[str, ...]:
     return ("source", "target") if task == "translation" else ("language",)
 
 
-# Settings that leave the score after a number of updates as it is, or nearly: where the text lies, how long and on
-# what training runs, how often it validates.
+# Settings that do not change the score after a number of updates, or hardly: location of the text, length and
+# device of the training, intervals of validations and checkpoints.
 NO_MATTER: Any = {
     "data": {"root"},
     "training": {
@@ -122,10 +122,10 @@ class Config(Section):
         """Keep white space for language models: it is part of their output."""
         if not isinstance(values, dict) or values.get("task") != "language-modeling":
             return values
-        given = values.get("tokenizer", {})
-        if isinstance(given, TokenizerConfig) and "keep_space" not in given.model_fields_set:
-            return {**values, "tokenizer": given.model_copy(update={"keep_space": True})}
-        return {**values, "tokenizer": {"keep_space": True, **given}} if isinstance(given, dict) else values
+        tokenizer = values.get("tokenizer", {})
+        if isinstance(tokenizer, TokenizerConfig) and "keep_space" not in tokenizer.model_fields_set:
+            return {**values, "tokenizer": tokenizer.model_copy(update={"keep_space": True})}
+        return {**values, "tokenizer": {"keep_space": True, **tokenizer}} if isinstance(tokenizer, dict) else values
 
     @model_validator(mode="after")
     def check_language_model(self) -> Self:
@@ -163,16 +163,17 @@ class Config(Section):
     @model_validator(mode="after")
     def check_languages(self) -> Self:
         """Require the languages of the task, and no others."""
-        given = {"source": self.data.source, "target": self.data.target, "language": self.data.language}
+        languages = {"source": self.data.source, "target": self.data.target, "language": self.data.language}
         needed = languages_needed(self.task)
-        for name, value in given.items():
+        for name, value in languages.items():
             if name in needed and not value:
-                what = DataConfig.model_fields[name].description
-                raise PydanticCustomError("languages", f"data.{name} is missing: {what}.")
+                description = DataConfig.model_fields[name].description
+                raise PydanticCustomError("languages", f"data.{name} is missing: {description}.")
             if name not in needed and value:
-                right = " and ".join(f"data.{other}" for other in needed)
+                settings = " and ".join(f"data.{setting}" for setting in needed)
                 raise PydanticCustomError(
-                    "languages", f'data.{name} = "{value}" has no meaning for task = "{self.task}". Give {right}.'
+                    "languages",
+                    f'data.{name} = "{value}" has no meaning for task = "{self.task}". Give {settings}.',
                 )
         return self
 
@@ -201,7 +202,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def check_stages(self) -> Self:
-        """Refuse stages whose weights do not fit the corpora, and those of a task that draws no pairs."""
+        """Refuse stages whose weights do not fit the corpora, and stages of a task that draws no pairs."""
         corpora = 1 + len(self.data.more)
         if self.training.stages and self.task == "language-modeling":
             raise ValueError("training.stages draw pairs from corpora; a language model reads all text once.")

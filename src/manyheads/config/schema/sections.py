@@ -313,7 +313,7 @@ class ModelConfig(Section):
 
     @model_validator(mode="after")
     def check_widths(self) -> Self:
-        """Refuse widths that the heads cannot share, and unscaled embeddings that positions would outweigh."""
+        """Refuse widths unfit for heads or positions, and unscaled embeddings that positions would outweigh."""
         if self.d_model % self.num_heads:
             near = self.d_model - self.d_model % self.num_heads
             choices = f"{near} or {near + self.num_heads}" if near else str(self.num_heads)

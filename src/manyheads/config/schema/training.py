@@ -212,17 +212,17 @@ class TrainingConfig(Section):
 
     @model_validator(mode="after")
     def check_whole_matrices(self) -> Self:
-        """Refuse combinations of Muon, LoRA and sharding: each needs whole matrices to itself."""
+        """Refuse combinations of Muon, LoRA and sharding, which cannot share the same weight matrices."""
         if self.shard and self.optimizer == "muon":
             raise ValueError(
                 'training.shard = true spreads matrices that training.optimizer = "muon" needs whole. '
                 'Use optimizer = "adamw".'
             )
         if self.lora_rank and (self.shard or self.optimizer == "muon"):
-            other = "shard = true" if self.shard else 'optimizer = "muon"'
+            setting = "shard = true" if self.shard else 'optimizer = "muon"'
             raise ValueError(
                 f"training.lora_rank = {self.lora_rank} steps along two thin factors of each matrix, which "
-                f'training.{other} cannot. Use optimizer = "adamw" and shard = false.'
+                f'training.{setting} cannot. Use optimizer = "adamw" and shard = false.'
             )
         return self
 
@@ -262,9 +262,9 @@ class MeasuredConfig(Section):
                 f"measured.updates holds {len(self.updates)} values, measured.scores {len(self.scores)} and "
                 f"measured.processors {len(self.processors)}. Give one score and one processor for each."
             )
-        if any(one >= other for one, other in pairwise(self.updates)):
+        if any(earlier >= later for earlier, later in pairwise(self.updates)):
             raise ValueError(f"measured.updates = {list(self.updates)} must rise from each value to the next.")
-        if any(one > other for one, other in pairwise(self.scores)):
+        if any(earlier > later for earlier, later in pairwise(self.scores)):
             raise ValueError(f"measured.scores = {list(self.scores)} must not fall; leave out the point that does.")
         return self
 

@@ -1,4 +1,4 @@
-"""Changes of a model that show what a part of it is for: heads off, no causal mask, no position signal.
+"""Ablations that show the effect of parts of a model: heads off, no causal mask, no position encoding.
 
 Shapes: B batch, S length, D model width, E head width.
 """
@@ -32,7 +32,7 @@ class HeadName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read "cross.2.1"; raises `UsageError` for any other form."""
+        """Parse a name such as "cross.2.1"; raise `UsageError` for any other form."""
         kind, _, numbers = text.partition(".")
         layer, _, head = numbers.partition(".")
         if not all(number.isascii() and number.isdecimal() and len(number) < 6 for number in (layer, head)):
@@ -40,7 +40,7 @@ class HeadName(NamedTuple):
         return cls(kind, int(layer), int(head))
 
     def check(self, model: Transformer) -> MultiHeadAttention:
-        """Return the attention module of the head; raises `UsageError` if the model has no such head."""
+        """Return the attention module of the head; raise `UsageError` if the model has no such head."""
         groups = attention_groups(model)
         if self.kind not in groups:
             raise UsageError(f'this model has no attention of kind "{self.kind[:40]}"; it has {", ".join(groups)}.')
@@ -90,10 +90,10 @@ class Changes:
 
 @contextmanager
 def changed(model: Transformer, changes: Changes) -> Iterator[None]:
-    """While open, compute with the changes, wherever the modules of the model are called.
+    """Apply the changes to all calls of the modules of a model within the context.
 
     Raises:
-        UsageError: the model does not have what is to be turned off.
+        UsageError: the model lacks a part that is to be turned off.
     """
     with ExitStack() as hooks:
         for name in changes.heads:
@@ -138,7 +138,7 @@ def causal_mask_off(model: Transformer) -> Iterator[None]:
 
 @contextmanager
 def positions_off(model: Transformer) -> Iterator[None]:
-    """Replace position embeddings by zeros, and rotations by those of angle 0."""
+    """Replace position embeddings by zeros, and the angles of rotary positions by 0."""
 
     def rotate_nothing(_: nn.Module, __: Any, cos_sin: Tensor) -> Tensor:
         return torch.tensor([1.0, 0.0], device=cos_sin.device).expand_as(cos_sin)

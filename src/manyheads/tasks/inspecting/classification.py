@@ -29,7 +29,7 @@ SMALLEST = 1e-300  # smallest probability whose logarithm is taken
 def inspect_classification(
     classifier: Classifier, text: str | tuple[str, str], options: InspectOptions = DEFAULTS
 ) -> ClassificationInspection:
-    """Classify a text as `Classifier.classify` does, and return what the model computed.
+    """Classify a text as `Classifier.classify` does, and return the computation of the model.
 
     Raises:
         UsageError: the text is empty, or longer than the limit of the model or of pictures.
@@ -58,7 +58,7 @@ def inspect_classification(
 def classifier_inputs(
     classifier: Classifier, text: str | tuple[str, str]
 ) -> tuple[list[int], Tensor, Tensor | None]:
-    """Return the ids of a text, and what the model reads: rows (1, S) with both marks, and their types if any.
+    """Return the ids of a text, and the inputs of the model: rows (1, S) with both marks, and their types if any.
 
     Raises:
         UsageError: see `inspect_classification`.
@@ -75,7 +75,7 @@ def classifier_inputs(
 
 
 def leave_out_words(classifier: Classifier, ids: list[int], label: int) -> Occlusion:
-    """Leave out each word: return the drop of each class, and the most probable class without the word."""
+    """Return the drop in log-probability of each class, and the best class, for each word left out."""
     names = classifier.labels.names
     words, rows = without_each_word(classifier.tokenizer, ids)
     probabilities = classifier.probabilities([ids, *rows])  # (1 + N, C)

@@ -105,24 +105,24 @@ def rivals_of(log_probs: Tensor, tokenizer: Tokenizer, count: int) -> tuple[Riva
 def neighbours(
     embedding: nn.Embedding, ids: Iterable[int], tokenizer: Tokenizer, count: int
 ) -> tuple[Neighbours, ...]:
-    """Return, for each different token but marks, the nearest tokens by the cosine of their rows (V, D)."""
-    wanted = [token for token in dict.fromkeys(ids) if token not in MARKS]
-    if not count or not wanted:
+    """Return the nearest tokens of each distinct token other than marks, by the cosine of their rows (V, D)."""
+    distinct = [token for token in dict.fromkeys(ids) if token not in MARKS]
+    if not count or not distinct:
         return ()
     with torch.inference_mode():
         rows = functional.normalize(embedding.weight.detach().float().cpu(), dim=1)
-        cosines = rows[wanted] @ rows.T
+        cosines = rows[distinct] @ rows.T
         cosines[:, list(MARKS)] = -torch.inf
-        cosines[torch.arange(len(wanted)), torch.tensor(wanted)] = -torch.inf
+        cosines[torch.arange(len(distinct)), torch.tensor(distinct)] = -torch.inf
         values, near = cosines.topk(min(count, rows.size(0) - len(MARKS) - 1), dim=1)
     return tuple(
         Neighbours(
             token,
             tokenizer.pieces([token])[0],
             tuple(
-                Near(other, piece, value)
-                for other, piece, value in zip(others, tokenizer.pieces(others), cosine, strict=True)
+                Near(near_id, piece, value)
+                for near_id, piece, value in zip(near_ids, tokenizer.pieces(near_ids), cosine, strict=True)
             ),
         )
-        for token, others, cosine in zip(wanted, near.tolist(), values.tolist(), strict=True)
+        for token, near_ids, cosine in zip(distinct, near.tolist(), values.tolist(), strict=True)
     )

@@ -33,7 +33,7 @@ DEFAULTS = InspectOptions()
 def inspect_head(
     loaded: Translator | Classifier | Generator, text: str, name: HeadName, options: InspectOptions = DEFAULTS
 ) -> HeadSteps:
-    """Return what a head computes; its rows and columns are those of the attention of an inspection.
+    """Return the computation of a head; its rows and columns are those of the attention of an inspection.
 
     Raises:
         UsageError: there is no such head, or the text or an option is not valid for this model.
@@ -47,7 +47,7 @@ def inspect_head(
 def reading(
     loaded: Translator | Classifier | Generator, text: str, options: InspectOptions
 ) -> Iterator[tuple[Tensor | None, ...]]:
-    """While open, the model is in evaluation mode; give what it reads when this text is inspected."""
+    """Yield the inputs of the model for this text; the model is in evaluation mode within the context."""
     if isinstance(loaded, Translator):
         engine = single_model(loaded)
         with engine.evaluating():

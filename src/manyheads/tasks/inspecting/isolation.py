@@ -1,7 +1,7 @@
-"""A loaded model that is inspected while other threads compute with it.
+"""Isolated copies of a loaded model, to inspect it while other threads compute with it.
 
-An inspection observes the modules of the model. So that it observes one text alone, it gets modules of its own that
-share the weights of the model, and take no further memory.
+An inspection observes all calls of the modules. A copy has separate modules, so that only one text is observed; it
+shares the weights, and so takes no further memory.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def isolated(
 def isolated_with_changes(
     loaded: Translator | Classifier | Generator, changes: Changes, cancelled: Cancelled = never_cancelled
 ) -> Iterator[Translator | Classifier | Generator]:
-    """While open, give a copy as `isolated`, which computes with the changes.
+    """Yield an isolated copy that computes with the changes.
 
     Raises:
-        UsageError: the model does not have what is to be turned off, or is not a single model in PyTorch.
+        UsageError: the model lacks a part that is to be turned off, or is not a single model in PyTorch.
     """
     copied = isolated(loaded, cancelled)
     if not changes:
@@ -66,7 +66,7 @@ def isolated_with_changes(
 
 
 class CancellableEngine(TorchEngine):
-    """An engine with modules of its own around the weights of another one; its searches can be cancelled."""
+    """An engine with separate modules around the weights of another engine; its searches can be cancelled."""
 
     def __init__(self, engine: TorchEngine, cancelled: Cancelled) -> None:
         super().__init__(list(map(with_same_weights, engine.models)), engine.combine, engine.precision)
@@ -95,7 +95,7 @@ class RereadingEngine(CancellableEngine):
         return [RereadingStepper(model, source) for model in self.models]
 
     def can_batch_continuously(self, options: SearchOptions) -> bool:
-        """Return False: continuous batching has steppers of its own."""
+        """Return False, because continuous batching uses other steppers."""
         return False
 
 
@@ -108,6 +108,6 @@ class RereadingGenerator(Generator):
 
 
 def with_same_weights(model: Module) -> Module:
-    """Return a copy of the modules around the same tensors."""
+    """Return a copy of the modules that shares all parameters and buffers."""
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     return copy.deepcopy(model, shared)

@@ -39,12 +39,12 @@ def inspect_language_model(
     """
     options.refuse("language-modeling", "target", "beam_size", "padding")
     tokenizer = generator.tokenizer
-    inputs, given = generator_inputs(generator, text, options)
+    inputs, num_given = generator_inputs(generator, text, options)
     first, *ids = inputs[0].tolist()
     with evaluating(generator.model):
         reading = watch_continuation(generator.model, inputs)
     logits = reading.logits / options.temperature
-    tokens = predictions(logits[:-1], ids, tokenizer, rivals=options.rivals, given=given)
+    tokens = predictions(logits[:-1], ids, tokenizer, rivals=options.rivals, given=num_given)
     after = functional.log_softmax(logits[-1].double(), -1)
     return LanguageModelInspection(
         run=options.run,
@@ -55,13 +55,13 @@ def inspect_language_model(
         predictions=tokens,
         next=rivals_of(after, tokenizer, options.rivals),
         log_probability=sum(token.log_probability for token in tokens),
-        prefix=given,
+        prefix=num_given,
         neighbours=neighbours(generator.model.embedding.tokens, ids, tokenizer, options.neighbours),
     )
 
 
 def generator_inputs(generator: Generator, text: str, options: InspectOptions) -> tuple[Tensor, int]:
-    """Return what the model reads, its first token and the text (1, 1 + T), and the number of given tokens.
+    """Return the input of the model, its first token and the text (1, 1 + T), and the number of given tokens.
 
     Raises:
         UsageError: see `inspect_language_model`.
@@ -76,7 +76,7 @@ def generator_inputs(generator: Generator, text: str, options: InspectOptions) -
 
 
 def continuation(generator: Generator, text: str, more: tuple[int, ...], count: int) -> list[int]:
-    """Return what the model generates after a text and further ids, greedily, with the end mark if any."""
+    """Return the tokens generated greedily after a text and further ids, with the end mark if any."""
     if not count:
         return []
     (context,) = generator.contexts([text])

@@ -1,4 +1,4 @@
-"""Inspect a model as a whole: its tensors, its positions, its schedule.
+"""Inspect a model without a text: its tensors, positions and learning-rate schedule.
 
 Shapes: P positions, D model width, E head width.
 """
@@ -29,7 +29,7 @@ from manyheads.training.schedule import Schedule
 __all__ = ["inspect_model", "learning_rate", "positions_of"]
 
 SHOWN_POSITIONS = 64
-POINTS = 200  # of the learning-rate curve
+POINTS = 200  # on the learning-rate curve
 RATES = {
     "noam": "lr D^-0.5 min(t^-0.5, t w^-1.5), w warm-up steps",
     "inverse-sqrt": "lr t / w up to step w, then lr sqrt(w / t)",
@@ -55,8 +55,8 @@ def inspect_model(
     """Inspect a model without a text.
 
     Args:
-        config: of the run.
-        model: with its weights.
+        config: configuration of the run.
+        model: the model with its weights.
         total_steps: planned updates of its training (default: those of the configuration).
         run: name of the run in the result.
     """
@@ -77,7 +77,7 @@ def inspect_model(
 
 
 def tensor_rows(model: Transformer) -> Iterator[TensorRow]:
-    """Return every tensor by name; the first of tied tensors has no `tied_to`."""
+    """Yield every tensor by name; the first of tied tensors has no `tied_to`."""
     first: dict[Tensor, str] = {}
     for name, tensor in model.named_parameters(remove_duplicate=False):
         parts = name.split(".")
@@ -115,13 +115,13 @@ def learning_rate(config: Config, total_steps: int) -> LearningRate:
 
 
 def location(thing: Callable[..., Any]) -> str:
-    """Return the file below the package and the line of a function or class."""
+    """Return the file, relative to the package, and the line of a function or class."""
     path = Path(inspect.getsourcefile(thing) or "").relative_to(Path(manyheads.__file__).parent)
     return f"{path.as_posix()}:{inspect.getsourcelines(thing)[1]}"
 
 
 def symbols(config: Config) -> Iterator[Symbol]:
-    """Return the letters of the paper, in the order of its sections."""
+    """Yield the symbols of the paper, in the order of its sections."""
     model = config.model
     heads, width, head_width = model.num_heads, model.d_model, model.d_model // model.num_heads
     position_equation, position_section, position_code = POSITION_SYMBOLS[model.positions]

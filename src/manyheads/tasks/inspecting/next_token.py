@@ -26,8 +26,8 @@ class NextToken:
 
     Attributes:
         id, piece: the token.
-        text: text that it adds; "" if it adds none, as an end mark.
-        probability: of the model.
+        text: text that the token adds; "" if it adds none, as an end mark.
+        probability: probability given by the model.
         share: probability to be sampled with the given options.
     """
 
@@ -70,8 +70,8 @@ def next_tokens(generator: Generator, text: str, sampling: Sampling, count: int 
     written = tokenizer.decode(context)
     tokens = []
     for token in order:
-        whole = tokenizer.decode([*context, token])
-        added = whole[len(written) :] if whole.startswith(written) else ""
+        extended = tokenizer.decode([*context, token])
+        added = extended[len(written) :] if extended.startswith(written) else ""
         (piece,) = tokenizer.pieces([token])
         tokens.append(NextToken(token, piece, added, math.exp(float(own[0, token])), float(shares[token])))
     return NextTokens(tuple(tokens), int((shares > 0).sum()))

@@ -12,7 +12,7 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
 __all__ = ["MOST_TOKENS", "InspectOptions", "check_length", "prefix_ids"]
 
-MOST_TOKENS = 256  # of a text; the size of the attention weights grows with its square
+MOST_TOKENS = 256  # maximum length of a text; the attention weights grow with its square
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class InspectOptions:
         target: translation: output to inspect instead of searching for one.
         prefix: beginning of the output, as text or token ids; the search continues from there. An end mark as its
             last id ends the output.
-        beam_size: None is the setting of the run.
+        beam_size: beam size; None takes the setting of the run.
         rivals: number of likeliest other tokens for each token.
         neighbours: number of nearest tokens in the embedding for each token.
         padding: translation: number of `<pad>` to append to the source, to check that the masks hide them.
@@ -59,8 +59,8 @@ class InspectOptions:
         """Raise `UsageError` for options that a task does not have."""
         defaults = vars(InspectOptions())
         for name in names:
-            given = len(self.prefix) > 0 if name == "prefix" else vars(self)[name] != defaults[name]
-            if given:
+            is_set = len(self.prefix) > 0 if name == "prefix" else vars(self)[name] != defaults[name]
+            if is_set:
                 raise UsageError(f'{name} has no meaning for a run of task = "{task}". Leave it out.')
 
 

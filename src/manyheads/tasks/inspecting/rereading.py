@@ -1,6 +1,6 @@
 """Steppers that read each prefix again at every step, by calling the model itself.
 
-They are slower than those of `decoding`, and follow whatever hooks the modules have. Without a causal mask, the
+They are slower than the steppers of `decoding`, but run all hooks of the modules. Without a causal mask, the
 states of earlier positions change with each new token, so that a KV cache cannot be used.
 
 Shapes: R rows, S source length, T tokens so far, V vocabulary.
@@ -45,7 +45,7 @@ class RereadingTextStepper:
     """The stepper of a language model; see `DecoderOnlyStepper`."""
 
     def __init__(self, model: DecoderOnly, contexts: Sequence[Sequence[int]], window: int) -> None:
-        """Start with one context, the only number for which this is implemented."""
+        """Start with one context; several are not implemented."""
         self.model = model
         self.window = window
         self.texts = torch.tensor(contexts, device=model.output.weight.device)

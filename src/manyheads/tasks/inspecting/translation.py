@@ -63,15 +63,15 @@ class Outputs:
 def inspect_translation(
     translator: Translator, text: str, options: InspectOptions = DEFAULTS
 ) -> TranslationInspection:
-    """Translate a sentence as `Translator.translate` does, and return what the model computed.
+    """Translate a sentence as `Translator.translate` does, and return the computation of the model.
 
-    The line is taken as one sentence, as it stands: without splitting, `search.copy_literals` and
-    `search.lower_capitals`. Else the output is that of `translate` with the settings of the run; or the `target` of
-    the options; or begins with their `prefix`.
+    The line is taken as one sentence, without splitting, `search.copy_literals` and `search.lower_capitals`. Apart
+    from that, the output is that of `translate` with the settings of the run, or the `target` of the options, or it
+    begins with their `prefix`.
 
     Raises:
         UsageError: the sentence, its target or the prefix is too long, empty, or impossible as an output; or the
-            translator has no single model of ours.
+            translator is not a single model in PyTorch.
     """
     engine = single_model(translator)
     source_side, target_side = translator.tokenizers.source, translator.tokenizers.target
@@ -130,7 +130,7 @@ def outputs_of(
 def translator_inputs(
     engine: TorchEngine, ids: list[int], output: list[int], padding: int
 ) -> tuple[Tensor, Tensor]:
-    """Return what the model reads: the source with its end mark and padding (1, S), and target_in (1, T)."""
+    """Return the inputs of the model: the source with its end mark and padding (1, S), and target_in (1, T)."""
     source = functional.pad(pad_rows([ids], PAD, last=EOS), (0, padding), value=PAD)
     target_in = pad_rows([output[:-1]], PAD, first=BOS)
     return source.to(engine.device), target_in.to(engine.device)
@@ -210,7 +210,7 @@ def token_log_probs(engine: TorchEngine, rows: Sequence[Sequence[int]], output: 
 def leave_out_words(
     translator: Translator, engine: TorchEngine, ids: list[int], output: list[int], search: SearchOptions
 ) -> Occlusion:
-    """Leave out each source word: score the output and translate greedily without it."""
+    """Leave out each source word: score the output and translate greedily without the word."""
     target = translator.tokenizers.target
     words, rows = without_each_word(translator.tokenizers.source, ids)
     log_probs = token_log_probs(engine, [ids, *rows], output)
