@@ -117,7 +117,7 @@ def search_in_batches(
 
 
 def make_batches(rows: Sequence[Sequence[int]], options: SearchOptions, workers: int) -> Iterator[list[int]]:
-    """Yield the row indices of each batch: rows of similar length, with or without required words.
+    """Yield the row indices of each batch: rows of similar length, all with or all without required words.
 
     The batches that are searched at the same time share `batch_tokens`.
     """

@@ -1,7 +1,7 @@
 """A second pass over finished outputs: attention, alternative tokens and the coverage penalty.
 
-The pass uses teacher forcing, so that the search does not have to compute these values. Shapes: B outputs, S source
-length and T target length, both with their end mark, V vocabulary.
+The pass uses teacher forcing, so that the search does not have to compute these values.
+Shapes: B outputs, S source length and T target length, both with their end mark, V vocabulary.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
 
 
 def records_of(lines: Iterable[bytes]) -> Iterator[dict[str, Any] | None]:
-    """Return the records of a `metrics.jsonl` in order; None for a line without a record; blank lines are skipped."""
+    """Return the records of a `metrics.jsonl` in order, None for a line without a record; skip blank lines."""
     return (record_of(line) for line in lines if line.strip())
 
 

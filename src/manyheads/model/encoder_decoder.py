@@ -67,7 +67,7 @@ class EncoderDecoder(Transformer):
         return self.encoder_norm(x), mask
 
     def decode(self, target: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
-        """Compute the hidden states at all target positions by teacher forcing: -> (B, T, D).
+        """Compute the hidden states of whole targets by teacher forcing: -> (B, T, D).
 
         Args:
             target: the target shifted right (B, T), padded at the end.

@@ -192,22 +192,22 @@ class _Grid:
         Returns:
             For each new open prefix the index of the prefix that it extends.
         """
-        extensions: list[tuple[int, _Prefix]] = []
+        open_prefixes: list[tuple[int, _Prefix]] = []
         for bank in sorted(banks):
             by_rank = sorted(banks[bank], key=lambda entry: (-entry.total, entry.parent, entry.token))
             ranked = by_rank[: 2 * self.beam_size]
             for candidate in ranked[: self.beam_size]:
                 if candidate.extended is None:
                     self.finish(self.open[candidate.parent], candidate.value)
-            best = [(entry.parent, entry.extended) for entry in ranked if entry.extended is not None]
-            extensions += best[: self.beam_size]
-        if not extensions and not self.finished:
+            extensions = [(entry.parent, entry.extended) for entry in ranked if entry.extended is not None]
+            open_prefixes += extensions[: self.beam_size]
+        if not open_prefixes and not self.finished:
             self.finish(self.nearest(), None)
-        self.open = [prefix for _, prefix in extensions]
+        self.open = [prefix for _, prefix in open_prefixes]
         if self.open and self.can_stop():
             self.open = []
             return []
-        return [parent for parent, _ in extensions]
+        return [parent for parent, _ in open_prefixes]
 
     def finish_at_limit(self, values: list[list[float]], ids: list[list[int]]) -> None:
         """Finish all prefixes that contain every sequence, at the length limit."""

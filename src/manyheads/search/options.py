@@ -68,7 +68,7 @@ class TranslateOptions:
         attention_layer: decoder layer whose attention gives the alignment and the coverage penalty, from 0; -1 is
             the last layer.
         token_scores: report the log-probability of each token; an engine that computes them separately is faster
-            without them.
+            without.
         split: split lines into sentences and translate each by itself: every line (sentences), only lines longer
             than any training example (auto), or no line (none), which cuts a line at the model's limit.
     """

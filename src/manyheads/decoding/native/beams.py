@@ -133,7 +133,7 @@ class NativeBeams:
             model: computes the steps; its vocabulary has more than K + 1 tokens besides the suppressed ids.
             read: encodes the sources.
             divisors: (max_length + 2,) for each length: the score of an output is its log-probability divided by
-                this.
+                this value.
             beam_size: K.
             n_best: number of outputs of each sentence.
             bos: the token that the first step appends.

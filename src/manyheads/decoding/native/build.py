@@ -100,7 +100,7 @@ def find_or_compile(source: Path, folder: Path, vectors: Sequence[str]) -> Path:
     """Return the path of the library in the cache; compile it unless an earlier attempt has succeeded or failed.
 
     Raises:
-        BuildError: there is no library in the cache, and there is no compiler, or it fails.
+        BuildError: there is no library in the cache, and no compiler, or the compiler fails.
     """
     version = digest(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
     target = digest(map(str.encode, (platform.platform(), platform.machine(), *FLAGS, *vectors)))
@@ -130,7 +130,7 @@ def compile_library(source: Path, path: Path, vectors: Sequence[str] = ()) -> Pa
     """Compile a source to a library at `path`; return the path.
 
     Raises:
-        BuildError: there is no compiler, or it failed; the error holds its message and the command.
+        BuildError: there is no compiler, or it failed; the message holds its output and the command.
     """
     if not compiler():
         raise BuildError(f"no C compiler ({', '.join(COMPILERS)})")

@@ -15,7 +15,7 @@ from manyheads.inspection.svg.tree import draw_tree
 
 __all__ = ["PIXELS_PER_MM", "svg_of"]
 
-WIDTH, WIDEST = 800, 1_100  # pixels width of a picture, and of a picture of many small maps
+WIDTH, WIDEST = 800, 1_100  # width in pixels of a picture, and of one of many small maps
 MARGIN, NARROW_MARGIN = 16, 2
 PIXELS_PER_MM = 96 / 25.4
 POINTS_PER_PIXEL = 0.75

@@ -115,7 +115,7 @@ def draw_lines(chart: Lines, room: float) -> Canvas:
 
 
 def spread(heights: list[float], distance: float, bottom: float) -> list[float]:
-    """Move heights, in the same order, until they are `distance` pixels apart and above the bottom."""
+    """Return heights near the given ones, in their order, at least `distance` pixels apart and above the bottom."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     moved, last = [0.0] * len(heights), -distance
     for index in order:
@@ -156,7 +156,7 @@ def draw_curve(canvas: Canvas, points: list[tuple[float, float]], number: int, m
 
 
 def draw_links(chart: Links, room: float) -> Canvas:
-    """Draw the words of the source at the left and the words of the target at the right, and a line for each link."""
+    """Draw the source words at the left, the target words at the right, and a line for each link."""
     canvas = Canvas()
     most = (room - LINK / 2) / 2
     source, target = ([clipped(word, most) for word in words] for words in (chart.source, chart.target))

@@ -55,7 +55,7 @@ def draw_heat_map(chart: HeatMap, room: float) -> Canvas:
 
 
 def row_title(title: str, height: float) -> list[str]:
-    """Return the title of the rows in one line, or, if it is longer than `height`, in a line for each of its parts."""
+    """Return the title of the rows in one line, or in a line for each part if it is longer than `height`."""
     return [title] if text_width(title, SMALL) <= height else title.split(", ")
 
 

@@ -183,7 +183,7 @@ class CTranslate2Engine:
     def row_groups(
         self, rows: Sequence[Sequence[int]], options: SearchOptions, chosen: Iterable[int]
     ) -> list[RowGroup]:
-        """Group the chosen rows by the options that a call applies to all of them: minimum length and forbidden sequences."""
+        """Group the chosen rows by the options that a call shares: minimum length and forbidden sequences."""
         limits, shortest = options.longest(rows, self.longest), options.shortest(rows)
         groups: defaultdict[tuple[int, tuple[tuple[str, ...], ...]], list[int]] = defaultdict(list)
         for i in chosen:
@@ -261,7 +261,7 @@ class CTranslate2Engine:
         for i in chosen:
             scored = []
             for output in results[i]:
-                values = next(scores)[: len(output.tokens) + output.ended]  # no score of an end mark that the output lacks
+                values = next(scores)[: len(output.tokens) + output.ended]  # without an end mark, drop its score
                 scored.append(with_scores(output, values, options.length_penalty))
             results[i] = best_outputs(scored, len(scored))
 
