@@ -173,8 +173,8 @@ class NativeBeams:
                 source_length=len(row),
                 source_capacity=memory[0].shape[2],
             )
-            kept = (positions, memory, sources)
-            self.running.append(NativeBeam(self.beam_size, self.bos, max_length, self.shape, step, kept))
+            buffers = (positions, memory, sources)
+            self.running.append(NativeBeam(self.beam_size, self.bos, max_length, self.shape, step, buffers))
         self.prepared = False
         return self.running[-len(rows) :]
 

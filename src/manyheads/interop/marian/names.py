@@ -45,11 +45,11 @@ def entries(config: ModelConfig) -> Iterator[Entry]:
     """Yield all weights between the embeddings and the output layer."""
     for side, count in (("encoder", config.num_encoder_layers), ("decoder", config.num_decoder_layers)):
         for number in range(count):
-            for ours, theirs in LAYERS[side].items():
-                for kind in ("weight", "bias") if config.bias or ours.endswith(".norm") else ("weight",):
-                    names = tuple(f"model.{side}.layers.{number}.{name}.{kind}" for name in theirs)
-                    axis = 0 if not ours.endswith(READERS) else 1 if kind == "weight" else None
-                    yield Entry(f"{side}_layers.{number}.{ours}.{kind}", names, axis)
+            for our_layer, their_layers in LAYERS[side].items():
+                for kind in ("weight", "bias") if config.bias or our_layer.endswith(".norm") else ("weight",):
+                    names = tuple(f"model.{side}.layers.{number}.{name}.{kind}" for name in their_layers)
+                    axis = 0 if not our_layer.endswith(READERS) else 1 if kind == "weight" else None
+                    yield Entry(f"{side}_layers.{number}.{our_layer}.{kind}", names, axis)
 
 
 def their_width(tensor: Tensor, axis: int | None) -> Tensor:
