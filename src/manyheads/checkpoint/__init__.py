@@ -5,8 +5,8 @@ config.json  model.safetensors  tokenizer.source.*  tokenizer.target.*  metrics.
 checkpoints/step-N/  model.safetensors  optimizer.safetensors  state.json (all else, and the sha256 of all three)
 ```
 Every file is written to a temporary name, synced and renamed, so that the last good version survives any failure.
-No pickle is read or written. `model.safetensors` in the run directory holds the best weights so far: those that
-translate.
+No pickle is read or written. `model.safetensors` in the run directory holds the best weights so far, which are used
+for inference.
 """
 
 from manyheads.checkpoint.checkpoints import Checkpoint

@@ -30,7 +30,7 @@ class TensorFile(Mapping[str, NDArray[np.float32]]):
         """Read the header of a file.
 
         Args:
-            path: of the file.
+            path: path of the file.
             aliases: further names of tensors -> their names in the file.
 
         Raises:
@@ -45,8 +45,10 @@ class TensorFile(Mapping[str, NDArray[np.float32]]):
             length = int.from_bytes(file.read(8), "little")
             header = json.loads(file.read(length))
         self.starts = {name: 8 + length + header[name]["data_offsets"][0] for name in self.shapes}
-        if other := [name for name in self.shapes if header[name]["dtype"] != "F32"]:
-            raise RunError(f"{path} holds numbers of another type: {other[0]} is {header[other[0]]['dtype']}.")
+        if mistyped := [name for name in self.shapes if header[name]["dtype"] != "F32"]:
+            raise RunError(
+                f"{path} holds numbers of another type: {mistyped[0]} is {header[mistyped[0]]['dtype']}."
+            )
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         """Read a tensor.

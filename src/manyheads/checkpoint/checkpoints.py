@@ -63,15 +63,15 @@ class Checkpoints:
     def save(self, checkpoint: Checkpoint, keep: int, *, every: int = 1) -> None:
         """Write a checkpoint atomically, then remove all later ones, and all but the last `keep`.
 
-        Only this one and those of every `every`-th step are kept: a checkpoint that was saved in between on request
-        must not take the place of a planned one when checkpoints are averaged.
+        Only this checkpoint and those of every `every`-th step are kept: a checkpoint that was saved in between on
+        request must not take the place of a planned one when checkpoints are averaged.
 
         Raises:
             SaveError: the checkpoint could not be written; earlier ones are intact.
         """
         folder = self.folder_of(checkpoint.step)
         draft = folder.with_name(f".{folder.name}.draft")
-        for cancelled in self.folder.glob(".step-*.draft"):  # by a kill
+        for cancelled in self.folder.glob(".step-*.draft"):  # left by a killed process
             shutil.rmtree(cancelled, ignore_errors=True)
         try:
             with saving(f"the checkpoint of step {checkpoint.step}", self.folder):
@@ -91,7 +91,7 @@ class Checkpoints:
 
     def prune(self, last: int, keep: int, *, every: int = 1) -> None:
         """Remove all checkpoints after a step, and all but the last `keep` (see `save`)."""
-        steps = self.steps()  # those after this one were damaged when training went back before them
+        steps = self.steps()  # checkpoints after `last` were damaged, so training went back
         planned = [step for step in steps if step < last and step % every == 0]
         for step in set(steps) - {*[*planned, last][-keep:]}:
             self.remove(step)

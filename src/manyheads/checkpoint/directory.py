@@ -72,8 +72,8 @@ class RunDirectory:
         """
         if (path / CONFIG).is_file():
             return cls(path)
-        what = f"is not a run of manyheads: it has no {CONFIG}" if path.is_dir() else "is not a directory"
-        raise RunError(f"{path} {what}. {runs_near(path)}")
+        problem = f"is not a run of manyheads: it has no {CONFIG}" if path.is_dir() else "is not a directory"
+        raise RunError(f"{path} {problem}. {runs_near(path)}")
 
     @property
     def metrics_path(self) -> Path:
@@ -117,7 +117,7 @@ class RunDirectory:
         if not self.exists:
             (self.path / LOCK).unlink(missing_ok=True)
             for folder in (self.path / "cache", self.path):
-                with suppress(OSError):  # it holds something
+                with suppress(OSError):  # the folder is not empty
                     folder.rmdir()
 
     def begin(
@@ -145,7 +145,7 @@ class RunDirectory:
             if documents:
                 sums["sha256"] = {name: hashlib.sha256(text).hexdigest() for name, text in documents.items()}
             write_atomically(self.path / ENVIRONMENT, as_json({**environment, **sums}))
-            write_atomically(self.path / CONFIG, config_to_json(config).encode())  # last: now it is a run
+            write_atomically(self.path / CONFIG, config_to_json(config).encode())  # last: it makes the folder a run
 
     def config(self) -> Config:
         """Read the configuration of the run.
@@ -168,7 +168,7 @@ class RunDirectory:
         return config
 
     def environment(self) -> dict[str, Any]:
-        """Read the versions and the machine that the run was begun with."""
+        """Read the versions and the machine with which the run began."""
         return read_json(self.path / ENVIRONMENT)
 
     def tokenizers(self, config: Config) -> TokenizerPair:
@@ -241,7 +241,7 @@ class RunDirectory:
 
 
 def runs_near(path: Path) -> str:
-    """Name the runs in, beside or above a path that is not a run, for a message."""
+    """Return a hint that names the runs in, beside or above a path that is not a run, for a message."""
     folder = path if path.is_dir() else path.parent
     runs = sorted(
         str(file.parent) for parent in (folder, folder.parent) for file in parent.glob(f"*/{ENVIRONMENT}")

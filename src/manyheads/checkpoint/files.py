@@ -38,7 +38,7 @@ __all__ = [
     "write_tensors",
 ]
 
-# More than any file of ours has: what is larger is refused before it is read.
+# Limits above the size of any file of manyheads; a larger file is refused before it is read.
 MOST_BYTES = 64 * 2**20  # of a tokenizer or a JSON document
 MOST_HEADER = 16 * 2**20  # bytes of the header of a safetensors file
 MOST_NODES = 1_000_000  # values of a JSON document
@@ -71,7 +71,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def check_nodes(data: bytes, origin: Path) -> bytes:
-    """Return the bytes of a JSON document, unless parsing it would take far more memory than our files ever do."""
+    """Return the bytes of a JSON document, unless parsing it would take too much memory."""
     nodes = sum(data.count(sign) for sign in (b",", b"[", b"{"))
     if nodes > MOST_NODES:
         raise RunError(
@@ -113,12 +113,12 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
         return entries
 
     try:
-        room = plain_file(path).stat().st_size - 8
+        available = plain_file(path).stat().st_size - 8
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
-            if room < 2 or length > min(room, MOST_HEADER):
+            if available < 2 or length > min(available, MOST_HEADER):
                 raise ValueError(
-                    f"its header has {length:,} bytes, and at most {max(0, min(room, MOST_HEADER)):,} fit"
+                    f"its header has {length:,} bytes, and at most {max(0, min(available, MOST_HEADER)):,} fit"
                 )
             header = json.loads(check_nodes(file.read(length), path), object_pairs_hook=once)
         header.pop("__metadata__", None)
@@ -127,8 +127,8 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
             if first != end or last < first:
                 raise ValueError("its tensors overlap, or leave holes")
             end = last
-        if end != room - length:
-            raise ValueError(f"its tensors have {end:,} bytes, and it holds {room - length:,}")
+        if end != available - length:
+            raise ValueError(f"its tensors have {end:,} bytes, and it holds {available - length:,}")
         return {name: tuple(int(size) for size in entry["shape"]) for name, entry in header.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}. Copy it again, or use another checkpoint.") from error

@@ -14,7 +14,7 @@ def full_tensor(tensor: Tensor) -> Tensor:
 
 
 def distribute_like(tensor: Tensor, other: Tensor) -> Tensor:
-    """Shard a whole tensor as `other` is sharded; return it as it is where `other` is not sharded."""
+    """Shard a full tensor like `other`; return it unchanged if `other` is not sharded."""
     if not is_sharded(other):
         return tensor
     from torch.distributed.tensor import distribute_tensor  # slow to import, and rarely needed

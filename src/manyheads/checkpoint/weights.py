@@ -50,10 +50,10 @@ def check_shapes(
         raise RunError(f"{origin} does not fit: its {len(shapes)} tensors cannot be those of {layers} layers.")
     try:
         with torch.device("meta"), Unfilled():
-            wanted = EncoderDecoder(config, *sizes)
+            expected = EncoderDecoder(config, *sizes)
     except (RuntimeError, OverflowError) as error:
         raise RunError(f"the configuration beside {origin} asks for a model that cannot be: {error}") from error
-    compare({name: tuple(parameter.shape) for name, parameter in wanted.named_parameters()}, shapes, origin)
+    compare({name: tuple(parameter.shape) for name, parameter in expected.named_parameters()}, shapes, origin)
 
 
 def compare(wanted: Mapping[str, tuple[int, ...]], actual: Mapping[str, tuple[int, ...]], origin: str) -> None:
@@ -76,21 +76,21 @@ def load_weights(model: torch.nn.Module, tensors: Mapping[str, Tensor], origin: 
     Raises:
         RunError: names, shapes or types differ; the message lists them.
     """
-    own = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     actual = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    compare({name: tuple(parameter.shape) for name, parameter in own.items()}, actual, origin)
-    typed = [
+    compare({name: tuple(parameter.shape) for name, parameter in parameters.items()}, actual, origin)
+    mistyped = [
         f"{name} is {tensors[name].dtype}, not {parameter.dtype}"
-        for name, parameter in sorted(own.items())
+        for name, parameter in sorted(parameters.items())
         if tensors[name].dtype != parameter.dtype
     ]
-    if typed:
-        raise RunError(f"{origin} holds numbers of another type: {'; '.join(typed[:5])}.")
-    broken = sorted(name for name in own if not tensors[name].isfinite().all())
+    if mistyped:
+        raise RunError(f"{origin} holds numbers of another type: {'; '.join(mistyped[:5])}.")
+    broken = sorted(name for name in parameters if not tensors[name].isfinite().all())
     if broken:
         raise RunError(f"{origin} is damaged: {broken[0]} holds values that are not finite. Use another.")
     with torch.no_grad():
-        for name, parameter in own.items():
+        for name, parameter in parameters.items():
             parameter.copy_(distribute_like(tensors[name], parameter))
 
 

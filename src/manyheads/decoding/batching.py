@@ -42,7 +42,7 @@ class Job:
 
     Attributes:
         rows: sources as ids without begin and end marks.
-        options: of the search.
+        options: the options of the search.
         cancelled: returns the indices of the cancelled rows.
         observer: receives every step of a plain beam search.
     """
@@ -98,7 +98,7 @@ def search_in_batches(
 
     Args:
         rows: see `Engine.search`, as for the next two arguments.
-        options: of the search.
+        options: the options of the search.
         cancelled: returns the indices of the cancelled rows.
         workers: number of batches to search at the same time.
         search: searches a batch, in a worker thread.
@@ -117,7 +117,7 @@ def search_in_batches(
 
 
 def make_batches(rows: Sequence[Sequence[int]], options: SearchOptions, workers: int) -> Iterator[list[int]]:
-    """Yield the row indices of each batch: rows of similar length, those with required words apart.
+    """Yield the row indices of each batch: rows of similar length, all with or all without required words.
 
     The batches that are searched at the same time share `batch_tokens`.
     """
@@ -137,7 +137,7 @@ def check_options(options: SearchOptions, num_layers: int, longest: int) -> None
     """Raise `UsageError` for options that a model does not support.
 
     Args:
-        options: of the search.
+        options: the options of the search.
         num_layers: number of decoder layers.
         longest: maximum number of tokens of an output.
     """
@@ -155,7 +155,7 @@ def check_options(options: SearchOptions, num_layers: int, longest: int) -> None
 
 
 def finish(search: ContinuousBatching, job: Job) -> list[list[Hypothesis]]:
-    """Search one batch by itself: until all of its rows are finished."""
+    """Search one batch by itself until all of its rows are finished."""
     outputs: dict[int, list[Hypothesis]] = {}
     search.add(job.rows, job.cancelled, outputs.__setitem__)
     while search.batches:

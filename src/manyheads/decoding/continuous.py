@@ -26,7 +26,7 @@ from manyheads.text.tokenizer import BOS, EOS, PAD
 
 __all__ = ["TorchContinuousBatching"]
 
-MAX_BATCHES = 6  # that share their steps: each adds Python bookkeeping to every step
+MAX_BATCHES = 6  # running batches; each adds Python bookkeeping to every step
 
 
 @dataclass(eq=False)
@@ -54,7 +54,7 @@ class TorchContinuousBatching:
 
         Args:
             model: computes the steps.
-            options: only those of a plain beam search are used.
+            options: the options of the search; only those of a plain beam search are used.
             observer: receives every step.
         """
         self.model = model

@@ -62,9 +62,9 @@ class TorchEngine:
         """Make an engine of models with the same tokenizers.
 
         Args:
-            models: all on one device.
+            models: the models, all on one device.
             combine: averages the distributions of the models.
-            precision: of the computation (`pack`).
+            precision: the precision of the computation (`pack`).
         """
         self.models = models
         self.combine = combine
@@ -139,7 +139,7 @@ class TorchEngine:
         return len(self.models) == 1 and not options.in_use()
 
     def begin(self, options: SearchOptions) -> ContinuousBatching:
-        """Start a continuous batch, with the model's weights as they are now.
+        """Start a continuous batch, with the present weights of the model.
 
         Args:
             options: options for which `can_batch_continuously` is true.
@@ -149,7 +149,7 @@ class TorchEngine:
             return self.start(options)
 
     def start(self, options: SearchOptions) -> ContinuousBatching:
-        """Return a search without sentences, in C if possible; of the options, it uses those of a plain beam."""
+        """Return an empty continuous batch, in C if possible; it uses only the options of a plain beam search."""
         model = self.packed[0]
         if model.native is not None and self.in_c(options):
             return NativeContinuousBatching(model.native, options, model.read)

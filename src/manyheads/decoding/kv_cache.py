@@ -1,7 +1,7 @@
 """The KV cache of decoder self-attention, so that decoding computes each token once.
 
-Shapes: G sentences, W rows (hypotheses in progress) each, H heads, E head width, N cached tokens of a sentence
-(those of all of its W rows, now and in earlier steps).
+Shapes: G sentences, W rows (hypotheses in progress) each, H heads, E head width, N cached tokens of a sentence (the
+tokens of all of its W rows, in this step and in earlier steps).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class KVCache:
         self.all_views = self.store.narrow(4, 0, self.length).unbind(0)
 
     def reserve(self, width: int) -> None:
-        """Reserve a token for each of W = `width` rows; of the new tokens each row attends to its own alone."""
+        """Reserve a token for each of W = `width` rows; each row attends to its own new token only."""
         end = self.length + width
         if end > self.store.size(4):
             self.resize(max(FIRST_CAPACITY * width, 2 * end))
@@ -100,11 +100,11 @@ class KVCache:
             self.bias = self.bias[:, :, : self.length].index_select(0, sentences)
 
     def select_rows(self, rows: Tensor) -> None:
-        """Let W' rows of each sentence continue from some of the G x W rows: indices (G x W',), repeats allowed."""
+        """Select W' rows for each sentence from the G x W rows: indices (G x W',), repeats allowed."""
         if self.bias is not None:
             sentences, _, capacity = self.bias.shape
-            kept = as_array(self.bias).reshape(-1, capacity)[as_array(rows)].reshape(sentences, -1, capacity)
-            self.bias = torch.from_numpy(kept) if isinstance(kept, np.ndarray) else kept
+            selected = as_array(self.bias).reshape(-1, capacity)[as_array(rows)].reshape(sentences, -1, capacity)
+            self.bias = torch.from_numpy(selected) if isinstance(selected, np.ndarray) else selected
 
 
 def as_array(tensor: Tensor) -> Any:

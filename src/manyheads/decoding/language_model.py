@@ -31,7 +31,7 @@ def window_step(window: int) -> int:
 
 
 def held_tokens(length: int, window: int) -> int:
-    """Return how many of its last tokens a text of this length keeps as its context."""
+    """Return how many last tokens a text of `length` tokens keeps as its context."""
     if length <= window:
         return length
     step = window_step(window)
@@ -48,7 +48,7 @@ class DecoderOnlyStepper:
         """Compute the contexts.
 
         Args:
-            model: in evaluation mode.
+            model: the model, in evaluation mode.
             contexts: ids of each row, at least one; of a context longer than the window the last ids are used.
             window: maximum number of tokens that the model sees, at most its number of positions.
         """
@@ -99,10 +99,10 @@ class DecoderOnlyStepper:
         """Drop the first half of the rows that fill the window, and compute their last half again."""
         full = (self.end - self.begins == self.window).nonzero()[:, 0]
         if len(full):
-            kept = self.window - window_step(self.window)
-            self.begins[full] = self.end - kept
-            if kept:
-                self.read(full, kept)
+            num_kept = self.window - window_step(self.window)
+            self.begins[full] = self.end - num_kept
+            if num_kept:
+                self.read(full, num_kept)
 
     def resize(self) -> None:
         """Remove the columns that are padding in every row, and double the capacity."""
@@ -182,6 +182,6 @@ def attention_mask(begins: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
         Mask (R, 1, T, N), true where a query may attend to a key.
     """
     causal = keys <= queries[:, None]  # (T, N)
-    own = keys == queries[:, None]  # (T, N)
+    diagonal = keys == queries[:, None]  # (T, N)
     not_padding = keys >= begins[:, None]  # (R, N)
-    return ((causal & not_padding[:, None]) | own)[:, None]
+    return ((causal & not_padding[:, None]) | diagonal)[:, None]

@@ -1,4 +1,4 @@
-"""The layers of a model as decoding computes them: equal results, with fewer and faster operations.
+"""The layers of a model for decoding: equal results, with fewer and faster operations.
 
 Shapes: B or G sentences, W rows (hypotheses in progress) each, R = G x W, S source length, D model width, H heads,
 E head width, N cached tokens of a sentence (`KVCache`).
@@ -81,7 +81,7 @@ class InferenceEmbedding:
 
     @cached_property
     def table(self) -> Tensor:
-        """(V, D), in int8 rounded at the first use."""
+        """The token embeddings (V, D); for int8 they are rounded at the first use."""
         return round_weight(self.original, "int8") if self.rounding == "int8" else self.original
 
     def signals(self, positions: Tensor, length: int) -> Tensor | None:
@@ -107,7 +107,7 @@ class InferenceEncoderLayer:
         self.before, self.after = layout.norms_around(layer.around_attention)
 
     def __call__(self, x: Tensor, sentences: int, bias: Tensor | None, rotary: Tensor | None) -> Tensor:
-        """(B S, D) of B sentences -> (B S, D); bias (B, 1, 1, S) masks padding."""
+        """Compute the layer: (B S, D) of B sentences -> (B S, D); bias (B, 1, 1, S) masks padding."""
         query, key, value = self.attention.queries_keys_values(self.before(x), sentences, rotary).unbind(0)
         context = merge_heads(functional.scaled_dot_product_attention(query, key, value, attn_mask=bias), x.dtype)
         return self.feed_forward(self.after(self.attention.project_out(context).add_(x)))
@@ -135,13 +135,13 @@ class InferenceDecoderLayer:
         return keys, values
 
     def attend_to_target(self, x: Tensor, layer: int, cache: KVCache, rotary: Tensor | None) -> Tensor:
-        """Self-attention over the cached tokens and the new one: (R, D) -> (R, D)."""
+        """Attend to the cached tokens and to the new token: (R, D) -> (R, D)."""
         qkv = self.attention.queries_keys_values(self.before(x), cache.store.size(2), rotary)
         context = merge_heads(attend(qkv[0], *cache.append(layer, qkv.narrow(0, 1, 2))), x.dtype)
         return self.after(self.attention.project_out(context).add_(x))
 
     def attend_to_source(self, x: Tensor, memory: KeysValues, bias: Tensor | None) -> Tensor:
-        """Cross-attention; the rows of a sentence are queries of the same keys: (R, D) -> (R, D)."""
+        """Attend to the source; the rows of a sentence are queries of the same keys: (R, D) -> (R, D)."""
         query = to_float32(self.cross_query(self.before_cross(x)))
         query = query.view(memory[0].size(0), -1, self.num_heads, self.head_width).transpose(1, 2)
         context = merge_heads(attend(query, *memory, bias), x.dtype)
@@ -157,7 +157,7 @@ class InferenceSelfAttention:
         self.project_out = layout.linear(attention.project_out)
 
     def queries_keys_values(self, x: Tensor, sentences: int, rotary: Tensor | None) -> Tensor:
-        """(B T, D) of B sentences -> (3, B, H, T, E), with rotary positions applied to queries and keys."""
+        """Project: (B T, D) of B sentences -> (3, B, H, T, E), with rotary positions in queries and keys."""
         qkv = to_float32(self.project_in(x)).view(sentences, -1, 3, self.num_heads, x.size(1) // self.num_heads)
         if rotary is not None:
             queries_keys = qkv.narrow(2, 0, 2)
@@ -169,19 +169,19 @@ class InferenceFeedForward:
     """`FeedForward` with its norm and residual connection, in evaluation mode."""
 
     def __init__(self, layer: EncoderLayer | DecoderLayer, layout: WeightLayout) -> None:
-        activation = layer.feed_forward
-        self.activate: TensorFunction = torch.relu_ if activation.activation == "relu" else activation.activate
+        feed_forward = layer.feed_forward
+        self.activate: TensorFunction = torch.relu_ if feed_forward.activation == "relu" else feed_forward.activate
         self.expand = layout.linear(layer.feed_forward.expand)
         self.contract = layout.linear(layer.feed_forward.contract)
         self.before, self.after = layout.norms_around(layer.around_feed_forward)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """(R, D) -> (R, D)."""
+        """Compute the layer: (R, D) -> (R, D)."""
         return self.after(self.contract(self.activate(self.expand(self.before(x)))).add_(x))
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
-    """Attention with few queries a sentence: (G, H, W, E), twice (G, H, S, E), (G, 1, 1 or W, S) -> (G, H, W, E).
+    """Attend with few queries a sentence: (G, H, W, E), twice (G, H, S, E), (G, 1, 1 or W, S) -> (G, H, W, E).
 
     Three separate operations take 50 to 80 % of the time of torch's fused kernel, which is made for more queries;
     for a few sentences the single call of the fused kernel is faster.

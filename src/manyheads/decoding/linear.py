@@ -20,7 +20,7 @@ TensorFunction = Callable[[Tensor], Tensor]  # (R, I) -> (R, O), such as a linea
 
 
 class InferenceLinear:
-    """x W^T + b by `torch.nn.functional.linear`, on any device."""
+    """A linear layer, x W^T + b, by `torch.nn.functional.linear` on any device."""
 
     def __init__(
         self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype, rounding: Precision = "fp32"
@@ -33,11 +33,11 @@ class InferenceLinear:
 
     @cached_property
     def weight(self) -> Tensor:
-        """(O, I), rounded at the first use; the copy is never made where native code computes."""
+        """The weight (O, I), rounded at the first use; native code never needs this copy."""
         return round_weight(self.original, self.rounding).to(self.dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """(R, I) -> (R, O)."""
+        """Compute the layer: (R, I) -> (R, O)."""
         return functional.linear(x, self.weight, self.bias)
 
 

@@ -1,4 +1,4 @@
-"""The model as decoding computes it: equal results with fewer and faster operations, and without gradients.
+"""The model for decoding: equal results with fewer and faster operations, and without gradients.
 
 Shapes: B or G sentences, W rows (hypotheses in progress) each, R = G x W, S source length, D model width, H heads,
 E head width, N cached tokens of a sentence (`KVCache`).
@@ -31,8 +31,9 @@ from manyheads.model.masks import padding_mask, position_ids
 
 __all__ = ["InferenceModel", "StepInput"]
 
-MIN_PRECOMPUTED_POSITIONS = 64  # of the target
-# What is added to the embedding of a token (D,), and the cosines and sines of rotary positions (E / 2, 2), if any.
+MIN_PRECOMPUTED_POSITIONS = 64  # target positions
+# The vector added to the embedding of a token (D,), and the cosines and sines of rotary positions (E / 2, 2), if
+# any.
 PositionEncoding = tuple[Tensor | None, Tensor | None]
 
 
@@ -41,7 +42,7 @@ class StepInput:
     """The input of a decoding step: rows that append a token, all at the same position.
 
     Attributes:
-        tokens: (R,) to append, those of all W rows of each of the G sentences.
+        tokens: (R,) tokens to append, W rows for each of the G sentences.
         position: target position of these tokens, from 0.
         cache: KV cache of the self-attention; the step appends to it.
         memory: keys and values of the source, (G, H, S, E) each, of each decoder layer.
@@ -65,13 +66,13 @@ class StepInput:
 class InferenceModel:
     """The weights of a model, packed for decoding.
 
-    It computes what the model computes in evaluation mode, whatever the model's mode is. Weights that are neither
+    The results are those of the model in evaluation mode, in whatever mode the model is. Weights that are neither
     rounded nor converted to another dtype are the model's own tensors, not copies.
 
     Attributes:
         model: the model that the weights belong to.
         native: the C code for this model, if it is used.
-        dtype: of the computation.
+        dtype: dtype of the computation.
         template: an empty tensor with the dtype and device of attention, float32 or wider.
     """
 
@@ -87,8 +88,8 @@ class InferenceModel:
 
         Args:
             model: the model to pack.
-            dtype: of the computation; None is the model's own.
-            rounding: of the matrices, before their conversion to dtype.
+            dtype: dtype of the computation; None means the model's dtype.
+            rounding: rounding of the matrices, before their conversion to dtype.
             native: C code that computes the steps and encodes all but long sources, if available.
         """
         weight = model.output.weight.detach()
@@ -109,7 +110,7 @@ class InferenceModel:
         self.encodings: list[PositionEncoding] = []  # of the first target positions
 
     def weights_unchanged(self) -> bool:
-        """Return whether the model's weights are the ones that were packed."""
+        """Return whether the model's weights are unchanged since they were packed."""
         return self.packed_versions == weight_versions(self.parameters)
 
     def new_cache(self, sentences: int) -> KVCache:
@@ -150,15 +151,15 @@ class InferenceModel:
     ) -> tuple[list[KeysValues], Tensor | None]:
         """Encode sentences (B, S) in C without their padding, where mask (B, S) is False; see `encode`.
 
-        The keys and values of a sentence stand first, wherever its padding was.
+        The keys and values of a sentence come first in its row, wherever its padding was.
         """
         lengths = mask.sum(1).numpy()
         arrays = map(torch.from_numpy, native.encode(source[mask].numpy(), lengths))
         memory = list(zip(arrays, arrays, strict=True))  # pairs of keys and values
         if bool(mask.all()):
             return memory, None
-        hidden = torch.from_numpy(np.arange(lengths.max()) >= lengths[:, None])
-        return memory, torch.zeros(hidden.shape).masked_fill_(hidden, -torch.inf)[:, None, None]
+        padding = torch.from_numpy(np.arange(lengths.max()) >= lengths[:, None])
+        return memory, torch.zeros(padding.shape).masked_fill_(padding, -torch.inf)[:, None, None]
 
     @torch.inference_mode()
     def read(self, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
@@ -194,7 +195,7 @@ class InferenceModel:
             suppressed: ids that are never generated.
 
         Returns:
-            Log-probabilities (R', count) and ids (R', count). None, without having done anything, where there is no
+            Log-probabilities (R', count) and ids (R', count). None, without any computation, where there is no
             native code, or the vocabulary is too small for it.
         """
         if self.native is None or count + len(suppressed) >= self.native.vocabulary:
@@ -226,7 +227,7 @@ class InferenceModel:
         return self.output(self.decoder_norm(x)).float()
 
     def position_encoding(self, position: int) -> PositionEncoding:
-        """Return the encoding of a target position; those of the first positions are computed together.
+        """Return the encoding of a target position; the first encodings are computed together.
 
         Raises:
             UsageError: the model has fewer learned positions.

@@ -35,7 +35,7 @@ def pack(model: EncoderDecoder, precision: Precision = "fp32") -> InferenceModel
     """Pack the weights of a model for fast decoding on its device.
 
     Args:
-        model: on the device that decodes.
+        model: the model, on the device that decodes.
         precision: "fp32" computes what the model computes. On a CPU "bf16" rounds the matrices to 8 significant
             bits, "int8" to 8 bits with a scale for each output; activations stay float32 on every processor. On
             another device "bf16" computes in bfloat16.
@@ -55,7 +55,7 @@ def pack(model: EncoderDecoder, precision: Precision = "fp32") -> InferenceModel
 
 def native_model(model: EncoderDecoder, precision: Precision, code: ctypes.CDLL) -> NativeModel:
     """Pack the weights of a model, float32 on a CPU, for the C code."""
-    # Not `Tensor.numpy`, after which the storage cannot be resized: FSDP frees the gathered weights so.
+    # Not `Tensor.numpy`, after which the storage cannot be resized: FSDP frees the gathered weights by resizing.
     named = model.named_parameters(remove_duplicate=False)
     tensors: dict[str, Any] = {name: np.from_dlpack(weight.detach()) for name, weight in named}
     sizes = model.source_embedding.tokens.num_embeddings, model.output.out_features
@@ -73,8 +73,8 @@ def measure(code: ctypes.CDLL) -> NativeSpeed:
         }
         source = torch.randint(5, VOCAB_SIZE, (max(ROW_COUNTS), SOURCE_LENGTH))
         shortest = {path: dict.fromkeys(ROW_COUNTS, math.inf) for path in paths}
-        begun, rounds = time.perf_counter(), 0
-        while rounds < 2 or time.perf_counter() - begun < MAX_MEASUREMENT_SECONDS:
+        start, rounds = time.perf_counter(), 0
+        while rounds < 2 or time.perf_counter() - start < MAX_MEASUREMENT_SECONDS:
             rounds += 1
             for rows in ROW_COUNTS:
                 for path, packed in paths.items():
@@ -88,7 +88,7 @@ def step_seconds(model: InferenceModel, source: Tensor) -> float:
     stepper, tokens = EncoderDecoderStepper(model, source), source[:, 0].contiguous()
     shortest = math.inf
     for _ in range(STEPS_A_ROUND):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         stepper.step(tokens)
-        shortest = min(shortest, time.perf_counter() - begun)
+        shortest = min(shortest, time.perf_counter() - start)
     return shortest

@@ -1,6 +1,6 @@
 """A second pass over finished outputs: attention, alternative tokens and the coverage penalty.
 
-The pass is teacher forced, so that the search itself does not have to compute them.
+The pass uses teacher forcing, so that the search does not have to compute these values.
 Shapes: B outputs, S source length and T target length, both with their end mark, V vocabulary.
 """
 
@@ -41,11 +41,11 @@ def review(
     """Add attention and rivals to the outputs, and the coverage penalty to their scores, as the options request.
 
     Args:
-        models: in evaluation mode.
+        models: the models, in evaluation mode.
         combine: averages the distributions of the models.
         rows: sources as ids without begin and end marks.
         outputs: outputs of each source.
-        options: `coverage_penalty`, `rivals`, `attention` and `attention_layer` are used.
+        options: `coverage_penalty`, `rivals`, `alignment` and `attention_layer` are used.
 
     Returns:
         The outputs of each source; sorted again, best first, if there is a coverage penalty and no sampling.
@@ -61,13 +61,13 @@ def review(
         attentions, rivals = teacher_force(
             models, combine, [rows[row] for row, _ in batch_pairs], batch_outputs, options
         )
-        for (row, rank), output, attention, others in zip(
+        for (row, rank), output, attention, token_rivals in zip(
             batch_pairs, batch_outputs, attentions, rivals, strict=True
         ):
             reviewed[row][rank] = replace(
                 output,
                 score=output.score + options.coverage_penalty * coverage_term(attention),
-                rivals=others,
+                rivals=token_rivals,
                 attention=tuple(map(tuple, attention.tolist())) if options.alignment else None,
             )
     if options.coverage_penalty and options.sampling is None:
@@ -112,8 +112,8 @@ def likeliest_rivals(
 ) -> tuple[tuple[tuple[int, float], ...], ...]:
     """Return the likeliest other tokens of each token: log-probabilities (T, V) -> T times `count` pairs."""
     tokens = (*output.tokens, EOS)[: len(output.token_scores)]
-    others = log_probs.scatter(1, torch.tensor(tokens, device=log_probs.device)[:, None], -torch.inf)
-    values, ids = best_tokens(others, count, (PAD, BOS))
+    other_log_probs = log_probs.scatter(1, torch.tensor(tokens, device=log_probs.device)[:, None], -torch.inf)
+    values, ids = best_tokens(other_log_probs, count, (PAD, BOS))
     return tuple(
         tuple((token, value) for token, value in zip(row_ids, row_values, strict=True) if value > -math.inf)
         for row_ids, row_values in zip(ids.tolist(), values.tolist(), strict=True)
@@ -123,8 +123,8 @@ def likeliest_rivals(
 def coverage_term(attention: Tensor) -> float:
     """Return the coverage penalty (Wu et al. 2016, equation 14 without its factor beta): (T, S) -> a number <= 0.
 
-    The sum over source tokens of log(min(attention from all target tokens, 1)), without the source's end mark,
-    which is the last column; 0 if every source token is covered.
+    It is the sum over source tokens of log(min(attention from all target tokens, 1)), without the source's end
+    mark, which is the last column; 0 if every source token is covered.
     """
     coverage = attention[:, :-1].double().sum(0).clamp(MIN_ATTENTION, 1.0)
     return float(coverage.log().sum())

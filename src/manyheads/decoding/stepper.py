@@ -21,9 +21,10 @@ class EncoderDecoderStepper:
     """A model while it decodes; see `search.interface.Stepper`.
 
     Keys and values are cached once a sentence while all sentences have the same number of rows and the rows of a
-    sentence are adjacent, as in a beam; otherwise once a row. A dropped sentence is computed further, unseen, until
-    enough sentences were dropped to make it worth moving the others. Keys are therefore moved rarely, and matrix
-    products have few different shapes: the CPU's math library needs half a millisecond to prepare for a new shape.
+    sentence are adjacent, as in a beam; otherwise once a row. A dropped sentence is still computed, without use,
+    until enough sentences were dropped to make it worth moving the others. Keys are therefore moved rarely, and
+    matrix products have few different shapes: the CPU's math library needs half a millisecond to prepare for a new
+    shape.
 
     Attributes:
         memory: cross-attention keys and values of each layer.
@@ -73,13 +74,13 @@ class EncoderDecoderStepper:
         count, width = parents.shape
         device = self.cache.store.device
         if padded_count(count) < self.sentences or len(np.unique(sentences)) < count:
-            kept = torch.from_numpy(sentences.copy()).to(device)
-            self.cache.select_sentences(kept)
+            indices = torch.from_numpy(sentences.copy()).to(device)
+            self.cache.select_sentences(indices)
             self.memory = [
-                (keys.index_select(0, kept), values.index_select(0, kept)) for keys, values in self.memory
+                (keys.index_select(0, indices), values.index_select(0, indices)) for keys, values in self.memory
             ]
             if self.source_bias is not None:
-                self.source_bias = self.source_bias.index_select(0, kept)
+                self.source_bias = self.source_bias.index_select(0, indices)
             self.sentences, sentences = count, np.arange(count)
         all_parents = np.zeros((self.sentences, width), dtype=np.int64)
         all_parents[sentences] = parents

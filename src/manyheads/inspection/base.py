@@ -1,7 +1,7 @@
 """Base class of inspections and curves: views as text, SVG, PNG, HTML and CSV, and the data as JSON.
 
-The JSON is described in docs/inspecting.md. `VERSION` changes when a field changes its meaning or goes away; new
-fields may be added without.
+The JSON is described in docs/inspecting.md. `VERSION` changes when a field changes its meaning or is removed, but
+not when fields are added.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Document(ABC):
     """Data with named views, each a list of charts.
 
     Every method that takes a view and a selection raises `UsageError` if there is no such view or attention.
-    `language` is that of titles, axes and legends, one of `words.LANGUAGES`; csv and json are always in English.
+    `language` is the language of titles, axes and legends, one of `words.LANGUAGES`; csv and json are always in
+    English.
 
     Attributes:
         format: name of the JSON format.

@@ -58,7 +58,7 @@ class Reading:
     """The logits and the attention of a model on one text.
 
     Attributes:
-        logits: (T, V) of each next or masked token, or (C,) of the classes, on the CPU.
+        logits: (T, V) logits of each next or masked token, or (C,) logits of the classes, on the CPU.
         attention: one entry for each kind of attention.
     """
 
@@ -68,7 +68,7 @@ class Reading:
 
 @contextmanager
 def observing(modules: Sequence[MultiHeadAttention], observer: Observer) -> Iterator[None]:
-    """While open, call the observer on every attention of these modules, in the order of computation."""
+    """Call the observer on every attention of these modules while the context is open, in order of computation."""
     for module in modules:
         module.observer = observer
     try:
@@ -80,7 +80,7 @@ def observing(modules: Sequence[MultiHeadAttention], observer: Observer) -> Iter
 
 @contextmanager
 def recording(modules: list[MultiHeadAttention]) -> Iterator[list[Tensor]]:
-    """While open, collect the weights (B, H, T, S) of every attention, in the order of computation."""
+    """Collect the weights (B, H, T, S) of every attention while the context is open, in order of computation."""
     weights: list[Tensor] = []
 
     def record(_: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
@@ -94,7 +94,7 @@ def attention_maps(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> 
     """Feed a pair by teacher forcing and return the attention weights of every head.
 
     Args:
-        model: in eval mode.
+        model: the model, in eval mode.
         source: (1, S) ids with the end mark.
         target_in: (1, T) ids with the begin mark; row t predicts token t + 1.
     """
@@ -134,7 +134,7 @@ def attention_groups(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
 
 @torch.inference_mode()
 def watch(model: Transformer, *inputs: Tensor | None) -> Reading:
-    """Call a model on a batch of one text, and keep the weights and masks by kind of attention."""
+    """Call a model on a batch of one text, and return its logits, and weights and masks by kind of attention."""
     groups = attention_groups(model)
     weights: dict[MultiHeadAttention, Tensor] = {}
     masks: dict[MultiHeadAttention, Tensor] = {}
@@ -161,8 +161,8 @@ def expanded_mask(mask: Tensor | None, weights: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def watch_head(model: Transformer, kind: str, layer: int, head: int, *inputs: Tensor | None) -> HeadSteps:
-    """Call a model on a batch of one text, and keep what one head computes (section 3.2.1)."""
-    found: list[HeadSteps] = []
+    """Call a model on a batch of one text, and return what one head computes (section 3.2.1)."""
+    computed: list[HeadSteps] = []
 
     def observe(_: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
         queries, keys, values = (x[0, head].float().cpu() for x in (query, key, value))  # (T, E), twice (S, E)
@@ -176,11 +176,11 @@ def watch_head(model: Transformer, kind: str, layer: int, head: int, *inputs: Te
             "weights": weights,
             "outputs": weights @ values,
         }
-        found.append(HeadSteps(kind, layer, head, **{name: x.numpy() for name, x in steps.items()}))
+        computed.append(HeadSteps(kind, layer, head, **{name: x.numpy() for name, x in steps.items()}))
 
     with observing([attention_groups(model)[kind][layer]], observe):
         model(*inputs)
-    return found[0]
+    return computed[0]
 
 
 def mean_entropies(readings: Sequence[Reading]) -> dict[str, list[list[float]]]:

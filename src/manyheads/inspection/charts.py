@@ -93,7 +93,7 @@ class HeatMap:
         legend: meaning of the values, with their unit.
         high: value of the lightest shade; 0 has the darkest.
         signed: whether the shades go from -high to high on a scale of two colours, in which 0 is white.
-        hidden: (R, C) True for cells without a value, which are drawn as such; None if there are none.
+        hidden: (R, C) True for cells without a value, which are drawn crossed out; None if there are none.
         hidden_title: meaning of these cells.
     """
 
@@ -127,7 +127,7 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar with the text beside it; a doubtful one is drawn as such."""
+    """One bar with the text beside it; a doubtful bar is marked."""
 
     label: str
     value: float
@@ -175,9 +175,9 @@ class Lines(Drawing):
     y_title: str
 
     def extent(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return (lowest, highest) x and (lowest, highest) y of the axes; one curve at least has a point.
+        """Return (lowest, highest) x and (lowest, highest) y of the axes; at least one curve has a point.
 
-        The y axis begins at 0 unless all values are far above it. A single value stands in the middle.
+        The y axis begins at 0 unless all values are far above it. A single value is in the middle.
         """
         x = [value for line in self.lines for value in line.x]
         y = [value for line in self.lines for value in line.y]
@@ -248,7 +248,7 @@ def shown(cell: Cell) -> str:
 
 
 def widened(low: float, high: float) -> tuple[float, float]:
-    """Return a range that is more than one value."""
+    """Widen a range of a single value, so that low < high."""
     return (low, high) if low < high else (low - (abs(low) or 1.0), high + (abs(high) or 1.0))
 
 
@@ -258,7 +258,7 @@ def minus(number: str) -> str:
 
 
 def fraction(value: float, low: float, high: float) -> float:
-    """Return the position of a value in a range: 0 at `low`, 1 at `high`, which may be the lower one."""
+    """Return the position of a value in a range: 0 at `low`, 1 at `high`, which may be below `low`."""
     return (value - low) / ((high - low) or 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Frozen data objects as plain JSON values, and back.
+"""Conversion of frozen data objects to plain JSON values and back.
 
 An object is a dataclass whose fields are numbers, strings, None, other such objects, tuples of them, dictionaries
 with string keys, and arrays of float32. In JSON an array is a list of lists of numbers with 6 decimals, or,
@@ -70,10 +70,10 @@ def to_json_values(value: object, *, packed: bool = False) -> dict[str, Any]:
 
 
 def from_json_values(kind: type, values: Mapping[str, Any], where: str) -> Any:
-    """Return an object of the wanted class from JSON values; `where` is their name in messages.
+    """Return an object of the class `kind` from JSON values; `where` is their name in messages.
 
     Raises:
-        UsageError: the values are not those of such an object; the message names the field.
+        UsageError: the values do not fit the class; the message names the field.
     """
     try:
         return adapter(kind).validate_json(json.dumps(dict(values)), strict=True)

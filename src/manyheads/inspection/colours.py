@@ -1,8 +1,8 @@
 """Colours that people with any kind of colour vision can distinguish.
 
-Shades are those of cividis (Nunez, Anderton and Renslow 2018), dark blue for low and yellow for high values. Signed
-values have vermilion below 0, white at 0 and blue above. Lines are those of Okabe and Ito (2008), each with a dash
-and a marker of its own. The page (serving/page/charts.js) has the same colours.
+Shades have the colours of cividis (Nunez, Anderton and Renslow 2018), dark blue for low and yellow for high values.
+Signed values have vermilion below 0, white at 0 and blue above. Lines have the colours of Okabe and Ito (2008),
+each with a different dash and marker. The page (serving/page/charts.js) has the same colours.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Colour = tuple[int, int, int]
 
 
 def shade(share: float, *, signed: bool = False) -> Colour:
-    """Return the colour of a value from 0, the low end of the scale, to 1; of a signed scale 0.5 is white."""
+    """Return the colour of a value from 0, the low end of the scale, to 1; on a signed scale 0.5 is white."""
     scale = DIVERGING if signed else CIVIDIS
     position = min(1.0, max(0.0, share)) * (len(scale) - 1)
     lower = min(int(position), len(scale) - 2)

@@ -59,7 +59,7 @@ class Curves(Document):
         return localized("Training of {runs}", runs=", ".join(run.name for run in self.runs))
 
     def view_functions(self) -> dict[str, ViewFunction]:
-        """Return the views of which a run has values; see `Document.view_functions`."""
+        """Return the views for which a run has values; see `Document.view_functions`."""
         names = {series.name.partition("/")[0] for run in self.runs for series in run.series}
         views = {
             name: self.series_view(title, unit, series)
@@ -79,7 +79,7 @@ class Curves(Document):
         ]
 
     def entropy_charts(self) -> Iterator[HeatMap]:
-        """Return a heat map for each run and kind of attention, with a row for each head."""
+        """Yield a heat map for each run and kind of attention, with a row for each head."""
         for run in self.runs:
             heads = [series for series in run.series if series.name.startswith(f"{ENTROPY}/")]
             for kind in dict.fromkeys(series.name.split("/")[1] for series in heads):
@@ -129,7 +129,7 @@ def head_name(series: str) -> str:
 
 
 def thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Line:
-    """Return a curve of at most `MAX_POINTS` points, and the last one."""
+    """Return a curve of at most `MAX_POINTS` points, plus the last point."""
     every = max(1, -(-len(steps) // MAX_POINTS))
     drawn = sorted({*range(0, len(steps), every), len(steps) - 1})
     return Line(name, tuple(float(steps[index]) for index in drawn), tuple(values[index] for index in drawn))

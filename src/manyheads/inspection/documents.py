@@ -76,8 +76,8 @@ class TranslationInspection(Inspection):
     Attributes:
         source: the sentence as the model reads it; with `padding` > 0, that many `<pad>` follow its end mark.
         target: the output; its last token is the end mark, unless it was cut at the length limit.
-        inputs: input token of the decoder for each token of `target`: `<s>`, then all but the last.
-            Row t of "decoder" and "cross" attention is that position; columns of "decoder" are the inputs, those of
+        inputs: input token of the decoder for each token of `target`: `<s>`, then all but the last. Row t of
+            "decoder" and "cross" attention is that position; columns of "decoder" are the inputs, columns of
             "cross" the tokens of the source.
         attention: the kinds "encoder", "decoder" and "cross", in this order.
         predictions: one for each token of `target`.
@@ -159,7 +159,7 @@ class ClassificationInspection(Inspection):
         label: most probable class.
         classes: probability of each class, in the model's order.
         pooling: "cls", the first token, or "mean", the mean of all tokens.
-        occlusion: effect of leaving out each word; `drop` is that of the log-probability of `label`.
+        occlusion: effect of leaving out each word; `drop` is the decrease of the log-probability of `label`.
         neighbours: nearest tokens of each different token.
     """
 
@@ -198,8 +198,8 @@ class LanguageModelInspection(Inspection):
     """Inspection of a language model on one text.
 
     Attributes:
-        text: the given tokens and those that the model generated.
-        inputs: input token of the model for each token of `text`; the first one stands before the text.
+        text: the given tokens and the generated tokens.
+        inputs: input token of the model for each token of `text`; the first one precedes the text.
         attention: the kind "decoder", over `inputs` and the last token of the text; row t attends to 0 to t.
         predictions: one for each token of `text`.
         next: likeliest tokens after the text, best first.
@@ -226,12 +226,12 @@ class LanguageModelInspection(Inspection):
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
-        read = [*(token.piece for token in self.inputs), *self.text.pieces[-1:]]
+        pieces = [*(token.piece for token in self.inputs), *self.text.pieces[-1:]]
         views: dict[str, ViewFunction] = {"probabilities": lambda _: [predictions_chart(self.predictions)]}
         if self.next:
             note = localized("After the last token of the text.")
             views["next"] = lambda _: [rivals_chart(localized("Most probable next tokens"), note, self.next)]
-        views |= attention_views(self.attention, self_axes("decoder", localized("text"), read))
+        views |= attention_views(self.attention, self_axes("decoder", localized("text"), pieces))
         if self.neighbours:
             views["neighbours"] = lambda _: [neighbours_chart(localized("Nearest tokens"), self.neighbours)]
         views["tokens"] = lambda _: [token_chart(localized("Tokens"), self.text)]

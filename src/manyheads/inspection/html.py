@@ -63,7 +63,7 @@ def fragment_of(charts: Sequence[Chart]) -> str:
 
 
 def section(chart: Chart) -> str:
-    """Return one chart; a table is shown as such."""
+    """Return one chart as HTML: a picture and its values, or only a table."""
     head = f'<h2>{escape(visible(chart.title))}</h2>\n<p dir="auto">{escape(visible(chart.note))}</p>'
     table = html_table(chart.data)
     if isinstance(chart, Table):

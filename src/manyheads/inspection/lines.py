@@ -33,7 +33,7 @@ __all__ = ["chart_lines", "csv_of"]
 
 LABEL_COLUMNS = 16
 MIN_COLUMN = 24  # narrowest column of a table whose cells are cut
-MAX_ROWS = 64  # of a heat map without names; of more rows some are shown
+MAX_ROWS = 64  # rows of a heat map without names; of more rows, some are shown
 BAR = 24  # columns of the longest bar
 PLOT_WIDTH, PLOT_HEIGHT = 60, 8
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # bits of a braille cell by row and column
@@ -81,8 +81,8 @@ def heat_map_lines(chart: HeatMap, width: int) -> list[str]:
     titles = {"rows": visible(chart.row_title), "columns": visible(chart.column_title)}
     lines = [localized("Rows: {rows}. Columns: {columns}.", **titles)]
     if not chart.columns:
-        chart, said = thinned(chart, width)
-        lines += said
+        chart, notes = thinned(chart, width)
+        lines += notes
     rows, columns = (
         [fit(visible(name), min(LABEL_COLUMNS, cell_len(visible(name)))).rstrip() for name in names]
         for names in (chart.rows, chart.columns)
@@ -109,7 +109,7 @@ def thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
 
 
 def bar_lines(chart: Bars, width: int) -> list[str]:
-    """Return a bar and its number for each label; a doubtful one has a "?"."""
+    """Return a bar and its number for each label; a doubtful bar has a "?"."""
     labels = [visible(bar.label) for bar in chart.bars]
     side = min(28, max(map(cell_len, labels), default=0))
     reach = max(abs(chart.low), abs(chart.high)) or 1.0
@@ -189,7 +189,7 @@ def plot(line: Line, x_range: tuple[float, float], y_range: tuple[float, float])
 
 
 def between(first: tuple[int, int] | None, last: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """Return the dots of a straight line, both ends included."""
+    """Yield the dots of a straight line, both ends included."""
     if first is None:
         yield last
         return

@@ -116,7 +116,7 @@ def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
 
 
 def records_of(lines: Iterable[bytes]) -> Iterator[dict[str, Any] | None]:
-    """Return the records of a `metrics.jsonl` in order; None for a line without one; blank lines are skipped."""
+    """Return the records of a `metrics.jsonl` in order, None for a line without a record; skip blank lines."""
     return (record_of(line) for line in lines if line.strip())
 
 
@@ -126,8 +126,8 @@ def record_of(line: bytes) -> dict[str, Any] | None:
         record = json.loads(line)
     except ValueError:
         return None
-    whole = isinstance(record, dict) and isinstance(record.get("step"), int)
-    return record if whole else None
+    valid = isinstance(record, dict) and isinstance(record.get("step"), int)
+    return record if valid else None
 
 
 def add_validation(record: dict[str, Any], points: Points, samples: dict[tuple[int, str], Sample]) -> None:

@@ -1,4 +1,4 @@
-"""An inspection of a model as a whole: its blocks, tensors, positions, schedule and symbols, and their charts.
+"""The inspection of a complete model: its blocks, tensors, positions, schedule and symbols, and their charts.
 
 Shapes: P positions, D model width (the head width for rotary positions).
 """
@@ -63,7 +63,7 @@ class Positions:
         signal: (P, D) vector that is added to the token at each position (section 3.5); for rotary positions,
             cosine and sine in turn of the angle by which each pair of a head is rotated.
         products: (P, P) similarity of two positions: dot products of their signals; for rotary positions the mean
-            cosine between a vector rotated to the one and to the other.
+            cosine between a vector rotated to one position and to the other.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class LearningRate:
     """The planned learning rate.
 
     Attributes:
-        schedule: name.
+        schedule: name of the schedule.
         warmup_steps, total_steps: numbers of updates.
         steps: some updates from 1 to the last.
         rates: learning rate at each of these updates.
@@ -112,7 +112,7 @@ class Symbol:
 
 @dataclass(frozen=True, eq=False)
 class ModelInspection(Inspection):
-    """Inspection of a model as a whole.
+    """Inspection of a complete model.
 
     Attributes:
         parameters: number of parameters, each tied matrix counted once.
@@ -196,7 +196,7 @@ def position_charts(positions: Positions) -> list[Chart]:
 
 
 def largest(values: Array) -> float:
-    """Return the largest absolute value, more than 0."""
+    """Return the largest absolute value, at least 1e-6."""
     return float(max(1e-6, np.abs(values).max(initial=0.0)))
 
 

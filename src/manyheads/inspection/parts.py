@@ -133,9 +133,9 @@ class HeadSteps:
 
 def entropies(weights: Array) -> Array:
     """Return the mean over the rows of their entropy in nats: (L, H, rows, columns) -> (L, H)."""
-    wide = weights.astype(np.float64)
-    logs = np.log(np.where(wide > 0, wide, 1.0))
-    return (-(wide * logs).sum(-1)).mean(-1).astype(np.float32)
+    precise = weights.astype(np.float64)
+    logs = np.log(np.where(precise > 0, precise, 1.0))
+    return (-(precise * logs).sum(-1)).mean(-1).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class Alignment:
         layer: decoder layer, from 0, whose heads were averaged.
         pharaoh: "0-0 1-2": source word, target word.
         links: the same as pairs.
-        weights: (target words, source words) attention from the tokens of one word to those of the other.
+        weights: (target words, source words) attention from the tokens of one word to the tokens of the other.
     """
 
     layer: int

@@ -30,9 +30,9 @@ def png_of(charts: Sequence[Chart], scale: float = SCALE, *, width: float | None
     Letters that no installed font has are drawn as boxes; a `UserWarning` counts them.
 
     Args:
-        charts: what to draw.
+        charts: the charts to draw.
         scale: pixels per unit of the SVG; a smaller scale is used for a picture of more than `MAX_PIXELS`.
-        width: width in millimetres for print, see `svg_of`; the scale is then that of 300 dpi.
+        width: width in millimetres for print, see `svg_of`; the scale then gives 300 dpi.
 
     Raises:
         MissingExtraError: resvg_py is not installed.
@@ -44,14 +44,14 @@ def png_of(charts: Sequence[Chart], scale: float = SCALE, *, width: float | None
     check_fonts("".join(mark.text or "" for mark in root.iter("{http://www.w3.org/2000/svg}text")), render)
     unit = 1.0 if width is None else PIXELS_PER_MM
     area = math.prod(float(root.attrib[side].removesuffix("mm")) * unit for side in ("width", "height"))
-    wanted = scale if width is None else PRINT_SCALE
-    zoom = min(wanted, math.sqrt(MAX_PIXELS / area))
+    requested = scale if width is None else PRINT_SCALE
+    zoom = min(requested, math.sqrt(MAX_PIXELS / area))
     png = bytes(render(svg_string=svg, zoom=zoom, dpi=96, background="#ffffff"))
     return png if width is None else with_resolution(png, PRINT_DPI)
 
 
 def with_resolution(png: bytes, dpi: float) -> bytes:
-    """Return a PNG that says its resolution, by which programs know its size in print (chunk pHYs)."""
+    """Return a PNG that states its resolution, by which programs know its size in print (chunk pHYs)."""
     per_metre = round(dpi / 0.0254)
     chunk = b"pHYs" + struct.pack(">IIB", per_metre, per_metre, 1)
     return png[:HEADER] + struct.pack(">I", 9) + chunk + struct.pack(">I", zlib.crc32(chunk)) + png[HEADER:]

@@ -21,24 +21,24 @@ EVERY = 5  # narrow columns from one number to the next
 
 
 def fit(text: str, width: int) -> str:
-    """Pad a text at the right to so many columns; a longer text is cut, with an ellipsis."""
+    """Pad a text at the right to `width` columns; a longer text is cut, with an ellipsis."""
     if cell_len(text) <= width:
         return text + " " * (width - cell_len(text))
-    kept = ""
+    start = ""
     for letter in text:
-        if cell_len(kept + letter) > width - 1:
+        if cell_len(start + letter) > width - 1:
             break
-        kept += letter
-    return kept + "…" + " " * (width - cell_len(kept) - 1)
+        start += letter
+    return start + "…" + " " * (width - cell_len(start) - 1)
 
 
 def padded(text: str, width: int) -> str:
-    """Pad a text at the left to so many columns."""
+    """Pad a text at the left to `width` columns."""
     return " " * (width - cell_len(text)) + text
 
 
 def wrapped(parts: Sequence[str], width: int) -> list[str]:
-    """Return texts one after another, two blanks apart, in lines of at most so many columns where they fit."""
+    """Return texts one after another, two blanks apart, in lines of at most `width` columns where they fit."""
     lines: list[str] = []
     for part in parts:
         if lines and cell_len(lines[-1]) + 2 + cell_len(part) <= width:
@@ -59,7 +59,7 @@ def heat_map(
 ) -> list[str]:
     """Return lines of shade blocks for values (T, S) from 0 to `high`, a row for each target token.
 
-    A value below 0 has a minus sign before its shade. The names of the columns stand above them, and the largest
+    A value below 0 has a minus sign before its shade. The names of the columns are above them, and the largest
     value of each row is a number. Where the names do not fit into `width`, the columns are numbered, the name of
     the largest one follows each row, and all names are listed below. `hidden` (T, S) is true for cells without a
     value.
@@ -80,15 +80,15 @@ def heat_map(
         sizes = [NUMBER + 1 if (NUMBER + 1) * len(columns) <= room else NARROW] * len(columns)
     lines: list[str] = []
     for part in parts_of(sizes, room):
-        own = [sizes[column] for column in part]
-        lines.append(f"{'':{side}}  {header_line([header[column] for column in part], own)}".rstrip())
-        lines.append(f"{'':{side}} ┌{'─' * sum(own)}")
+        part_sizes = [sizes[column] for column in part]
+        lines.append(f"{'':{side}}  {header_line([header[column] for column in part], part_sizes)}".rstrip())
+        lines.append(f"{'':{side}} ┌{'─' * sum(part_sizes)}")
         for number, (line, top) in enumerate(zip(cells, tops, strict=True)):
             drawn = "".join(
                 fit(HIDDEN, size)
                 if hidden is not None and hidden[number, column]
                 else cell_text(line[column] / (high or 1.0), size, brief(line[column]) if column == top else "")
-                for column, size in zip(part, own, strict=True)
+                for column, size in zip(part, part_sizes, strict=True)
             )
             lines.append(f"{padded(rows[number], side)} │{drawn}{ends[number]}".rstrip())
     return [*lines, "", *wrapped(listed, width)] if listed else lines
@@ -106,7 +106,7 @@ def parts_of(sizes: Sequence[int], room: int) -> Iterator[range]:
 
 
 def header_line(names: Sequence[str], sizes: Sequence[int]) -> str:
-    """Return the names above their columns; of narrow columns that of the first one and of every fifth."""
+    """Return the names above their columns; of narrow columns, only the first name and every fifth."""
     line, start = "", 0
     for index, (name, size) in enumerate(zip(names, sizes, strict=True)):
         if size > NARROW or index == 0 or (index + 1) % EVERY == 0:

@@ -62,7 +62,7 @@ ATTENTION_LEGEND = "attention weight (share of its row)"
 
 @dataclass(frozen=True)
 class Axis:
-    """The tokens along an axis of attention weights, and what they are."""
+    """The tokens along an axis of attention weights, and their meaning."""
 
     title: str
     tokens: list[str]
@@ -176,9 +176,9 @@ def predictions_chart(predictions: Sequence[Prediction]) -> Bars:
     rows, bars = [], []
     for token in predictions:
         others = ", ".join(f"{rival.piece} {rival.probability:.3f}" for rival in token.rivals)
-        given = localized("yes" if token.forced else "no")
+        forced = localized("yes" if token.forced else "no")
         numbers = (token.probability, token.log_probability, token.rank, token.entropy)
-        rows.append(rounded(token.piece, *numbers, given, others))
+        rows.append(rounded(token.piece, *numbers, forced, others))
         detail = localized("rank {rank}  entropy {entropy:.2f}", rank=token.rank, entropy=token.entropy)
         detail += f"  {localized('given')}" * token.forced
         bars.append(Bar(token.piece, token.probability, f"{detail}  {others}", token.probability < DOUBTFUL))
@@ -281,7 +281,7 @@ def occlusion_charts(occlusion: Occlusion, text: Text, output: str, column_title
         row_title += f", {side_title('source', text)}"
     drops = np.array([occluded.drops for occluded in occlusion.words], np.float32)
     drops = drops.reshape(len(values), len(occlusion.columns))
-    each = HeatMap(
+    heat_map = HeatMap(
         localized("Each word left out, for each {part}", part=part),
         localized("Above 0, it becomes less likely without the word; below 0, more likely."),
         [bar.label for bar in bars.bars],
@@ -293,7 +293,7 @@ def occlusion_charts(occlusion: Occlusion, text: Text, output: str, column_title
         high=float(max(1e-6, np.abs(drops).max(initial=0.0))),
         signed=True,
     )
-    return [bars, each]
+    return [bars, heat_map]
 
 
 def neighbours_chart(title: str, neighbours: Sequence[Neighbours]) -> Table:

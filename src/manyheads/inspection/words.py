@@ -22,7 +22,7 @@ CURRENT = ContextVar("language of the charts", default="en")
 
 @contextmanager
 def written_in(language: str) -> Iterator[None]:
-    """Make charts in this language within a `with` block; raise `UsageError` if there are no words in it."""
+    """Make charts in this language within a `with` block; raise `UsageError` for other languages."""
     if language not in LANGUAGES:
         raise UsageError(f'there are no words in "{language}" for charts. Use {" or ".join(LANGUAGES)}.')
     token = CURRENT.set(language)

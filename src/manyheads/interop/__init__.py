@@ -1,1 +1,1 @@
-"""Models in the formats of other programs, in and out, each compared with the original before it is kept."""
+"""Import and export of models in the formats of other programs, each checked against the original."""

@@ -100,7 +100,7 @@ def check_argos(path: Path, loaded: LoadedModel, right: Reference) -> Parity:
     """
     with TemporaryDirectory() as name:
         with zipfile.ZipFile(path) as archive:
-            archive.extractall(name)  # our own archive
+            archive.extractall(name)  # an archive that manyheads wrote
         (folder,) = Path(name).iterdir()
         parity = check_ctranslate2(folder / "model", right)
         check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / PIECES)), loaded, right)
@@ -117,9 +117,9 @@ def check_pieces(processor: sentencepiece.SentencePieceProcessor, loaded: Loaded
     texts = [pair.source.decode(row) for row in right.samples.rows]
     rows = pair.source.encode(texts)
     split = [[piece for piece, i in zip(pair.source.pieces(row), row, strict=True) if i] for row in rows]
-    theirs = [processor.encode(text, out_type=str) for text in texts]
+    argos_pieces = [processor.encode(text, out_type=str) for text in texts]
     known = {pair.source.pieces([i])[0] for i in range(pair.source.size)}
-    if split != [[piece for piece in row if piece in known] for row in theirs]:
+    if split != [[piece for piece in row if piece in known] for row in argos_pieces]:
         raise ParityError("the package splits text in another way than the run, and was not kept.")
     pieces = [pair.target.pieces(row) for row in right.outputs]
     joined = [processor.decode_pieces(row).replace("▁", " ").strip() for row in pieces]

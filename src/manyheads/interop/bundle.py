@@ -1,7 +1,7 @@
-"""A model with its configuration and tokenizers: in memory, and as an exported folder that we can open again.
+"""A model with its configuration and tokenizers: in memory, and as an exported folder that can be opened again.
 
-In an exported folder, our part stands in ``manyheads.json`` and ``tokenizer.*``, because ``config.json`` belongs to
-the other program.
+In an exported folder, the data of manyheads is in ``manyheads.json`` and ``tokenizer.*``, because ``config.json``
+belongs to the other program.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FORMAT = 1
 
 
 def is_export(folder: Path) -> bool:
-    """Whether a folder is an export of ours, which only another engine can use."""
+    """Return whether a folder is an export of manyheads, which only the engine of the other program can use."""
     return (folder / METADATA).is_file()
 
 
@@ -66,7 +66,7 @@ def load_run(folder: Path) -> LoadedModel:
     """Load the model of a run directory.
 
     Raises:
-        RunError: the folder is none, or damaged.
+        RunError: the folder is no run directory, or is damaged.
     """
     run = RunDirectory.existing(folder)
     config = run.config()
@@ -76,11 +76,11 @@ def load_run(folder: Path) -> LoadedModel:
 
 @dataclass(frozen=True)
 class BundleMetadata:
-    """Our part of an exported folder.
+    """The data of manyheads in an exported folder.
 
     Attributes:
-        config: of the exported run.
-        tokenizers: of that run.
+        config: configuration of the exported run.
+        tokenizers: tokenizers of the exported run.
         kind: format of the export.
         details: further entries of the export.
     """
@@ -94,7 +94,7 @@ class BundleMetadata:
 def write_metadata(
     folder: Path, config: Config, tokenizers: TokenizerPair, kind: str, details: Mapping[str, Any], weights: str
 ) -> None:
-    """Add our part to an exported folder; `weights` is the file whose checksum is stored."""
+    """Add the data of manyheads to an exported folder; `weights` is the file whose checksum is stored."""
     write_tokenizers(folder, tokenizers)
     content = {
         "format": FORMAT,
@@ -109,10 +109,10 @@ def write_metadata(
 
 
 def read_metadata(folder: Path) -> BundleMetadata:
-    """Read our part of an exported folder, and check its checksums.
+    """Read the data of manyheads in an exported folder, and verify the checksums.
 
     Raises:
-        RunError: a part is missing, damaged, of a newer format, or does not belong to the others.
+        RunError: a file is missing, damaged or of a newer format, or does not belong to the other files.
     """
     path = folder / METADATA
     content = read_json(path)
@@ -125,14 +125,14 @@ def read_metadata(folder: Path) -> BundleMetadata:
     try:
         config = config_from_json(json.dumps(content.pop("config")), str(path))
         kind, sums, files = str(content.pop("kind")), content.pop("tokenizer_sha256"), content.pop("sha256")
-        wrong = [name for name, right in files.items() if sha256(file_in(folder, name)) != right]
+        damaged = [name for name, checksum in files.items() if sha256(file_in(folder, name)) != checksum]
     except ConfigError as error:
         raise RunError(str(error)) from error
     except (KeyError, AttributeError, TypeError) as error:
         raise RunError(f"{path} is damaged: {error}. Export again.") from error
-    if wrong:
+    if damaged:
         raise RunError(
-            f"{folder / wrong[0]} is damaged: its checksum does not fit. Copy it again, or export again."
+            f"{folder / damaged[0]} is damaged: its checksum does not fit. Copy it again, or export again."
         )
     return BundleMetadata(config, read_tokenizers(folder, config, sums), kind, content)
 

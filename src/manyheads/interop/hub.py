@@ -55,16 +55,16 @@ def folder_of(where: str) -> Path:
 
     Raises:
         RunError: the hub does not have the model, or cannot be reached.
-        MissingExtraError: a name on the hub without huggingface_hub.
+        MissingExtraError: `where` is a name on the hub, and huggingface_hub is not installed.
     """
     path = Path(where)
     return path if path.is_dir() or not is_hub_name(where) else download(where)
 
 
 def download(name: str) -> Path:
-    """Download the files of a model on the hub to a folder of ours, unless they are there, and return the folder.
+    """Download the files of a model on the hub to a folder, unless they are there already; return the folder.
 
-    The hub's own cache is made of links, which we do not follow out of a folder.
+    The hub's cache is not used: it consists of links, and manyheads follows no link out of a folder.
 
     Raises:
         RunError: the hub does not have the model, or cannot be reached.
@@ -74,7 +74,7 @@ def download(name: str) -> Path:
     folder = Path(hub.constants.HF_HUB_CACHE) / f"manyheads--{name.replace('/', '--')}"
     try:
         hub.snapshot_download(name, local_dir=folder, allow_patterns=DOWNLOADED)
-        if not any(folder.glob("model*.safetensors")):  # many opus-mt models; reading tells what to do
+        if not any(folder.glob("model*.safetensors")):  # many opus-mt models; the reader says what to do
             hub.snapshot_download(name, local_dir=folder, allow_patterns=[*DOWNLOADED, LEGACY])
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
         raise RunError(f"{name} is not a folder here, and could not be downloaded from the hub: {error}") from error

@@ -1,8 +1,8 @@
-"""Comparison of an exported model with ours on sentences, by log-probabilities and by outputs.
+"""Comparison of an exported model with the original on sentences, by log-probabilities and by outputs.
 
-The comparison takes the log-probabilities, in nats, of each token of our greedy outputs with their end marks, which
-both models compute by teacher forcing; and the greedy outputs of both. Padding and the begin mark are forbidden on
-both sides, as in every search.
+It compares the log-probabilities, in nats, of each token of the original's greedy outputs with their end marks,
+which both models compute by teacher forcing; and the greedy outputs of both. Padding and the begin mark are
+forbidden on both sides, as in every search.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ __all__ = [
     "token_scores",
 ]
 
-# Largest mean difference of a token in nats, by the number format of the matrices. In float32, the largest one
-# counts too, and the outputs must be the same. A Multi30k model of width 256 has 1e-6 in float32 and 0.006 in int8.
+# Largest mean difference of a token in nats, by the number format of the matrices. In float32, the largest
+# difference counts too, and the outputs must be the same. A Multi30k model of width 256 has 1e-6 in float32 and
+# 0.006 in int8.
 TOLERANCES = {"float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
 ROUGH = 0.3  # int8
 LARGEST = 1e-3
@@ -60,7 +61,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Reference:
-    """The outputs of our model on the samples.
+    """The outputs of the original model on the samples.
 
     Attributes:
         samples: the sentences.
@@ -77,11 +78,11 @@ class Reference:
 
 @dataclass(frozen=True)
 class Parity:
-    """The differences of an exported model from ours.
+    """The differences of an exported model from the original.
 
     Attributes:
         sentences, tokens: number of compared sentences and tokens.
-        origin: of the sentences.
+        origin: origin of the sentences.
         mean, largest: difference of the log-probabilities of a token, in nats.
         same_outputs: number of equal outputs.
         compared: number of compared outputs; None is one for each sentence.
@@ -102,7 +103,7 @@ class Parity:
         return {**vars(self), "verdict": self.verdict()}
 
     def verdict(self) -> str:
-        """Say whether both models can be used alike; `compare` has refused larger differences."""
+        """Return a sentence on the differences; `compare` has refused larger ones."""
         count = self.compared or self.sentences
         if self.same_outputs < count:
             return (
@@ -164,25 +165,25 @@ def token_scores(logits: torch.Tensor, outputs: Sequence[Sequence[int]]) -> list
 def compare(
     right: Reference, scores: Sequence[Sequence[float]], outputs: Sequence[Sequence[int]], numbers: str, name: str
 ) -> Parity:
-    """Compare an exported model with ours.
+    """Compare an exported model with the original.
 
     Args:
-        right: outputs of our model.
+        right: outputs of the original model.
         scores: as `Reference.scores`, by the exported model.
-        outputs: its own greedy outputs; tokens beyond the limits of ours are ignored.
+        outputs: greedy outputs of the exported model; tokens beyond the limits of the original are ignored.
         numbers: number format of its matrices, which decides the tolerance.
-        name: of the exported model, for the message.
+        name: name of the exported model, for the message.
 
     Raises:
         ParityError: the difference is larger than the number format explains.
     """
     gaps = [
-        abs(ours - theirs)
-        for our_row, their_row in zip(right.scores, scores, strict=True)
-        for ours, theirs in zip(our_row, their_row, strict=True)
+        abs(original - exported)
+        for original_row, exported_row in zip(right.scores, scores, strict=True)
+        for original, exported in zip(original_row, exported_row, strict=True)
     ]
     rows = zip(right.outputs, outputs, right.limits, strict=True)
-    same = sum(list(ours) == list(theirs[:limit]) for ours, theirs, limit in rows)
+    same = sum(list(original) == list(exported[:limit]) for original, exported, limit in rows)
     count = len(right.outputs)
     parity = Parity(count, len(gaps), right.samples.origin, sum(gaps) / len(gaps), max(gaps), same)
     exact = numbers == "float32"
@@ -202,7 +203,7 @@ def has_transformers() -> bool:
 
 @contextmanager
 def no_progress_bars(transformers: Any) -> Iterator[None]:
-    """While open, switch off the progress bars of transformers."""
+    """Switch off the progress bars of transformers while the context is open."""
     logging = transformers.utils.logging
     enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

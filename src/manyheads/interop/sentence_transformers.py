@@ -67,8 +67,8 @@ def write_sentence_transformer(
     write_atomically(folder / "1_Pooling" / "config.json", as_json(pooling))
     write_dense(folder / "2_Dense", model.pooler, ACTIVATIONS[shape.pooler])
     write_dense(folder / "3_Dense", model.output, NONE)
-    reading = {"max_seq_length": longest(shape, config), "do_lower_case": False}
-    write_atomically(folder / "sentence_bert_config.json", as_json(reading))
+    transformer = {"max_seq_length": longest(shape, config), "do_lower_case": False}
+    write_atomically(folder / "sentence_bert_config.json", as_json(transformer))
 
 
 def write_dense(folder: Path, layer: nn.Linear, activation: str) -> None:
@@ -97,18 +97,18 @@ def check_sentence_transformer(
     rows = sample_rows(tokenizer, model)
     ids = pad_rows(rows, PAD, first=BOS, last=EOS)
     if importlib.util.find_spec("sentence_transformers") is not None:
-        theirs = their_logits(folder, tokenizer, ids)
+        logits = their_logits(folder, tokenizer, ids)
     else:
-        theirs = read_back(folder, config, tokenizer, model.output.out_features)(ids).float()
-    return compared(our_scores(model, ids), theirs.log_softmax(-1), rows, "labels")
+        logits = read_back(folder, config, tokenizer, model.output.out_features)(ids).float()
+    return compared(our_scores(model, ids), logits.log_softmax(-1), rows, "labels")
 
 
 def their_logits(folder: Path, tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
-    """Compute logits by the library, for ids of ours (B, S) -> (B, C)."""
+    """Compute logits with the library, for manyheads ids: (B, S) -> (B, C)."""
     library: Any = require("sentence_transformers", extra="hf", purpose="the comparison with sentence-transformers")
     with no_progress_bars(require("transformers", extra="hf", purpose="the comparison with sentence-transformers")):
-        theirs = library.SentenceTransformer(str(folder), device="cpu").eval()
-    embedding: Tensor = theirs(their_inputs(tokenizer, ids))["sentence_embedding"]
+        model = library.SentenceTransformer(str(folder), device="cpu").eval()
+    embedding: Tensor = model(their_inputs(tokenizer, ids))["sentence_embedding"]
     return embedding.float()
 
 

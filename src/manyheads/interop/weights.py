@@ -21,7 +21,7 @@ def read_weights(folder: Path, *, trust_pickle: bool = False) -> dict[str, Tenso
     """Read the tensors of a model folder by name; with `trust_pickle`, from a pickle if there are no safetensors.
 
     Raises:
-        RunError: there are none, they are damaged, or they are a pickle without `trust_pickle`.
+        RunError: there are no weights, they are damaged, or they are a pickle without `trust_pickle`.
     """
     if (folder / WEIGHTS).is_file():
         return read_tensors(folder / WEIGHTS)
@@ -60,7 +60,7 @@ def read_shards(folder: Path) -> dict[str, Tensor]:
 
 
 def read_legacy(path: Path) -> dict[str, Tensor]:
-    """Read a pickle by torch's restricted reader; no other place reads one."""
+    """Read a pickle by torch's restricted reader; no other function reads a pickle."""
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever a broken or hostile file makes the reader raise

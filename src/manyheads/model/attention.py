@@ -27,7 +27,8 @@ FEW_KEYS = 128
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
     """Return softmax(Q K^T / sqrt(E)) (equation 1): (B, H, T, E), (B, H, S, E) -> (B, H, T, S).
 
-    The weight is 0 where the mask is False. A query whose keys are all masked gets equal weights; no text has one.
+    The weight is 0 where the mask is False. A query whose keys are all masked gets equal weights; no text has such
+    a query.
     """
     scores = query @ key.transpose(-1, -2) / math.sqrt(query.size(-1))
     if mask is not None:

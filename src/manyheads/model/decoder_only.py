@@ -67,7 +67,7 @@ class DecoderOnly(Transformer):
         yield from self.decoder_layers
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Compute logits by teacher forcing: (B, T) -> (B, T, V), at each position those of the token after it."""
+        """Compute the logits of the next token at each position, by teacher forcing: (B, T) -> (B, T, V)."""
         return self.output(self.decode(ids))
 
     def decode(self, ids: Tensor) -> Tensor:

@@ -55,7 +55,7 @@ class PreNorm(PostNorm):
 
 
 def build_sublayer(config: ModelConfig) -> PreNorm | PostNorm:
-    """Build the residual connection around a sublayer, with the norm where `model.norm` says."""
+    """Build the residual connection around a sublayer: pre-norm or post-norm, as `model.norm` sets."""
     kind = PreNorm if config.norm == "pre" else PostNorm
     return kind(config.d_model, config.dropout, config.norm_epsilon, config.layer_dropout)
 
@@ -151,7 +151,7 @@ class DecoderLayer(nn.Module):
         memory_mask: Tensor,
         cos_sin: Tensor | None = None,
     ) -> Tensor:
-        """Compute the layer for whole targets (`decoding/model.py`: one token at a time): (B, T, D) -> (B, T, D).
+        """Compute the layer at all target positions (one at a time: `decoding/model.py`): (B, T, D) -> (B, T, D).
 
         Args:
             x: the input.

@@ -114,6 +114,6 @@ def multiply_complex(a: Tensor, b: Tensor) -> Tensor:
 
 
 def multiply_pairs(a: Tensor, b: Tensor) -> Tensor:
-    """Compute `multiply_complex` in real numbers, as torch.compile generates no code for complex ones."""
+    """Compute `multiply_complex` in real numbers, as torch.compile generates no code for complex numbers."""
     (real, imaginary), (cosine, sine) = a.unbind(-1), b.unbind(-1)
     return torch.stack([real * cosine - imaginary * sine, real * sine + imaginary * cosine], -1)

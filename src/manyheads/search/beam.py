@@ -58,7 +58,7 @@ def beam_search(
     Args:
         stepper: holds one row a sentence, with an empty prefix. From the second step on it holds beam_size rows
             a sentence, next to each other.
-        parameters: of the search.
+        parameters: the parameters of the search.
         observer: receives every step; it does not change the search.
 
     Returns:
@@ -91,7 +91,7 @@ def beam_steps(
     Args:
         select: the method `select` of the stepper.
         on_finished: called with the index of a sentence and its outputs as soon as the sentence stops.
-        parameters: of the search.
+        parameters: the parameters of the search.
         observer: receives every step.
 
     Yields:
@@ -102,12 +102,12 @@ def beam_steps(
     finished = Finished(beam.limits, parameters)
     tokens = torch.full((len(beam.limits),), parameters.bos, device=device)
     while len(beam.sentences):
-        best, before = (yield tokens), beam.sentences
+        best, previous = (yield tokens), beam.sentences
         shape = (*beam.log_probability.shape, -1)
         values, ids = best[0].reshape(shape), best[1].reshape(shape)  # (A, W, C)
         rows, beam = _advance(beam, values, ids, finished, parameters, observer)
-        if len(beam.sentences) < len(before):
-            for sentence in np.setdiff1d(before, beam.sentences).tolist():
+        if len(beam.sentences) < len(previous):
+            for sentence in np.setdiff1d(previous, beam.sentences).tolist():
                 on_finished(sentence, finished.best(sentence))
         if len(beam.sentences):
             if not np.array_equal(rows, np.arange(len(tokens))):
@@ -138,7 +138,7 @@ def _advance(
         values: (A, W, C) log-probabilities of the best next tokens, best first.
         ids: (A, W, C) ids of these tokens.
         finished: collects the outputs that end at this step.
-        parameters: of the search.
+        parameters: the parameters of the search.
         observer: receives the step.
 
     Returns:
@@ -155,14 +155,14 @@ def _advance(
         ends[last] = False
     ending = ends & (np.arange(2 * beam_size) < beam_size)
     if ending.any():
-        where = ending.any(axis=1).nonzero()[0]
-        ended = beam.select_sentences(where).extend(candidates.select_sentences(where))
-        finished.add(ended, ending[where], ended=True)
+        sentences = ending.any(axis=1).nonzero()[0]
+        ended = beam.select_sentences(sentences).extend(candidates.select_sentences(sentences))
+        finished.add(ended, ending[sentences], ended=True)
 
     # At most one candidate a prefix ends with eos, so at least K of the 2 K candidates remain.
     staying = ends.argsort(axis=1, kind="stable")[:, :beam_size]
-    kept = candidates.gather(staying)
-    extended = beam.extend(kept)
+    continuations = candidates.gather(staying)
+    extended = beam.extend(continuations)
     going = ~finished.can_stop(extended)
     going[last] = False
     if observer is not None:
@@ -181,7 +181,7 @@ def _advance(
             )
         )
     remaining = going.nonzero()[0]
-    rows = remaining[:, None] * values.shape[1] + kept.parent[remaining]
+    rows = remaining[:, None] * values.shape[1] + continuations.parent[remaining]
     return rows.ravel(), extended if len(remaining) == len(going) else extended.select_sentences(remaining)
 
 

@@ -43,7 +43,7 @@ class Beam:
     Attributes:
         sentences: (A,) index of each sentence in the batch.
         limits: (A,) maximum output length of each sentence in tokens.
-        log_probability: (A, W) of each hypothesis; -inf where there are fewer than W.
+        log_probability: (A, W) log-probability of each hypothesis; -inf where there are fewer than W.
         tokens: (A, W, T) token ids, without the begin symbol.
         token_scores: (A, W, T) log-probabilities of the tokens.
     """
@@ -188,10 +188,10 @@ class Finished:
         """Add the `selected` (A, W) hypotheses of the beam, except those of probability 0."""
         scores = beam.log_probability / self.divisors[beam.length]
         scores = np.where(selected, scores, -np.inf)
-        known = self.scores[beam.sentences]
-        useful = scores > known[:, -1:]  # an output below the K best of its sentence can never be returned
-        ranked = -np.sort(-np.concatenate([known, scores], axis=1), axis=1)
-        self.scores[beam.sentences] = ranked[:, : known.shape[1]]
+        best_scores = self.scores[beam.sentences]
+        useful = scores > best_scores[:, -1:]  # an output below the K best of its sentence can never be returned
+        ranked = -np.sort(-np.concatenate([best_scores, scores], axis=1), axis=1)
+        self.scores[beam.sentences] = ranked[:, : best_scores.shape[1]]
         for row, column in zip(*useful.nonzero(), strict=True):
             self._outputs[int(beam.sentences[row])].append(
                 make_hypothesis(

@@ -29,7 +29,7 @@ class CancellableStepper:
 
         Args:
             stepper: computes the log-probabilities, with all other rules already applied.
-            sentences: B.
+            sentences: number of sentences, B.
             cancelled: returns the indices of the cancelled sentences; called at each step.
             eos: id of the end symbol.
         """

@@ -36,20 +36,20 @@ def best_tokens(log_probs: Tensor, count: int, suppressed: Sequence[int]) -> tup
         FloatingPointError: a log-probability is not a number.
     """
     vocabulary = log_probs.size(1)
-    wanted = min(count, vocabulary)
+    returned = min(count, vocabulary)
     taken = min(count + len(suppressed), vocabulary)
     if count == 1 and len(log_probs) <= MAX_ROWS_FOR_MAX:
         largest, first = log_probs.max(dim=1, keepdim=True)  # of equal values the first
         if not any((first == token).any() for token in suppressed) and not largest.isnan().any():
             return largest.double().cpu(), first.cpu()
-    # One more than needed shows whether values equal to the last were left out.
+    # One value more than needed shows whether values equal to the last were left out.
     values, ids = _largest(log_probs, min(taken + 1, vocabulary))
     if np.isnan(values).any():
         raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
     plain = bool((values[:, 1:] < values[:, :-1]).all()) and not any((ids == token).any() for token in suppressed)
     if not plain:
         values, ids = _in_order(log_probs, values, ids, taken, suppressed)
-    return torch.from_numpy(values[:, :wanted].astype(np.float64)), torch.from_numpy(ids[:, :wanted])
+    return torch.from_numpy(values[:, :returned].astype(np.float64)), torch.from_numpy(ids[:, :returned])
 
 
 def _largest(values: Tensor, count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -65,13 +65,13 @@ def _largest(values: Tensor, count: int) -> tuple[NDArray[np.float32], NDArray[n
     covered = chunks * CHUNK_WIDTH  # the remainder of the row is narrower than a chunk
     body = values[:, :covered].unflatten(1, (chunks, CHUNK_WIDTH))  # (R, chunks, CHUNK_WIDTH)
     best_chunks = body.amax(dim=2).topk(count, dim=1).indices  # (R, C)
-    few = body.gather(1, best_chunks[:, :, None].expand(-1, -1, CHUNK_WIDTH)).flatten(1)
-    largest, indices = torch.cat([few, values[:, covered:]], dim=1).topk(count, dim=1)
+    selected = body.gather(1, best_chunks[:, :, None].expand(-1, -1, CHUNK_WIDTH)).flatten(1)
+    largest, indices = torch.cat([selected, values[:, covered:]], dim=1).topk(count, dim=1)
     largest_values, both = _to_cpu(largest, torch.cat([indices, best_chunks], dim=1))
     positions, chunk_ids = both[:, :count], both[:, count:]
     chunk, offset = np.divmod(positions, CHUNK_WIDTH)
     ids = np.take_along_axis(chunk_ids, np.minimum(chunk, count - 1), axis=1) * CHUNK_WIDTH + offset
-    return largest_values, np.where(chunk < count, ids, positions - few.size(1) + covered)
+    return largest_values, np.where(chunk < count, ids, positions - selected.size(1) + covered)
 
 
 def _to_cpu(values: Tensor, indices: Tensor) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

@@ -27,10 +27,10 @@ def grid_beam_search(
     """Search like `beam_search`, for outputs that contain every required sequence of their sentence.
 
     A sentence has one beam for every number of covered tokens. A prefix covers the tokens of all required sequences
-    that it contains, and those of a sequence that it has begun at its end. Each prefix is extended by its most
+    that it contains, and the tokens of a sequence that it has begun at its end. Each prefix is extended by its most
     likely tokens and by the next tokens of its missing sequences; only a prefix without missing sequences may end.
     A prefix that has covered a token at every step is in the highest beam of that step, so that one such prefix
-    always remains. Every output therefore contains all of its sequences, if their tokens and those of a forced
+    always remains. Every output therefore contains all of its sequences, if their tokens and the tokens of a forced
     prefix fit into max_length together. If other rules forbid the sequences, an output without them is returned,
     cut.
 
@@ -39,7 +39,7 @@ def grid_beam_search(
     Args:
         stepper: holds one row a sentence, with an empty prefix.
         required: for each sentence its sequences of at least one token, each required at least once.
-        parameters: of the search; `beam_size` is that of each beam.
+        parameters: the parameters of the search; `beam_size` is the size of each beam.
 
     Returns:
         For each sentence 1 to n_best outputs, best first.
@@ -49,17 +49,17 @@ def grid_beam_search(
         _Grid(tuple(dict.fromkeys(sequences)), limit, parameters)
         for sequences, limit in zip(required, parameters.limits().tolist(), strict=True)
     ]
-    going = list(range(len(grids)))
+    active = list(range(len(grids)))
     tokens = torch.full((len(grids),), parameters.bos)
-    while going:
+    while active:
         log_probs = stepper.step(tokens.to(device))
         best = best_tokens(log_probs, parameters.beam_size + 1, parameters.suppressed)
         values, ids = (tensor.tolist() for tensor in best)
-        missing = [list(grids[number].missing(prefix)) for number in going for prefix in grids[number].open]
+        missing = [list(grids[number].missing(prefix)) for number in active for prefix in grids[number].open]
         missing_values = _gather(log_probs, missing)
         rows: list[int] = []
         first = 0
-        for number in going:
+        for number in active:
             grid = grids[number]
             size = len(grid.open)
             parents = grid.advance(
@@ -67,10 +67,10 @@ def grid_beam_search(
             )
             rows += [first + parent for parent in parents]
             first += size
-        going = [number for number in going if grids[number].open]
-        if going:
+        active = [number for number in active if grids[number].open]
+        if active:
             stepper.select(torch.tensor(rows, device=device))
-            tokens = torch.tensor([prefix.tokens[-1] for number in going for prefix in grids[number].open])
+            tokens = torch.tensor([prefix.tokens[-1] for number in active for prefix in grids[number].open])
     return [best_outputs(grid.finished, parameters.n_best) for grid in grids]
 
 
@@ -93,7 +93,7 @@ class _Prefix:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """The open prefix `parent` with one more token of log-probability `value`; not `extended` by the end symbol."""
+    """The open prefix `parent` with one more token of log-probability `value`; `extended` is None for eos."""
 
     total: float
     parent: int
@@ -184,7 +184,7 @@ class _Grid:
         return self.prune(banks)
 
     def prune(self, banks: dict[int, list[_Candidate]]) -> list[int]:
-        """Keep the best prefixes of every beam, and finish those that end.
+        """Keep the best prefixes of every beam, and finish the prefixes that end.
 
         Args:
             banks: for each number of covered tokens the candidates of that beam.
@@ -192,22 +192,22 @@ class _Grid:
         Returns:
             For each new open prefix the index of the prefix that it extends.
         """
-        kept: list[tuple[int, _Prefix]] = []
+        open_prefixes: list[tuple[int, _Prefix]] = []
         for bank in sorted(banks):
             by_rank = sorted(banks[bank], key=lambda entry: (-entry.total, entry.parent, entry.token))
             ranked = by_rank[: 2 * self.beam_size]
             for candidate in ranked[: self.beam_size]:
                 if candidate.extended is None:
                     self.finish(self.open[candidate.parent], candidate.value)
-            staying = [(entry.parent, entry.extended) for entry in ranked if entry.extended is not None]
-            kept += staying[: self.beam_size]
-        if not kept and not self.finished:
+            extensions = [(entry.parent, entry.extended) for entry in ranked if entry.extended is not None]
+            open_prefixes += extensions[: self.beam_size]
+        if not open_prefixes and not self.finished:
             self.finish(self.nearest(), None)
-        self.open = [prefix for _, prefix in kept]
+        self.open = [prefix for _, prefix in open_prefixes]
         if self.open and self.can_stop():
             self.open = []
             return []
-        return [parent for parent, _ in kept]
+        return [parent for parent, _ in open_prefixes]
 
     def finish_at_limit(self, values: list[list[float]], ids: list[list[int]]) -> None:
         """Finish all prefixes that contain every sequence, at the length limit."""

@@ -34,7 +34,7 @@ def diverse_beam_search(
 
     Args:
         start: returns a new stepper with one row a sentence and an empty prefix; called once a group.
-        parameters: of the search; `beam_size` is that of all groups together.
+        parameters: the parameters of the search; `beam_size` is the size of all groups together.
         groups: number of groups; each has a beam of beam_size / groups.
         strength: penalty in nats.
 
@@ -57,7 +57,7 @@ def diverse_beam_search(
 
 
 class DiversityStepper:
-    """A wrapper around a stepper that penalises the tokens of earlier groups, and counts those of its own rows.
+    """A wrapper around a stepper that penalises the tokens of earlier groups, and counts the tokens of its rows.
 
     Attributes:
         counts: the tokens that its rows have chosen.

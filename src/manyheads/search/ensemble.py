@@ -15,7 +15,7 @@ from manyheads.search.interface import Stepper
 
 __all__ = ["Combine", "EnsembleStepper", "mean_logarithm", "mean_probability"]
 
-# The log-probabilities (..., V) of N models -> those of the ensemble (..., V).
+# The log-probabilities (..., V) of N models -> the log-probabilities of the ensemble (..., V).
 Combine = Callable[[Sequence[Tensor]], Tensor]
 
 

@@ -26,14 +26,14 @@ DecodingSteps = Generator[tuple[list[int], list[int]], None, list[Hypothesis]]
 
 
 def greedy_search(stepper: Stepper, parameters: SearchParameters) -> list[Hypothesis]:
-    """Append the most likely token to every sentence until the end symbol; of equal ones the lower id.
+    """Append the most likely token to every sentence until the end symbol; of equally likely tokens the lower id.
 
     Sentences that have ended leave the batch; an output that no token can follow is returned cut. An output does
-    not depend on the other sentences, and only its score on the length penalty.
+    not depend on the other sentences. The length penalty changes only its score.
 
     Args:
         stepper: holds one row a sentence, with an empty prefix.
-        parameters: of the search.
+        parameters: the parameters of the search.
 
     Raises:
         FloatingPointError: the model gave log-probabilities that are not numbers.
@@ -65,19 +65,19 @@ def decode_steps(stepper: Stepper, choose: ChooseTokens, parameters: SearchParam
         token, value = (tensor.numpy() for tensor in choose(stepper.step(latest), torch.from_numpy(sentences)))
         possible = value > -np.inf
         ended = possible & (token == eos)
-        going = possible & ~ended & (limits[sentences] > [len(tokens[number]) for number in sentences.tolist()])
+        active = possible & ~ended & (limits[sentences] > [len(tokens[number]) for number in sentences.tolist()])
         for row, number in enumerate(sentences.tolist()):
-            if going[row] or ended[row]:
+            if active[row] or ended[row]:
                 tokens[number].append(int(token[row]))
                 scores[number].append(float(value[row]))
-            if not going[row]:
+            if not active[row]:
                 outputs[number] = make_hypothesis(
                     tokens[number], scores[number], ended=bool(ended[row]), length_penalty=parameters.length_penalty
                 )
-        rows = going.nonzero()[0]
+        rows = active.nonzero()[0]
         token, sentences = token[rows], sentences[rows]
         yield sentences.tolist(), token.tolist()
-        if 0 < len(rows) < len(going):
+        if 0 < len(rows) < len(active):
             stepper.select(torch.from_numpy(rows).to(device))
         latest = torch.from_numpy(token).to(device)
     return [outputs[sentence] for sentence in range(len(limits))]

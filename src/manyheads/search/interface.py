@@ -61,7 +61,7 @@ class Hypothesis:
         log_probability: sum of the log-probabilities of the tokens and the end symbol, in nats.
         score: ranks hypotheses: log_probability / length ** length_penalty, where length counts the tokens and
             the end symbol.
-        token_scores: log-probability of each token in nats, that of the end symbol last (if `ended`).
+        token_scores: log-probability of each token in nats, the end symbol last (if `ended`).
         ended: whether the output has its end symbol; false if it was cut at the length limit.
         rivals: for each of token_scores, the likeliest other tokens and their log-probabilities, best first; None
             unless requested (`SearchOptions.rivals`).
@@ -114,8 +114,8 @@ OnFinished = Callable[[int, list[Hypothesis]], None]
 class Engine(Protocol):
     """The search backend of a translator: source ids in, hypotheses out.
 
-    Ids are those of the run's tokenizers. The output of a row depends on that row and its options alone: not on the
-    other rows, their number or their order.
+    The ids come from the run's tokenizers. The output of a row depends on that row and its options alone: not on
+    the other rows, their number or their order.
     """
 
     def search(

@@ -47,10 +47,10 @@ class Sampling:
 
 @dataclass(frozen=True)
 class TranslateOptions:
-    """Options of a translation, the same for all lines; None stands for the setting of the run.
+    """Options of a translation, the same for all lines; None means the setting of the run.
 
-    One object from the caller to the engine: the command line fills it from its options and the server from JSON,
-    `Translator.translate` takes it, and as `SearchOptions` it reaches the engine. All options are off by default.
+    The command line makes this object from its options and the server from JSON. `Translator.translate` takes it,
+    and passes it to the engine as `SearchOptions`. All options are off by default.
 
     Attributes:
         length_penalty: exponent of the length in score = log-probability / length ** length_penalty; 0 favours
@@ -90,13 +90,14 @@ class TranslateOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions(TranslateOptions):
-    """The options of one call of an engine: those of the caller, completed by the settings of the run.
+    """The options of one call of an engine: the caller's options, completed by the settings of the run.
 
     `in_use` names the options that are on, so that an engine can refuse an option that it does not support.
 
     Attributes:
         beam_size: number of open prefixes a sentence; 1 is greedy.
-        max_length_offset: in tokens; see `max_length_ratio`. The end symbol is not counted.
+        max_length_offset: number of tokens added to the maximum output length (see `max_length_ratio`). The end
+            symbol is not counted.
         batch_tokens: approximate number of source tokens x beam_size decoded at the same time; it does not change
             the results.
         n_best: number of outputs to return for each row, at most beam_size; when sampling, number of samples.
@@ -188,5 +189,5 @@ class SearchOptions(TranslateOptions):
 
 
 def select_entries(entries: tuple[Entry, ...], rows: Sequence[int]) -> tuple[Entry, ...]:
-    """Return the entries of some of the rows; no entries stay none."""
+    """Return the entries of some of the rows; an empty tuple stays empty."""
     return tuple(entries[row] for row in rows) if entries else ()

@@ -25,7 +25,7 @@ class SearchParameters:
             device of this tensor.
         bos: id of the begin symbol, the input of the first step.
         eos: id of the end symbol.
-        suppressed: ids that are never generated, such as those of padding and bos.
+        suppressed: ids that are never generated, such as padding and bos.
         length_penalty: score = log_probability / length ** length_penalty; 0 ranks by probability alone.
         beam_size: K, number of open prefixes a sentence; for beam searches.
         n_best: number of outputs to return for each sentence, at most beam_size; for beam searches.

@@ -35,8 +35,8 @@ class Rule(Protocol):
 class RuledStepper:
     """A wrapper around a stepper that forces prefixes, and applies rules to the tokens after them.
 
-    A forbidden token has log-probability -inf; all other log-probabilities stay those of the model, so that the
-    score of an output is still the model's own. Rules do not apply within a prefix.
+    A forbidden token has log-probability -inf; all other log-probabilities stay unchanged, so that the score of an
+    output is still the model's score. Rules do not apply within a prefix.
     """
 
     def __init__(

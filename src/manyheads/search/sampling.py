@@ -29,7 +29,7 @@ def sample(
     *,
     draws: int,
 ) -> list[list[Hypothesis]]:
-    """Draw outputs token by token (ancestral sampling); scores are those of the model's own distribution.
+    """Draw outputs token by token (ancestral sampling); scores come from the model's own distribution.
 
     The random numbers of a sample are a function of the seed, the source and the index of the sample. A sample
     therefore does not depend on the other sentences, and equal sources get equal samples.
@@ -38,8 +38,8 @@ def sample(
         stepper: holds one row a sentence, with an empty prefix.
         sources: ids of each source sentence, the key of its random numbers.
         sampling: temperature, top_k, top_p, seed.
-        parameters: of the search, with one maximum length a sentence.
-        draws: D.
+        parameters: the parameters of the search, with one maximum length a sentence.
+        draws: number of samples a sentence, D.
 
     Returns:
         D outputs a sentence in the order in which they were drawn; some may be equal.
@@ -85,7 +85,7 @@ def draw_tokens(
     """Draw one token a row by the inverse of the cumulative distribution, in double precision on the CPU.
 
     The cumulative sum runs in the order of ids, not of probabilities: a rounding error of the model then moves the
-    boundaries between tokens by no more than its own size, and never swaps two tokens.
+    boundaries between tokens by no more than the size of the error, and never swaps two tokens.
 
     Args:
         log_probs: log-probabilities of the model (R, V).
@@ -100,16 +100,16 @@ def draw_tokens(
     Raises:
         FloatingPointError: a log-probability is not a number.
     """
-    own = log_probs.to("cpu", torch.float64, copy=True)
-    if own.isnan().any():
+    model_log_probs = log_probs.to("cpu", torch.float64, copy=True)
+    if model_log_probs.isnan().any():
         raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
-    own[:, list(suppressed)] = -torch.inf
-    weights = drawing_weights(own, sampling)
+    model_log_probs[:, list(suppressed)] = -torch.inf
+    weights = drawing_weights(model_log_probs, sampling)
     cumulative = weights.cumsum(dim=1)
     total = cumulative[:, -1:]
     target = torch.minimum(uniform[:, None] * total, total.nextafter(torch.zeros_like(total)))
     tokens = (cumulative <= target).sum(dim=1).clamp(max=weights.size(1) - 1)
-    return tokens, own.gather(1, tokens[:, None])[:, 0]
+    return tokens, model_log_probs.gather(1, tokens[:, None])[:, 0]
 
 
 def drawing_weights(own: Tensor, sampling: Sampling) -> Tensor:
@@ -128,6 +128,6 @@ def nucleus(weights: Tensor, top_k: int, top_p: float) -> Tensor:
     """
     ranked, order = weights.sort(dim=1, descending=True, stable=True)
     ranked[:, top_k:] = 0
-    before = ranked.cumsum(dim=1) - ranked
-    kept = (ranked > 0) & (before < top_p * ranked.sum(dim=1, keepdim=True))
-    return torch.zeros_like(kept).scatter(1, order, kept)
+    mass_before = ranked.cumsum(dim=1) - ranked
+    selected = (ranked > 0) & (mass_before < top_p * ranked.sum(dim=1, keepdim=True))
+    return torch.zeros_like(selected).scatter(1, order, selected)

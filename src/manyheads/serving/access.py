@@ -74,7 +74,7 @@ class RateLimiter:
         self.levels = OrderedDict[str, tuple[float, float]]()  # client: (tokens, time of the last take)
 
     def take(self, client: str, per_minute: int) -> float:
-        """Take a token; return 0, or the seconds until there is one.
+        """Take a token; return 0, or the seconds until a token is available.
 
         Args:
             client: the name of the bucket.
@@ -100,5 +100,5 @@ def bearer(scope: Scope) -> str | None:
 
 def header(scope: Scope, name: bytes) -> str | None:
     """Return the value of a request header, the last one where it is repeated, or None."""
-    values = [value for other, value in scope["headers"] if other == name]
+    values = [value for key, value in scope["headers"] if key == name]
     return values[-1].decode("latin-1") if values else None

@@ -1,8 +1,8 @@
 """The ASGI application: all routes, behind host and origin checks, security headers, request log and metrics.
 
-Not starlette's `TrustedHostMiddleware` and `CORSMiddleware`: they answer in plain text, where LibreTranslate's
-clients read `{"error": ...}`, pass requests of foreign origins on to the models, and would need a third class
-around them to log their answers and to add the security headers.
+Starlette's `TrustedHostMiddleware` and `CORSMiddleware` are not used: they answer in plain text, where
+LibreTranslate's clients read `{"error": ...}`, pass requests of foreign origins on to the models, and would need a
+third class around them to log their answers and to add the security headers.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ class App:
         self.paths = {route.path for route in routes}
         self.origins = frozenset(service.settings.cors_origins)
         names = {name.lower() for name in service.settings.host_names}
-        own = {service.settings.host.lower(), f"[{service.settings.host.lower()}]"}
-        self.names = names | own | LOOPBACK_NAMES if service.settings.is_loopback or names else None
+        bound = {service.settings.host.lower(), f"[{service.settings.host.lower()}]"}
+        self.names = names | bound | LOOPBACK_NAMES if service.settings.is_loopback or names else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; any exception becomes an error response, and one that is not expected is logged."""
+        """Answer a request; any exception becomes an error response, and an unexpected one is logged."""
         assert scope["type"] == "http"
         started, status = perf_counter(), 0
         origin = header(scope, b"origin")
@@ -172,7 +172,7 @@ def response_to(error: Exception, path: str) -> Response | None:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
     if isinstance(error, ApiError):
         return error_response(error, path)
-    if isinstance(error, UsageError):  # of the computation, about what the request asks for
+    if isinstance(error, UsageError):  # raised by the computation, about the request
         return error_response(ApiError(400, str(error)), path)
     if isinstance(error, HTTPException):  # Starlette's 404 and 405
         response = error_response(ApiError(error.status_code, error.detail), path)

@@ -2,9 +2,9 @@
 
 Requests put items into a queue; workers (threads) take the item that has waited longest together with the items of
 its group that are nearest to it in size, up to a token budget, padding included. Groups that compute step by step
-let further items join between two steps. An item's result does not depend on the rest of its batch: groups promise
-that of their computation, and where a batch fails, its halves are tried, so that an item that cannot be computed
-fails alone.
+let further items join between two steps. An item's result does not depend on the rest of its batch: groups
+guarantee this for their computation, and where a batch fails, its halves are computed, so that an item that cannot
+be computed fails alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from manyheads.serving.queue_items import (
 
 __all__ = ["Batcher", "choose_batch"]
 
-REQUEST_SLOTS = 2  # threads of requests that work at a time; all others wait for results, or for a slot
+REQUEST_SLOTS = 2  # threads of requests that work at a time; the others wait for results, or for a slot
 MIN_BATCH_TOKENS = 256  # smallest budget of a batch that is split so that idle workers get items too
 
 
@@ -150,7 +150,7 @@ class Batcher:
         gets the error.
 
         Returns:
-            The items that are still among the computing ones: none unless there was an error.
+            The items that are still computed: none unless there was an error.
         """
         unfinished = [*batch]
         try:
@@ -159,12 +159,12 @@ class Batcher:
                 if batch:
                     add_batch(running, batch)
                 running.step()
-                # Ask each future once: a request can be cancelled between two questions.
+                # Check each future once: a request can be cancelled between two checks.
                 ended = {item for item in unfinished if item.future.done()}
                 unfinished = [item for item in unfinished if item not in ended]
                 batch = self.take_joining(group, running, unfinished, ended)
                 unfinished += batch
-        except Exception:  # `compute` meets it again, and sets it as the result of the item that caused it
+        except Exception:  # `compute` raises it again, and sets it as the error of the item that caused it
             compute(unfinished)
         return unfinished
 
@@ -177,8 +177,8 @@ class Batcher:
     ) -> list[QueueItem]:
         """Return the items that join a worker's unfinished ones; an empty list if none should.
 
-        None joins as long as another worker is free, or when an item of another group has waited longer; items are
-        shared out evenly among the workers.
+        No item joins as long as another worker is free, or when an item of another group has waited longer; items
+        are shared out evenly among the workers.
         """
         with self.changed:
             self.computing.difference_update(ended)
@@ -199,9 +199,9 @@ class Batcher:
                 if not self.waiting:
                     self.changed.wait()
                     continue
-                left = self.waiting[0].since + self.max_wait - monotonic()
-                if left > 0 and sum(item.size for item in self.waiting) < self.max_tokens:
-                    self.changed.wait(left)
+                remaining = self.waiting[0].since + self.max_wait - monotonic()
+                if remaining > 0 and sum(item.size for item in self.waiting) < self.max_tokens:
+                    self.changed.wait(remaining)
                     continue
                 self.busy += 1
                 return self.begin_batch(choose_batch(self.waiting, self.token_budget()))
@@ -265,7 +265,7 @@ def compute(batch: Sequence[QueueItem]) -> None:
 
 
 def add_batch(running: ContinuousBatch, batch: Sequence[QueueItem]) -> None:
-    """Add a batch to a running one; its results are set as they are known."""
+    """Add a batch to a running one; its results are set as soon as they are known."""
     running.add(
         [item.payload for item in batch],
         lambda: [index for index, item in enumerate(batch) if item.handle.cancelled],

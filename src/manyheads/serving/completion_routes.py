@@ -1,4 +1,4 @@
-"""The routes /v1/completions and /v1/models in OpenAI's shape; completions whole or as server-sent events."""
+"""The routes /v1/completions and /v1/models in OpenAI's format; completions in full or as server-sent events."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class CompletionRequest:
     """The checked fields of a request for completions.
 
     Attributes:
-        name: of the model, for the response.
+        name: name of the model, for the response.
         prompts: texts to continue.
-        options: of the generation.
+        options: options of the generation.
         echo: whether each completion begins with its prompt.
         stream: whether the completion is sent in pieces.
         identifier: random identifier of the response.
@@ -161,7 +161,7 @@ def completion_json(
 
 
 def response_json(completion: CompletionRequest, choices: Sequence[tuple[str, str | None]]) -> dict[str, Any]:
-    """Return the members of every response and every event; a choice is a text with why it ended, or None."""
+    """Return the members of every response and every event; a choice is a text and its finish reason, or None."""
     return {
         "id": completion.identifier,
         "object": "text_completion",
@@ -177,7 +177,7 @@ def response_json(completion: CompletionRequest, choices: Sequence[tuple[str, st
 async def streaming_response(
     request: Request, service: Service, generator: Generator, completion: CompletionRequest
 ) -> Response:
-    """Return a response of server-sent events; generation ends when the client leaves or the time is over.
+    """Return a response of server-sent events; generation ends when the client disconnects or at the time limit.
 
     Raises:
         ApiError: 503, the server is busy.
@@ -230,7 +230,7 @@ async def streaming_response(
 def stream(
     generator: Generator, completion: CompletionRequest, handle: RequestHandle, on_piece: Callable[[str], None]
 ) -> str:
-    """Call `on_piece` with each piece of a completion's text; return why it ended, as `Generation.ended`.
+    """Call `on_piece` with each piece of a completion's text; return the reason of its end, as `Generation.ended`.
 
     Raises:
         RequestCancelled: the request was cancelled.

@@ -72,7 +72,7 @@ class Connection(HttpToolsProtocol):
                 self.send_400_response("")
 
     def decline_upgrade(self, data: bytes) -> None:
-        """Go on in HTTP/1.1 where a client offers another protocol.
+        """Continue in HTTP/1.1 where a client offers another protocol.
 
         httptools stops parsing after such a head. A new parser is fed the framing headers, and so reads the body.
         """
@@ -92,12 +92,12 @@ class Connection(HttpToolsProtocol):
             self.start_timer()
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the request's URL."""
+        """Receive a part of the request's URL."""
         if not self.replaying:
             super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; trailers behind a chunked body are ignored."""
+        """Receive a header; trailers after a chunked body are ignored."""
         if self.head_bytes is not None:
             super().on_header(name, value)
 
@@ -127,7 +127,8 @@ class Connection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Answer invalid HTTP with a JSON error and close the connection.
 
-        Where a complete request before it is not answered yet, that is answered first, and the rest is not read.
+        If a complete request before it is not answered yet, that request is answered first, and nothing more is
+        read.
         """
         self.stop_timer()
         self.broken = True

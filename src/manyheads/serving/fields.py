@@ -1,7 +1,7 @@
 """Request fields from JSON, a form, a multipart form, or the query string.
 
 The body is read here and not by starlette's `Request.form` and `Request.json`, which have no limit of time for slow
-clients, take no query string beside a form, and answer mistakes in other words than LibreTranslate.
+clients, take no query string beside a form, and have other error messages than LibreTranslate.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Fields:
         return [replace_surrogates(text) for text in value]
 
     def limited_texts(self, settings: ServeSettings) -> tuple[list[str], bool]:
-        """Return the texts `q`, at most so many and so long as allowed, and whether they were sent as a list."""
+        """Return the texts `q`, whose number and length are limited, and whether they were sent as a list."""
         texts = self.texts("q")
         check_size(len(texts), settings.batch_limit)
         check_size(sum(map(len, texts)), settings.char_limit)

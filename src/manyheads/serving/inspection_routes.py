@@ -125,7 +125,7 @@ async def head(request: Request) -> Response:
 
 
 async def next_token(request: Request) -> Response:
-    """POST /api/next: the probabilities of a language model's next token; with `write`, so many sampled tokens."""
+    """POST /api/next: the probabilities of a language model's next token; with `write` = N, N sampled tokens."""
     service, fields, run = await read_request(request)
     text, generator = text_of(fields, service, may_be_empty=True), run.loaded
     if not isinstance(generator, Generator):
@@ -247,5 +247,5 @@ def changes_of(fields: Fields) -> Changes:
 
 
 def beam_of(fields: Fields) -> int | None:
-    """Return the beam size; None means that of the run."""
+    """Return the beam size; None means the run's beam size."""
     return fields.integer("beam", 0, most=MAX_BEAM) or None

@@ -32,7 +32,7 @@ class Key:
     """An API key without its secret.
 
     Attributes:
-        name: for people.
+        name: name of the key, for people.
         sha256: digest of the secret, in hexadecimal.
         req_limit: requests per minute; None means the server's default, 0 means no limit.
     """
@@ -69,11 +69,11 @@ class KeyFile:
     def write(self, keys: Sequence[Key]) -> None:
         """Replace the file by one with these keys; its owner, such as the user of a service, stays the same."""
         with saving("the keys", self.path):
-            before = self.path.stat() if self.path.exists() else None
+            status = self.path.stat() if self.path.exists() else None
             write_atomically(self.path, as_json({"format": FORMAT, "keys": [vars(key) for key in keys]}))
             os.chmod(self.path, 0o600)
-            if before is not None and before.st_uid != self.path.stat().st_uid:
-                os.chown(self.path, before.st_uid, before.st_gid)
+            if status is not None and status.st_uid != self.path.stat().st_uid:
+                os.chown(self.path, status.st_uid, status.st_gid)
 
     def add(self, name: str, req_limit: int | None = None) -> str:
         """Add a new key and return its secret, which is not stored.

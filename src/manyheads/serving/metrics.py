@@ -17,7 +17,7 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0) 
 
 
 class Metrics(Collector):
-    """The metrics of one server, in a registry of their own; those of pool and queue are read when rendered."""
+    """The metrics of one server, in a separate registry; metrics of pool and queue are read when rendered."""
 
     def __init__(self, requests: RequestPool, batcher: Batcher) -> None:
         self.pool = requests

@@ -49,7 +49,7 @@ class LanguageDetector:
     """Detects languages by character n-gram profiles of the runs' training texts.
 
     Attributes:
-        profiles: by language code.
+        profiles: profiles by language code.
         fallback: language returned with confidence 0 where no language can be detected.
     """
 
@@ -84,7 +84,7 @@ class ServedRun:
         """The model in PyTorch, which can be inspected; loaded at the first inspection where `loaded` is an export.
 
         Raises:
-            RunError: the folder holds an export, and no run.
+            RunError: the folder holds an export instead of a run.
         """
         if not isinstance(self.loaded, Translator) or isinstance(self.loaded.engine, (TorchEngine, NativeEngine)):
             return self.loaded
@@ -104,8 +104,8 @@ class Models:
 
     Attributes:
         runs: all runs by name, in the order of the command line.
-        translators: by (source, target).
-        classifiers, generators: by the name of their run.
+        translators: translators by (source, target).
+        classifiers, generators: models by the name of their run.
         detector: detects the languages of the translators.
     """
 
@@ -122,11 +122,11 @@ class Models:
         return list(sources | targets)
 
     def targets(self, source: str) -> list[str]:
-        """Return the target languages of a source language, and itself, as LibreTranslate lists it."""
-        return sorted({target for other, target in self.translators if other == source} | {source})
+        """Return the target languages of a source language, and the language itself, as LibreTranslate lists it."""
+        return sorted({target for first, target in self.translators if first == source} | {source})
 
     def add(self, run: Path, loaded: Loaded) -> None:
-        """Add a run; for the page, it is named as its folder, with a number appended where that name is taken.
+        """Add a run; for the page, it is named after its folder, with a number appended if that name is taken.
 
         Raises:
             UsageError: another run has the same language pair, or the same task and name.
@@ -211,7 +211,7 @@ def make_detector(models: Models, log: Callable[[str], None]) -> LanguageDetecto
 
 
 def warm_up(models: Models, batcher: Batcher) -> None:
-    """Run each model once in each way whose first call is slower."""
+    """Run each model once in every mode whose first call is slower."""
     for translator in models.translators.values():
         queued = queued_translator(translator, batcher, RequestHandle())
         for alignment in (False, True):

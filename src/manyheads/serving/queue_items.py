@@ -18,7 +18,7 @@ __all__ = [
 
 
 class RequestCancelled(Exception):
-    """The request was cancelled: its client left, its time is over, or the server ends."""
+    """The request was cancelled: its client disconnected, its time limit passed, or the server stops."""
 
 
 class BatchGroup(Hashable, Protocol):
@@ -43,7 +43,7 @@ class ContinuousBatch(Protocol):
         ...
 
     def add(self, payloads: Sequence[Any], cancelled: Cancelled, on_result: Callable[[int, Any], None]) -> None:
-        """Add items; `on_result` is called with each item's index and its result as soon as that is known."""
+        """Add items; `on_result` is called with each item's index and its result as soon as it is known."""
         ...
 
     def step(self) -> None:
@@ -99,8 +99,8 @@ class QueueItem:
     Attributes:
         group: the group that computes it.
         payload: the group's input.
-        size: tokens that the item takes of a batch.
-        handle: of the item's request.
+        size: tokens that the item adds to a batch.
+        handle: handle of the item's request.
         future: gets the result.
         since: arrival time, in seconds of the monotonic clock.
     """

@@ -60,7 +60,7 @@ class ContinuousSearchGroup:
 
 
 class QueuedEngine:
-    """An `Engine` whose rows are batched with those of other requests."""
+    """An `Engine` whose rows are batched with rows of other requests."""
 
     def __init__(self, engine: Engine, batcher: Batcher, handle: RequestHandle) -> None:
         self.engine = engine

@@ -26,7 +26,7 @@ class RequestPool:
         timeout: seconds that a request may take.
         batcher: computes the items of the requests.
         running: number of requests now; a cancelled request counts until its thread has ended.
-        draining: whether new requests are refused because the server ends.
+        draining: whether new requests are refused because the server stops.
         threads: the thread pool.
     """
 
@@ -40,7 +40,7 @@ class RequestPool:
         self.threads = ThreadPoolExecutor(max_requests, thread_name_prefix="manyheads-request")
 
     def overload_error(self) -> ApiError | None:
-        """Return the error for a further request, or None if there is room for it."""
+        """Return the error for a further request, or None if it can be accepted."""
         if self.draining:
             return ApiError(503, "The server is shutting down", retry_after=5)
         if self.running >= self.max_requests:
@@ -51,7 +51,8 @@ class RequestPool:
         """Run a task in a thread of the pool and return its result.
 
         Args:
-            receive: of the request, whose body has been read: its next message is the client's disconnect.
+            receive: `receive` of the request; its body has been read, so the next message is the client's
+                disconnect.
             task: called with the request's handle, which is cancelled when the task should stop.
 
         Raises:
@@ -64,15 +65,15 @@ class RequestPool:
             raise overload
         handle = RequestHandle()
         future = self.start(handle, task)
-        leaving = asyncio.ensure_future(disconnected(receive))
+        disconnect = asyncio.ensure_future(disconnected(receive))
         try:
-            both: set[asyncio.Future[Any]] = {future, leaving}
+            both: set[asyncio.Future[Any]] = {future, disconnect}
             done, _ = await asyncio.wait(both, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             handle.cancel()
             raise
         finally:
-            leaving.cancel()
+            disconnect.cancel()
         if future in done:
             try:
                 return future.result()

@@ -18,7 +18,7 @@ class ApiError(Exception):
 
     Attributes:
         status: the HTTP status.
-        message: for the client; it never holds text of the request beyond names of languages and formats.
+        message: message for the client; it never holds text of the request beyond names of languages and formats.
         headers: `Retry-After` in whole seconds, or none.
     """
 
@@ -40,7 +40,7 @@ def json_bytes(content: object) -> bytes:
 
 
 def error_response(error: ApiError, path: str) -> Response:
-    """Return an error in the shape that clients of a path know: LibreTranslate's, or OpenAI's below /v1/."""
+    """Return an error in the format that clients of a path expect: LibreTranslate's, or OpenAI's below /v1/."""
     content: dict[str, Any] = {"error": error.message}
     if path.startswith("/v1/"):
         kind = "invalid_request_error" if error.status < 500 else "server_error"

@@ -35,14 +35,14 @@ from manyheads.training.memory import keep_decoding_small
 
 __all__ = ["serve"]
 
-DRAIN_SECONDS = 25.0  # that running requests have to finish after a signal; then they are cancelled
+DRAIN_SECONDS = 25.0  # for running requests to finish after a signal, before they are cancelled
 KEEP_ALIVE = 15  # seconds that an idle connection stays open
 BACKLOG = 512  # connections that the system queues before they are accepted
 SWITCH_INTERVAL = 0.001  # seconds that a thread may hold the interpreter lock while another one waits for it
 
 
 def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], None]) -> None:
-    """Serve runs until a signal says to end.
+    """Serve runs until a signal ends the server.
 
     Args:
         runs: run directories, or with CTranslate2 also exported folders.
@@ -113,7 +113,7 @@ class Server(uvicorn.Server):
         threading.Thread(target=self.load, name="manyheads-loading", daemon=True).start()
 
     def load(self) -> None:
-        """Load the models in a thread of its own; an error ends the server."""
+        """Load the models in a separate thread; an error ends the server."""
         service = self.service
         try:
             service.models = load_models(self.runs, service.settings, service.batcher, service.log)
@@ -160,10 +160,10 @@ def bound_socket(settings: ServeSettings) -> socket.socket:
         )
     except OSError as error:
         raise UsageError(f"{where} is no address of this machine: {error.strerror}.") from error
-    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()  # "::" also takes clients by IPv4
+    dual_stack = family == socket.AF_INET6 and socket.has_dualstack_ipv6()  # "::" also takes clients by IPv4
     try:
         sock = socket.create_server(
-            (settings.host, settings.port), family=family, backlog=BACKLOG, dualstack_ipv6=both
+            (settings.host, settings.port), family=family, backlog=BACKLOG, dualstack_ipv6=dual_stack
         )
     except OSError as error:
         if error.errno == errno.EADDRINUSE:

@@ -81,7 +81,7 @@ class Service:
     async def compute(
         self, request: Request, group: BatchGroup, payloads: Sequence[Any], sizes: Sequence[int]
     ) -> list[Any]:
-        """Compute payloads of a request, with the tokens that each takes of a batch, and return their results.
+        """Compute payloads of a request, each with its size in tokens, and return their results.
 
         Raises:
             ApiError: there are too many requests (503), or this one took too long (504); see `RequestPool.run`.

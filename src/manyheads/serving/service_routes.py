@@ -1,8 +1,8 @@
 """Routes about the server itself: /health, /metrics, /spec (OpenAPI), and files for a browser.
 
 The files of two folders beside this module are read once, when the server starts: `page/` is served at /, its other
-files below /page/; `explorer/` at /docs, its other files below /docs/. Not by starlette's `StaticFiles`: it sends
-scripts with their comments, and is one route for log and metrics.
+files below /page/; `explorer/` at /docs, its other files below /docs/. Starlette's `StaticFiles` is not used: it
+sends scripts with their comments, and is one route for log and metrics.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from manyheads.serving.settings import ServeSettings
 __all__ = ["document", "health", "metrics", "spec", "static_routes"]
 
 HERE = Path(__file__).parent
-FOLDERS = (("page", "/", "/page/"), ("explorer", "/docs", "/docs/"))  # folder, address of its index, and of others
+# Folder, address of its index, prefix of the addresses of its other files.
+FOLDERS = (("page", "/", "/page/"), ("explorer", "/docs", "/docs/"))
 MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
 
 
@@ -98,10 +99,10 @@ def add_errors(content: dict[str, Any]) -> None:
 def static_routes() -> list[Route]:
     """Return one route per file for a browser."""
     routes = []
-    for folder, index, others in FOLDERS:
+    for folder, index, prefix in FOLDERS:
         for path in sorted((HERE / folder).iterdir()):
             if path.suffix in MEDIA_TYPES:
-                address = index if path.name == "index.html" else others + path.name
+                address = index if path.name == "index.html" else prefix + path.name
                 routes.append(Route(address, file_endpoint(path)))
     return routes
 

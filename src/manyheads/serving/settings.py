@@ -91,7 +91,8 @@ class ServeSettings:
     def requests_a_minute(self) -> int:
         """Return the default rate limit of a key or address; 0 means no limit.
 
-        On a loopback address there is one only behind a proxy, which lets others in (`trust_forwarded_for`).
+        On a loopback address there is a limit only behind a proxy that lets other machines in
+        (`trust_forwarded_for`).
         """
         if self.req_limit is not None:
             return self.req_limit

@@ -1,4 +1,4 @@
-"""LibreTranslate's routes: /translate, /detect, /languages, /frontend/settings, and those that are disabled."""
+"""LibreTranslate's routes: /translate, /detect, /languages, /frontend/settings, and the disabled routes."""
 
 from __future__ import annotations
 
@@ -201,13 +201,13 @@ def translate_documents(
 def translation_json(
     query: TranslationRequest, results: list[list[str]], languages: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the JSON object of a response; of one text, without lists."""
-    others = [list(dict.fromkeys(text for text in texts[1:] if text != texts[0])) for texts in results]
+    """Return the JSON object of a response; for a single text, without lists."""
+    alternatives = [list(dict.fromkeys(text for text in texts[1:] if text != texts[0])) for texts in results]
     content: dict[str, Any] = {"translatedText": [texts[0] for texts in results]}
     if query.source == AUTO:
         content["detectedLanguage"] = languages
     if query.alternatives:
-        content["alternatives"] = others
+        content["alternatives"] = alternatives
     return content if query.is_list else {name: values[0] for name, values in content.items()}
 
 

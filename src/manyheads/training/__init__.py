@@ -1,1 +1,1 @@
-"""Training: loss, schedule, optimiser, the loop, and what makes it robust."""
+"""Training: loss, schedule, optimiser, the training loop, and its recovery from errors and interruptions."""

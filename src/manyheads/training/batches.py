@@ -77,7 +77,7 @@ def prefetch_updates(
         plan: the examples of each of its updates.
         first: position of the first update to yield.
         threads: number of threads; 0 makes each batch when it is due.
-        device: where the model is; batches for a GPU are put into pinned memory.
+        device: the device of the model; batches for a GPU are put into pinned memory.
     """
 
     def make(position: int) -> tuple[Indices, Sequence[MicroBatch]]:

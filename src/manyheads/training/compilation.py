@@ -69,7 +69,7 @@ class CompiledLayers(EagerLayers):
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """While open, a call of a layer runs its compiled code."""
+        """Run the compiled code in each call of a layer while the context is open."""
         limits = {
             "recompile_limit": MOST_SHAPES,
             "accumulated_recompile_limit": MOST_SHAPES,
@@ -112,9 +112,9 @@ def check_compiler(device: torch.device) -> None:
         if device.type == "cpu":
             from torch._inductor.cpp_builder import get_cpp_compiler  # slow to import, and rarely needed
 
-            get_cpp_compiler()  # the code of the sum may be left from a time when there was one
+            get_cpp_compiler()  # a cached addition would compile without a compiler
         torch.compile(torch.add, fullgraph=True)(torch.ones(8, device=device), 1.0)
-    except Exception as error:  # of many kinds, by what is missing
+    except Exception as error:  # the type of the exception depends on what is missing
         reason = " ".join(str(error).split("\n")[:2])
         raise ConfigError(
             [

@@ -13,7 +13,7 @@ from manyheads.config.schema import MeasuredConfig, TrainingConfig
 
 __all__ = ["MUCH_VALIDATION", "Costs", "expectation", "minutes_text", "validations"]
 
-MUCH_VALIDATION = 0.25  # share of the time for validation, above which it is made on fewer pairs
+MUCH_VALIDATION = 0.25  # share of validation in the time limit, above which fewer pairs are validated
 
 
 @dataclass(frozen=True)
@@ -55,25 +55,25 @@ class Costs:
         )
 
     def warning(self, config: TrainingConfig, updates: int) -> str | None:
-        """Return what to set when validation takes much of `max_minutes`; None where it does not."""
-        allowed, once = 60 * (config.max_minutes or math.inf), self.validation + self.saving
+        """Return a warning with the setting to change if validation takes much of `max_minutes`, else None."""
+        allowed, cost = 60 * (config.max_minutes or math.inf), self.validation + self.saving
         spent = self.checking(config, updates)
         if spent <= MUCH_VALIDATION * allowed:
             return None
-        fewer = int(MUCH_VALIDATION * allowed / once) - (config.average_checkpoints > 1)
+        fewer = int(MUCH_VALIDATION * allowed / cost) - (config.average_checkpoints > 1)
         cure = "validate on less text: a smaller training.valid_sentences, a smaller data.valid"
         if fewer >= 1 and self.update > 0:
             every = math.ceil((1 - MUCH_VALIDATION) * allowed / self.update / fewer)
             if every > config.save_every:
                 cure = f"set training.save_every = {every}, or {cure}"
         return (
-            f"warning: validation and saving take {once:.1f} s each time, {spent / allowed:.0%} of the "
+            f"warning: validation and saving take {cost:.1f} s each time, {spent / allowed:.0%} of the "
             f"{minutes_text(config.max_minutes or 0)}. To have more of it for training, {cure}."
         )
 
 
 def validations(config: TrainingConfig, updates: int) -> int:
-    """Return the number of validations of a training, that of averaged checkpoints included."""
+    """Return the number of validations of a training, including the validation of averaged checkpoints."""
     planned = math.ceil(updates / config.save_every)
     return planned + (config.average_checkpoints > 1 and planned > 1)
 

@@ -55,15 +55,15 @@ class World:
 
     def gather(self, value: Any) -> list[Any]:
         """Gather a JSON value from every process, in the order of their ranks."""
-        own = torch.tensor(list(json.dumps(value).encode()), dtype=torch.uint8)
-        lengths = [int(length) for length in self.gather_tensors(torch.tensor([len(own)]))]
+        encoded = torch.tensor(list(json.dumps(value).encode()), dtype=torch.uint8)
+        lengths = [int(length) for length in self.gather_tensors(torch.tensor([len(encoded)]))]
         padded = torch.zeros(max(lengths), dtype=torch.uint8)
-        padded[: len(own)] = own
+        padded[: len(encoded)] = encoded
         rows = self.gather_tensors(padded)
         return [json.loads(bytes(row[:length].tolist())) for row, length in zip(rows, lengths, strict=True)]
 
     def gather_tensors(self, tensor: Tensor) -> list[Tensor]:
-        """Gather a tensor from every process; all have one shape and are on the CPU."""
+        """Gather a tensor from every process; all have the same shape and are on the CPU."""
         if self.size == 1:
             return [tensor]
         rows = [torch.empty_like(tensor) for _ in range(self.size)]

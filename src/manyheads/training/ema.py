@@ -26,23 +26,23 @@ class ExponentialMovingAverage:
 
     @torch.no_grad()
     def update(self, model: nn.Module, step: int) -> None:
-        """Average in the weights after update `step`, the first being 1."""
+        """Update the average with the weights after update `step`, the first being 1."""
         share = 1 - min(self.decay, (1 + step) / (10 + step))
         for name, parameter in model.named_parameters():
             self.weights[name].lerp_(parameter, share)
 
     @contextmanager
     def instead(self, model: nn.Module) -> Iterator[None]:
-        """While open, the model has the averaged weights; afterwards its own again, bit for bit."""
-        own = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+        """Give the model the averaged weights while the context is open; then restore its weights, bit for bit."""
+        trained = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         copy_into(model, self.weights)
         try:
             yield
         finally:
-            copy_into(model, own)
+            copy_into(model, trained)
 
     def restore(self, weights: Mapping[str, Tensor]) -> None:
-        """Continue from these averages."""
+        """Set the averages, when training resumes."""
         for name, tensor in weights.items():
             self.weights[name].copy_(distribute_like(tensor.detach(), self.weights[name]))
 

@@ -1,4 +1,4 @@
-"""How a long computation shows its progress and heeds a request to stop."""
+"""The progress of long computations, and requests to stop them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["UNWATCHED", "Interrupted", "Watch", "never"]
 
 
 class Interrupted(Exception):
-    """A computation ended early because a stop was requested; nothing of it is kept."""
+    """A computation ended early because a stop was requested; its results so far are dropped."""
 
 
 def never(*_: object) -> bool:
@@ -42,14 +42,14 @@ class Watch:
 
     @contextmanager
     def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
-        """Show the progress of a phase (`Listener.phase`), in which the processes exchange nothing.
+        """Show the progress of a phase (`Listener.phase`), in which the processes do not communicate.
 
-        An advance ends the phase when a stop is requested; at the end all processes raise `Interrupted`.
+        When a stop is requested, the yielded function ends the phase. All processes then raise `Interrupted`.
         """
-        with suppress(Interrupted), self.listener.phase(name, total, unit) as shown:
+        with suppress(Interrupted), self.listener.phase(name, total, unit) as show:
 
             def advance(count: int) -> None:
-                shown(count)
+                show(count)
                 if self.stop():
                     raise Interrupted
 

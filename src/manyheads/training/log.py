@@ -71,7 +71,7 @@ class ValidationReport:
             "chrf" of decoded sentences by sacreBLEU; for classification "accuracy" and "macro_f1", 0 to 1.
         best: whether this is the best validation so far by `training.metric`.
         sample: (source, reference, output) of one sentence, or None.
-        samples: the same of a few sentences, the same ones at every validation.
+        samples: such triples of a few sentences, the same sentences at every validation.
         attention_entropy: mean entropy of the attention weights of each head over a few validation texts, in nats,
             by kind of attention, then layer, then head; None where it was not measured.
     """
@@ -86,7 +86,7 @@ class ValidationReport:
 
     @property
     def perplexity(self) -> float:
-        """The exponential of the loss a token."""
+        """The exponential of the loss per token."""
         return math.exp(min(self.loss, 700))
 
     def value(self, metric: str) -> float | None:
@@ -183,7 +183,7 @@ NO_LISTENER = SilentListener()
 def tracked(
     items: Iterable[Item], listener: Listener, name: str, *, total: int | None = None, unit: str = ""
 ) -> Iterator[Item]:
-    """Yield items one by one, and show how many as a phase; arguments as of `Listener.phase`."""
+    """Yield the items, and show their number as the progress of a phase; arguments as in `Listener.phase`."""
     with listener.phase(name, total, unit) as advance:
         done = 0
         for done, item in enumerate(items, start=1):

@@ -35,14 +35,14 @@ def cross_entropy_sums(
     Returns:
         The smoothed loss, with a gradient, and the plain negative log-likelihood, without a gradient; float32 ().
     """
-    wanted = torch.is_grad_enabled()  # `forward` runs without gradients, and `needs_input_grad` ignores `no_grad`
+    enabled = torch.is_grad_enabled()  # `forward` runs without gradients, and `needs_input_grad` ignores `no_grad`
     return ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        hidden, weight, bias, targets, smoothing, wanted
+        hidden, weight, bias, targets, smoothing, enabled
     )
 
 
 def working_type(hidden: Tensor) -> torch.dtype:
-    """Return the type of the matrix products: autocast's type where it is on, else that of the hidden states."""
+    """Return the type of the matrix products: autocast's type where it is on, else the hidden states' type."""
     device = hidden.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
 
@@ -183,9 +183,9 @@ class KlDivergence(torch.autograd.Function):
                 chunk_sum, *slopes = divergence(*(functional.linear(side, w, b) for side in hidden))
                 total += chunk_sum
                 for side, slope, gradient in zip(hidden, slopes, gradients, strict=False):
-                    small = slope.to(dtype)
-                    gradient[chunk] = small @ w
-                    gradients[2] += small.t() @ side
+                    rounded = slope.to(dtype)
+                    gradient[chunk] = rounded @ w
+                    gradients[2] += rounded.t() @ side
                     if bias_gradient is not None:
                         bias_gradient += slope.sum(0)
         ctx.gradients = (*gradients, bias_gradient)

@@ -1,7 +1,7 @@
 """Low-rank adaptation (LoRA: Hu et al. 2022): a product of two thin matrices is added to each matrix, W + s U V.
 
 The model always holds the sum, so that it is as fast as before, and is saved, averaged and exported like any other.
-The gradients of U and V are those of the chain rule, from the gradient of W: s G V^T and s U^T G.
+By the chain rule, the gradients of U and V follow from the gradient G of W: s G V^T and s U^T G.
 
 Shapes: r rows, c columns, k rank.
 """

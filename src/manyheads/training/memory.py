@@ -14,7 +14,7 @@ MESSAGES = ("out of memory", "can't allocate memory", "not enough memory")
 
 def out_of_memory(error: BaseException) -> bool:
     """Return whether an exception means that memory ran out; on a CPU only its message says so."""
-    import torch  # here alone, so that decoding without torch can set the allocator
+    import torch  # imported late: decoding without torch can set the allocator too
 
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True

@@ -29,7 +29,7 @@ def orthogonalized(matrices: Tensor) -> Tensor:
         matrices: (M, r, c), r <= c.
 
     Returns:
-        (M, r, c), in the number format of the products.
+        (M, r, c), in the number format of the matrix products.
     """
     a, b, c = COEFFICIENTS
     x = matrices / matrices.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
@@ -60,11 +60,11 @@ class Muon(torch.optim.Optimizer):
                 parameter.mul_(1 - group["lr"] * group["weight_decay"])
                 direction = self.direction(parameter)
                 for block in zip(parameter.chunk(group["parts"]), direction.chunk(group["parts"]), strict=True):
-                    matrix, wanted = (x.mT if x.size(0) > x.size(1) else x for x in block)
-                    shapes.setdefault(matrix.shape, []).append((matrix, wanted, group["lr"]))
+                    matrix, step_direction = (x.mT if x.size(0) > x.size(1) else x for x in block)
+                    shapes.setdefault(matrix.shape, []).append((matrix, step_direction, group["lr"]))
         for (_, columns), blocks in shapes.items():
             length = ADAM_SIZE * math.sqrt(columns)
-            steps = orthogonalized(torch.stack([wanted for _, wanted, _ in blocks]))
+            steps = orthogonalized(torch.stack([step_direction for _, step_direction, _ in blocks]))
             for (matrix, _, rate), step in zip(blocks, steps, strict=True):
                 matrix.sub_(step, alpha=rate * length)
 

@@ -1,7 +1,7 @@
 """Training objectives: a model with the loss of its task; and the loss of a validation text.
 
-A loss is summed over all predictions of a batch or of a text, in nats. That of a text does not depend on how the
-text is batched, except by rounding.
+A loss is summed over all predictions of a batch or of a text, in nats. The loss of a text does not depend on how
+the text is batched, except by rounding.
 
 Shapes: B blocks or windows, T tokens each, D model width, C classes.
 """
@@ -70,7 +70,8 @@ class Objective(nn.Module):
 def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float, r_drop: float = 0.0) -> LossAndNll:
     """Compute the losses of the real target tokens.
 
-    With R-Drop, they are the mean of two passes with different dropout, and their divergence enters the first.
+    With R-Drop, the losses are the mean of two passes with different dropout, and the divergence of the passes is
+    added to the training loss.
 
     Args:
         model: the model.
@@ -79,8 +80,8 @@ def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float, r_dr
         r_drop: alpha of Liang et al. (2021), equation 4; 0 turns R-Drop off.
     """
     output = model.output
-    hidden, right = hidden_states(model, batch if r_drop == 0 else batch.twice())
-    loss, nll = cross_entropy_sums(hidden, output.weight, output.bias, right, smoothing)
+    hidden, labels = hidden_states(model, batch if r_drop == 0 else batch.twice())
+    loss, nll = cross_entropy_sums(hidden, output.weight, output.bias, labels, smoothing)
     if r_drop == 0:
         return loss, nll
     first, second = hidden.chunk(2)
@@ -122,8 +123,8 @@ def masked_loss(model: MaskedLanguageModel, batch: MaskedTexts, smoothing: float
 
 def next_token_loss(model: DecoderOnly, batch: BlockBatch, smoothing: float) -> LossAndNll:
     """Compute the losses of the next tokens in each block, with label smoothing."""
-    hidden, right = model.decode(batch.ids).flatten(0, 1), batch.labels.flatten()
-    return cross_entropy_sums(hidden[: len(right)], model.output.weight, model.output.bias, right, smoothing)
+    hidden, labels = model.decode(batch.ids).flatten(0, 1), batch.labels.flatten()
+    return cross_entropy_sums(hidden[: len(labels)], model.output.weight, model.output.bias, labels, smoothing)
 
 
 # --- the loss of a validation text ---
@@ -142,8 +143,8 @@ def corpus_nll(
 ) -> tuple[float, int]:
     """Return the negative log-likelihood of all targets given their sources, in nats, and their number of tokens.
 
-    End marks are counted. Perplexity is exp(nats / tokens). The model is used as it is: call `eval` before.
-    `advance` is called with the number of pairs of each batch.
+    End marks are counted. Perplexity is exp(nats / tokens). The mode of the model is not changed: call `eval`
+    before. `advance` is called with the number of pairs of each batch.
     """
     device = next(model.parameters()).device
     lengths = np.array([max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)], dtype=np.int64)
@@ -196,8 +197,8 @@ class Windows(Sequence[int]):
         new = (inputs >= starts + self.width - self.step) | (starts == 0)
         positions = (new & (inputs < self.predicted)).ravel().nonzero()[0]
         inputs = np.minimum(inputs, self.predicted - 1)
-        ids, right = (torch.from_numpy(tokens[at].astype(np.int64)) for at in (inputs, inputs + 1))
-        return BlockBatch(ids, right), torch.from_numpy(positions)
+        ids, labels = (torch.from_numpy(tokens[indices].astype(np.int64)) for indices in (inputs, inputs + 1))
+        return BlockBatch(ids, labels), torch.from_numpy(positions)
 
 
 def window_nll(
@@ -212,7 +213,7 @@ def window_nll(
 ) -> tuple[float, int]:
     """Return the negative log-likelihood of the tokens of a text, in nats, and the number of these tokens.
 
-    The model is used as it is: call `eval` before. The result depends on `batch_tokens` only by rounding.
+    The mode of the model is not changed: call `eval` before. The result depends on `batch_tokens` only by rounding.
 
     Args:
         model: a language model.
@@ -232,8 +233,8 @@ def window_nll(
             numbers = which[first : first + rows]
             batch, positions = windows.batch(tokens, numbers)
             hidden = model.decode(batch.ids.to(device)).flatten(0, 1).index_select(0, positions.to(device))
-            right = batch.labels.flatten()[positions].to(device)
-            _, nll = cross_entropy_sums(hidden, model.output.weight, model.output.bias, right)
+            labels = batch.labels.flatten()[positions].to(device)
+            _, nll = cross_entropy_sums(hidden, model.output.weight, model.output.bias, labels)
             nats += float(nll)
             count += len(positions)
             advance(len(numbers))

@@ -41,10 +41,10 @@ class OomRecovery:
     ) -> list[Losses]:
         """Compute the gradients of an update; when memory runs out, halve the micro-batches and try again.
 
-        The gradients of halves differ from those of the whole only by rounding and dropout.
+        Halving changes the gradients only by rounding and dropout.
 
         Args:
-            micro_batches: those of the update that this process computes.
+            micro_batches: the micro-batches of the update that this process computes.
             tokens: target tokens of the whole update in all processes, by which every sum is divided.
             where: returns the place of the examples in the corpus, for a message.
 
@@ -60,7 +60,7 @@ class OomRecovery:
                 if not out_of_memory(error):
                     raise
                 self.halve(error, micro_batches, where)
-            # By now the exception is gone, and with it every tensor that its frames held.
+            # The exception is deleted by now, and with it every tensor that its frames held.
             if device.type == "cuda":
                 torch.cuda.empty_cache()
             put_generators(generators, device)

@@ -45,12 +45,12 @@ def build_optimizer(
         matrices = hidden_matrices(model)
     in_matrices = {id(matrix) for group in matrices.values() for matrix in group}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in in_matrices]
-    others = adam_on(rest, config, device, depth_of) if rest else None
+    for_rest = adam_on(rest, config, device, depth_of) if rest else None
     if not matrices:
-        assert others is not None
-        return others
-    own = matrix_optimizer(matrices, config, depth_of)
-    return own if others is None else CombinedOptimizer(own, others)
+        assert for_rest is not None
+        return for_rest
+    for_matrices = matrix_optimizer(matrices, config, depth_of)
+    return for_matrices if for_rest is None else CombinedOptimizer(for_matrices, for_rest)
 
 
 def adam_on(
@@ -74,7 +74,7 @@ def adam_on(
 def matrix_optimizer(
     matrices: Mapping[int, list[nn.Parameter]], config: TrainingConfig, depth_of: Mapping[nn.Parameter, int] | None
 ) -> torch.optim.Optimizer:
-    """Build Muon or LoRA for matrices, which are grouped by the number of matrices that each stacks."""
+    """Build Muon or LoRA for parameters that are grouped by the number of matrices that each stacks."""
     groups = by_depth([{"params": group, "parts": parts} for parts, group in matrices.items()], depth_of)
     if config.lora_rank:
         return LowRank(

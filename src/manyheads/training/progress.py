@@ -69,15 +69,15 @@ class Progress:
         return self.finished and not self.pending
 
     def due(self, every: int) -> bool:
-        """Return whether an action is due that takes place every so many updates, and after the last one."""
+        """Return whether an action is due that takes place every `every` updates, and after the last one."""
         return self.step >= self.total_steps or self.step % every == 0
 
     def out_of_patience(self, patience: int | None) -> bool:
-        """Return whether `training.patience` validations in a row brought nothing better."""
+        """Return whether `training.patience` validations in a row brought no improvement."""
         return patience is not None and self.waited >= patience
 
     def advance(self, seconds: float) -> None:
-        """Count an update that took so many seconds."""
+        """Count an update that took `seconds`."""
         weight = max(1 / (self.step + 1), -math.expm1(-seconds / RECENT))
         self.recent_seconds += weight * (seconds - self.recent_seconds)
         self.seconds += seconds
@@ -100,8 +100,8 @@ class Window:
     Losses stay on the device until they are read, because reading one makes the CPU wait for the accelerator.
 
     Attributes:
-        sums: of loss, nll, source tokens, target tokens and positions.
-        norm: of the gradient norms of the applied updates; updates: their number.
+        sums: sums of loss, nll, source tokens, target tokens and positions.
+        norm: sum of the gradient norms of the applied updates; updates: number of these updates.
         seconds: training time.
         unread: loss and nll of each micro-batch (2,) that are not in the sums yet, and its counts.
     """
@@ -182,16 +182,16 @@ class DivergenceDetector:
         """
         if not math.isfinite(loss):
             return False
-        before, self.above = self.above, self.points >= SETTLED and loss > self.mean + FAR
+        was_above, self.above = self.above, self.points >= SETTLED and loss > self.mean + FAR
         if not self.above:
             self.points = min(self.points + 1, MEMORY)
             self.mean += (loss - self.mean) / self.points
-        return self.above and not before
+        return self.above and not was_above
 
     def state(self) -> dict[str, Any]:
         """Return the state that resuming needs."""
         return {"mean": self.mean, "points": self.points, "astray": self.above}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state."""
+        """Set the state that `state` returned."""
         self.mean, self.points, self.above = state["mean"], state["points"], state["astray"]

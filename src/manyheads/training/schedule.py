@@ -74,5 +74,5 @@ class Schedule:
         return {"scale": self.scale, "waited": self.waited, "best": self.best}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state."""
+        """Set the state that `state` returned."""
         self.scale, self.waited, self.best = state["scale"], state["waited"], state["best"]

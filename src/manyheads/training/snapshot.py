@@ -104,7 +104,7 @@ def take_state(trainer: Trainer) -> dict[str, Any]:
 
 
 def published_weights(trainer: Trainer) -> dict[str, Tensor]:
-    """Return the weights that are validated and that translate: the averaged ones with `training.ema`."""
+    """Return the weights for validation and translation: the averaged ones with `training.ema`."""
     return full_tensors(dict(trainer.model.named_parameters()) if trainer.ema is None else trainer.ema.weights)
 
 
@@ -114,7 +114,7 @@ def full_tensors(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def restore_snapshot(trainer: Trainer, optimizer: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-    """Continue from a snapshot whose weights have been loaded into the model already.
+    """Restore a trainer from a snapshot whose weights have been loaded into the model already.
 
     Args:
         trainer: trainer to restore.
@@ -173,20 +173,20 @@ def generators_of_all(device: torch.device, world: World) -> dict[str, Tensor]:
     """Return the states in every process, for a checkpoint: generator.cpu.0, generator.cpu.1, ..."""
     return {
         f"generator.{kind}.{rank}": state
-        for kind, own in take_generators(device).items()
-        for rank, state in enumerate(world.gather_tensors(own))
+        for kind, local_state in take_generators(device).items()
+        for rank, state in enumerate(world.gather_tensors(local_state))
     }
 
 
 def restore_generators(tensors: Mapping[str, Tensor], device: torch.device, world: World, seed: int) -> None:
     """Set this process's states; a process that did not exist when they were saved is seeded instead."""
     end = f".{world.rank}"
-    own = {
+    states = {
         key.removeprefix("generator.").removesuffix(end): state
         for key, state in tensors.items()
         if key.startswith("generator.") and key.endswith(end)
     }
-    if own:
-        put_generators(own, device)
+    if states:
+        put_generators(states, device)
     else:
         seed_process(seed, world.rank)

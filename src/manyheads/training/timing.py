@@ -35,7 +35,7 @@ __all__ = [
 # whole time, fewer updates are enough; after VERY_LATE_SHARE, one is.
 WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE, LATE_SHARE, VERY_LATE_SHARE = 3, 27, 0.02, 0.25, 0.6
 PREPARATION_SHARE = 0.5  # share of the whole time that the preparation can use up
-FEW_UPDATES, MORE_UPDATES = 100, 300  # a plan of fewer is warned about, with the minutes for more
+FEW_UPDATES, MORE_UPDATES = 100, 300  # below FEW_UPDATES, a warning names the minutes for MORE_UPDATES
 OVERSHOOT = 0.02  # share of the time by which the plan may exceed it before it is shortened
 SAID_SHARE = 0.9  # a plan is reported again once it is shortened to this share of the plan last reported
 LAST_OVERSHOOT = 0.05  # share of the time by which the averaging of checkpoints at the end may exceed it
@@ -51,7 +51,7 @@ def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> fl
         seconds_of: validates one example in n, and returns the estimated seconds of a whole validation.
         longest: seconds that a sample may take; the first sample may take longer.
     """
-    seconds = seconds_of(SAMPLES[0])  # compiles code and allocates memory: no estimate, unless time is short
+    seconds = seconds_of(SAMPLES[0])  # compiles and allocates too: an estimate only if time is short
     if seconds / SAMPLES[0] > LONG_SAMPLE * longest:
         return seconds
     seconds = 0.0
@@ -71,7 +71,7 @@ class TimedValidation(Protocol):
 
     @property
     def size(self) -> Sequence[int]:
-        """See the attribute."""
+        """Number of pairs and number of sentences."""
         ...
 
     @size.setter
@@ -82,7 +82,7 @@ class TimedValidation(Protocol):
         ...
 
     def shorten(self, seconds: float) -> float:
-        """Validate on no more than fits into so many seconds; return the estimated seconds of a validation."""
+        """Limit a validation to the pairs that `seconds` allow; return the estimated seconds of a validation."""
         ...
 
 
@@ -126,25 +126,25 @@ class TimeLimit:
         return self.used + time.perf_counter() - self.start
 
     def begin(self) -> None:
-        """Count all up to now, in this command, as preparation."""
+        """Count all time since the start of this command as preparation."""
         now = time.perf_counter()
         self.prepared += now - self.start
         self.used = self.before + min(self.prepared, PREPARATION_SHARE * self.allowed)
         self.start = now
 
     def affords(self, seconds: float) -> bool:
-        """Return whether there is time for a last part of so many seconds."""
+        """Return whether a last step of `seconds` fits into the limit."""
         return not self.limited or self.elapsed + seconds <= (1 + LAST_OVERSHOOT) * self.allowed
 
     def state(self, validation: TimedValidation | None) -> dict[str, Any]:
-        """Return the state that resuming needs; nothing without a limit."""
+        """Return the state that resuming needs; empty without a limit."""
         if not self.limited:
             return {}
         size = None if validation is None else [*validation.size]
         return {"used": self.elapsed, "costs": asdict(self.costs()), "size": size}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state; the time used up is added to that of this command."""
+        """Set the state that `state` returned; its used time is added to the time of this command."""
         if self.limited and state:
             self.before = state["used"]
             self.used += self.before
@@ -159,12 +159,12 @@ class TimeLimit:
             self.update = sum(seconds for seconds, _ in self.measured) / len(self.measured)
 
     def follow(self, seconds: float) -> None:
-        """Follow the seconds of the updates after the plan is made."""
+        """Update the mean seconds of an update, once the plan is made."""
         self.update -= math.expm1(-seconds / RECENT) * (seconds - self.update)
 
     @property
     def measured(self) -> list[tuple[float, float]]:
-        """The timed updates without the first ones, which are slower; of fewer updates the last one."""
+        """The timed updates without the first ones, which are slower; if there are no others, the last one."""
         return self.timed[WARM_UPDATES:] or self.timed[-1:]
 
     @property
@@ -176,14 +176,14 @@ class TimeLimit:
         """Return whether enough updates were timed to plan, after `step` updates."""
         if not self.timed or self.elapsed >= VERY_LATE_SHARE * self.allowed:
             return bool(self.timed)
-        late = self.elapsed + self.validation >= LATE_SHARE * self.allowed  # the next validation counted
+        late = self.elapsed + self.validation >= LATE_SHARE * self.allowed  # including the next validation
         count = len(self.timed) - WARM_UPDATES
         spent = sum(seconds for seconds, _ in self.timed[WARM_UPDATES:])
         long_enough = spent >= MEASURED_SHARE * self.allowed or step >= self.config.warmup_steps
         return count > 0 and (late or (count >= MEASURED_UPDATES and long_enough))
 
     def costs(self) -> Costs:
-        """Return the measured seconds."""
+        """Return the measured seconds of an update, a validation and a checkpoint."""
         return Costs(self.update, self.validation, self.saving)
 
     def fitting(self, step: int, most: int) -> int:
@@ -196,7 +196,7 @@ class TimeLimit:
         return total > (1 + OVERSHOOT) * self.allowed
 
     def share_of_validation(self, step: int, most: int) -> float:
-        """Return the seconds that one validation may take, so that all of them take `MUCH_VALIDATION` at most."""
+        """Return the seconds that one validation may take, so that all together take `MUCH_VALIDATION` at most."""
         free = (1 - MUCH_VALIDATION) * self.allowed - self.elapsed
         updates = step + max(0, int(free / self.update)) if self.update > 0 else most
         planned = validations(self.config, max(1, min(most, updates)))
@@ -212,10 +212,10 @@ class TimeLimit:
         """
         costs, config, last = self.costs(), self.config, self.scores.updates[-1] if self.scores else 0
         if self.prepared > PREPARATION_SHARE * self.allowed:
-            whole = self.prepared + (1 - PREPARATION_SHARE) * self.allowed
+            command_seconds = self.prepared + (1 - PREPARATION_SHARE) * self.allowed
             yield (
                 f"the preparation took {self.prepared / 60:.1f} of the {minutes_text(config.max_minutes or 0)}; "
-                f"training gets half of them, and the command takes {whole / 60:.1f} minutes"
+                f"training gets half of them, and the command takes {command_seconds / 60:.1f} minutes"
             )
         of_recipe = f" of {last:,}" if updates < last else ""
         expected = f": {expectation(self.scores, costs, config, updates)}" if self.scores else ""
@@ -236,13 +236,13 @@ class TimeLimit:
 
 
 def fit_steps(trainer: Trainer, seconds: float, tokens: float, *, compiled: bool) -> None:
-    """Time an update; once enough were timed, plan the number of updates that fit, and shorten a plan that is late.
+    """Time an update; after enough of them, plan the number of updates that fit, and later shorten a late plan.
 
     Args:
         trainer: trainer with a time limit.
         seconds: time that the update took.
         tokens: its target tokens in all processes.
-        compiled: whether this process compiled layers in it; such an update says nothing about later ones.
+        compiled: whether this process compiled layers during the update; such an update is not timed.
     """
     progress, limit, world = trainer.progress, trainer.limit, trainer.world
     if not progress.fixed:
@@ -265,7 +265,7 @@ def fit_steps(trainer: Trainer, seconds: float, tokens: float, *, compiled: bool
 
 
 def plan_steps(trainer: Trainer) -> None:
-    """Plan the number of updates that fit into the limit; a checkpoint is saved to time that too."""
+    """Plan the number of updates that fit into the limit; save a checkpoint, to time it."""
     progress, limit, world = trainer.progress, trainer.limit, trainer.world
     trainer.save()
     if trainer.timed_validation is not None:

@@ -101,7 +101,7 @@ class Trainer:
         self.divergence = DivergenceDetector()
         self.limit = TimeLimit(config, measured, prepared)
         self.timed_validation = timed_validation
-        self.answer = AFTER_STEP  # what a request to stop does at this moment
+        self.answer = AFTER_STEP  # the message that answers a request to stop
 
     # --- the loop ---
 
@@ -186,7 +186,7 @@ class Trainer:
     # --- before the first update ---
 
     def prepare(self) -> bool:
-        """Try the heaviest update, make a pending validation, and with a time limit time a validation.
+        """Try the heaviest update, run a pending validation, and time a validation if there is a time limit.
 
         Returns:
             False if a request to stop ended the validation.
@@ -206,7 +206,7 @@ class Trainer:
         return True
 
     def try_heaviest(self) -> None:
-        """Compute the gradients that need the most memory, and drop them: if memory runs out, then now."""
+        """Compute and drop the gradients that need the most memory, so that memory runs out early or not at all."""
         if self.progress.finished:
             return
         position = self.batches.heaviest()
@@ -261,21 +261,21 @@ class Trainer:
         Raises:
             TrainingError: there is no checkpoint, or going back has not helped several times.
         """
-        what = f"step {self.progress.step:,}: the loss is {loss:.2f}, after {self.divergence.mean:.2f} on average"
+        event = f"step {self.progress.step:,}: the loss is {loss:.2f}, after {self.divergence.mean:.2f} on average"
         if self.config.divergence == "warn":
-            self.listener.message(f"warning: {what}. A lower training.learning_rate may help.")
+            self.listener.message(f"warning: {event}. A lower training.learning_rate may help.")
             return False
         rollbacks = self.progress.rollbacks + 1
         if rollbacks > MOST_ROLLBACKS:
             raise TrainingError(
-                f"{what}, and going back {MOST_ROLLBACKS} times has not helped. The last checkpoint is good. "
+                f"{event}, and going back {MOST_ROLLBACKS} times has not helped. The last checkpoint is good. "
                 "Try a lower training.learning_rate or a longer warm-up."
             )
         if not self.storage.go_back(self):
             cure = "Try a lower training.learning_rate or a longer warm-up."
-            raise TrainingError(f"{what}, and there is no checkpoint to go back to. {cure}")
+            raise TrainingError(f"{event}, and there is no checkpoint to go back to. {cure}")
         self.progress.rollbacks = rollbacks
-        self.listener.message(f"warning: {what}. Back to step {self.progress.step:,}, at half the rate.")
+        self.listener.message(f"warning: {event}. Back to step {self.progress.step:,}, at half the rate.")
         return True
 
     # --- validation ---
@@ -287,7 +287,7 @@ class Trainer:
 
     @contextmanager
     def validating(self) -> Iterator[None]:
-        """While open, the model is in evaluation mode, and this process holds all its weights.
+        """Set evaluation mode, and hold all weights in this process, while the context is open.
 
         Random numbers that are drawn inside do not change those of the training.
         """
@@ -311,7 +311,7 @@ class Trainer:
 
     @contextmanager
     def answering(self, text: str) -> Iterator[None]:
-        """While open, a request to stop is answered with this text."""
+        """Answer a request to stop with this text while the context is open."""
         self.answer = text
         try:
             yield
@@ -323,5 +323,5 @@ class Trainer:
         return take_snapshot(self)
 
     def restore(self, optimizer: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-        """Continue from a snapshot whose weights are in the model already (see `restore_snapshot`)."""
+        """Restore the state of a snapshot whose weights are in the model already (see `restore_snapshot`)."""
         restore_snapshot(self, optimizer, state)

@@ -66,7 +66,7 @@ class Updater:
                 yield batch
 
     def gradient_sync(self, *, last: bool) -> AbstractContextManager[None]:
-        """While open, a backward pass exchanges gradients between processes only if it is the update's last."""
+        """Return a context for a backward pass, which exchanges gradients only if it is the last of an update."""
         if isinstance(self.objective, FSDPModule):
             self.objective.set_requires_gradient_sync(last)
         if last or not isinstance(self.objective, DistributedDataParallel):
@@ -79,10 +79,10 @@ class Updater:
             return Losses(batch, *self.objective(batch))
 
     def backward(self, losses: Losses, tokens: float) -> Losses:
-        """Add the gradients of a micro-batch to those of the micro-batches before.
+        """Add the gradients of a micro-batch to the accumulated gradients.
 
         Args:
-            losses: those of the micro-batch.
+            losses: the losses of the micro-batch.
             tokens: target tokens of the whole update in all processes, by which every sum is divided.
 
         Returns:
@@ -103,7 +103,7 @@ class Updater:
         return float(full_tensor(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
 
     def step(self, rate: float, step: int) -> None:
-        """Let the optimiser change the weights.
+        """Update the weights with the optimiser.
 
         Args:
             rate: the learning rate.
@@ -131,7 +131,7 @@ class Updater:
         self.optimizer.zero_grad(set_to_none=True)
 
     def apply(self, rate: float, step: int = 1) -> float:
-        """Clip the gradients, step unless their norm is not finite, and drop them; return that norm."""
+        """Clip the gradients, step if their norm is finite, and drop them; return the norm."""
         norm = self.clip_gradients()
         if math.isfinite(norm):
             self.step(rate, step)
@@ -142,7 +142,7 @@ class Updater:
 
     @contextmanager
     def unsharded(self) -> Iterator[None]:
-        """While open, this process holds all weights, because decoding reads them outside the layers' own calls."""
+        """Gather all weights while the context is open, because decoding reads them outside the layers' calls."""
         modules = [module for module in self.objective.modules() if isinstance(module, FSDPModule)]
         for module in modules:
             module.set_reshard_after_forward(False, recurse=False)

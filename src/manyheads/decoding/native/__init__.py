@@ -1,1 +1,1 @@
-"""C of ours, for what torch's operators are too many calls for."""
+"""Encoding, decoding steps and beam search in C, where torch operators would need too many calls."""

@@ -35,7 +35,7 @@ class NativeBeam:
 
     Attributes:
         ended: whether the search has ended.
-        max_keys: keys that a row may ever attend to.
+        max_keys: maximum number of keys that a row attends to.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class NativeBeam:
         self.struct.cancelled = 1
 
     def enlarge_cache(self) -> None:
-        """Move the KV cache to one of twice the length."""
+        """Copy the KV cache to an array of twice the length."""
         step = self.struct.step
         filled, capacity = step.length - step.rows, 2 * step.length
         cache = np.empty((*self.cache.shape[:3], capacity, self.cache.shape[4]), dtype=np.float32)
@@ -130,9 +130,10 @@ class NativeBeams:
         """Start without a search.
 
         Args:
-            model: computes the steps; its vocabulary has more than K + 1 tokens beside the suppressed ones.
+            model: computes the steps; its vocabulary has more than K + 1 tokens besides the suppressed ids.
             read: encodes the sources.
-            divisors: (max_length + 2,) for each length: the score of an output is its log-probability over this.
+            divisors: (max_length + 2,) for each length: the score of an output is its log-probability divided by
+                this value.
             beam_size: K.
             n_best: number of outputs of each sentence.
             bos: the token that the first step appends.
@@ -172,13 +173,13 @@ class NativeBeams:
                 source_length=len(row),
                 source_capacity=memory[0].shape[2],
             )
-            kept = (positions, memory, sources)
-            self.running.append(NativeBeam(self.beam_size, self.bos, max_length, self.shape, step, kept))
+            buffers = (positions, memory, sources)
+            self.running.append(NativeBeam(self.beam_size, self.bos, max_length, self.shape, step, buffers))
         self.prepared = False
         return self.running[-len(rows) :]
 
     def prepare(self) -> None:
-        """Make the arguments of the calls until a sentence joins or leaves."""
+        """Prepare the arguments of the C calls; they are valid until a sentence joins or leaves."""
         self.rows, per_row = len(self.running) * self.beam_size, self.beam_size + 1
         self.max_keys = max((beam.max_keys for beam in self.running), default=0)
         self.structs = pointers([ctypes.addressof(beam.struct) for beam in self.running])
@@ -194,7 +195,7 @@ class NativeBeams:
         self.prepared = True
 
     def step(self) -> bool:
-        """Append a token to all prefixes, and remove the searches that have ended; return whether there are any.
+        """Append a token to all prefixes, and remove the searches that have ended; return whether any has ended.
 
         Raises:
             FloatingPointError: the model gave log-probabilities that are not numbers.
@@ -207,7 +208,7 @@ class NativeBeams:
             beam.ended = beam.struct.status == ENDED
             if beam.struct.status == CACHE_FULL:
                 beam.enlarge_cache()
-        before = len(self.running)
+        num_before = len(self.running)
         self.running = [beam for beam in self.running if not beam.ended]
-        self.prepared = len(self.running) == before
+        self.prepared = len(self.running) == num_before
         return not self.prepared

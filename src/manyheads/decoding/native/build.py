@@ -49,14 +49,14 @@ VECTORS = {
     "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
     "AVX2": ("-mavx2", "-mfma"),
 }
-# What numpy calls the instructions of VECTORS: since version 2.4, and before.
+# numpy's names of the instructions of VECTORS: since version 2.4, and before.
 NUMPY_NAMES = {"AVX512": ({"X86_V4"}, {"AVX512_SKX"}), "AVX2": ({"X86_V3"}, {"AVX2", "FMA3"})}
 COMPILER_TIMEOUT = 120  # seconds
 UNUSED_AFTER = 24 * 60 * 60  # seconds after its last use until a library of another version is removed
 
 
 class BuildError(Exception):
-    """The library could not be compiled. The message is that of the compiler.
+    """The library could not be compiled; the message is the compiler's.
 
     Attributes:
         killed: whether a signal ended the compiler, so that it may succeed next time.
@@ -76,7 +76,7 @@ def why_none() -> str:
 
 
 def switched_off() -> str:
-    """Return the reason why no library is even looked for, or an empty string."""
+    """Return the reason why native code is off, or an empty string."""
     if os.environ.get(SWITCH) == "0":
         return f"{SWITCH}=0"
     return "not supported on Windows" if sys.platform == "win32" else ""
@@ -97,15 +97,15 @@ def load() -> tuple[ctypes.CDLL | None, str]:
 
 
 def find_or_compile(source: Path, folder: Path, vectors: Sequence[str]) -> Path:
-    """Return the path of the library in the cache; compile it unless that was done, or has failed, before.
+    """Return the path of the library in the cache; compile it unless an earlier attempt has succeeded or failed.
 
     Raises:
-        BuildError: there is no library in the cache, and no compiler, or one that fails.
+        BuildError: there is no library in the cache, and no compiler, or the compiler fails.
     """
     version = digest(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
     target = digest(map(str.encode, (platform.platform(), platform.machine(), *FLAGS, *vectors)))
     path = folder / f"decoder-{version}-{target}-{digest(compiler_identity())}.so"
-    if not compiler():  # a library of a compiler that was removed since is as good
+    if not compiler():  # a library made by a compiler that was removed since is as good
         path = next(folder.glob(f"decoder-{version}-{target}-*.so"), path)
     remove_unused(folder, path, version)
     if path.exists():
@@ -130,7 +130,7 @@ def compile_library(source: Path, path: Path, vectors: Sequence[str] = ()) -> Pa
     """Compile a source to a library at `path`; return the path.
 
     Raises:
-        BuildError: there is no compiler, or it failed; holds its message and command.
+        BuildError: there is no compiler, or it failed; the message holds its output and the command.
     """
     if not compiler():
         raise BuildError(f"no C compiler ({', '.join(COMPILERS)})")
@@ -165,7 +165,7 @@ def remove_unused(folder: Path, used: Path, version: str) -> None:
         used: path of the library that is used now; its files are marked as used.
         version: digest of the sources of this version.
     """
-    with suppress(OSError):  # of another process that removes files too
+    with suppress(OSError):  # another process may remove files too
         for path in folder.glob("decoder-*"):
             if path.stem == used.stem:
                 os.utime(path)
@@ -179,16 +179,16 @@ def digest(parts: Iterable[bytes]) -> str:
 
 
 def instruction_set() -> str:
-    """Return the vector instructions that are compiled for: AVX512, AVX2 or DEFAULT, as torch names them.
+    """Return the vector instructions to compile for: AVX512, AVX2 or DEFAULT, as torch names them.
 
     `ATEN_CPU_CAPABILITY` lowers them, here as in torch. numpy asks the processor itself: under an emulator,
-    /proc/cpuinfo describes another one.
+    /proc/cpuinfo describes another processor.
     """
     extensions = np.show_config(mode="dicts")["SIMD Extensions"]
-    found = {*extensions["baseline"], *extensions.get("found", ())}
-    wanted = os.environ.get("ATEN_CPU_CAPABILITY", "").upper()
+    supported = {*extensions["baseline"], *extensions.get("found", ())}
+    limit = os.environ.get("ATEN_CPU_CAPABILITY", "").upper()
     for name, names in NUMPY_NAMES.items():
-        if any(needed <= found for needed in names) and (wanted == name or wanted not in ("AVX2", "DEFAULT")):
+        if any(needed <= supported for needed in names) and (limit == name or limit not in ("AVX2", "DEFAULT")):
             return name
     return "DEFAULT"
 
@@ -199,7 +199,7 @@ def compiler() -> list[str]:
 
 
 def compiler_identity() -> Iterator[bytes]:
-    """Yield the words of the compiler's command; of programs among them, also path, size and date."""
+    """Yield the words of the compiler's command, and for each program among them its path, size and date."""
     for word in compiler():
         yield word.encode()
         if program := shutil.which(word):

@@ -41,7 +41,7 @@ class NativeBatch:
 
 
 class NativeContinuousBatching:
-    """Continuous batching in C, see `ContinuousBatching`; its outputs are those of `TorchContinuousBatching`."""
+    """Continuous batching in C, see `ContinuousBatching`; the outputs equal those of `TorchContinuousBatching`."""
 
     full = False  # a batch costs next to nothing
 
@@ -87,7 +87,7 @@ class NativeContinuousBatching:
         self.batches = [batch for batch in self.batches if batch.running]
 
     def hypotheses(self, beam: NativeBeam) -> list[Hypothesis]:
-        """Return the n_best outputs of a search, best first, the earlier first among equals."""
+        """Return the n_best outputs of a search, best first; of equal scores the earlier first."""
         outputs = [
             make_hypothesis(tokens, values, ended=ended, length_penalty=self.options.length_penalty)
             for tokens, values, ended in beam.collect_outputs(EOS)

@@ -44,9 +44,9 @@ GPU_DEVICES = ("nvidia*", "nvhost*", "nvgpu*", "kfd", "dxg")  # files in /dev of
 class NativeEngine:
     """The engine of one model in C; see `Engine`.
 
-    Greedy and plain beam search need nothing else. For all other options, and for access to the model, a
-    `TorchEngine` with the same weights is loaded when it is first needed. From then on that engine does all
-    searches, because its model may be changed.
+    Greedy and plain beam search need no torch. For all other options, and for access to the model, a `TorchEngine`
+    with the same weights is loaded when it is first needed. From then on that engine does all searches, because its
+    model may be changed.
     """
 
     def __init__(self, model: NativeModel, load_torch_engine: Callable[[], TorchEngine]) -> None:
@@ -109,14 +109,14 @@ class NativeEngine:
         return not options.in_use()
 
     def begin(self, options: SearchOptions) -> ContinuousBatching:
-        """Start a continuous batch; options: those for which `can_batch_continuously` is true."""
+        """Start a continuous batch, with options for which `can_batch_continuously` is true."""
         if self.needs_torch(options):
             return self.torch_engine.begin(options)
         check_options(options, self.model.config.num_decoder_layers, self.longest)
         return self.start(options)
 
     def start(self, options: SearchOptions) -> NativeContinuousBatching:
-        """Return a search without sentences."""
+        """Return an empty continuous batch."""
         return NativeContinuousBatching(self.model, options, self.read)
 
     def read(self, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
@@ -131,7 +131,7 @@ class NativeEngine:
 def open_native_engine(
     run: RunDirectory, config: Config, tokenizers: TokenizerPair, *, device: str, precision: Precision
 ) -> NativeEngine | None:
-    """Return the engine of a run; None if torch must compute, or say what is wrong with the weights.
+    """Return the engine of a run; None where torch must compute, or must report an error in the weights.
 
     Args:
         run: the run directory.
@@ -157,23 +157,23 @@ def open_native_engine(
         from manyheads.decoding.engine import TorchEngine  # imports torch
         from manyheads.decoding.model import InferenceModel
 
-        loaded = run.model(config, tokenizers)
-        engine = TorchEngine([loaded], precision=precision)
-        engine.packed = [InferenceModel(loaded, rounding=precision, native=native)]
+        torch_model = run.model(config, tokenizers)
+        engine = TorchEngine([torch_model], precision=precision)
+        engine.packed = [InferenceModel(torch_model, rounding=precision, native=native)]
         return engine
 
     return NativeEngine(native, load_torch_engine)
 
 
 def is_cpu(device: str) -> bool:
-    """Return whether a device is the CPU; "auto" is, where no driver of a GPU is loaded; Windows does not tell."""
+    """Return whether a device is the CPU; "auto" is the CPU where no GPU driver is loaded, except on Windows."""
     if device != "auto":
         return device == "cpu"
     return os.name == "posix" and not any(any(Path("/dev").glob(name)) for name in GPU_DEVICES)
 
 
 def tied_matrices(config: ModelConfig) -> dict[str, str]:
-    """Return the names of tied matrices -> the name under which a file has them, as `EncoderDecoder.tie`."""
+    """Return name of a tied matrix -> its name in a weights file, as in `EncoderDecoder.tie`."""
     source, target = "source_embedding.tokens.weight", "target_embedding.tokens.weight"
     if config.tied_embeddings == "all":
         return {target: source, "output.weight": source}

@@ -88,5 +88,5 @@ def layout_in_python() -> dict[str, tuple[int, int]]:
 
 
 def place(field: tuple[int, int] | None) -> str:
-    """Describe the place of a field."""
+    """Describe the size and the offset of a field."""
     return "missing" if field is None else f"{field[1]} bytes at byte {field[0]}"

@@ -33,7 +33,7 @@ ENCODER_BATCH_TOKENS = 256  # enough to make good use of the weights; the worksp
 
 
 class Workspace(threading.local):
-    """A buffer of floats for each thread, kept between calls: the system clears memory that is newly allocated."""
+    """A buffer of floats for each thread, reused between calls, as the system clears newly allocated memory."""
 
     def __init__(self) -> None:
         self.floats: FloatArray = np.empty(0, dtype=np.float32)
@@ -48,8 +48,8 @@ class Workspace(threading.local):
 class NativeModel:
     """A model with its weights packed for the C code.
 
-    The results of a sentence are the same bits whatever sentences are computed beside it. Safe to call from several
-    threads.
+    The results of a sentence are bit-identical whatever other sentences are computed with it. Safe to call from
+    several threads.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class NativeModel:
         self.precision = precision
         self.vocabulary = sizes[1]
         weights = PackedWeights(tensors, config, precision, library.panel_width())
-        self.arrays = weights.arrays  # to which the structs point
+        self.arrays = weights.arrays  # a reference to the memory to which the structs point
         self.encoder, self.decoder = weights.encoder(sizes[0]), weights.decoder(sizes[1])
         self.memory_kv = weights.memory_keys_values()
         self.source_positions = weights.positions("source_embedding")
@@ -90,15 +90,15 @@ class NativeModel:
         return self.encode(np.fromiter(chain(*rows), dtype=np.int64, count=lengths.sum()), lengths)
 
     def encode(self, tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[FloatArray]:
-        """Encode sentences that stand one after the other.
+        """Encode concatenated sentences.
 
         Args:
-            tokens: (T,) of all sentences.
-            lengths: (G,) of the sentences.
+            tokens: (T,) tokens of all sentences.
+            lengths: (G,) lengths of the sentences.
 
         Returns:
-            The keys and values of the source for each decoder layer in turn, 2 L arrays (G, H, S, E). What stands
-            behind the last token of a sentence is undefined.
+            The keys and values of the source for each decoder layer in turn, 2 L arrays (G, H, S, E). The values
+            after the last token of a sentence are undefined.
 
         Raises:
             ValueError: a token id is outside of the vocabulary.
@@ -119,7 +119,7 @@ class NativeModel:
     def encode_batch(
         self, tokens: NDArray[np.int64], lengths: NDArray[np.int64], longest: int, memory: Sequence[FloatArray]
     ) -> None:
-        """Encode sentences side by side into `memory`; see `encode`."""
+        """Encode one batch of concatenated sentences into `memory`; see `encode`."""
         positions = self.source_positions.first(longest)
         starts = np.concatenate([[0], lengths.cumsum()])
         sentence_ids = np.repeat(np.arange(len(lengths)), lengths)
@@ -150,16 +150,16 @@ class NativeModel:
             raise refused(failure)
 
     def reserve_workspace(self, model: Model, rows: int, max_keys: int, threads: int) -> NDArray[np.float32]:
-        """Return the workspace of a call with so many rows, each of which attends to at most `max_keys` keys."""
+        """Return the workspace of a call with `rows` rows, each of which attends to at most `max_keys` keys."""
         return self.workspace.reserve(self.library.workspace_size(model, rows, max_keys, threads))
 
     def best_tokens(
         self, steps: Sequence[StepInput], count: int, suppressed: Sequence[int]
     ) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Append a token to each row of some steps; return the best next tokens, the lower id first among equals.
+        """Append a token to each row of some steps; return the best next tokens; of equal ones the lower id first.
 
         Args:
-            steps: with new tokens reserved in their KV caches.
+            steps: steps whose new tokens are reserved in their KV caches.
             count: number of tokens to find for each row; fewer than the vocabulary has.
             suppressed: ids that are never generated.
 
@@ -168,8 +168,8 @@ class NativeModel:
         """
         rows = sum(len(step.tokens) for step in steps)
         values, tokens = np.empty((rows, count), dtype=np.float32), np.empty((rows, count), dtype=np.int64)
-        hidden = np.array(suppressed, dtype=np.int64)
-        best = BestTokens(count, len(hidden), hidden.ctypes.data, values.ctypes.data, tokens.ctypes.data)
+        banned = np.array(suppressed, dtype=np.int64)
+        best = BestTokens(count, len(banned), banned.ctypes.data, values.ctypes.data, tokens.ctypes.data)
         self.run_steps(steps, best)
         return values, tokens
 
@@ -177,7 +177,7 @@ class NativeModel:
         """Append a token to each row of some steps, whose linear layers are computed together.
 
         Args:
-            steps: with new tokens reserved in their KV caches.
+            steps: steps whose new tokens are reserved in their KV caches.
             best: a request for the best next tokens.
 
         Returns:
@@ -208,7 +208,7 @@ class NativeModel:
         return logits[:size].reshape(rows, -1)
 
     def step_struct(self, step: StepInput, tokens: Tensor) -> Step:
-        """Return the struct of a step with its tokens (R,), contiguous; the caller keeps both."""
+        """Return the struct of a step with its tokens (R,), contiguous; the caller must hold references to both."""
         table, position = self.target_positions.first(step.position + 1), step.position
         sentences, _, source_length, _ = step.memory[0][0].shape
         return Step(
@@ -235,11 +235,11 @@ class NativeModel:
         max_keys: int,
         best: BestTokens,
     ) -> int:
-        """Take a step of some beams.
+        """Advance some beams by one step.
 
         Args:
-            options: of the search.
-            beams: their addresses.
+            options: the options of the search.
+            beams: addresses of the beams.
             rows: maximum number of rows of all beams.
             max_keys: maximum number of keys that a row attends to.
             best: arrays for the best next tokens of all rows.
@@ -279,13 +279,13 @@ def refused(failure: Failure) -> ValueError:
 
 
 def address(array: NDArray[np.float32] | None) -> int | None:
-    """Return the address of a contiguous array, null for None; the caller keeps the array."""
+    """Return the address of a contiguous array, null for None; the caller must hold a reference to the array."""
     assert array is None or array.flags.c_contiguous
     return None if array is None else array.ctypes.data
 
 
 def tensor_address(tensor: Tensor) -> int:
-    """Return the address of a contiguous tensor; the caller keeps the tensor."""
+    """Return the address of a contiguous tensor; the caller must hold a reference to the tensor."""
     assert tensor.is_contiguous()
     return tensor.data_ptr()
 

@@ -36,7 +36,7 @@ class PositionTable:
 
 
 class Positions:
-    """The positions of the source or of the target; computes as `manyheads.model.positions`."""
+    """The positions of the source or of the target; computed as in `manyheads.model.positions`."""
 
     def __init__(self, config: ModelConfig, learned: FloatArray | None, token_type: FloatArray | None) -> None:
         """Take the learned positions (max_positions, D) and the embedding of token type 0 (D,), if any."""
@@ -84,7 +84,7 @@ def sinusoids(count: int, width: int) -> FloatArray:
 def rotary_cos_sin(count: int, head_dim: int) -> FloatArray:
     """Return the cosines and sines of rotary positions: -> (count, head_dim / 2, 2).
 
-    A complex exponential takes both from the C library, as torch does; the sines of NumPy have other last bits.
+    A complex exponential takes both from the C library, as torch does; NumPy's sines differ in the last bits.
     """
     exponents = np.arange(0, head_dim, 2, dtype=np.float32) * np.float32(-math.log(10_000.0) / head_dim)
     frequencies = np.exp(exponents.astype(np.float64)).astype(np.float32)

@@ -32,7 +32,7 @@ class NativeSpeed:
 
     @property
     def ratios(self) -> dict[int, float]:
-        """Speed of native code divided by that of torch, for each number of rows."""
+        """Speed of native code divided by the speed of torch, for each number of rows."""
         return {rows: self.torch[rows] / self.native[rows] for rows in self.native}
 
     @property
@@ -63,7 +63,7 @@ def native_speed(code: ctypes.CDLL) -> NativeSpeed | None:
 
 @functools.cache
 def cached_speed(path: Path, code: ctypes.CDLL) -> NativeSpeed:
-    """Load a measurement; make and store it if there is none."""
+    """Load a measurement; measure and store the speed if there is none."""
     with suppress(KeyError, TypeError, ValueError, AttributeError):
         stored = load_measurement(path)
         native = {int(rows): float(seconds) for rows, seconds in stored["native"].items()}

@@ -58,7 +58,7 @@ class Layer(ctypes.Structure):
 
 
 class Heads(ctypes.Structure):
-    """The attention weights and vectors that a call reports, and the factors of heads; null for nothing."""
+    """The attention weights and vectors that a call reports, and the factors of heads; null if not requested."""
 
     __slots__ = ()
     _fields_ = fields(POINTER, "weights factors vectors")
@@ -80,7 +80,7 @@ class Model(ctypes.Structure):
 
 
 class EncoderInput(ctypes.Structure):
-    """Sentences that the encoder reads side by side."""
+    """A batch of concatenated sentences for the encoder."""
 
     __slots__ = ()
     _fields_ = (

@@ -1,4 +1,4 @@
-"""The number of threads of the C code, whether or not torch is in the process."""
+"""The number of threads of the C code, whether or not torch is imported."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def limit_threads(count: int) -> None:
 @functools.cache
 def available_cores() -> int:
     """Return OMP_NUM_THREADS, or the number of cores that this process may use, hyper-threads counted once."""
-    wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
-    if wanted.isdecimal() and int(wanted):
-        return int(wanted)
+    setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    if setting.isdecimal() and int(setting):
+        return int(setting)
     if not hasattr(os, "sched_getaffinity"):
         return os.cpu_count() or 1
     cores = set()
@@ -80,14 +80,14 @@ def threads_for_native() -> Iterator[None]:
     The operations of torch between two steps are small, and its threads would then spin for milliseconds on the
     cores that the threads of the C code need.
     """
-    before, count, torch = limit.count, num_threads(), loaded_torch()
+    previous, count, torch = limit.count, num_threads(), loaded_torch()
     limit.count = count
     if torch is not None:
         torch.set_num_threads(1)
     try:
         yield
     finally:
-        limit.count = before
+        limit.count = previous
         if torch is not None:
             torch.set_num_threads(count)
 

@@ -34,9 +34,9 @@ class WeightsError(ValueError):
 
 def parse_precision(precision: str) -> Precision:
     """Return the precision of a name; raise `UsageError` if there is none."""
-    for known in PRECISIONS:
-        if known == precision:
-            return known
+    for name in PRECISIONS:
+        if name == precision:
+            return name
     raise UsageError(f'there is no precision "{precision}". Use one of {", ".join(PRECISIONS)}.')
 
 
@@ -52,16 +52,16 @@ class PackedWeights:
             tensors: the weights of an `EncoderDecoder` by their names; each is read when it is packed.
             config: configuration of the model.
             precision: number format of the matrices.
-            panel_width: outputs side by side in a panel, as the library was compiled.
+            panel_width: number of outputs in a panel, as the library was compiled.
         """
         self.tensors = tensors
         self.config = config
         self.precision = precision
         self.panel_width = panel_width
-        self.arrays: list[NDArray[Any]] = []  # to which the structs point
+        self.arrays: list[NDArray[Any]] = []  # references to the memory to which the structs point
 
     def encoder(self, vocabulary: int, embedding: str = "source_embedding") -> Model:
-        """Pack the encoder of a source vocabulary of V tokens, or of an encoder-only model, by its embedding."""
+        """Pack the encoder of an encoder-decoder or encoder-only model, with its embedding of V tokens."""
         names = [f"encoder_layers.{number}" for number in range(self.config.num_encoder_layers)]
         norms = [f"{name}.around_{part}.norm" for name in names for part in ("attention", "feed_forward")]
         layers = [self.layer(name) for name in names]
@@ -113,8 +113,8 @@ class PackedWeights:
             embedding: name of the token embedding.
             vocabulary: V.
             layers: the packed layers.
-            norms: names of the norms, in the order of the sublayers; the last one is that of a pre-norm model.
-            output: the projection to the vocabulary; of an encoder an empty struct.
+            norms: names of the norms, in the order of the sublayers; only a pre-norm model has the last one.
+            output: the projection to the vocabulary; an empty struct for an encoder.
         """
         config = self.config
         pre_norm = config.norm == "pre"
@@ -164,11 +164,11 @@ class PackedWeights:
         """Pack a linear layer, or some of its outputs.
 
         Args:
-            name: of the layer.
-            outputs: O of the whole layer.
-            inputs: I; None is D.
+            name: name of the layer.
+            outputs: number of outputs of the layer, O.
+            inputs: number of inputs, I; None means D.
             kept: the outputs to pack.
-            bias: whether the layer has a bias; None is the setting of the model.
+            bias: whether the layer has a bias; None means the setting of the model.
         """
         inputs = inputs or self.config.d_model
         has_bias = self.config.bias if bias is None else bias
@@ -191,7 +191,7 @@ class PackedWeights:
         return self.keep(self.panels(bfloat16_bits(weight) if self.precision == "bf16" else weight)), None
 
     def embedding(self, name: str, vocabulary: int) -> int:
-        """Return the address of a token embedding (V, D): float32, with the values that int8 leaves."""
+        """Return the address of a token embedding (V, D) in float32, rounded if the precision is int8."""
         weight = self.take(f"{name}.tokens.weight", vocabulary, self.config.d_model)
         if self.precision == "int8":
             integers, scale = quantize_int8(weight)
@@ -206,11 +206,11 @@ class PackedWeights:
     def panels(self, weight: NDArray[Any]) -> NDArray[Any]:
         """Pack a matrix into panels, padded with zeros: (O, I) -> (O / panel_width, I, panel_width)."""
         width, (outputs, inputs) = self.panel_width, weight.shape
-        whole, rest = divmod(outputs, width)
-        packed = aligned_zeros((whole + bool(rest), inputs, width), weight.dtype)
-        packed[:whole] = weight[: whole * width].reshape(whole, width, inputs).transpose(0, 2, 1)
+        full, rest = divmod(outputs, width)
+        packed = aligned_zeros((full + bool(rest), inputs, width), weight.dtype)
+        packed[:full] = weight[: full * width].reshape(full, width, inputs).transpose(0, 2, 1)
         if rest:
-            packed[whole, :, :rest] = weight[whole * width :].T
+            packed[full, :, :rest] = weight[full * width :].T
         return packed
 
     def take(self, name: str, *shape: int) -> FloatArray:
@@ -221,12 +221,12 @@ class PackedWeights:
         """
         tensor = self.tensors.get(name)
         if tensor is None or tensor.shape != shape or tensor.dtype != np.float32:
-            found = "missing" if tensor is None else f"{tensor.dtype} {tensor.shape}"
-            raise WeightsError(f"{name} is {found}, not float32 {shape}")
+            actual = "missing" if tensor is None else f"{tensor.dtype} {tensor.shape}"
+            raise WeightsError(f"{name} is {actual}, not float32 {shape}")
         return tensor
 
     def keep(self, array: NDArray[Any]) -> int:
-        """Keep an array alive, made contiguous, and return its address."""
+        """Store an array, made contiguous, so that its memory stays valid; return its address."""
         self.arrays.append(np.ascontiguousarray(array))
         return self.arrays[-1].ctypes.data
 
@@ -239,7 +239,7 @@ def quantize_int8(weight: FloatArray) -> tuple[NDArray[np.int8], FloatArray]:
 
 
 def bfloat16_bits(weight: FloatArray) -> NDArray[np.uint16]:
-    """Round a matrix to bfloat16, of two neighbours equally near to the even one; return the bits."""
+    """Round a matrix to bfloat16, ties to even; return the bits."""
     bits = np.ascontiguousarray(weight).view(np.uint32)
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
     rounded[np.isnan(weight)] = 0x7FC0

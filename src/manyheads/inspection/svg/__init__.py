@@ -15,7 +15,7 @@ from manyheads.inspection.svg.tree import draw_tree
 
 __all__ = ["PIXELS_PER_MM", "svg_of"]
 
-WIDTH, WIDEST = 800, 1_100  # pixels of a picture without a given width, and of one of many small maps
+WIDTH, WIDEST = 800, 1_100  # width in pixels of a picture, and of one of many small maps
 MARGIN, NARROW_MARGIN = 16, 2
 PIXELS_PER_MM = 96 / 25.4
 POINTS_PER_PIXEL = 0.75
@@ -43,26 +43,26 @@ def svg_of(charts: Sequence[Chart], *, titled: bool = True, width: float | None 
     """
     margin = MARGIN if width is None else NARROW_MARGIN
     page = WIDTH if width is None else width * PIXELS_PER_MM
-    whole = Canvas()
+    canvas = Canvas()
     y = float(margin)
     for chart in charts:
         if titled:
-            y = draw_heading(whole, chart, margin, y)
-        room = WIDEST if width is None and isinstance(chart, Thumbnails) else page
-        whole.put(DRAW[type(chart)](chart, room - 2 * margin), margin, y)
-        y = whole.height + 28
-    height = whole.height + margin
+            y = draw_heading(canvas, chart, margin, y)
+        available = WIDEST if width is None and isinstance(chart, Thumbnails) else page
+        canvas.put(DRAW[type(chart)](chart, available - 2 * margin), margin, y)
+        y = canvas.height + 28
+    height = canvas.height + margin
     if width is None:
-        view, size = whole.width + margin, (f"{whole.width + margin:.0f}", f"{height:.0f}")
+        view, size = canvas.width + margin, (f"{canvas.width + margin:.0f}", f"{height:.0f}")
     else:
-        view = max(page, whole.width + margin)
+        view = max(page, canvas.width + margin)
         size = (f"{width:g}mm", f"{height * width / view:.2f}mm")
-        check_print(whole.smallest, page / view, width)
+        check_print(canvas.smallest, page / view, width)
     name = escape(visible("; ".join(chart.title for chart in charts)))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" '
         f'viewBox="0 0 {view:.0f} {height:.0f}" role="img" aria-label="{name}" font-family="{FONTS}">'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(whole.parts)}</svg>\n'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(canvas.parts)}</svg>\n'
     )
 
 

@@ -19,7 +19,7 @@ GRID = "#d0d0d0"
 PLOT_HEIGHT, PLOT_TOP = 260, 8.0
 SAMPLE = 30  # width of a piece of line in a legend
 LINE = 15  # height of a line of a legend
-BESIDE = 0.55  # least share of the width for a plot whose names stand beside it
+BESIDE = 0.55  # least share of the width for a plot whose names are beside it
 MAX_MARKERS = 12
 # Marker: where its path begins beside the point, and the rest of the path.
 OUTLINES = {
@@ -39,7 +39,7 @@ MAX_ROWS = 400
 
 
 def draw_bars(chart: Bars, room: float) -> Canvas:
-    """Draw a bar for each label with its number; a doubtful one has a dashed outline, a dotted line and a "?"."""
+    """Draw a bar for each label with its number; a doubtful bar has a dashed outline, a dotted line and a "?"."""
     canvas = Canvas()
     labels = [clipped(bar.label, min(LABEL, room / 3)) for bar in chart.bars]
     left = widest(labels) + 10
@@ -79,7 +79,7 @@ def draw_bars(chart: Bars, room: float) -> Canvas:
 def draw_lines(chart: Lines, room: float) -> Canvas:
     """Draw curves that differ in colour, dash and marker, each with its name and last value beside its end.
 
-    Where there is no room beside the plot, or too many curves, the names stand below it.
+    Where there is no room beside the plot, or too many curves, the names are below it.
     """
     canvas = Canvas()
     lines = [line for line in chart.lines if line.x]
@@ -115,7 +115,7 @@ def draw_lines(chart: Lines, room: float) -> Canvas:
 
 
 def spread(heights: list[float], distance: float, bottom: float) -> list[float]:
-    """Return heights near the given ones, in the same order, so many pixels apart and above the bottom."""
+    """Return heights near the given ones, in their order, at least `distance` pixels apart and above the bottom."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     moved, last = [0.0] * len(heights), -distance
     for index in order:
@@ -144,7 +144,7 @@ def draw_axes(canvas: Canvas, chart: Lines, left: float, plot_width: float) -> N
 
 
 def draw_curve(canvas: Canvas, points: list[tuple[float, float]], number: int, markers: int = MAX_MARKERS) -> None:
-    """Draw one curve with some markers; its number decides how it looks."""
+    """Draw one curve with some markers; its number selects colour, dash and marker."""
     colour, kind = LINES[number % len(LINES)], MARKERS[number % len(MARKERS)]
     data = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     canvas.path(data, stroke=colour, width=1.8, dash=DASHES[number % len(DASHES)])
@@ -156,7 +156,7 @@ def draw_curve(canvas: Canvas, points: list[tuple[float, float]], number: int, m
 
 
 def draw_links(chart: Links, room: float) -> Canvas:
-    """Draw the words of the source at the left and those of the target at the right, and a line for each link."""
+    """Draw the source words at the left, the target words at the right, and a line for each link."""
     canvas = Canvas()
     most = (room - LINK / 2) / 2
     source, target = ([clipped(word, most) for word in words] for words in (chart.source, chart.target))

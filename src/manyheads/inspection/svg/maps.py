@@ -16,7 +16,7 @@ __all__ = ["draw_heat_map", "draw_thumbnails"]
 
 CELL, NUMBERED_CELL, SLANTED_CELL = 30, 24, 20  # largest cell; smallest with a number, and with a slanted name
 MAX_NUMBERED_CELLS = 900
-MAX_HEIGHT, BARE_HEIGHT = 900, 560  # of the cells with names and without
+MAX_HEIGHT, BARE_HEIGHT = 900, 560  # height of all cells, with names and without
 NAME = 150  # longer names are cut; in narrow pictures a third of the width
 PITCH = 9  # smallest distance of two names
 SMALLEST_NAME = 8
@@ -55,14 +55,14 @@ def draw_heat_map(chart: HeatMap, room: float) -> Canvas:
 
 
 def row_title(title: str, height: float) -> list[str]:
-    """Return the title of the rows in one line, or in a line for each of its parts where it is longer than they."""
+    """Return the title of the rows in one line, or in a line for each part if it is longer than `height`."""
     return [title] if text_width(title, SMALL) <= height else title.split(", ")
 
 
 def draw_axis_titles(
     canvas: Canvas, rows: list[str], columns: str, corner: tuple[float, float], size: tuple[float, float]
 ) -> None:
-    """Draw the title of the columns at the top, and the lines of that of the rows at the left, turned."""
+    """Draw the title of the columns at the top, and the lines of the title of the rows at the left, turned."""
     (left, top), (width, height) = corner, size
     canvas.text(max(TITLE, left + (width - text_width(columns, SMALL)) / 2), 11, columns, size=SMALL)
     for index, line in enumerate(rows):
@@ -71,7 +71,7 @@ def draw_axis_titles(
 
 
 def labels(names: Sequence[str] | int, size: float) -> list[tuple[int, str]]:
-    """Return the names that fit, or round numbers of so many rows or columns, each with its index."""
+    """Return the names that fit, or round numbers for a number of rows or columns, each with its index."""
     if isinstance(names, int):
         return [(int(value), f"{value:g}") for value in ticks(0, names - 1, 8) if float(value).is_integer()]
     step = max(1, math.ceil(PITCH / size))
@@ -171,7 +171,7 @@ def draw_squares(
     *,
     signed: bool = False,
 ) -> None:
-    """Draw values (R, C) as shades: all cells of a shade are one path, cells side by side one line of it."""
+    """Draw values (R, C) as shades: all cells of a shade are one path, adjacent cells one line of it."""
     paths: dict[int, str] = {}
     for row, line in enumerate(values.tolist()):
         levels = [round(min(1.0, max(0.0, fraction(value, *value_range))) * SHADES) for value in line]
@@ -216,29 +216,29 @@ def draw_scale(
 def draw_thumbnails(chart: Thumbnails, room: float) -> Canvas:
     """Draw a small heat map for each head, the heads of a layer beside each other.
 
-    The names of the rows stand at the left of each layer, those of the columns above the first one.
+    The names of the rows are at the left of each layer, the names of the columns above the first layer.
     """
     canvas = Canvas()
     layers, heads, rows, columns = chart.weights.shape
     most = min(NAME, room / 5)
     row_names, column_names = ([clipped(name, most, 10) for name in names] for names in (chart.rows, chart.columns))
     left = TITLE + max(widest(row_names, 10), 48.0) + 6
-    each = max(heads, 1)
-    while each > 1 and small_cell(room - left, each, columns) < MIN_SMALL_CELL:
-        each -= 1
-    each = math.ceil(heads / math.ceil(heads / each)) if heads else 1
-    size = max(1.0, min(SMALL_CELL, small_cell(room - left, each, columns)))
+    per_line = max(heads, 1)
+    while per_line > 1 and small_cell(room - left, per_line, columns) < MIN_SMALL_CELL:
+        per_line -= 1
+    per_line = math.ceil(heads / math.ceil(heads / per_line)) if heads else 1
+    size = max(1.0, min(SMALL_CELL, small_cell(room - left, per_line, columns)))
     wide, high = max(columns * size, 46.0) + GAP, rows * size + 42
     turn = -90 if turn_of(column_names, size) else 0
     first = TITLE + 20 + max(12.0, widest(column_names, 10) * TALL[turn]) + 6
     for layer in range(layers):
         for head in range(heads):
-            line, place = divmod(head, each)
-            x, top = left + place * wide, first + (layer * math.ceil(heads / each) + line) * high
+            line, column = divmod(head, per_line)
+            x, top = left + column * wide, first + (layer * math.ceil(heads / per_line) + line) * high
             caption = top - 6 if layer or line else TITLE + 14
             if layer == line == 0:
                 draw_column_names(canvas, column_names, x, top, size, turn)
-            if place == 0:
+            if column == 0:
                 draw_row_names(canvas, row_names, left, top, size)
                 canvas.text(TITLE + 6, caption, localized("layer {layer}", layer=layer), size=SMALL, bold=True)
             canvas.text(x, caption, localized("head {head}", head=head), size=SMALL)
@@ -251,12 +251,12 @@ def draw_thumbnails(chart: Thumbnails, room: float) -> Canvas:
         [chart.row_title],
         chart.column_title,
         (left, first),
-        (min(each, heads) * wide - GAP, canvas.height - first),
+        (min(per_line, heads) * wide - GAP, canvas.height - first),
     )
     draw_scale(canvas, chart, left, canvas.height + 20)
     return canvas
 
 
 def small_cell(room: float, heads: int, columns: int) -> float:
-    """Return the size of a cell with so many heads beside each other."""
+    """Return the size of a cell if `heads` heads are beside each other."""
     return (room / heads - GAP) / max(columns, 1)

@@ -1,8 +1,8 @@
-"""CTranslate2 (extra ``ct2``): our models in its format, and its decoder as one of our engines.
+"""CTranslate2 (extra ``ct2``): manyheads models in its format, and its decoder as an engine of manyheads.
 
 ```
 model.bin  config.json  shared_vocabulary.json     files of CTranslate2, which needs no others
-tokenizer.source.*  tokenizer.target.*              ours; .model files are SentencePiece models
-manyheads.json                                     our configuration and checksums
+tokenizer.source.*  tokenizer.target.*              tokenizers; .model files are SentencePiece models
+manyheads.json                                     configuration and checksums
 ```
 """

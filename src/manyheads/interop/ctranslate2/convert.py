@@ -45,7 +45,7 @@ QUANTIZATIONS = ("float32", "int8", "int8_float32", "int8_bfloat16", "int8_float
 def write_ctranslate2(
     folder: Path, config: Config, tokenizers: TokenizerPair, model: EncoderDecoder, quantization: str = "float32"
 ) -> None:
-    """Write a model into an existing folder, with our configuration and tokenizers beside it.
+    """Write a model into an existing folder, with its configuration and tokenizers.
 
     Raises:
         UsageError: there is no such quantisation.
@@ -90,10 +90,10 @@ def check_ctranslate2(folder: Path, right: Reference) -> Parity:
 
 
 def load_ctranslate2(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate2Engine]:
-    """Load a folder that `write_ctranslate2` wrote; `choices` are those of `CTranslate2Engine`.
+    """Load a folder that `write_ctranslate2` wrote; `choices` are arguments of `CTranslate2Engine`.
 
     Raises:
-        RunError: the folder is none, or damaged.
+        RunError: the folder is no such export, or is damaged.
         MissingExtraError: ctranslate2 is not installed.
     """
     metadata = read_metadata(folder)
@@ -112,13 +112,13 @@ def load_ctranslate2(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTra
 
 
 def engine_for(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate2Engine]:
-    """Load a folder; `choices` are device, workers and threads of the engine.
+    """Load an exported folder or a run; `choices` are device, workers and threads of the engine.
 
     A run is converted to float32 in its cache, and compared, unless that was done since its weights changed; if the
     cache cannot be written, in a temporary folder.
 
     Raises:
-        RunError: the folder is neither, or cannot be read.
+        RunError: the folder is neither an export nor a run, or cannot be read.
         ParityError: the results of the converted model differ.
         MissingExtraError: ctranslate2 is not installed.
     """
@@ -132,14 +132,14 @@ def engine_for(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate
                 convert(folder, draft)
         except SaveError:
             return convert_temporarily(folder, choices)
-        others = [path for path in converted.parent.glob(f"{CACHED}*") if path != converted]
-        for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-1]:
+        older = [path for path in converted.parent.glob(f"{CACHED}*") if path != converted]
+        for path in sorted(older, key=lambda path: path.stat().st_mtime)[:-1]:
             shutil.rmtree(path, ignore_errors=True)  # all but the newest, which a program may still use
     return load_ctranslate2(converted, **choices)
 
 
 def convert(run: Path, draft: Path) -> None:
-    """Convert a run, and compare it."""
+    """Convert a run, and compare the result with the run."""
     loaded = load_run(run)
     write_ctranslate2(draft, loaded.config, loaded.tokenizers, loaded.model)
     check_ctranslate2(draft, reference(loaded.model, random_samples(loaded.tokenizers.source)))
@@ -147,9 +147,9 @@ def convert(run: Path, draft: Path) -> None:
 
 def convert_temporarily(run: Path, choices: dict[str, Any]) -> tuple[BundleMetadata, CTranslate2Engine]:
     """Return the engine of a run in a temporary folder, which is removed with the engine."""
-    with ExitStack() as leaving:
-        folder = Path(leaving.enter_context(TemporaryDirectory(prefix="manyheads-")))
+    with ExitStack() as cleanup:
+        folder = Path(cleanup.enter_context(TemporaryDirectory(prefix="manyheads-")))
         convert(run, folder)
         metadata, engine = load_ctranslate2(folder, **choices)
-        finalize(engine, leaving.pop_all().close)
+        finalize(engine, cleanup.pop_all().close)
     return metadata, engine

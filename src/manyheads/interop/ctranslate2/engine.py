@@ -93,8 +93,8 @@ class CTranslate2Engine:
         self.requested_type = compute_type
         cores = 1 if on_gpu else torch.get_num_threads()
         self.many = (workers or max(1, cores // (threads or 1)), threads or max(1, cores // (workers or cores)))
-        chosen = workers is None and threads is None
-        self.single = (1, cores) if chosen and not quantization.startswith("int8") else self.many
+        automatic = workers is None and threads is None
+        self.single = (1, cores) if automatic and not quantization.startswith("int8") else self.many
         self.translators: dict[tuple[int, int], Any] = {}
 
     @property
@@ -107,11 +107,12 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         """Search for each row; see `manyheads.search.interface.Engine`.
 
-        The beam stops by CTranslate2's rule, so that the output may differ from that of our own beam search.
-        A call of the library cannot be interrupted: cancelled rows are computed to the end of their call.
+        The beam stops by CTranslate2's rule, so that the output may differ from that of the beam search of
+        manyheads. A call of the library cannot be interrupted: cancelled rows are computed to the end of their
+        call.
 
         Raises:
-            UsageError: CTranslate2 does not have an option.
+            UsageError: an option is set that CTranslate2 does not have.
             RunError: CTranslate2 cannot read the model.
         """
         self.refuse(options)
@@ -129,8 +130,8 @@ class CTranslate2Engine:
         for i in long:  # one token more was allowed, for the end mark
             cut = [shortened(output, limits[i]) for output in results[i]]
             results[i] = list({output.tokens: output for output in reversed(cut)}.values())[::-1]
-        renewed = range(len(rows)) if options.token_scores or options.prefixes else long
-        self.add_scores(rows, results, list(renewed), options)
+        rescored = range(len(rows)) if options.token_scores or options.prefixes else long
+        self.add_scores(rows, results, list(rescored), options)
         return results
 
     def score(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> list[list[float]]:
@@ -149,7 +150,7 @@ class CTranslate2Engine:
         """Yield the tokens of the greedy output of one row, without marks, each as soon as it is computed.
 
         Raises:
-            UsageError: CTranslate2 does not have an option.
+            UsageError: an option is set that CTranslate2 does not have.
             RunError: CTranslate2 cannot read the model.
         """
         self.refuse(options)
@@ -182,7 +183,7 @@ class CTranslate2Engine:
     def row_groups(
         self, rows: Sequence[Sequence[int]], options: SearchOptions, chosen: Iterable[int]
     ) -> list[RowGroup]:
-        """Group the chosen rows by what a call has for all of them: minimum length and forbidden sequences."""
+        """Group the chosen rows by the options that a call shares: minimum length and forbidden sequences."""
         limits, shortest = options.longest(rows, self.longest), options.shortest(rows)
         groups: defaultdict[tuple[int, tuple[tuple[str, ...], ...]], list[int]] = defaultdict(list)
         for i in chosen:
@@ -260,7 +261,7 @@ class CTranslate2Engine:
         for i in chosen:
             scored = []
             for output in results[i]:
-                values = next(scores)[: len(output.tokens) + output.ended]  # without an end mark, not its score
+                values = next(scores)[: len(output.tokens) + output.ended]  # without an end mark, drop its score
                 scored.append(with_scores(output, values, options.length_penalty))
             results[i] = best_outputs(scored, len(scored))
 
@@ -297,7 +298,7 @@ def batch_tokens(lengths: Sequence[int], most: int, translator: Any) -> int:
 
 
 def shortened(output: Hypothesis, limit: int) -> Hypothesis:
-    """Cut an output to a number of tokens; its scores stay."""
+    """Cut an output to `limit` tokens; its score stays."""
     if len(output.tokens) <= limit:
         return output
     attention = None if output.attention is None else output.attention[:limit]

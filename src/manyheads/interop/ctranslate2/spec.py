@@ -1,4 +1,4 @@
-"""A model of ours as a CTranslate2 specification: the same weights under the names of that library.
+"""A manyheads model as a CTranslate2 specification: the same weights under the names of that library.
 
 CTranslate2 can represent every `EncoderDecoder` without token types: pre- and post-norm, sinusoidal, learned and
 rotary positions, every activation, tied or untied embeddings, normed or not, with and without biases.
@@ -47,7 +47,8 @@ def piece_names(tokenizer: Tokenizer) -> list[str]:
 def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
     """Build the specification of a model, without quantisation.
 
-    Padding and the begin mark, which our search never chooses, get a bias that forbids them in every decoder.
+    Padding and the begin mark, which the search of manyheads never chooses, get a bias that forbids them in every
+    decoder.
 
     Raises:
         RunError: CTranslate2 cannot represent the model.
@@ -96,7 +97,7 @@ def shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
         "ffn_glu": config.activation == "swiglu",
         "layernorm_embedding": config.embedding_norm,
         "rotary_dim": config.d_model // config.num_heads if rotary else None,
-        "rotary_interleave": True,  # ours rotates the pairs (2i, 2i + 1)
+        "rotary_interleave": True,  # manyheads rotates the pairs (2i, 2i + 1)
     }
 
 
@@ -155,7 +156,7 @@ def fill_decoder_layer(spec: Any, layer: DecoderLayer) -> None:
 
 
 def fill_attention(spec: Any, attention: MultiHeadAttention) -> None:
-    """Set an attention; ours has one matrix for query, key and value, where their cross-attention has two."""
+    """Set an attention: one matrix for queries, keys and values, but two in the cross-attention of CTranslate2."""
     *first, last = spec.linear
     width = attention.project_out.in_features
     fill_parts(first, attention.project_in, [3 * width] if len(first) == 1 else [width, 2 * width])
@@ -178,7 +179,7 @@ def fill_linear(spec: Any, layer: nn.Linear) -> None:
 
 
 def fill_parts(specs: Sequence[Any], layer: nn.Linear, sizes: list[int]) -> None:
-    """Set linear layers with `sizes` outputs that are one layer in ours."""
+    """Set linear layers with `sizes` outputs that are one layer in manyheads."""
     for spec, weight in zip(specs, layer.weight.split(sizes), strict=True):
         spec.weight = plain(weight)
     if layer.bias is not None:

@@ -1,4 +1,4 @@
-"""Compare a model that is packed for a page with the model it was made of.
+"""Compare a model that is packed for a page with the original model.
 
 The JavaScript and the WebAssembly of the page run in Node.js, if it is installed.
 """
@@ -26,7 +26,7 @@ from manyheads.model.encoder_only import TextClassifier
 __all__ = ["compare_packed", "find_node", "reference_of_text_model"]
 
 OLDEST_NODE = 18
-SECONDS = 600  # of a comparison
+SECONDS = 600  # timeout of a comparison
 
 
 @cache
@@ -36,16 +36,16 @@ def find_node() -> str | None:
     if path is None:
         return None
     try:
-        found = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+        output = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    version = re.match(r"v(\d+)", found)
+    version = re.match(r"v(\d+)", output)
     return path if version and int(version[1]) >= OLDEST_NODE else None
 
 
 @torch.inference_mode()
 def reference_of_text_model(model: TextClassifier | DecoderOnly, rows: Sequence[list[int]]) -> Reference:
-    """Compute what a classifier or a language model makes of rows of ids with their marks.
+    """Compute the results of a classifier or a language model for rows of ids with their marks.
 
     Scores are the log-probabilities of the classes, or of each next token of a row; outputs are the likeliest
     class, or the likeliest token at each position.
@@ -69,7 +69,7 @@ def compare_packed(head: str, tensors: bytes, task: str, expected: Reference, nu
     Args:
         head: JSON text with the engine, "wasm", and the description of the model, "header".
         tensors: the block of tensors.
-        task: of the model.
+        task: the task of the model.
         expected: results of the run; the rows of its samples are sources, or ids with their marks.
         numbers: number format of the matrices, "float32" or "int8".
 

@@ -116,7 +116,7 @@ TASKS = "Export a run of translation, classification or language-modeling."
 
 
 def check_supported(config: Config, precision: str) -> Precision:
-    """Return the precision; raise `UsageError` for what a page cannot hold, named with its value."""
+    """Return the precision; raise `UsageError` for a setting that a page does not support."""
     checked = parse_precision(precision)
     if checked not in PRECISIONS:
         raise UsageError(
@@ -158,7 +158,7 @@ def tied_names(model: Transformer) -> dict[str, str]:
 
 
 def rounded_model(model: AnyModel) -> AnyModel:
-    """Return a copy of a model with the weights that int8 leaves: of linear layers and of token embeddings."""
+    """Return a copy of a model with the weights of linear layers and token embeddings rounded to int8."""
     copied = copy.deepcopy(model)
     rounded: dict[int, nn.Parameter] = {}
     for name, part in copied.named_modules():
@@ -180,10 +180,10 @@ class PageWeights(PackedWeights):
         super().__init__(tensors, config, precision, PANEL_WIDTH)
         self.tied = tied
         self.matrices: dict[tuple[str, int | None, int | None], tuple[int, int | None]] = {}
-        self.scales: dict[int, int] = {}  # of embeddings in int8
+        self.scales: dict[int, int] = {}  # number of an int8 embedding -> number of its scales
 
     def keep(self, array: NDArray[Any]) -> int:
-        """Keep an array and return its number."""
+        """Store an array and return its number."""
         self.arrays.append(np.ascontiguousarray(array))
         return len(self.arrays)
 

@@ -1,4 +1,4 @@
-"""Reads the fields of a message in the binary format of Protocol Buffers, such as a SentencePiece model."""
+"""Read the fields of a message in the binary format of Protocol Buffers, such as a SentencePiece model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FLOATS = {1: struct.Struct("<d"), 5: struct.Struct("<f")}  # by type of field
 def read_fields(data: bytes) -> dict[int, list[Any]]:
     """Return the values of each field of a message by its number: integers, floats, or bytes.
 
-    The message must be sound: one that a library has read.
+    The message must be valid, such as one that a library has read.
     """
     fields: dict[int, list[Any]] = {}
     value: int | float | bytes

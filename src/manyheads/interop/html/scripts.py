@@ -38,10 +38,10 @@ def joined_script(entry: str) -> str:
             return names[path]
         names[path] = ""
         text = path.read_text(encoding="utf-8")
-        imports = [(kept, add((path.parent / other).resolve())) for kept, other in IMPORT.findall(text)]
+        imports = [(binding, add((path.parent / imported).resolve())) for binding, imported in IMPORT.findall(text)]
         body = IMPORT.sub("", text)
         exported = EXPORT.findall(body)
-        head = "".join(f"const {kept} = {name};\n" for kept, name in imports)
+        head = "".join(f"const {binding} = {name};\n" for binding, name in imports)
         names[path] = f"module_{path.stem}_{len(names)}"
         if whole:
             texts.append(head + body)

@@ -36,7 +36,7 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
     """Return all that a browser needs for the same token ids, as JSON.
 
     Raises:
-        UsageError: a browser cannot do what this kind of tokenizer does.
+        UsageError: the browser engine does not support this kind of tokenizer.
     """
     common: Json = {
         "kind": tokenizer.kind,
@@ -160,7 +160,7 @@ def describe_wordpiece(tokenizer: HuggingFaceTokenizer, content: Json) -> Json:
 
 
 def describe_byte_level(tokenizer: HuggingFaceTokenizer, content: Json) -> Json:
-    """Return the settings of byte-level BPE; raises `UsageError` if it differs from that of GPT-2."""
+    """Return the settings of byte-level BPE; raises `UsageError` if it differs from GPT-2's."""
     model, splitter = content["model"], content["pre_tokenizer"] or {}
     check_types(tokenizer.kind, content, None, "ByteLevel", "ByteLevel")
     unusual = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
@@ -175,7 +175,7 @@ def describe_byte_level(tokenizer: HuggingFaceTokenizer, content: Json) -> Json:
 
 def check_types(kind: str, content: Json, *expected: str | None) -> None:
     """Raise `UsageError` unless the normaliser, the splitter and the decoder are of the expected types."""
-    for part, wanted in zip(("normalizer", "pre_tokenizer", "decoder"), expected, strict=True):
-        found = content[part]["type"] if content[part] else None
-        if found != wanted:
-            raise unsupported(kind, f"its {part} is {found}, not {wanted}")
+    for part, expected_type in zip(("normalizer", "pre_tokenizer", "decoder"), expected, strict=True):
+        actual = content[part]["type"] if content[part] else None
+        if actual != expected_type:
+            raise unsupported(kind, f"its {part} is {actual}, not {expected_type}")

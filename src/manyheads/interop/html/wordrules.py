@@ -38,7 +38,7 @@ def describe_word_rules(pipeline: str) -> dict[str, Any] | None:
 
 
 def in_javascript(pattern: str) -> str:
-    r"""Return a pattern of Python with the same meaning in JavaScript (flag u): ``\w`` knows all letters there."""
+    r"""Convert a pattern of Python to JavaScript (flag u), where ``\w`` must still match all letters."""
     result: list[str] = []
     inside = False  # a class of characters
     for long, code, escaped, plain in TOKEN.findall(pattern.removeprefix("(?u)")):
@@ -55,7 +55,7 @@ def in_javascript(pattern: str) -> str:
 
 
 def escape_in_javascript(character: str, *, inside: bool) -> str:
-    """Return what JavaScript writes for a backslash and a character, inside or outside of a class of characters."""
+    """Return JavaScript's form of a backslash and a character, inside or outside of a class of characters."""
     if character.lower() in CLASSES:
         negated = "^" if character.isupper() else ""
         return CLASSES[character] if inside else f"[{negated}{CLASSES[character.lower()]}]"

@@ -1,1 +1,1 @@
-"""BERT, DistilBERT, RoBERTa and GPT-2 folders of Hugging Face's transformers, in and out, without transformers."""
+"""Import and export of BERT, DistilBERT, RoBERTa and GPT-2 folders of transformers, without that library."""

@@ -1,4 +1,4 @@
-"""Compare a folder of transformers, computed by transformers, with a model of ours."""
+"""Compare a folder of transformers, computed by transformers, with a manyheads model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def marked(rows: Sequence[Sequence[int]], task: Task) -> Tensor:
 
 @torch.inference_mode()
 def our_scores(model: Transformer, ids: Tensor) -> Tensor:
-    """Compute log-probabilities by our model in evaluation mode: of classes (B, C), or of tokens (B, S, V)."""
+    """Compute log-probabilities with a manyheads model in eval mode: of classes (B, C), or of tokens (B, S, V)."""
     assert isinstance(model, DecoderOnly | MaskedLanguageModel | TextClassifier)
     return model(ids).float().log_softmax(-1)
 
@@ -57,24 +57,24 @@ def our_scores(model: Transformer, ids: Tensor) -> Tensor:
 def check_pretrained(
     folder: Path, tokenizer: HuggingFaceTokenizer, task: Task, model: Transformer, *, trust_pickle: bool = False
 ) -> Parity:
-    """Compare the folder with a model of ours, in evaluation mode, on random tokens, with padding.
+    """Compare the folder with a manyheads model, in evaluation mode, on random tokens, with padding.
 
     Raises:
         ParityError: the results differ.
     """
     rows = sample_rows(tokenizer, model)
     ids = marked(rows, task)
-    theirs = their_scores(folder, tokenizer, task, ids, trust_pickle)
+    expected = their_scores(folder, tokenizer, task, ids, trust_pickle)
     ours = our_scores(model, ids)
     if task != "classification":
         numbers = [i for i, number in enumerate(tokenizer.theirs) if number is not None]
         real = ids != PAD
-        ours, theirs = ours[real][:, numbers], theirs[real][:, [tokenizer.theirs[i] for i in numbers]]
-    return compared(ours, theirs, rows, OUTPUTS[task])
+        ours, expected = ours[real][:, numbers], expected[real][:, [tokenizer.theirs[i] for i in numbers]]
+    return compared(ours, expected, rows, OUTPUTS[task])
 
 
 def compare_back(model: Transformer, again: Transformer, tokenizer: HuggingFaceTokenizer, task: Task) -> Parity:
-    """Compare a model of ours with the exported one, read back; raises `ParityError`."""
+    """Compare a manyheads model with its export, read back; raises `ParityError`."""
     rows = sample_rows(tokenizer, model)
     ids = marked(rows, task)
     real = ... if task == "classification" else ids != PAD
@@ -84,11 +84,11 @@ def compare_back(model: Transformer, again: Transformer, tokenizer: HuggingFaceT
 def their_scores(
     folder: Path, tokenizer: HuggingFaceTokenizer, task: Task, ids: Tensor, trust_pickle: bool
 ) -> Tensor:
-    """Compute log-probabilities by transformers, over its own token ids."""
+    """Compute log-probabilities with transformers, over its own token ids."""
     library = require("transformers", extra="hf", purpose="the comparison with transformers")
     model: Any = getattr(library, AUTO_CLASSES[task])
     with no_progress_bars(library):
-        if trust_pickle:  # our reader of pickles is stricter than that of transformers
+        if trust_pickle:  # `read_weights` is stricter with pickles than transformers
             config = library.AutoConfig.from_pretrained(folder)
             weights = read_weights(folder, trust_pickle=True)
             model = type(model.from_config(config)).from_pretrained(None, config=config, state_dict=weights)
@@ -98,13 +98,13 @@ def their_scores(
 
 
 def their_inputs(tokenizer: HuggingFaceTokenizer, ids: Tensor) -> dict[str, Tensor]:
-    """Return the inputs of a model of transformers for ids of ours: its token ids and mask, each (B, S)."""
+    """Return the inputs of a model of transformers for manyheads ids: its token ids and mask, each (B, S)."""
     numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
     return {"input_ids": numbers[ids], "attention_mask": (ids != PAD).long()}
 
 
 def compared(ours: Tensor, theirs: Tensor, rows: Sequence[Sequence[int]], outputs: str) -> Parity:
-    """Compare log-probabilities (N, C) of both; raises `ParityError`."""
+    """Compare log-probabilities (N, C) of both models; raises `ParityError`."""
     gaps = (ours - theirs).abs()
     same = int((ours.argmax(-1) == theirs.argmax(-1)).sum())
     parity = Parity(

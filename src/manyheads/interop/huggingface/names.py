@@ -1,8 +1,9 @@
-"""The weights of our models and of transformers' encoders and GPT-2: their names, and the conversion both ways.
+"""The weights of manyheads models and of transformers' encoders and GPT-2: names, and conversion both ways.
 
-They are the same models but for this. Query, key and value are one matrix in ours and three in theirs (one in
-GPT-2). GPT-2 stores its matrices transposed. The rows of the vocabulary are in another order. RoBERTa counts
-positions from the id of its padding + 1 on, so that the first rows of its table are unused.
+The models are the same except for the layout of the weights. Query, key and value are one matrix in manyheads and
+three in transformers (one in GPT-2). GPT-2 stores its matrices transposed. The rows of the vocabulary are in
+another order. RoBERTa counts positions from the id of its padding + 1 on, so that the first rows of its table are
+unused.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from manyheads.text.huggingface import Family, HuggingFaceTokenizer
 
 __all__ = ["Entry", "Form", "body", "head", "our_tensors", "their_names", "their_tensors"]
 
-# Weights of heads, whose names have no such prefix; BERT's pooler has it.
+# Beginnings of the names of heads, which lack the prefix of the model; BERT's pooler has it.
 HEADS = ("classifier.", "pre_classifier.", "cls.", "lm_head.", "vocab_")
 
 
 class Form(Enum):
-    """The conversion of a weight of theirs to ours."""
+    """The conversion of a weight of transformers to manyheads."""
 
     PLAIN = "unchanged"
     TRANSPOSED = "transposed"
@@ -37,11 +38,11 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Entry:
-    """One weight of ours.
+    """One weight of a manyheads model.
 
     Attributes:
-        ours: our name.
-        theirs: their name, or those of the weights that are concatenated in ours.
+        ours: its name in manyheads.
+        theirs: its name in transformers, or the names of the weights that manyheads concatenates.
         form: the conversion.
     """
 
@@ -57,7 +58,7 @@ def linear(ours: str, *theirs: str, form: Form = Form.PLAIN) -> Iterator[Entry]:
 
 
 def body(family: Family, config: ModelConfig) -> Iterator[Entry]:
-    """Yield all weights up to the last hidden state; their names without the prefix of the model."""
+    """Yield all weights up to the last hidden state; `theirs` lacks the prefix of the model."""
     if family == "gpt2":
         yield Entry("embedding.tokens.weight", ("wte.weight",), Form.VOCABULARY)
         yield Entry("embedding.positions.table.weight", ("wpe.weight",), Form.POSITIONS)
@@ -79,15 +80,15 @@ def layers(family: Family, our_name: str, count: int) -> Iterator[Entry]:
     names = FAMILIES[family]
     for number in range(count):
         for table, form in (("transposed", Form.TRANSPOSED), ("layers", Form.PLAIN)):
-            for ours, theirs in names.get(table, {}).items():
-                full_names = [f"{names['layer']}.{number}.{name}" for name in theirs]
-                yield from linear(f"{our_name}.{number}.{ours}", *full_names, form=form)
+            for our_layer, their_layers in names.get(table, {}).items():
+                full_names = [f"{names['layer']}.{number}.{name}" for name in their_layers]
+                yield from linear(f"{our_name}.{number}.{our_layer}", *full_names, form=form)
 
 
 def head(family: Family, task: Task) -> Iterator[Entry]:
-    """Yield the weights behind the last hidden state; their names as in the file of such a model.
+    """Yield the weights after the last hidden state; `theirs` is named as in the file of such a model.
 
-    An encoder without labels may have the pooler alone.
+    An encoder without labels may have only the pooler.
     """
     names = FAMILIES[family]
     if task == "classification" and "pooler" in names:
@@ -101,7 +102,7 @@ def head(family: Family, task: Task) -> Iterator[Entry]:
 
 
 def their_names(entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield their names in entries."""
+    """Yield the names in transformers of all entries."""
     return (name for entry in entries for name in entry.theirs)
 
 
@@ -112,17 +113,17 @@ def our_tensors(
     unused_positions: int,
     folder: Path,
 ) -> dict[str, Tensor]:
-    """Convert their weights to ours.
+    """Convert weights of transformers to manyheads.
 
     Args:
-        entries: which weights.
-        weights: theirs by their names.
-        tokenizer: of their folder.
-        unused_positions: rows at the beginning of their table of positions.
-        folder: of their model, for messages.
+        entries: the weights to convert.
+        weights: the tensors by their names in transformers.
+        tokenizer: the tokenizer of the folder.
+        unused_positions: number of unused rows at the beginning of the table of positions.
+        folder: the folder of the model, for messages.
 
     Raises:
-        RunError: parts do not fit together, or are not finite.
+        RunError: tensors do not fit together, or are not finite.
     """
     tensors = {}
     for entry in entries:
@@ -147,7 +148,7 @@ def our_tensors(
 def their_tensors(
     entries: Iterable[Entry], weights: Mapping[str, Tensor], tokenizer: HuggingFaceTokenizer
 ) -> dict[str, Tensor]:
-    """Convert our weights to theirs, by their names in a file."""
+    """Convert weights of manyheads to transformers; the names are those in a file."""
     prefix = FAMILIES[tokenizer.stored.family]["prefix"]
     tensors: dict[str, Tensor] = {}
     for entry in entries:
@@ -158,7 +159,7 @@ def their_tensors(
 
 
 def their_tensor(entry: Entry, weight: Tensor, tokenizer: HuggingFaceTokenizer) -> Tensor:
-    """Convert one weight of ours."""
+    """Convert one weight of manyheads to transformers."""
     if entry.form is Form.TRANSPOSED and weight.ndim == 2:
         return weight.T
     if entry.form is Form.VOCABULARY:

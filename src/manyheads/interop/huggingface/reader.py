@@ -26,7 +26,7 @@ from manyheads.text.huggingface import Family, HuggingFaceTokenizer
 
 __all__ = ["HuggingFaceModel", "is_pretrained", "read_pretrained"]
 
-# Weights of heads that ours does not use, and tables that are computed, not trained.
+# Weights of heads that manyheads does not use, and tables that are computed, not trained.
 KNOWN = (
     "cls.", "pooler.", "classifier.", "pre_classifier.", "lm_head.", "vocab_", "qa_outputs.", "score.", "dropout.",
 )  # fmt: skip
@@ -37,16 +37,16 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class HuggingFaceModel:
-    """A folder of transformers, converted to our names and settings.
+    """A folder of transformers, converted to the names and settings of manyheads.
 
     Attributes:
         where: the folder, for messages.
         shape: settings of `[model]`.
         tokenizer: its vocabulary.
-        body: its weights up to the last hidden state, by our names.
-        heads: the weights of its heads by task; that of a classifier may be its pooler alone.
-        labels: of its classes, in order; none without a trained head for classes.
-        unused: their names of the other weights.
+        body: its weights up to the last hidden state, by manyheads names.
+        heads: the weights of its heads by task; a classifier may have only its pooler.
+        labels: labels of its classes, in order; empty without a trained head for classes.
+        unused: names in transformers of the other weights.
     """
 
     where: str
@@ -77,13 +77,13 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
     """Read a folder with config.json, weights (`read_weights`), and tokenizer.json or an older vocabulary.
 
     Raises:
-        RunError: the type is not supported, a file is missing or damaged, ours has no such variant, or weights are
-            missing, unknown, of another shape, or not finite; the message names them.
+        RunError: the type is not supported, a file is missing or damaged, manyheads has no such variant, or weights
+            are missing, unknown, of another shape, or not finite; the message names them.
         MissingExtraError: the `tokenizers` library is not installed.
     """
-    theirs = read_json(folder / "config.json")
-    family = family_of(theirs, folder)
-    shape = our_shape(theirs, family, folder)
+    settings = read_json(folder / "config.json")
+    family = family_of(settings, folder)
+    shape = our_shape(settings, family, folder)
     try:
         config = ModelConfig(**shape)
     except ValidationError as error:
@@ -96,20 +96,20 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
     if missing:
         raise RunError(f"{folder} lacks weights that its config.json asks for: {named(missing)}.")
     rows = weights[table].size(0) if weights[table].ndim == 2 else 0
-    if theirs.get("vocab_size", rows) != rows or not rows:
-        raise RunError(f"{folder}: {table} has {rows:,} rows, and vocab_size is {theirs.get('vocab_size')!r}.")
+    if settings.get("vocab_size", rows) != rows or not rows:
+        raise RunError(f"{folder}: {table} has {rows:,} rows, and vocab_size is {settings.get('vocab_size')!r}.")
     tokenizer = read_tokenizer(folder, family, rows)
     heads = {task: present_head(family, task, weights) for task in HEADS}
-    labels = labels_of(theirs, heads["classification"], weights)
+    labels = labels_of(settings, heads["classification"], weights)
     if not labels:
         heads["classification"] = poolers(heads["classification"])
-    if theirs.get("tie_word_embeddings") is False or (config.activation != "gelu" and family != "roberta"):
-        heads["masked-lm"] = []  # ours is tied to the embeddings, and has gelu
+    if settings.get("tie_word_embeddings") is False or (config.activation != "gelu" and family != "roberta"):
+        heads["masked-lm"] = []  # the head in manyheads is tied to the embeddings, and has gelu
     used = set(their_names([*body(family, config), *chain(*heads.values())]))
     unknown = sorted(name for name in weights if name not in used and not name.startswith(KNOWN))
     if unknown:
         raise RunError(f"{folder} has weights that its config.json does not speak of: {named(unknown)}.")
-    offset = position_offset(theirs, family)
+    offset = position_offset(settings, family)
     model = HuggingFaceModel(
         where=str(folder),
         shape=shape,
@@ -128,7 +128,7 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
 
 
 def tidied(weights: Mapping[str, Tensor], family: Family, config: ModelConfig) -> dict[str, Tensor]:
-    """Return their weights under current names, without computed tables and copies."""
+    """Return weights of transformers under current names, without computed tables and copies."""
     tensors = {renamed(name, family): tensor for name, tensor in weights.items() if not name.endswith(COMPUTED)}
     for name, old in FAMILIES[family]["older_names"]:
         for kind in ("weight", "bias"):
@@ -152,7 +152,7 @@ def named(names: list[str]) -> str:
 
 
 def present_head(family: Family, task: Task, weights: Mapping[str, Tensor]) -> list[Entry]:
-    """Return the entries of a complete head, or of the pooler of a classifier alone."""
+    """Return the entries of a complete head, or only those of the pooler of a classifier."""
     entries = list(head(family, task))
     parts = (entries, poolers(entries))
     return next((part for part in parts if all(name in weights for name in their_names(part))), [])
@@ -164,15 +164,15 @@ def poolers(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def labels_of(theirs: Mapping[str, Any], entries: list[Entry], weights: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """Return the names of the classes of a head, in order; none unless it assigns one class to each text."""
+    """Return the names of the classes of a head, in order; empty unless it assigns one class to each text."""
     outputs = [entry for entry in entries if entry.ours == "output.bias"]
     count = weights[outputs[0].theirs[0]].numel() if outputs else 0
     if count < 2 or theirs.get("problem_type") not in (None, "single_label_classification"):
         return ()
     names = theirs.get("id2label")
     labels = [names.get(str(number)) for number in range(count)] if isinstance(names, Mapping) else []
-    sound = len({*labels}) == count and all(isinstance(name, str) and name.strip() for name in labels)
-    return tuple(str(name) for name in labels) if sound else tuple(f"LABEL_{number}" for number in range(count))
+    valid = len({*labels}) == count and all(isinstance(name, str) and name.strip() for name in labels)
+    return tuple(str(name) for name in labels) if valid else tuple(f"LABEL_{number}" for number in range(count))
 
 
 def check_shapes(pretrained: HuggingFaceModel, config: ModelConfig) -> None:
@@ -189,12 +189,12 @@ def check_shapes(pretrained: HuggingFaceModel, config: ModelConfig) -> None:
     for model, task in zip(models, HEADS, strict=False):
         shapes = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
         tensors = pretrained.body if pretrained.is_decoder else pretrained.tensors(task)
-        wrong = [
+        mismatches = [
             f"{name} is {tuple(tensor.shape)}, not {shapes.get(name)}"
             for name, tensor in tensors.items()
             if shapes.get(name) != tuple(tensor.shape)
         ]
-        if wrong:
+        if mismatches:
             raise RunError(
-                f"{pretrained.where} has weights that do not fit its config.json: {'; '.join(wrong[:3])}."
+                f"{pretrained.where} has weights that do not fit its config.json: {'; '.join(mismatches[:3])}."
             )

@@ -1,4 +1,4 @@
-"""Conversion between their config.json and our settings of `[model]`."""
+"""Conversion between config.json of transformers and the settings `[model]`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ACTIVATIONS = {
 THEIRS = {"gelu": "gelu", "gelu-tanh": "gelu_new", "relu": "relu", "swish": "silu"}
 # Settings of all these models.
 COMMON = {"positions": "learned", "scale_embeddings": False, "bias": True}
-# Settings of other variants, and the only value of each that ours supports.
+# Settings of other variants, and the only value of each that manyheads supports.
 ONLY: dict[str, Any] = {
     "position_embedding_type": "absolute",
     "is_decoder": False,
@@ -56,23 +56,29 @@ def family_of(theirs: Mapping[str, Any], folder: Path) -> Family:
 
 
 def our_shape(theirs: Mapping[str, Any], family: Family, folder: Path) -> dict[str, Any]:
-    """Convert their settings to ours.
+    """Convert settings of transformers to settings of `[model]`.
 
     Raises:
-        RunError: settings are missing or invalid, or of a variant that ours does not have; the message names them.
+        RunError: settings are missing or invalid, or of a variant that manyheads does not have; the message names
+            them.
     """
     names, defaults = FAMILIES[family]["settings"], FAMILIES[family]["defaults"]
     shape: dict[str, Any] = {
-        ours: theirs[name] if theirs.get(name) is not None else defaults.get(ours) for ours, name in names.items()
+        setting: theirs[name] if theirs.get(name) is not None else defaults.get(setting)
+        for setting, name in names.items()
     }
     if family == "gpt2" and shape["d_ff"] is None and type(shape["d_model"]) is int:
         shape["d_ff"] = 4 * shape["d_model"]
-    wrong = [f"{names[ours]} is {value!r}" for ours, value in shape.items() if not is_valid(ours, value)]
-    wrong += [
-        f"{name} is {theirs[name]!r}" for name, right in ONLY.items() if name in theirs and theirs[name] != right
+    problems = [
+        f"{names[setting]} is {value!r}" for setting, value in shape.items() if not is_valid(setting, value)
     ]
-    if wrong:
-        raise RunError(f"{folder} cannot be a model of ours: {'; '.join(wrong)}.")
+    problems += [
+        f"{name} is {theirs[name]!r}"
+        for name, supported in ONLY.items()
+        if name in theirs and theirs[name] != supported
+    ]
+    if problems:
+        raise RunError(f"{folder} cannot be a model of ours: {'; '.join(problems)}.")
     shape["activation"] = ACTIVATIONS[shape["activation"]]
     tied = theirs.get("tie_word_embeddings", True) is not False
     if family == "gpt2":
@@ -84,7 +90,7 @@ def our_shape(theirs: Mapping[str, Any], family: Family, folder: Path) -> dict[s
         shape["max_positions"] -= position_offset(theirs, family)
         if shape["max_positions"] < 1:
             raise RunError(f"{folder} cannot be a model of ours: max_position_embeddings leaves no position.")
-    # The head of a masked language model is read as tied; one of a folder with another setting is not read.
+    # The head of a masked language model is read as tied; the head of a folder with another setting is not read.
     return {**shape, **COMMON, "norm": "post", "embedding_norm": True, "tied_embeddings": "all"}
 
 
@@ -104,16 +110,16 @@ def position_offset(theirs: Mapping[str, Any], family: Family) -> int:
 
 
 def model_settings(config: ModelConfig, family: Family, rows: int, padding: int | None) -> dict[str, Any]:
-    """Return their config.json of a model of ours, without its labels.
+    """Return config.json of transformers for a manyheads model, without its labels.
 
     Args:
-        config: of our model.
-        family: type of their model.
-        rows: number of their token ids.
-        padding: their id of padding.
+        config: settings of the manyheads model.
+        family: type of the model in transformers.
+        rows: number of token ids in transformers.
+        padding: id of padding in transformers.
     """
-    ours = config.model_dump()
-    shape = {name: ours[mine] for mine, name in FAMILIES[family]["settings"].items()}
+    values = config.model_dump()
+    shape = {name: values[setting] for setting, name in FAMILIES[family]["settings"].items()}
     shape[FAMILIES[family]["settings"]["activation"]] = THEIRS[config.activation]
     if family == "gpt2" and config.embedding_dropout is None:
         shape["embd_pdrop"] = config.dropout

@@ -1,4 +1,4 @@
-"""Build a model of ours for a task from a folder of transformers."""
+"""Build a manyheads model for a task from a folder of transformers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from manyheads.text.tokenizer import PAD, Tokenizer
 
 __all__ = ["TaskModel", "build_task_model", "empty_model", "load_task_model", "task_of"]
 
-HEAD_SEED = 1  # of an untrained head
+HEAD_SEED = 1  # seed of an untrained head
 NO_LANGUAGE = "und"  # ISO 639-2 for an undetermined language
 
 
@@ -30,12 +30,12 @@ class TaskModel:
     """A model for a task, with everything that a run needs.
 
     Attributes:
-        config: of the new run.
-        tokenizer: of its text.
-        model: on the CPU, in evaluation mode.
-        labels: of a classifier, in order.
+        config: configuration of the new run.
+        tokenizer: tokenizer of its text.
+        model: the model, on the CPU, in evaluation mode.
+        labels: labels of a classifier, in order.
         trained: whether the head of a classifier is trained.
-        new: weights that the folder lacks, which are drawn at random.
+        new: names of the weights that the folder lacks, which are drawn at random.
     """
 
     config: Config
@@ -66,11 +66,11 @@ def build_task_model(
     tensors = pretrained.tensors(task)
     if task == "classification" and not trained:
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("output.")}
-    own = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     with torch.no_grad():
-        for name in own.keys() & tensors.keys():
-            own[name].copy_(tensors[name])
-    new = tuple(name for name in own if name not in tensors)
+        for name in parameters.keys() & tensors.keys():
+            parameters[name].copy_(tensors[name])
+    new = tuple(name for name in parameters if name not in tensors)
     return TaskModel(config, tokenizer, model.eval(), names, trained, new)
 
 
@@ -84,10 +84,10 @@ def load_task_model(task: Task, folder: Path) -> TaskModel:
     pretrained = read_pretrained(folder)
     if task == "masked-lm" and not pretrained.is_decoder:
         return build_task_model(pretrained, task)
-    own = task_of(pretrained)
-    if own != task:
+    own_task = task_of(pretrained)
+    if own_task != task:
         raise RunError(
-            f"{folder} is a model of the type {pretrained.tokenizer.stored.family} for {own}, not for {task}."
+            f"{folder} is a model of the type {pretrained.tokenizer.stored.family} for {own_task}, not for {task}."
         )
     return build_task_model(pretrained, task)
 
@@ -96,8 +96,8 @@ def task_of(pretrained: HuggingFaceModel, labels: Sequence[str] = ()) -> Task:
     """Return the task of a model.
 
     Raises:
-        UsageError: labels for a language model.
-        RunError: an encoder without any head, and no labels were given.
+        UsageError: labels were given for a language model.
+        RunError: the model is an encoder without any head, and no labels were given.
     """
     if pretrained.is_decoder:
         if labels:

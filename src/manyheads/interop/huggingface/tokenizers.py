@@ -14,7 +14,7 @@ from manyheads.text.huggingface import Family, HuggingFaceTokenizer, StoredToken
 
 __all__ = ["read_tokenizer", "write_tokenizer"]
 
-ENCODER_ROLES = ("unk", "pad", "cls", "sep")  # in the order of our ids
+ENCODER_ROLES = ("unk", "pad", "cls", "sep")  # in the order of the ids in manyheads
 
 
 def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokenizer:
@@ -121,7 +121,7 @@ def marks_between(processor: Any, begin: int, end: int, default: int) -> int:
         *processor.encode("a", add_special_tokens=False).ids,
         *processor.encode("b", add_special_tokens=False).ids,
     ]:
-        return default  # the folder does not say
+        return default  # the folder does not define the marks
     between = ids.count(end) - 1
     if ids[0] != begin or ids[-1] != end or between not in (1, 2) or ids.count(begin) != 1:
         raise RunError(f"the vocabulary marks two texts in a way that is not known here: {ids} for a and b.")

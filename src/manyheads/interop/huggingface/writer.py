@@ -1,4 +1,4 @@
-"""Write an encoder or a language model of ours as a folder that transformers opens."""
+"""Write a manyheads encoder or language model as a folder that transformers opens."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def family_of_tokenizer(config: Config, tokenizer: Tokenizer) -> Family:
 
 
 def body_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
-    """Return why transformers has no such layers, embeddings or vocabulary."""
+    """Return the reasons why transformers has no such layers, embeddings or vocabulary."""
     model, task, family = config.model, config.task, family_of_tokenizer(config, tokenizer)
     decoder, distilled = family == "gpt2", family == "distilbert"
     norm, activations = ("pre" if decoder else "post"), ("gelu", "gelu-tanh", "relu", "swish")
-    brought = isinstance(tokenizer, HuggingFaceTokenizer)
+    pretrained = isinstance(tokenizer, HuggingFaceTokenizer)
     kind = config.tokenizer.kind
     checks = (
-        (not brought, f'tokenizer.kind = "{kind}" (its vocabulary must have come with such a model)'),
+        (not pretrained, f'tokenizer.kind = "{kind}" (its vocabulary must have come with such a model)'),
         (decoder != (task == "language-modeling"), f'task = "{task}"'),
         (model.norm != norm, f'model.norm = "{model.norm}" (it has "{norm}")'),
         (model.positions != "learned", f'model.positions = "{model.positions}" (it has "learned")'),
@@ -67,7 +67,7 @@ def body_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
 
 
 def head_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
-    """Return why transformers has no such head."""
+    """Return the reasons why transformers has no such head."""
     model, task, family = config.model, config.task, family_of_tokenizer(config, tokenizer)
     pooler = "relu" if family == "distilbert" else "tanh"
     classifier = task == "classification"
@@ -94,11 +94,11 @@ def write_pretrained(
         RunError: transformers has no such model; the message has every reason.
     """
     reasons = [*body_reasons(config, tokenizer), *head_reasons(config, tokenizer)]
-    ours = tokenizer_unless(reasons, config, tokenizer)
-    family = ours.stored.family
+    checked = tokenizer_unless(reasons, config, tokenizer)
+    family = checked.stored.family
     entries = [*body(family, config.model), *head(family, config.task)]
-    tensors = their_tensors(entries, dict(model.named_parameters()), ours)
-    write_parts(folder, config, ours, tensors, FAMILIES[family]["architectures"][config.task], labels)
+    tensors = their_tensors(entries, dict(model.named_parameters()), checked)
+    write_parts(folder, config, checked, tensors, FAMILIES[family]["architectures"][config.task], labels)
 
 
 def write_encoder(
@@ -106,16 +106,19 @@ def write_encoder(
 ) -> None:
     """Write a model without its head, for AutoModel, as `write_pretrained`.
 
-    The pooler of a classifier is kept if such a model has one; it reads the first token or the mean, as ours.
+    The pooler of a classifier is kept if such a model has one; it reads the first token or the mean, as in
+    manyheads.
     """
-    ours = tokenizer_unless(body_reasons(config, tokenizer), config, tokenizer)
-    family = ours.stored.family
-    own = dict(model.named_parameters())
-    with_prefix = their_tensors(body(family, config.model), own, ours)
+    checked = tokenizer_unless(body_reasons(config, tokenizer), config, tokenizer)
+    family = checked.stored.family
+    parameters = dict(model.named_parameters())
+    with_prefix = their_tensors(body(family, config.model), parameters, checked)
     tensors = {name.removeprefix(FAMILIES[family]["prefix"]): tensor for name, tensor in with_prefix.items()}
-    if family != "distilbert" and "pooler.weight" in own:
-        tensors |= {f"pooler.dense.{kind}": own[f"pooler.{kind}"].detach().float() for kind in ("weight", "bias")}
-    write_parts(folder, config, ours, tensors, FAMILIES[family]["architectures"]["encoder"], labels)
+    if family != "distilbert" and "pooler.weight" in parameters:
+        tensors |= {
+            f"pooler.dense.{kind}": parameters[f"pooler.{kind}"].detach().float() for kind in ("weight", "bias")
+        }
+    write_parts(folder, config, checked, tensors, FAMILIES[family]["architectures"]["encoder"], labels)
 
 
 def write_parts(
@@ -126,7 +129,7 @@ def write_parts(
     architecture: str,
     labels: Sequence[str],
 ) -> None:
-    """Write the files of a folder from weights under their names."""
+    """Write the files of a folder from weights under the names of transformers."""
     stored, shape, weights = tokenizer.stored, config.model, dict(tensors)
     family = stored.family
     settings = model_settings(shape, family, stored.rows, stored.specials[1])

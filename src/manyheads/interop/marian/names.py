@@ -1,8 +1,9 @@
-"""Our weights and those of transformers' MarianMT, by name.
+"""The weights of manyheads models and of transformers' MarianMT, by name.
 
-Both are the same model but for three things. Query, key and value are one matrix in ours and three in theirs. Our
-position embedding has sines and cosines in turn, theirs all sines before all cosines: their width is an exact
-permutation of ours. And the rows of the vocabulary are in another order.
+Both are the same model except for three things. Query, key and value are one matrix in manyheads and three in
+MarianMT. The position embedding of manyheads has sines and cosines in turn, that of MarianMT all sines before all
+cosines: the model width of one is an exact permutation of the other. The rows of the vocabulary are in another
+order.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ __all__ = ["Entry", "entries", "our_width", "their_width"]
 LAYERS: dict[str, dict[str, list[str]]] = tomllib.loads(
     (Path(__file__).parent / "layers.toml").read_text(encoding="utf-8")
 )
-READERS = ("project_in", "expand")  # layers whose input is of the model width; of all others it is the output
+READERS = ("project_in", "expand")  # layers whose input has the model width; in all others the output has it
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One weight of ours.
+    """One weight of a manyheads model.
 
     Attributes:
-        ours: our name.
-        theirs: their name, or those of the three that are concatenated in ours.
+        ours: its name in manyheads.
+        theirs: its name in MarianMT, or the names of the three weights that manyheads concatenates.
         axis: axis of the model width; None if it has none.
     """
 
@@ -44,23 +45,23 @@ def entries(config: ModelConfig) -> Iterator[Entry]:
     """Yield all weights between the embeddings and the output layer."""
     for side, count in (("encoder", config.num_encoder_layers), ("decoder", config.num_decoder_layers)):
         for number in range(count):
-            for ours, theirs in LAYERS[side].items():
-                for kind in ("weight", "bias") if config.bias or ours.endswith(".norm") else ("weight",):
-                    names = tuple(f"model.{side}.layers.{number}.{name}.{kind}" for name in theirs)
-                    axis = 0 if not ours.endswith(READERS) else 1 if kind == "weight" else None
-                    yield Entry(f"{side}_layers.{number}.{ours}.{kind}", names, axis)
+            for our_layer, their_layers in LAYERS[side].items():
+                for kind in ("weight", "bias") if config.bias or our_layer.endswith(".norm") else ("weight",):
+                    names = tuple(f"model.{side}.layers.{number}.{name}.{kind}" for name in their_layers)
+                    axis = 0 if not our_layer.endswith(READERS) else 1 if kind == "weight" else None
+                    yield Entry(f"{side}_layers.{number}.{our_layer}.{kind}", names, axis)
 
 
 def their_width(tensor: Tensor, axis: int | None) -> Tensor:
-    """Permute a tensor of ours to their order of the width."""
+    """Permute the width of a manyheads tensor to MarianMT's order."""
     return tensor if axis is None else tensor.index_select(axis, permutation(tensor.size(axis)))
 
 
 def our_width(tensor: Tensor, axis: int | None) -> Tensor:
-    """Permute a tensor of theirs to our order of the width."""
+    """Permute the width of a MarianMT tensor to manyheads' order."""
     return tensor if axis is None else tensor.index_select(axis, permutation(tensor.size(axis)).argsort())
 
 
 def permutation(width: int) -> Tensor:
-    """Return our index of each of their indices of the width."""
+    """Return the manyheads index of each MarianMT index of the width."""
     return torch.cat([torch.arange(0, width, 2), torch.arange(1, width, 2)])

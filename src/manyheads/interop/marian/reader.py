@@ -1,4 +1,4 @@
-"""Read a MarianMT folder of transformers (the opus-mt family) as a model of ours, and compare both."""
+"""Read a MarianMT folder of transformers (the opus-mt family) as a manyheads model, and compare both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, TokenizerPair
 __all__ = ["START_BIAS", "check_marian", "is_marian", "read_marian", "their_numbers"]
 
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
-START_BIAS = -100.0  # of a begin mark that is no token of theirs: probability 0, and finite
+START_BIAS = -100.0  # bias of a begin mark that MarianMT lacks: probability 0, and finite
 NUMBERS = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim")
 VOCABULARY = {
     "model.shared.weight",
@@ -36,7 +36,7 @@ VOCABULARY = {
     "final_logits_bias",
 }
 POSITIONS = {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}  # computed, not trained
-# Settings of other variants of the model, which ours does not have.
+# Settings of other variants of the model, which manyheads does not have.
 MUST_BE_OFF = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "separate_vocabs")
 
 
@@ -54,16 +54,20 @@ def read_marian(
     The languages are those of the folder unless given.
 
     Raises:
-        RunError: a file is missing or damaged, or ours has no such variant.
+        RunError: a file is missing or damaged, or manyheads has no such variant.
     """
-    theirs = read_json(folder / "config.json")
+    settings = read_json(folder / "config.json")
     tokenizer = read_json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
-    wrong = [name for name in MUST_BE_OFF if theirs.get(name) or tokenizer.get(name)]
-    if wrong:
-        raise RunError(f"{folder} cannot be a model of ours: {', '.join(wrong)} is on.")
-    symbols, rows = vocabulary(folder, theirs)
+    unsupported = [name for name in MUST_BE_OFF if settings.get(name) or tokenizer.get(name)]
+    if unsupported:
+        raise RunError(f"{folder} cannot be a model of ours: {', '.join(unsupported)} is on.")
+    symbols, rows = vocabulary(folder, settings)
     config = our_config(
-        folder, theirs, len(symbols), source or tokenizer.get("source_lang"), target or tokenizer.get("target_lang")
+        folder,
+        settings,
+        len(symbols),
+        source or tokenizer.get("source_lang"),
+        target or tokenizer.get("target_lang"),
     )
     pair = tokenizer_pair(folder, symbols[len(SPECIALS) :])
     tensors = our_tensors(config.model, read_weights(folder, trust_pickle=trust_pickle), rows, folder)
@@ -73,7 +77,7 @@ def read_marian(
 
 
 def their_numbers(folder: Path) -> list[int]:
-    """Return their id of each id of ours; the begin mark has their first decoder token. Raises `RunError`."""
+    """Return the MarianMT id of each id; the begin mark has the first decoder token. Raises `RunError`."""
     return vocabulary(folder, read_json(folder / "config.json"))[1]
 
 
@@ -86,7 +90,7 @@ def tokenizer_pair(folder: Path, symbols: list[str]) -> TokenizerPair:
 
 
 def vocabulary(folder: Path, theirs: Mapping[str, Any]) -> tuple[list[str], list[int]]:
-    """Return our symbols in the order of our ids, and the row of each in their matrices."""
+    """Return the symbols in the order of manyheads ids, and the row of each in the matrices of MarianMT."""
     path = folder / "vocab.json"
     ids = read_json(path)
     size = theirs.get("vocab_size")
@@ -100,7 +104,7 @@ def vocabulary(folder: Path, theirs: Mapping[str, Any]) -> tuple[list[str], list
     numbers = type(pad) is int and type(start) is int and pad in names and start in names
     if unk is None or eos is None or not numbers or theirs.get("eos_token_id") != eos:
         raise RunError(f"{path} and config.json do not agree on <unk>, <pad>, </s> and the token to start from.")
-    special = [unk, pad, start, eos]  # in the order of our ids
+    special = [unk, pad, start, eos]  # in the order of the ids in manyheads
     rest = [i for i in sorted(names) if i not in special]
     return [*SPECIALS, *(names[i] for i in rest)], [*special, *rest]
 
@@ -108,18 +112,18 @@ def vocabulary(folder: Path, theirs: Mapping[str, Any]) -> tuple[list[str], list
 def our_config(
     folder: Path, theirs: Mapping[str, Any], size: int, source: str | None, target: str | None
 ) -> Config:
-    """Return our configuration of their model."""
+    """Return the manyheads configuration of a MarianMT model."""
     if not source or not target:
         raise RunError(f"{folder} does not name its languages. Give --source and --target.")
     values = {name: theirs.get(name) for name in NUMBERS}
-    wrong = [f"{name} is {value!r}" for name, value in values.items() if type(value) is not int]
-    wrong += [f"encoder and decoder have another {n}" for n in ("attention_heads", "ffn_dim")
+    problems = [f"{name} is {value!r}" for name, value in values.items() if type(value) is not int]
+    problems += [f"encoder and decoder have another {n}" for n in ("attention_heads", "ffn_dim")
               if theirs.get(f"encoder_{n}") != theirs.get(f"decoder_{n}")]  # fmt: skip
     activation = theirs.get("activation_function")
     if str(activation) not in ACTIVATIONS:
-        wrong.append(f"activation_function is {activation!r}")
-    if wrong:
-        raise RunError(f"{folder} cannot be a model of ours: {'; '.join(wrong)}.")
+        problems.append(f"activation_function is {activation!r}")
+    if problems:
+        raise RunError(f"{folder} cannot be a model of ours: {'; '.join(problems)}.")
     shared, tied = theirs.get("share_encoder_decoder_embeddings", True), theirs.get("tie_word_embeddings", True)
     generation = folder / "generation_config.json"
     search = read_json(generation) if generation.is_file() else theirs
@@ -155,7 +159,7 @@ def our_config(
 def our_tensors(
     config: ModelConfig, theirs: Mapping[str, Tensor], rows: list[int], folder: Path
 ) -> dict[str, Tensor]:
-    """Return their weights under our names, in our order."""
+    """Return the weights of MarianMT under the names and in the order of manyheads."""
     try:
         tensors = {
             entry.ours: our_width(torch.cat([theirs[name] for name in entry.theirs]), entry.axis)
@@ -192,12 +196,12 @@ def first(tensors: Mapping[str, Tensor], *names: str) -> Tensor:
 
 @torch.inference_mode()
 def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust_pickle: bool = False) -> Parity:
-    """Compare the log-probabilities of our outputs, and the greedy outputs, on samples.
+    """Compare the log-probabilities of the outputs of manyheads, and the greedy outputs of both, on samples.
 
     Args:
-        folder: the MarianMT model.
-        number: their id of each id of ours; that of the begin mark is their first decoder token.
-        right: outputs of our model.
+        folder: folder of the MarianMT model.
+        number: MarianMT id of each manyheads id; the begin mark has the first decoder token.
+        right: outputs of the manyheads model.
         trust_pickle: whether to read weights that are a pickle.
 
     Raises:
@@ -205,16 +209,16 @@ def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust
     """
     library = require("transformers", extra="hf", purpose="the comparison with transformers")
     with no_progress_bars(library):
-        theirs = library.MarianMTModel.from_pretrained(
+        model = library.MarianMTModel.from_pretrained(
             None,
             config=library.MarianConfig.from_pretrained(folder),
             state_dict=read_weights(folder, trust_pickle=trust_pickle),
         )
-    theirs, numbers = theirs.eval().float(), torch.tensor(number)
+    model, numbers = model.eval().float(), torch.tensor(number)
     source = numbers[pad_rows(right.samples.rows, PAD, last=EOS)]
     inputs = {"input_ids": source, "attention_mask": (source != numbers[PAD]).long()}
-    logits = theirs(**inputs, decoder_input_ids=numbers[decoder_input(right.outputs)]).logits
-    greedy = theirs.generate(
+    logits = model(**inputs, decoder_input_ids=numbers[decoder_input(right.outputs)]).logits
+    greedy = model.generate(
         **inputs,
         num_beams=1,
         do_sample=False,

@@ -1,4 +1,4 @@
-"""Write a model of ours as a MarianMT folder, which transformers opens."""
+"""Write a manyheads model as a MarianMT folder, which transformers opens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, To
 
 __all__ = ["marian_numbers", "refuse_other_variants", "write_marian"]
 
-EPSILON = 1e-5  # fixed in their layer norm
+EPSILON = 1e-5  # fixed in MarianMT's layer norm
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish"}
 
 
@@ -65,10 +65,10 @@ def names_of(tokenizer: Tokenizer) -> list[str]:
 
 
 def marian_rows(model: EncoderDecoder) -> tuple[list[int], int]:
-    """Return our ids in the order of theirs, and their id of the first decoder token.
+    """Return the manyheads ids in the order of MarianMT ids, and the MarianMT id of the first decoder token.
 
-    Padding is last. A begin mark whose vector is zero, as in every opus-mt model, is their padding; any other is
-    the token before padding.
+    Padding is last. A begin mark whose vector is zero, as in every opus-mt model, becomes padding; any other begin
+    mark becomes the token before padding.
     """
     size = model.output.out_features
     rows = [EOS, UNK, *range(len(SPECIALS), size)]
@@ -78,7 +78,7 @@ def marian_rows(model: EncoderDecoder) -> tuple[list[int], int]:
 
 
 def marian_numbers(model: EncoderDecoder) -> list[int]:
-    """Return their id of each id of ours; that of the begin mark is their first decoder token."""
+    """Return the MarianMT id of each manyheads id; the begin mark has the first decoder token."""
     rows, start = marian_rows(model)
     numbers = {row: number for number, row in enumerate(rows)} | {BOS: start}
     return [numbers[i] for i in range(model.output.out_features)]
@@ -86,15 +86,15 @@ def marian_numbers(model: EncoderDecoder) -> list[int]:
 
 @torch.no_grad()
 def their_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
-    """Return our weights under their names, in their order; the vector of padding is zero."""
-    config, own = model.config, dict(model.named_parameters())
+    """Return the weights under the names and in the order of MarianMT; the vector of padding is zero."""
+    config, parameters = model.config, dict(model.named_parameters())
     rows, _ = marian_rows(model)
     tensors: dict[str, Tensor] = {}
     for entry in entries(config.model_copy(update={"bias": True})):
-        if entry.ours in own:
-            weight = own[entry.ours].detach()
+        if entry.ours in parameters:
+            weight = parameters[entry.ours].detach()
         else:  # a linear layer without bias
-            weight = torch.zeros(own[entry.ours.replace(".bias", ".weight")].size(0))
+            weight = torch.zeros(parameters[entry.ours.replace(".bias", ".weight")].size(0))
         parts = their_width(weight.float(), entry.axis).chunk(len(entry.theirs))
         tensors |= dict(zip(entry.theirs, parts, strict=True))
     for name, matrix in matrices(model):
@@ -108,7 +108,7 @@ def their_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
 
 
 def matrices(model: EncoderDecoder) -> Iterator[tuple[str, Tensor]]:
-    """Yield their names of the matrices of the vocabulary, tied ones once."""
+    """Yield the matrices of the vocabulary with their names in MarianMT, tied matrices once."""
     tied = model.config.tied_embeddings
     if tied == "all":
         yield "model.shared.weight", model.source_embedding.tokens.weight
@@ -140,7 +140,7 @@ def write_marian(folder: Path, config: Config, tokenizers: TokenizerPair, model:
 
 
 def vocabulary(tokenizer: Tokenizer, model: EncoderDecoder) -> dict[str, int]:
-    """Return their id of every piece."""
+    """Return the MarianMT id of every piece."""
     rows, _ = marian_rows(model)
     pieces = [*SPECIALS, *names_of(tokenizer)]
     numbered: dict[str, int] = {}
@@ -153,36 +153,40 @@ def vocabulary(tokenizer: Tokenizer, model: EncoderDecoder) -> dict[str, int]:
 
 
 def special_ids(model: EncoderDecoder) -> dict[str, int]:
-    """Return their ids of padding, the end mark and the first decoder token."""
+    """Return the MarianMT ids of padding, the end mark and the first decoder token."""
     rows, start = marian_rows(model)
     return {"pad_token_id": len(rows) - 1, "eos_token_id": 0, "decoder_start_token_id": start}
 
 
 def model_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
-    """Return their config.json."""
-    ours, size = config.model, special_ids(model)["pad_token_id"] + 1
-    both: dict[str, Any] = {}
-    for side, layers in (("encoder", ours.num_encoder_layers), ("decoder", ours.num_decoder_layers)):
-        both |= {f"{side}_layers": layers, f"{side}_attention_heads": ours.num_heads, f"{side}_ffn_dim": ours.d_ff}
+    """Return config.json of MarianMT."""
+    shape, size = config.model, special_ids(model)["pad_token_id"] + 1
+    layer_settings: dict[str, Any] = {}
+    for side, layers in (("encoder", shape.num_encoder_layers), ("decoder", shape.num_decoder_layers)):
+        layer_settings |= {
+            f"{side}_layers": layers,
+            f"{side}_attention_heads": shape.num_heads,
+            f"{side}_ffn_dim": shape.d_ff,
+        }
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
         "is_encoder_decoder": True,
         "vocab_size": size,
         "decoder_vocab_size": size,
-        "d_model": ours.d_model,
-        **both,
-        "activation_function": ACTIVATIONS[ours.activation],
-        "max_position_embeddings": ours.max_positions,
+        "d_model": shape.d_model,
+        **layer_settings,
+        "activation_function": ACTIVATIONS[shape.activation],
+        "max_position_embeddings": shape.max_positions,
         "static_position_embeddings": True,
         "normalize_before": False,
         "normalize_embedding": False,
-        "scale_embedding": ours.scale_embeddings,
-        "share_encoder_decoder_embeddings": ours.tied_embeddings == "all",
-        "tie_word_embeddings": ours.tied_embeddings != "none",
-        "dropout": ours.dropout,
-        "attention_dropout": ours.attention_dropout,
-        "activation_dropout": ours.feed_forward_dropout,
+        "scale_embedding": shape.scale_embeddings,
+        "share_encoder_decoder_embeddings": shape.tied_embeddings == "all",
+        "tie_word_embeddings": shape.tied_embeddings != "none",
+        "dropout": shape.dropout,
+        "attention_dropout": shape.attention_dropout,
+        "activation_dropout": shape.feed_forward_dropout,
         **special_ids(model),
         "forced_eos_token_id": 0,
         "dtype": "float32",
@@ -190,7 +194,7 @@ def model_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
 
 
 def generation_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
-    """Return their generation_config.json."""
+    """Return generation_config.json of MarianMT."""
     special = special_ids(model)
     return {
         **special,
@@ -203,7 +207,7 @@ def generation_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]
 
 
 def tokenizer_settings(config: Config) -> dict[str, Any]:
-    """Return their tokenizer_config.json."""
+    """Return tokenizer_config.json of MarianMT."""
     return {
         "tokenizer_class": "MarianTokenizer",
         "source_lang": config.data.source,

@@ -1,4 +1,4 @@
-"""ONNX (extra ``onnx``): our models as graphs for any runtime of that format.
+"""ONNX (extra ``onnx``): manyheads models as graphs for any runtime of that format.
 
 ```
 encoder.onnx        source ids -> keys and values of cross-attention, once a sentence

@@ -29,7 +29,7 @@ Values = dict[str, NDArray[Any]]
 
 
 def write_onnx(folder: Path, config: Config, tokenizers: TokenizerPair, model: EncoderDecoder) -> None:
-    """Write a model into an existing folder, with our configuration and tokenizers beside it.
+    """Write a model into an existing folder, with its configuration and tokenizers.
 
     Raises:
         RunError: the model is larger than an ONNX file.
@@ -45,7 +45,7 @@ def write_onnx(folder: Path, config: Config, tokenizers: TokenizerPair, model: E
 
 
 def description(model: EncoderDecoder, longest: int) -> dict[str, Any]:
-    """Return what a program needs to run the graphs."""
+    """Return the description that a program needs to run the graphs."""
 
     def named(ports: Any) -> dict[str, dict[str, Any]]:
         inputs, outputs = ({name: [np.dtype(kind).name, *axes] for name, kind, axes in side} for side in ports)

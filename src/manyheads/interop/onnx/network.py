@@ -1,4 +1,4 @@
-"""Our encoder and one step of our decoder as ONNX graphs.
+"""The encoder and one step of the decoder as ONNX graphs.
 
 Shapes: B rows, S source length, N cached tokens, D model width, H heads, E head width, V vocabulary. In a step of
 the decoder, S is 1.
@@ -24,7 +24,7 @@ from manyheads.model.layers import DecoderLayer, EncoderLayer, FeedForward, Post
 __all__ = ["decoder_ports", "encoder_ports", "write_decoder", "write_encoder"]
 
 OPSET = 17  # the first with LayerNormalization
-FORMAT = 8  # of the file; runtimes from 2022 on read it
+FORMAT = 8  # version of the file format; runtimes from 2022 on read it
 Port = tuple[str, type[Any], Sequence[str | int]]  # name, number type, axes: sizes, or names of dynamic axes
 
 
@@ -38,7 +38,7 @@ class Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.known: dict[tuple[Any, ...], str] = {}
-        self.tensors: list[torch.Tensor] = []  # kept, so that no other tensor gets the memory of one in `known`
+        self.tensors: list[torch.Tensor] = []  # so that no other tensor reuses the memory of one in `known`
 
     def constant(self, value: torch.Tensor | NDArray[Any] | Sequence[int] | float | int) -> str:
         """Return the name of a constant; the same tensor is stored once."""
@@ -83,7 +83,7 @@ class Graph:
 
 
 class Network(Graph):
-    """The modules of our models as operators of one graph."""
+    """The modules of a model as operators of one graph."""
 
     def __init__(self, name: str, model: EncoderDecoder, longest: int) -> None:
         """Start an empty graph for a part of a model, for texts of up to `longest` tokens."""
@@ -125,7 +125,7 @@ class Network(Graph):
         return self.norm(x, embedding.norm)
 
     def rotary_cos_sin(self, positions: str) -> tuple[str, str] | None:
-        """Return cosines and sines of rotary positions (B or 1, S), twice (B or 1, 1, S, E / 2); None without."""
+        """Return cosines and sines of rotary positions (B or 1, S), twice (B or 1, 1, S, E / 2), or None."""
         if self.model.rotary is None:
             return None
         table = self.model.rotary(torch.arange(self.longest)[None])[0, 0]  # (longest, E / 2, 2)
@@ -183,8 +183,8 @@ class Network(Graph):
             curve = self.call("Erf", self.call("Mul", x, self.constant(math.sqrt(0.5))))
         else:  # gelu-tanh
             cube = self.call("Mul", self.call("Mul", x, x), x)
-            bent = self.call("Add", x, self.call("Mul", cube, self.constant(0.044715)))
-            curve = self.call("Tanh", self.call("Mul", bent, self.constant(math.sqrt(2 / math.pi))))
+            cubic = self.call("Add", x, self.call("Mul", cube, self.constant(0.044715)))
+            curve = self.call("Tanh", self.call("Mul", cubic, self.constant(math.sqrt(2 / math.pi))))
         half = self.call("Mul", x, self.constant(0.5))
         return self.call("Mul", half, self.call("Add", curve, self.constant(1.0)))
 
@@ -233,8 +233,8 @@ def write_encoder(path: Path, model: EncoderDecoder, longest: int) -> None:
     real = call("Not", call("Equal", "source", constant(model.pad)))
     count = call("CumSum", call("Cast", real, to=int(net.onnx.TensorProto.INT64)), constant(1))
     positions = call("Max", call("Sub", count, constant(1)), constant(0))
-    hidden = call("Where", real, constant(0.0), constant(-math.inf))
-    bias = call("Unsqueeze", hidden, constant([1, 2]), output="source_bias")
+    padding_bias = call("Where", real, constant(0.0), constant(-math.inf))
+    bias = call("Unsqueeze", padding_bias, constant([1, 2]), output="source_bias")
     x = net.embedded("source", positions, model.source_embedding)
     cos_sin = net.rotary_cos_sin(positions)
     for layer in model.encoder_layers:

@@ -82,7 +82,7 @@ def make_block(tokens: Sequence[Token], raw: str) -> Block:
     """Return the block of some tokens.
 
     Args:
-        tokens: in order.
+        tokens: the tokens, in order.
         raw: the HTML of the tokens in the source.
     """
     text, stack, ends = "", [Element()], closing_indices(tokens)

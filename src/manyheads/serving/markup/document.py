@@ -41,7 +41,7 @@ class Document:
 
     Attributes:
         unchanged: the text as it was sent.
-        pieces: of HTML, markup that is copied (str) and blocks that are translated; None for plain text.
+        pieces: for HTML, markup that is copied (str) and blocks that are translated; None for plain text.
     """
 
     unchanged: str
@@ -49,7 +49,7 @@ class Document:
 
     @property
     def blocks(self) -> list[Block]:
-        """Return the blocks that are translated: those with a letter."""
+        """Return the blocks that are translated: blocks with a letter."""
         return [piece for piece in self.pieces or [] if isinstance(piece, Block) and has_letters(piece.text)]
 
     @property
@@ -68,7 +68,7 @@ class Document:
         return any(block.is_tagged for block in self.blocks)
 
     def assemble(self, translations: Sequence[Translation]) -> list[str]:
-        """Return whole texts, best first, from the translations of `texts`; of HTML only the best one."""
+        """Return complete texts, best first, from the translations of `texts`; for HTML only the best one."""
         if self.pieces is None:
             return [hypothesis.text for hypothesis in translations[0].hypotheses] or [self.unchanged]
         remaining = iter(translations)
@@ -102,7 +102,7 @@ class BlockReader(HTMLParser):
 
     Attributes:
         pieces: the result so far.
-        tokens: of the present block.
+        tokens: tokens of the present block.
     """
 
     def __init__(self, source: str) -> None:
@@ -142,7 +142,7 @@ class BlockReader(HTMLParser):
             self.copy(self.position, self.position + len(raw), inline=tag in VOID_INLINE)
 
     def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
-        """Handle `<x/>` as in XHTML, where it is a whole element; in HTML it would open one."""
+        """Handle `<x/>` as in XHTML, where it is a complete element; in HTML it would open one."""
         if self.skipping is None:
             end = self.position + len(self.get_starttag_text() or "")
             self.copy(self.position, end, inline=tag in ALL_INLINE)

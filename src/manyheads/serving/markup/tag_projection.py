@@ -87,14 +87,14 @@ class TagProjector:
                 placed.append(self.place_atom(child, element, region))
                 continue
             words = self.source_words_in(child)
-            own = best_run([word in words for word in self.aligned], region, taken)
-            if own is None:
+            run = best_run([word in words for word in self.aligned], region, taken)
+            if run is None:
                 offset = self.gap(child.start, element, region)
                 placed.append(PlacedMarkup(offset, offset, element=child))
                 continue
-            taken |= set(range(*own))
-            first, last = self.edges(child, own)
-            placed.append(PlacedMarkup(first, last, element=child, region=own))
+            taken |= set(range(*run))
+            first, last = self.edges(child, run)
+            placed.append(PlacedMarkup(first, last, element=child, region=run))
         placed.sort(key=lambda markup: markup.start)
         for markup in placed:  # within start and end, and behind its predecessor
             markup.start = min(max(markup.start, start), end)
@@ -122,12 +122,12 @@ class TagProjector:
 
     def place_atom(self, atom: Atom, element: Element, region: Region) -> PlacedMarkup:
         """Return an atom with its offset: between two words, or at the end of one."""
-        at = self.gap(atom.offset, element, region)
-        behind_word = at > 0 and not self.target[at - 1].isspace()
-        before_word = at < len(self.target) and not self.target[at].isspace()
+        offset = self.gap(atom.offset, element, region)
+        behind_word = offset > 0 and not self.target[offset - 1].isspace()
+        before_word = offset < len(self.target) and not self.target[offset].isspace()
         before = " " if atom.before and behind_word else ""
-        behind = " " if atom.behind and before_word and self.target[at] not in AFTER_A_WORD else ""
-        return PlacedMarkup(at, at, f"{before}{atom.raw}{behind}")
+        behind = " " if atom.behind and before_word and self.target[offset] not in AFTER_A_WORD else ""
+        return PlacedMarkup(offset, offset, f"{before}{atom.raw}{behind}")
 
     def gap(self, offset: int, element: Element, region: Region) -> int:
         """Return the offset in the translation, within a region, for an offset in the source.
@@ -178,7 +178,7 @@ def aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
 def best_run(wanted: Sequence[bool], region: Region, taken: set[int]) -> Region | None:
     """Return the run of free words of a region with the highest score, or None if no word is wanted.
 
-    A wanted word adds 1 to the score of a run, another word subtracts 0.6.
+    A wanted word adds 1 to the score of a run, any other word subtracts 0.6.
     """
     best, best_score = None, 0.0
     first, score = region[0], 0.0
