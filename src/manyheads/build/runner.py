@@ -205,7 +205,7 @@ class Builder:
                 status = self.status(name, {}) if name in pending else first[name]
                 ended.append(replace(first[name], record=status.record))
                 if status.reasons:
-                    self.run(status, f"step {pending.index(name) + 1} of {len(pending)}, {name}", first[name])
+                    self.run(status, f"step {pending.index(name) + 1} of {len(pending)}, {name}")
             self.remove_work()
             return ended
 
@@ -219,7 +219,7 @@ class Builder:
                 except UsageError as error:
                     raise UsageError(f"{self.plan.path}: steps.{name}: {error}") from error
 
-    def run(self, status: StepStatus, title: str, first: StepStatus) -> None:
+    def run(self, status: StepStatus, title: str) -> None:
         """Run a step, and record its product."""
         assert status.record is not None
         name, path, folder = status.name, self.record_path(status.name), self.plan.out / ".work" / status.name

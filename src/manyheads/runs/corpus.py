@@ -46,6 +46,7 @@ __all__ = [
 
 TEXT = Path("cache") / "text"  # in a run directory
 LANGUAGES = "languages.json"  # in a run directory: language profiles of both sides
+KEEPS_SPACE = ("words", "huggingface")  # tokenizers whose text keeps the white space inside
 SAMPLES = 16  # sentences on which an export is compared
 PROFILED_PAIRS = 5_000  # evenly spread over the corpus
 NO_SPACE = "Free some space, or choose another --output."
@@ -118,7 +119,7 @@ def cleaning(config: Config) -> Callable[[str], str]:
     """Return the normalisation of texts; white space is kept for tokenizers that encode it."""
     if config.task == "language-modeling":
         return unify
-    single = clean if config.tokenizer.kind in ("words", "huggingface") else normalize
+    single = clean if config.tokenizer.kind in KEEPS_SPACE else normalize
     if config.task != "classification":
         return single
     return lambda text: join_texts([single(part) for part in split_texts(text)])
@@ -218,7 +219,7 @@ def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
         status = path.stat()
         origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
     settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature", "augment"})
-    parts_of_key = [config.task, origin, settings, config.tokenizer.kind == "words", fingerprint(held_out)]
+    parts_of_key = [config.task, origin, settings, config.tokenizer.kind in KEEPS_SPACE, fingerprint(held_out)]
     return hashlib.sha256(json.dumps(parts_of_key).encode()).hexdigest()
 
 
