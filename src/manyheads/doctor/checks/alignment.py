@@ -59,7 +59,7 @@ def measure_alignment(source: ArrayLike, target: ArrayLike) -> Alignment | None:
     windows = list(itertools.pairwise(edges))
     correlations = np.array([correlation(x[a:b], y[a:b]) for a, b in windows])
     width = np.array([residuals[a:b].std() for a, b in windows])
-    # the width of aligned stretches; the median is not, where less than half of the text is aligned
+    # the width of aligned stretches: a low quantile, as less than half of the text may be aligned
     usual = np.quantile(width, 0.25)
     bad = (correlations < APART) & (width > WIDER * usual)
     return Alignment(

@@ -234,7 +234,7 @@ def fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor],
 def cuts(
     sides: tuple[Tensor, Tensor], longest: int, pad: int, eos: int | None, *, warned: bool
 ) -> Iterator[Finding]:
-    """Yield findings about a text that is too long and was cut, with a warning if `warned`."""
+    """Yield findings about a text that is too long and was cut; `warned` states whether there was a warning."""
     source, target = ((rows != pad).sum(1).max() for rows in sides)
     if int(target) < longest:
         row = sides[1][int((sides[1] != pad).sum(1).argmax())]

@@ -134,7 +134,7 @@ def mask_fault(attention: Attention, hide: Tensor, show: Tensor) -> MaskFault | 
 def fault_of(attention: Attention, order: int, hidden: Tensor, hide: Tensor, show: Tensor) -> MaskFault:
     """Return the fault of a mask that leaves scores visible: hidden (B, H, T, S), hide and show (B, T, S)."""
     batch = len(hide)
-    hide, show = (scores_of[:, None].expand_as(hidden) for scores_of in (hide, show))
+    hide, show = (mask[:, None].expand_as(hidden) for mask in (hide, show))
     visible = hide & ~hidden
 
     def values(records: Tensor | None) -> Tensor | None:

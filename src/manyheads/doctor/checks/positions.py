@@ -28,7 +28,7 @@ __all__ = [
     "token_signal",
 ]
 
-# Tokens are lost in positions if they vary less than this share of them. S0 has 1 / 121; a Marian model at its
+# Ratio of tokens' deviation to that of positions below which tokens are lost. S0 has 1 / 121; a Marian model at its
 # start without scale_embedding, which trains, has 1 / 35.
 WEAKEST = 1 / 40
 FITS = 2e-3  # share of a column's variance that a sinusoid leaves over, half precision included
