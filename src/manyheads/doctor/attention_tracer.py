@@ -3,7 +3,7 @@
 A `TorchFunctionMode` sees each call of a torch function. The tracer follows a few facts from call to call: which
 matrix product became a softmax, which element of it each later number belongs to, what its weights were multiplied
 with, which layer computed its queries. An attention that is written in an unknown way leaves no trace; the model is
-then judged by its outputs alone. Tracing never raises an error of its own.
+then judged by its outputs alone. The tracer itself raises no errors.
 
 Shapes: B batch, T queries, S keys, H heads, E head width.
 """
@@ -42,19 +42,19 @@ from manyheads.doctor.trace import NO_TRACE, Attention, Lookup, Projection, Scor
 __all__ = ["AttentionTracer"]
 
 # Names of torch functions by their effect on the facts that are followed.
-# Rotations by positions put halves of one tensor together again.
+# Functions that join tensors: rotary position embeddings join two halves of one tensor.
 JOINTS = {*ADDITIONS, "cat", "concat", "stack", "neg", "__neg__", "view_as_complex", "view_as_real", "complex"}
 READERS = {"layer_norm", "rms_norm", "batch_norm", "linear", "addmm", "multi_head_attention_forward"}
-# Parts of a norm that is written out: the first layer has read the embeddings that such a function is given.
+# Statistics of a norm that is written out: embeddings that such a function reads have reached the first layer.
 STATISTICS = {"mean", "std", "var", "var_mean", "std_mean", "pow", "__pow__", "square", "norm", "vector_norm"}
-# The same numbers in another order, or fewer of them.
+# Functions that return the same elements in another order, or some of them.
 ARRANGEMENTS = {
     "view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "unflatten", "expand", "chunk",
     "split", "unbind", "__getitem__", "t", "movedim", "swapaxes", "swapdims", "repeat_interleave", "view_as",
     "tensor_split", "expand_as", "moveaxis", "narrow", "select", "__get__", "flip", "roll", "reshape_as",
     "adjoint", "repeat", "split_with_sizes",
 }  # fmt: skip
-# The same numbers in the same order, perhaps of another type.
+# Functions that return the same elements in the same order, perhaps as another dtype.
 COPIES = {
     "contiguous", "float", "double", "half", "bfloat16", "to", "type_as", "type", "clone", "detach", "dropout",
     "cpu", "alias", "requires_grad_",
@@ -66,14 +66,14 @@ class AttentionTracer(TorchFunctionMode):
 
     Args:
         watched: token ids by side ("source", "target"), whose embeddings are followed.
-        leaves: add a leaf tensor of zeros to the embeddings of watched ids, to differentiate by, and record no
-            attentions.
-        streams_only: record nothing after the streams of all watched ids.
+        leaves: add a leaf tensor of zeros to the embeddings of watched ids, for gradients with respect to them, and
+            record no attentions.
+        streams_only: stop recording once the streams of all watched ids are known.
 
     Attributes:
         attentions: recorded attentions in the order of their computation.
         lookups: every embedding lookup.
-        streams: by side, the first tensor that a layer reads: embeddings and positions.
+        streams: input of the first layer (embeddings and positions) by side.
         dropped_residuals: number of additions in which a dropout's result was both residual and sublayer input.
     """
 
@@ -88,7 +88,7 @@ class AttentionTracer(TorchFunctionMode):
         self.streams: dict[str, Tensor] = {}
         self.dropped_residuals = 0
         self._traces: dict[int, TensorTrace] = {}
-        self._alive: list[Tensor] = []  # alive, so that no identity is given twice
+        self._alive: list[Tensor] = []  # references, so that no id() is reused
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: Sequence[Any] = (), kwargs: Any = None
@@ -110,16 +110,16 @@ class AttentionTracer(TorchFunctionMode):
         return self.leaves or (self.streams_only and len(self.streams) == len(self.watched))
 
     def leaf(self, name: str) -> Tensor | None:
-        """Return the leaf to differentiate by for watched ids, None where no embeddings of them were looked up."""
+        """Return the leaf tensor of the embeddings of watched ids, None if these were not looked up."""
         ids = self.watched[name]
         return next((lookup.leaf for lookup in self.lookups if lookup.leaf is not None and lookup.ids is ids), None)
 
     def trace(self, tensor: object) -> TensorTrace:
         """Return the facts about a tensor."""
-        known = self._traces.get(id(tensor))
-        if known is None and isinstance(tensor, Tensor) and is_parameter(tensor):
+        trace = self._traces.get(id(tensor))
+        if trace is None and isinstance(tensor, Tensor) and is_parameter(tensor):
             return TensorTrace(parameter=tensor)
-        return known or NO_TRACE
+        return trace or NO_TRACE
 
     def _record(
         self, func: Callable[..., Any], name: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
@@ -206,8 +206,8 @@ class AttentionTracer(TorchFunctionMode):
 
     def _projection(self, source: Tensor, weight: Tensor, width_in: int, width_out: int) -> Projection:
         factors = (*self.trace(source).factors, *self.trace(weight).factors)
-        known = self.trace(weight).parameter
-        weight = weight if known is None else known
+        parameter = self.trace(weight).parameter
+        weight = weight if parameter is None else parameter
         return Projection(width_in, width_out, tuple(source.shape), source, weight, factors)
 
     def _trace_copy(
@@ -299,7 +299,7 @@ class AttentionTracer(TorchFunctionMode):
         return replace(base, scores=scores)
 
     def _trace_scores(self, product: Product, left: Tensor, right: Tensor, result: Tensor) -> ScorePart | None:
-        """Return the scores that a product of queries and keys holds, None where it is none of them."""
+        """Return the record of the scores if a product is one of queries and keys, else None."""
         queries, keys = product.free(product.left, product.right), product.free(product.right, product.left)
         if len(product.summed) != 1 or not queries or not keys or not result.is_floating_point():
             return None
@@ -314,7 +314,7 @@ class AttentionTracer(TorchFunctionMode):
         return ScorePart(self._attention(left, right, raw, width, heads), index)
 
     def _attention(self, query: Tensor, key: Tensor, raw: Tensor, width: int, heads: int) -> Attention:
-        """Return the record of an attention of queries and keys, whose product is raw (lead, T, S)."""
+        """Return the record of an attention; raw is the product of its queries and keys, (lead, T, S)."""
         left, right = self.trace(query), self.trace(key)
         return Attention(
             raw.size(-2), raw.size(-1), width, heads, (*left.factors, *right.factors), raw, query, key,
@@ -324,7 +324,7 @@ class AttentionTracer(TorchFunctionMode):
     def _trace_use(
         self, base: TensorTrace, scores: ScorePart, weights: Tensor, axis: int, value: Tensor, result: Tensor
     ) -> TensorTrace:
-        """Record an attention whose weights are multiplied with values, which sums over an axis of the weights."""
+        """Record an attention when its weights are multiplied with values; the product sums over one axis."""
         attention, contracted = scores.attention, scores.axis(axis)
         if contracted == "other":  # heads are mixed
             return replace(base, scores=scores) if result.shape == scores.index.shape else base
@@ -355,10 +355,10 @@ class AttentionTracer(TorchFunctionMode):
         **options: Any,
     ) -> TensorTrace:
         """Record `functional.scaled_dot_product_attention`, (B, H, T, E)."""
-        wide = precise(key.detach())
+        precise_key = precise(key.detach())
         if query.dim() > 3 and key.size(-3) != query.size(-3):
-            wide = wide.repeat_interleave(query.size(-3) // key.size(-3), -3)
-        raw = precise(query.detach()) @ wide.transpose(-1, -2)
+            precise_key = precise_key.repeat_interleave(query.size(-3) // key.size(-3), -3)
+        raw = precise(query.detach()) @ precise_key.transpose(-1, -2)
         factor = query.size(-1) ** -0.5 if scale is None else scale
         heads = query.size(-3) if query.dim() > 3 else 1
         attention = self._attention(query, key, raw, query.size(-1), heads)
@@ -383,7 +383,7 @@ class AttentionTracer(TorchFunctionMode):
         attn_mask: Tensor | None = None,
         **options: Any,
     ) -> TensorTrace:
-        """Record `functional.multi_head_attention_forward`, time first: (T, B, D); the scores stay unknown."""
+        """Record `functional.multi_head_attention_forward`, time first: (T, B, D); its scores are unknown."""
         rows = query.size(1) if query.dim() == 3 else 1
         raw = precise(torch.zeros(rows, heads, len(query), len(key), device=query.device))
         head = width // heads
@@ -411,7 +411,7 @@ def trace_softmax(
     """Record the input, the output and the axis of a softmax."""
     attention = scores.attention
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
-    if axis is None:  # the axis that functional.softmax chooses without one
+    if axis is None:  # the default axis of functional.softmax
         axis = 0 if logits.dim() in (0, 1, 3) else 1
     attention.softmax_axis = scores.axis(axis)
     attention.logits, attention.weights = scores.arrange(logits), scores.arrange(weights)
@@ -419,7 +419,7 @@ def trace_softmax(
 
 
 def trace_written_softmax(scores: ScorePart, weights: Tensor, axis: int) -> ScorePart:
-    """Record the weights of a softmax that is written out; their logarithms stand for its input."""
+    """Record the weights of a softmax that is written out; their logarithms replace its unknown input."""
     attention = scores.attention
     attention.softmax_axis, attention.weights = scores.axis(axis), scores.arrange(weights)
     attention.logits = None if attention.weights is None else attention.weights.log()
@@ -427,7 +427,7 @@ def trace_written_softmax(scores: ScorePart, weights: Tensor, axis: int) -> Scor
 
 
 def masked(attention: Attention, logits: Tensor, mask: Tensor) -> Tensor:
-    """Apply a mask to logits and record it: True hides; a number is added."""
+    """Apply a mask to logits and record it: a bool mask hides where it is True, numbers are added."""
     if mask.dtype == torch.bool:
         return logits.masked_fill(mask, -math.inf)
     fill, hidden = additive_mask(mask)

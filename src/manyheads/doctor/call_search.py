@@ -1,8 +1,8 @@
-"""Find how a model is called: try the ways in which people write models, and judge each by what the model does.
+"""Find how to call a model: try the usual forms of a call, and judge each by the scores that it returns.
 
 A call is sound where the scores are finite, rows do not influence each other, no position depends on later ones,
-and padding changes nothing. A model that takes masks is sound in the style of its author alone, so that the style
-is found by trying; a model that is sound in none keeps the best one, and the checks find what is wrong.
+and padding changes nothing. A model that takes masks is sound in one mask style only, so each style is tried; if no
+call is sound, the best one is used, and the checks find what is wrong.
 
 Shapes: B batch, S source length, T target length, V vocabulary.
 """
@@ -24,20 +24,20 @@ from manyheads.errors import UsageError
 
 __all__ = ["CallSearch", "FoundCall", "judge", "masks_wanted"]
 
-# Shares of the spread of the scores up to which they are the same; coarse, as gross effects alone are asked for.
+# Changes of scores that count as none, as shares of their spread; coarse, as only gross effects matter here.
 SAME_HALF, SAME_FLOAT32 = 0.05, 1e-3
-MASKS: Mapping[str, Role] = {"source_mask": "source mask", "target_mask": "target mask"}  # that a batch may hold
+MASKS: Mapping[str, Role] = {"source_mask": "source mask", "target_mask": "target mask"}  # entries of a batch
 
 
 @dataclass(frozen=True)
 class FoundCall:
-    """A way to call a model that runs.
+    """Call of a model that raises no error.
 
     Attributes:
         adapter: adapter with that call.
-        form: the way.
-        sound: by property, whether the model has it when it is called so.
-        scores: what the model gave for the first ids.
+        form: form of the call.
+        sound: whether the model has each property when it is called in that form.
+        scores: scores of the first ids.
     """
 
     adapter: ModelAdapter
@@ -52,11 +52,11 @@ class FoundCall:
 
     @property
     def all_sound(self) -> bool:
-        """Return whether the model has all of them."""
+        """Return whether the model has all properties."""
         return all(self.sound.values())
 
     def remark(self, *remarks: str) -> FoundCall:
-        """Return the call with more remarks on what was guessed."""
+        """Return the call with further remarks on what was guessed."""
         return replace(self, adapter=replace(self.adapter, remarks=(*self.adapter.remarks, *remarks)))
 
 
@@ -65,7 +65,7 @@ class CallSearch:
 
     Args:
         adapter: kind, sizes and marks of the model; its call is replaced.
-        callee: what is called.
+        callee: function of the model that is called.
         width: V of the scores, where it is known.
     """
 
@@ -73,46 +73,46 @@ class CallSearch:
         self.adapter, self.callee, self.width = adapter, callee, width
 
     def find(self, form: CallForm) -> FoundCall | Exception:
-        """Return the best way to call the model, or the error of the first one where none runs.
+        """Return the best call of the model, or the error of the first one if all raise errors.
 
         Args:
-            form: form to begin with; time_first in it is kept.
+            form: form to begin with; if its time_first is set, all forms have it.
         """
         errors: list[Exception] = []
-        found: list[FoundCall] = []
+        calls: list[FoundCall] = []
         for trial in self.plain_forms(form):
             outcome = self.attempt(trial)
-            turned = trial.time_first and not form.time_first
-            if isinstance(outcome, FoundCall) and turned and not outcome.sound["rows"]:
-                continue  # the time is not first there: another reason made the call with the batch first fail
+            made_time_first = trial.time_first and not form.time_first
+            if isinstance(outcome, FoundCall) and made_time_first and not outcome.sound["rows"]:
+                continue  # its time is not first: the call with the batch first failed for another reason
             if isinstance(outcome, FoundCall):
-                found.append(outcome)
+                calls.append(outcome)
                 if trial.container != "mapping" or outcome.all_sound:
                     break
             else:
                 errors.append(outcome)
-        if found and (best(found).all_sound or found[0].form.container != "arguments"):
-            return best(found)
-        styled = list(self.styled_calls(found[0].form if found else form))
-        if styled and not found and not understood(styled):
+        if calls and (best(calls).all_sound or calls[0].form.container != "arguments"):
+            return best(calls)
+        styled = list(self.styled_calls(calls[0].form if calls else form))
+        if styled and not calls and not understood(styled):
             return UsageError(masks_wanted(self.callee, self.adapter.sides))
-        found += styled
-        if found and not form.time_first and not found[0].sound["rows"] and not best(found).all_sound:
-            found += self.time_first_calls(found[0].form)
-        if found:
-            return best(found)
+        calls += styled
+        if calls and not form.time_first and not calls[0].sound["rows"] and not best(calls).all_sound:
+            calls += self.time_first_calls(calls[0].form)
+        if calls:
+            return best(calls)
         return errors[0] if errors else UsageError(masks_wanted(self.callee, self.adapter.sides))
 
     def plain_forms(self, form: CallForm) -> Iterator[CallForm]:
-        """Yield the forms that need no masks: as arguments, with labels, in one mapping or tuple."""
+        """Yield the forms that need no masks: ids as arguments, with labels, or in one mapping or tuple."""
         arguments, sides = self.callee.arguments, self.adapter.sides
-        given = sum(role in sides for _, role in arguments or ())
+        id_arguments = sum(role in sides for _, role in arguments or ())
         complete = not self.callee.aids(required=True) and not self.callee.unknown()
-        if arguments is None or (complete and given == len(sides)):
+        if arguments is None or (complete and id_arguments == len(sides)):
             yield form
         if arguments is not None and complete and any(role == "label" for _, role in arguments):
             yield replace(form, labels=True)
-        if arguments is None or sum(each.required for each, _ in arguments) <= 1:
+        if arguments is None or sum(parameter.required for parameter, _ in arguments) <= 1:
             if len(sides) == 2:
                 yield replace(form, container="tuple")
             for style in mask_styles(MASKS):
@@ -125,17 +125,17 @@ class CallSearch:
         masks = {name: role for name, role in self.callee.aids().items() if role.endswith("mask")}
         if not self.callee.aids() or self.callee.unknown():
             return
-        found: list[FoundCall] = []
+        calls: list[FoundCall] = []
         batch_first = (replace(form, style=style) for style in mask_styles(masks))
         time_first = (replace(form, style=style, time_first=True) for style in mask_styles(masks))
-        for trials in (batch_first, time_first, self.refined(found, masks)):
-            if trials is time_first and any(call.sound["rows"] for call in found):
+        for trials in (batch_first, time_first, self.refined(calls, masks)):
+            if trials is time_first and any(call.sound["rows"] for call in calls):
                 continue
             for trial in trials:
                 outcome = self.attempt(trial)
                 if isinstance(outcome, FoundCall):
                     yield outcome
-                    found.append(outcome)
+                    calls.append(outcome)
                     if outcome.all_sound:
                         return
 
@@ -149,9 +149,9 @@ class CallSearch:
                 yield replace(call.form, style=style)
 
     def time_first_calls(self, form: CallForm) -> list[FoundCall]:
-        """Return the call with the time first, where it is sound and the order of the tokens matters in it.
+        """Return the call with the time first, if it is sound and its scores depend on the order of the tokens.
 
-        Without the second condition the batch axis, taken for the time axis by mistake, would pass for time first.
+        Without the second condition, a batch axis that is mistaken for the time axis would pass.
         """
         outcome = self.attempt(replace(form, time_first=True))
         sound = isinstance(outcome, FoundCall) and outcome.all_sound and order_matters(outcome.adapter)
@@ -164,8 +164,8 @@ class CallSearch:
 
 
 def masks_wanted(callee: Callee, sides: Sequence[str]) -> str:
-    """Return the message for a model whose further arguments cannot be made."""
-    names = [each.name for each, _ in callee.arguments or () if each.required]
+    """Return the error message for a model with arguments whose values are unknown."""
+    names = [parameter.name for parameter, _ in callee.arguments or () if parameter.required]
     further = [*callee.unknown(), *callee.aids(required=True)]
     return (
         f"the model takes {len(names)} arguments ({', '.join(names)}), and what {', '.join(further)} should "
@@ -176,29 +176,29 @@ def masks_wanted(callee: Callee, sides: Sequence[str]) -> str:
 
 def best(found: Iterable[FoundCall]) -> FoundCall:
     """Return the call with the most points, the first of several."""
-    return max(found, key=lambda each: each.points)
+    return max(found, key=lambda call: call.points)
 
 
 def understood(styled: list[FoundCall]) -> bool:
-    """Return whether masks work in some style, or change nothing in any."""
+    """Return whether masks have the intended effect in some style, or no effect in any."""
     first = styled[0].scores
     ignored = all(
-        same(first, other.scores, SAME_FLOAT32) for other in styled[1:] if other.scores.shape == first.shape
+        same(first, later.scores, SAME_FLOAT32) for later in styled[1:] if later.scores.shape == first.shape
     )
-    asked = [name for name in ("future", "padding") if name in styled[0].sound]
-    return ignored or not asked or any(call.sound[name] for call in styled for name in asked)
+    checked = [name for name in ("future", "padding") if name in styled[0].sound]
+    return ignored or not checked or any(call.sound[name] for call in styled for name in checked)
 
 
 def same(before: Tensor, after: Tensor, tolerance: float) -> bool:
-    """Return whether scores are the same up to a share of their spread; NaN is like nothing."""
+    """Return whether scores are the same up to a share of their spread; NaN is never the same."""
     return relative_change(before, after) <= tolerance
 
 
 @torch.no_grad()
 def judge(adapter: ModelAdapter, form: CallForm) -> FoundCall | Exception:
-    """Return what a model does when it is called in a form, or the error of its first call.
+    """Call a model in a form; return the properties that it has, or the error of its first call.
 
-    A property whose observation raises an error, as in a model for one length alone, is one it does not have.
+    A property whose observation raises an error, as in a model for one length only, counts as missing.
     """
     samples = Samples(adapter)
     ids = samples.ids()
@@ -211,7 +211,9 @@ def judge(adapter: ModelAdapter, form: CallForm) -> FoundCall | Exception:
     order = torch.arange(len(scores)).roll(1)
 
     def rows() -> bool:
-        fewer, moved = (adapter({side: each[part] for side, each in ids.items()}) for part in (slice(0, 2), order))
+        fewer, moved = (
+            adapter({side: side_ids[part] for side, side_ids in ids.items()}) for part in (slice(0, 2), order)
+        )
         return same(scores[:2], fewer, tolerance) and same(scores[order.to(scores.device)], moved, tolerance)
 
     def future() -> bool:
@@ -241,16 +243,16 @@ def holds(observe: Callable[[], bool]) -> bool:
 
 
 def tolerance_of(adapter: ModelAdapter) -> float:
-    """Return the tolerance for the type of the weights of a model."""
+    """Return the tolerance for the dtype of the weights of a model."""
     weights = None if adapter.module is None else next(adapter.module.parameters(), None)
     return SAME_HALF if weights is not None and weights.dtype.itemsize < 4 else SAME_FLOAT32
 
 
 @torch.no_grad()
 def order_matters(adapter: ModelAdapter) -> bool:
-    """Return whether another order of the first side's tokens gives other scores, beyond moving them along."""
+    """Return whether reversing the first side's tokens changes the scores, apart from reversing their order."""
     ids = Samples(adapter).ids()
     side = adapter.sides[0]
-    scores, turned = adapter(ids), adapter({**ids, side: ids[side].flip(1)})
-    moved = turned.flip(1) if len(adapter.sides) == 1 else turned
-    return not same(scores, moved, tolerance_of(adapter))
+    scores, reversed_scores = adapter(ids), adapter({**ids, side: ids[side].flip(1)})
+    aligned = reversed_scores.flip(1) if len(adapter.sides) == 1 else reversed_scores
+    return not same(scores, aligned, tolerance_of(adapter))

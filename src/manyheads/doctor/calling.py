@@ -36,7 +36,7 @@ Arguments = Sequence[tuple[Parameter, Role]]
 
 @dataclass(frozen=True)
 class Callee:
-    """Function of a model and what its arguments are.
+    """Function of a model, and the roles of its arguments.
 
     Attributes:
         function: called with the values of `arguments`.
@@ -49,16 +49,16 @@ class Callee:
     call: Callable[[Mapping[str, Any]], Any]
 
     def aids(self, *, required: bool = False) -> dict[str, Role]:
-        """Return the arguments that are masks and lengths with their roles, or the required ones of them alone."""
+        """Return the arguments that are masks or lengths with their roles, with `required` the required ones."""
         return {
-            each.name: role
-            for each, role in self.arguments or ()
-            if role.endswith(("mask", "lengths")) and (each.required or not required)
+            parameter.name: role
+            for parameter, role in self.arguments or ()
+            if role.endswith(("mask", "lengths")) and (parameter.required or not required)
         }
 
     def unknown(self) -> list[str]:
-        """Return the required arguments that nothing can be said about."""
-        return [each.name for each, role in self.arguments or () if each.required and role in (UNKNOWN, "memory")]
+        """Return the required arguments whose values are unknown."""
+        return [arg.name for arg, role in self.arguments or () if arg.required and role in (UNKNOWN, "memory")]
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class CallForm:
     """One way to call a model.
 
     Attributes:
-        style: how its masks are written; None leaves masks out that have a default.
+        style: how its masks are written; None leaves out masks that have a default.
         time_first: ids are (S, B) and (T, B), and logits (T, B, V).
-        container: ids are arguments, or stand in one argument: a mapping by names, or a tuple.
+        container: ids are arguments, or entries of one argument: a mapping by names, or a tuple.
         labels: the ids are also given as labels, so that every position is scored.
     """
 
@@ -79,10 +79,10 @@ class CallForm:
 
 
 def callee_of(model: Any, sides: Sequence[str]) -> Callee:
-    """Return what is called of a model with ids of sides: the model itself, or its encode and decode.
+    """Return the function of a model that takes ids: the model itself, or its encode and decode.
 
     Raises:
-        UsageError: there is neither.
+        UsageError: the model has neither.
     """
     if callable(model) and has_forward(model):
         parameters = parameters_of(model)
@@ -113,34 +113,34 @@ def encode_and_decode(model: Any) -> Callee:
 
     def both(values: Mapping[str, Any]) -> Any:
         memory = call_with(model.encode, encode, values)
-        if isinstance(memory, tuple):  # memory and what else decode takes
+        if isinstance(memory, tuple):  # memory and further arguments of decode
             return model.decode(values[target], *memory)
-        return call_with(model.decode, decode, {**values, remembered: memory})
+        return call_with(model.decode, decode, {**values, name_of_memory: memory})
 
     if encoder_parameters is None or decoder_parameters is None:
         encoder_parameters, decoder_parameters = [Parameter("source")], [Parameter("target"), Parameter("memory")]
     encode, decode = assign_roles(encoder_parameters, ("source",)), decoder_roles(decoder_parameters)
-    remembered = next((each.name for each, role in decode if role == "memory"), "memory")
-    inputs = {each.name for each, role in encode if role == "source"}
-    # an argument of both that is the source of one and the target of the other gets a name of its own
+    name_of_memory = next((parameter.name for parameter, role in decode if role == "memory"), "memory")
+    inputs = {parameter.name for parameter, role in encode if role == "source"}
+    # an argument name that is the source in encode and the target in decode is changed in decode
     decode = [
-        (Parameter(f"{each.name} of decode", each.required, each.by_name), role)
-        if role == "target" and each.name in inputs
-        else (each, role)
-        for each, role in decode
+        (Parameter(f"{parameter.name} of decode", parameter.required, parameter.by_name), role)
+        if role == "target" and parameter.name in inputs
+        else (parameter, role)
+        for parameter, role in decode
     ]
-    target = next((each.name for each, role in decode if role == "target"), "target")
-    # what is not known of decode may be given by encode, in a tuple
-    own = [
-        (replace(each, required=each.required and role != UNKNOWN), role)
-        for each, role in decode
-        if role != "memory" and each not in [other for other, _ in encode]
+    target = next((parameter.name for parameter, role in decode if role == "target"), "target")
+    # unknown arguments of decode may be returned by encode, in a tuple
+    decode_only = [
+        (replace(parameter, required=parameter.required and role != UNKNOWN), role)
+        for parameter, role in decode
+        if role != "memory" and parameter not in [other for other, _ in encode]
     ]
-    return Callee(both, [*encode, *own], both)
+    return Callee(both, [*encode, *decode_only], both)
 
 
 class GuessedBatch(dict[str, Any]):
-    """Batch that makes its entries when they are asked for, by item or by attribute."""
+    """Batch that makes its entries on access, by item or by attribute."""
 
     def __init__(self, make: Callable[[str], Any]) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class GuessedBatch(dict[str, Any]):
         return value
 
     def __getattr__(self, name: str) -> Any:
-        """Return an entry, as objects that hold a batch have it."""
+        """Return an entry as an attribute."""
         value = None if name.startswith("__") else self._make(name)
         if value is None:
             raise AttributeError(f"the batch has no {name} whose meaning its name tells")
@@ -163,7 +163,7 @@ class GuessedBatch(dict[str, Any]):
         return super().__contains__(name) or (isinstance(name, str) and self._make(name) is not None)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return an entry; labels are made only where they are asked for without a default."""
+        """Return an entry, or the default; labels are only made on access by item or by attribute."""
         return default if role_of(name, ("source", "target")) == "label" or name not in self else self[name]
 
 
@@ -173,7 +173,7 @@ def caller(
     """Return a function of the ids of each side, batch first, that returns the scores of a model.
 
     Args:
-        callee: what is called.
+        callee: function of the model that is called.
         sides: sides of the model, in order.
         form: how it is called.
         pad: id of padding, from which masks are made.
@@ -181,13 +181,13 @@ def caller(
     """
 
     def call(*ids: Tensor) -> Tensor:
-        given = {side: rows.t() if form.time_first else rows for side, rows in zip(sides, ids, strict=True)}
+        inputs = {side: rows.t() if form.time_first else rows for side, rows in zip(sides, ids, strict=True)}
         real = {side: rows != pad if pad is not None else torch.ones_like(rows, dtype=torch.bool)
                 for side, rows in zip(sides, ids, strict=True)}  # fmt: skip
-        if len(sides) == 2:  # a begin mark that is padding too
+        if len(sides) == 2:  # the begin mark may have the id of padding
             real["target"][:, 0] = True
         return batch_first(
-            call_form(callee, sides, form, given, real), given[sides[-1]], width, time_first=form.time_first
+            call_form(callee, sides, form, inputs, real), inputs[sides[-1]], width, time_first=form.time_first
         )
 
     return call
@@ -206,7 +206,7 @@ def batch_first(output: Any, ids: Tensor, width: int | None, *, time_first: bool
 def call_form(
     callee: Callee, sides: Sequence[str], form: CallForm, ids: Mapping[str, Tensor], real: Mapping[str, Tensor]
 ) -> Any:
-    """Call a model in a form, with ids in the order of axes that it wants; return its output."""
+    """Call a model in a form, with ids whose axes are in the order of that form; return its output."""
     device = ids[sides[0]].device
     masks = {name: role for name, role in callee.aids().items() if role.endswith("mask")}
 

@@ -25,7 +25,8 @@ __all__ = [
     "run_finding",
 ]
 
-# model: any PyTorch model and what surrounds it; machine, config, run: `manyheads doctor`, without or with subject.
+# model: any PyTorch model, its data and its training; machine, config, run: `manyheads doctor` without an argument,
+# with a configuration, with a run.
 Subject = Literal["model", "machine", "config", "run"]
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 
@@ -40,7 +41,7 @@ class KnownFinding:
         severity: usual severity.
         exhibit: number of its exhibit in the museum, or None.
         texts: title, cause, cure and meaning by language.
-        check: sentence of the check that finds it, of the subject "model"; empty where checks are listed otherwise.
+        check: sentence of the check that finds it; empty for other subjects than "model".
     """
 
     subject: Subject
@@ -52,7 +53,7 @@ class KnownFinding:
 
     @property
     def values(self) -> set[str]:
-        """Return the names of the values that its texts are filled with."""
+        """Return the names of the placeholders in its texts."""
         return placeholders(self.texts["en"].cause) | placeholders(self.texts["en"].cure)
 
     def lines(self, language: Language = "en") -> Iterator[str]:
@@ -84,19 +85,19 @@ CATALOGUE: Mapping[Subject, Mapping[str, KnownFinding]] = {
 
 
 def explain(name: str) -> Sequence[KnownFinding]:
-    """Return the findings of a name, one a subject.
+    """Return the findings with a name, at most one for each subject.
 
     Raises:
         UsageError: no finding has this name; the message names similar ones.
     """
-    found = [findings[name] for findings in CATALOGUE.values() if name in findings]
-    if not found:
+    matches = [findings[name] for findings in CATALOGUE.values() if name in findings]
+    if not matches:
         near = get_close_matches(name, {known for findings in CATALOGUE.values() for known in findings})
         raise UsageError(
             f"the doctor has no finding {name!r}"
             + (f"; did you mean {' or '.join(near)}?" if near else ". `manyheads doctor --explain list` names all.")
         )
-    return found
+    return matches
 
 
 def make_finding(

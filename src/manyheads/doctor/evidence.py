@@ -49,12 +49,12 @@ class QuotedLines:
             self.quotations.append(f'line {line:,}: "{cut}"')
 
     def __str__(self) -> str:
-        """Return the quotations to stand behind a sentence; an empty text where there are none."""
+        """Return the quotations as the end of a sentence; an empty text if there are none."""
         return "".join(f"; {quotation}" for quotation in self.quotations)
 
 
 def place_of(model: Any) -> Place | None:
-    """Return where the code of a model is written: its forward, or the function; None where no source is known."""
+    """Return file and line of the code of a model: its forward, or the function; None if its source is unknown."""
     while isinstance(model, functools.partial):
         model = model.func
     code = model if inspect.isroutine(model) else getattr(type(model), "forward", type(model))

@@ -70,8 +70,8 @@ def examine(
 
     Args:
         model: an nn.Module or a function of (source_ids (B, S), target_ids (B, T)) that returns logits (B, T, V);
-            an object with encode(source) and decode(target, memory...); a Hugging Face model. Modules, of a
-            function those it names, are put into eval() and train() meanwhile, and left as they were.
+            an object with encode(source) and decode(target, memory...); a Hugging Face model. Modules (of a
+            function, those that it names) are put into eval() and train(), and restored at the end.
         vocab_size: the number of token ids, or a pair (source, target). Not needed for Hugging Face models.
         pad: id of padding; without it no check about padding is made.
         bos: id of the mark that begins a target.
@@ -81,8 +81,8 @@ def examine(
         time_first: ids are (S, B) and (T, B), logits (T, B, V).
         left_padding: results must not depend on padding before the text either.
         train_step: function that makes one update and returns the loss; its arguments are the batch of `collate`.
-            It is called at most `updates` times and the weights are put back afterwards, but not the state of an
-            optimizer: use an optimizer of its own.
+            It is called at most `updates` times. The weights are restored afterwards, the state of an optimizer is
+            not: use a separate optimizer.
         collate: function of source rows and target rows of ids, without marks, that returns a batch. By default a
             batch is two tensors: sources with `eos`, targets between `bos` and `eos`, padded at the end.
         greedy: function of the first part of a batch that returns rows of target ids; needs train_step.
@@ -92,7 +92,7 @@ def examine(
         updates: maximum number of updates to memorize four pairs.
         longest: maximum length in tokens of the texts that are tried, unless the model states a lower limit.
         seed: seed of the ids that the model is examined with.
-        listener: receives the progress of what takes long.
+        listener: receives the progress of long steps.
         quick: leave out the checks that train.
 
     Raises:
@@ -122,7 +122,7 @@ def examine(
 
 
 def with_places(report: Report, place: Place | None) -> Report:
-    """Return a report in which each finding without a place has that of the model."""
+    """Return a report in which each finding without a place has the place of the model."""
     findings = [replace(finding, place=finding.place or place) for finding in report.findings]
     return replace(report, findings=findings)
 
@@ -130,7 +130,7 @@ def with_places(report: Report, place: Place | None) -> Report:
 def check_outputs(
     prepared: Preparation, stepper: Callable[[Tensor], Stepping] | None, *, left_padding: bool, longest: int
 ) -> Report:
-    """Make every check of the outputs and of the inside that can be made."""
+    """Make every possible check of the outputs and of the internals."""
     adapter, samples = prepared.adapter, prepared.samples
     with without_zero_weights(adapter.module) as remarks:
         report, symptoms = observe_outputs(prepared, left_padding=left_padding)
@@ -147,7 +147,7 @@ def check_outputs(
 
 
 def observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Report, Symptoms]:
-    """Make every check of the outputs that can be made; return a report without findings, and the symptoms."""
+    """Make every possible check of the outputs; return a report without findings, and the symptoms."""
     adapter, samples = prepared.adapter, prepared.samples
     symptoms = dict.fromkeys([check.symptom for check in OUTPUT_CHECKS], "")
     report = Report()
@@ -185,11 +185,11 @@ def observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tu
 
 
 def output_findings(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Iterator[Finding]:
-    """Yield the findings that the outputs show by themselves."""
+    """Yield the findings that follow from the outputs alone."""
     for name in ALONE:
         if symptoms[name] and not symptoms["random"]:
-            bag = name == "no-positions" and adapter.kind == "encoder" and is_pooled(adapter, samples)
-            yield model_finding(name, symptoms[name], "note" if bag else None)
+            bag_of_words = name == "no-positions" and adapter.kind == "encoder" and is_pooled(adapter, samples)
+            yield model_finding(name, symptoms[name], "note" if bag_of_words else None)
 
 
 @torch.no_grad()

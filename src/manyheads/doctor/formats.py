@@ -17,7 +17,7 @@ Format = Literal["sarif", "junit", "markdown"]
 
 
 def to_sarif(report: Report, language: Language = "en") -> str:
-    """Return the findings as SARIF 2.1.0; a code host shows those whose place is known at their line."""
+    """Return the findings as SARIF 2.1.0; a code host shows findings with a known place at their line."""
     rules = [
         {
             "id": finding.name,
@@ -39,7 +39,7 @@ def to_sarif(report: Report, language: Language = "en") -> str:
 
 
 def sarif_result(finding: Finding, index: int, language: Language) -> dict[str, Any]:
-    """Return a finding as a result of SARIF; `index` is that of its rule."""
+    """Return a finding as a result of SARIF; `index` is the index of its rule."""
     result: dict[str, Any] = {
         "ruleId": finding.name,
         "ruleIndex": index,
@@ -56,7 +56,7 @@ def sarif_result(finding: Finding, index: int, language: Language) -> dict[str, 
 
 
 def to_junit(report: Report, language: Language = "en") -> str:
-    """Return the report as JUnit XML: a test case a check; errors and warnings are failures, notes are output."""
+    """Return the report as JUnit XML: a test case per check; errors and warnings are failures, notes are output."""
     suite = ElementTree.Element("testsuite", name="manyheads doctor")
     by_check: dict[str, list[Finding]] = {check: [] for check in report.asked}
     for finding in report.findings:
@@ -89,7 +89,7 @@ def to_markdown(report: Report, language: Language = "en") -> str:
 
 
 def markdown_lines(report: Report, language: Language) -> Iterator[str]:
-    """Yield the verdict, the findings, and folded below them what was assumed, checked and not checked."""
+    """Yield the verdict, the findings, and folded lists of remarks, checks and skipped checks."""
     labels = report.labels(language)
     yield f"**manyheads doctor**: {report.verdict(language)}"
     for finding in report.findings:

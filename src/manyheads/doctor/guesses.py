@@ -1,8 +1,8 @@
-"""Guess the numbers of ids and the marks of a model from what its code states; each guess is stated.
+"""Guess the vocabulary sizes and the marks of a model from its code; each guess is reported.
 
-Sizes are those of the embeddings that are looked up with the ids; marks are integers under usual names: attributes
-of the modules and of their configurations, and constants of the file that defines the model. A constant is the
-padding of a model only where the code of the model names it.
+Sizes are the numbers of rows of the embeddings that are looked up with the ids. Marks are integers with usual
+names: attributes of the modules and of their configurations, and constants of the file that defines the model. A
+constant is the padding of a model only where the code of the model names it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from manyheads.doctor.trace import same_ids
 
 __all__ = ["attributes", "guess_marks", "guess_missing_marks", "guess_sizes", "safe_size"]
 
-FEWEST, USUAL = 5, 8  # ids: fewer are types of segments; as many are tried where no embedding is known
+FEWEST, USUAL = 5, 8  # ids: an embedding of fewer holds segment types; USUAL ids are tried if no embedding is known
 MARKS: Mapping[str, set[str]] = {
     "pad": {"pad", "padding"},
     "bos": {"bos", "sos", "start", "begin"},
@@ -40,7 +40,7 @@ def safe_size(module: nn.Module | None) -> int:
 
 @torch.no_grad()
 def guess_sizes(adapter: ModelAdapter) -> tuple[int, int] | None:
-    """Return V of source and target of a model that can be called with few ids, None where it cannot be seen."""
+    """Return V of source and target, read from a call with few ids; None if it cannot be read."""
     ids = Samples(adapter).ids()
     with AttentionTracer() as tracer:
         scores = adapter(ids)
@@ -86,7 +86,7 @@ def stated_marks(stated: Iterable[tuple[str, object]], size: int) -> dict[str, d
 
 
 def unused_padding(model: Any, module: nn.Module | None, size: int) -> dict[int, str]:
-    """Return the constants that name an id of padding, with their names, where the model uses none of them."""
+    """Return the padding ids that constants state, with the constants' names, if the model uses none of them."""
     if "pad" in stated_marks(attributes(module), size):
         return {}
     named = stated_marks(constants(model, module), size).get("pad", {})
@@ -109,15 +109,15 @@ def names_in_code(model: Any, module: nn.Module | None) -> set[str]:
 
 
 def names_of(code: CodeType) -> set[str]:
-    """Return the names that a code and the functions written in it use."""
-    inner = (names_of(each) for each in code.co_consts if isinstance(each, CodeType))
+    """Return the names that are used in a code object and in the functions nested in it."""
+    inner = (names_of(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*inner)
 
 
 def guess_missing_marks(
     model: Any, module: nn.Module | None, marks: Mapping[str, int | None], size: int
 ) -> tuple[dict[str, int | None], list[str]]:
-    """Return pad, bos and eos with those that are None guessed where the code states them, and remarks."""
+    """Return pad, bos and eos, those that are None guessed if the code states them, and remarks on the guesses."""
     complete, remarks = dict(marks), []
     for name, (mark, origin) in guess_marks(model, module, size).items():
         if complete[name] is None and mark not in complete.values():
@@ -149,7 +149,7 @@ def attributes(module: nn.Module | None) -> Iterator[tuple[str, object]]:
             if hasattr(value, "__dict__") and not isinstance(value, (nn.Module, type)) and not callable(value):
                 yield from vars(value).items()
             elif isinstance(value, Mapping) and not name.startswith("_"):
-                yield from ((str(key), each) for key, each in value.items())
+                yield from ((str(key), entry) for key, entry in value.items())
 
 
 def constants(model: Any, module: nn.Module | None) -> Iterator[tuple[str, object]]:

@@ -36,9 +36,9 @@ def from_huggingface(
     """Return the adapter of a Hugging Face model; the model states whether it is a decoder.
 
     Raises:
-        UsageError: it reads no token ids, or neither its configuration nor that of its parts has vocab_size.
+        UsageError: the model takes no input_ids, or vocab_size is missing from its configuration.
     """
-    accepted = {each.name for each in parameters_of(model) or ()}
+    accepted = {parameter.name for parameter in parameters_of(model) or ()}
     if accepted and "input_ids" not in accepted:
         raise UsageError(
             f"{type(model).__name__} takes {', '.join(sorted(accepted)[:3])} and no input_ids: the doctor examines "
@@ -58,7 +58,7 @@ def from_huggingface(
     marks = [first_id(writer, names, target_size) for names in (starts, ("eos_token_id",))]
     remarks = []
     pad = first_id(reader, ("pad_token_id",), source_size)
-    if pad is None:  # a model without padding of its own is padded with anything: it is given a mask
+    if pad is None:  # without a padding id any id can pad: the attention mask hides it
         pad = source_size - 1
         remarks.append(f"pad = {pad}: the configuration states none, and an attention mask hides it")
 
@@ -72,7 +72,7 @@ def from_huggingface(
             arguments["attention_mask"] = real_tokens(source, pad, begins=begins).long()
         if kind == "encoder-decoder":
             arguments["decoder_input_ids"] = ids[1]
-        if "use_cache" in accepted:  # some models leave the causal mask out where they keep keys for the next token
+        if "use_cache" in accepted:  # some models leave out the causal mask when they fill a KV cache
             arguments["use_cache"] = False
         return tensor_of(model(**arguments), None if kind == "encoder" else target_size)
 
@@ -99,12 +99,12 @@ def table_size(layer: Callable[[], Any]) -> int | None:
 
 
 def stated_kind(model: Any, config: Mapping[str, Any]) -> Kind:
-    """Return the kind of a model: one that generates is a decoder, unless its layers state that they are none.
+    """Return the kind of a model: a model that generates is a decoder, unless its layers state otherwise.
 
-    One of two parts that classifies feeds its decoder the text itself: it reads one sequence.
+    An encoder-decoder that classifies feeds its decoder the text itself: it reads one sequence.
     """
     if config.get("is_encoder_decoder"):
-        classifies = any(each.__name__.endswith("Classification") for each in type(model).__mro__)
+        classifies = any(base.__name__.endswith("Classification") for base in type(model).__mro__)
         return "encoder" if classifies else "encoder-decoder"
     flags = [vars(part)["is_decoder"] for part in model.modules() if "is_decoder" in vars(part)]
     generates = hasattr(model, "can_generate") and bool(model.can_generate())
@@ -112,7 +112,7 @@ def stated_kind(model: Any, config: Mapping[str, Any]) -> Kind:
 
 
 def real_tokens(ids: Tensor, pad: int, *, begins: bool) -> Tensor:
-    """Return a mask of ids (B, S), False at padding; where that is the begin mark too, the first is real."""
+    """Return a mask of ids (B, S), False at padding; `begins` states that rows begin with the padding id."""
     real = ids != pad
     if begins:
         real[:, 0] = True
@@ -120,7 +120,7 @@ def real_tokens(ids: Tensor, pad: int, *, begins: bool) -> Tensor:
 
 
 def with_end(ids: Tensor, pad: int, end: int) -> Tensor:
-    """Put the end mark in the place of the last token of each row (B, S)."""
+    """Replace the last token of each row (B, S) by the end mark."""
     return ids.scatter(1, ((ids != pad).sum(1, keepdim=True) - 1).clamp_min(0), end)
 
 

@@ -20,8 +20,8 @@ __all__ = ["MaskStyle", "mask_styles", "refined_styles"]
 Encoding = Literal["keep", "hide", "keep as number", "hide as number", "added"]
 Layout = Literal["heads", "queries", "flat", "causal"]
 ENCODINGS: tuple[Encoding, ...] = ("keep", "hide", "keep as number", "hide as number", "added")
-# Of the source and of the target: heads (B, 1, 1, S) and (B, 1, T, T), queries (B, 1, S) and (B, T, T), flat (B, S)
-# and (B, T), causal (T, T).
+# Layouts of source masks and of target masks: heads (B, 1, 1, S) and (B, 1, T, T), queries (B, 1, S) and (B, T, T),
+# flat (B, S) and (B, T), causal (T, T).
 LAYOUTS: tuple[tuple[Layout, Layout], ...] = (
     ("heads", "heads"), ("queries", "queries"), ("flat", "causal"), ("flat", "flat"), ("heads", "causal"),
     ("queries", "causal"),
@@ -41,7 +41,7 @@ class MaskStyle:
     """One way to write masks.
 
     Attributes:
-        source, target: encoding and layout of the masks of each side; cross-attention has those of the source.
+        source, target: encoding and layout of the masks of each side; cross-attention uses those of the source.
         of_cross: whether a padding mask named after the decoder hides keys of the source, for cross-attention.
     """
 
@@ -63,9 +63,9 @@ class MaskStyle:
             role = "cross mask"
         side = "target" if role == "target mask" else "source"
         encoding, layout = self.target if side == "target" else self.source
-        beside = [other for other, its_role in masks.items() if other != name and its_role == role]
-        shared = not padding and any(is_padding(other) for other in beside) and not self.of_cross
-        if shared and side == "source":  # padding has a mask of its own: this one hides nothing
+        others_of_role = [other for other, other_role in masks.items() if other != name and other_role == role]
+        shared = not padding and any(is_padding(other) for other in others_of_role) and not self.of_cross
+        if shared and side == "source":  # padding has a separate mask: this one hides nothing
             queries = real["target" if role == "cross mask" else "source"].size(1)
             return encoded(torch.ones(queries, real["source"].size(1), dtype=torch.bool), encoding)
         if side == "source" or padding:
@@ -79,7 +79,7 @@ class MaskStyle:
         return encoded(with_axes(real[side], layout) & causal, encoding)
 
     def describe(self, masks: Mapping[str, Role]) -> str:
-        """Return which masks are made: their names, axes, and what their values say."""
+        """Return a description of the masks: their names, axes, and the meaning of their values."""
         batch, source, target = 2, 3, 5
         axes = {1: "1", batch: "B", source: "S", target: "T"}
         real = {
@@ -113,7 +113,7 @@ def encoded(keep: Tensor, encoding: Encoding) -> Tensor:
 
 
 def mask_styles(masks: Mapping[str, Role]) -> Iterator[MaskStyle]:
-    """Yield the usual ways to write the masks of a model, those of nn.Transformer first where the names are its."""
+    """Yield the usual ways to write the masks of a model, that of nn.Transformer first if the names are its own."""
     if not masks:
         yield MaskStyle()
         return
@@ -131,7 +131,7 @@ def mask_styles(masks: Mapping[str, Role]) -> Iterator[MaskStyle]:
 
 
 def refined_styles(style: MaskStyle, masks: Mapping[str, Role], sides: Sequence[str]) -> Iterator[MaskStyle]:
-    """Yield the styles that differ from one in the masks of one of the sides."""
+    """Yield the styles that differ from a style in the masks of one of the sides."""
     roles = set(masks.values())
     if not (roles & {"source mask", "cross mask"} and "target mask" in roles):
         return

@@ -31,14 +31,14 @@ __all__ = [
     "with_padding",
 ]
 
-# Axis sizes of the samples: primes, each another one, so that no axis passes for another.
+# Axis sizes of the samples: distinct primes, so that no axis is mistaken for another.
 BATCH, SOURCE, TARGET = 3, 7, 5
 Kind = Literal["encoder-decoder", "encoder", "decoder"]
 
 
 @dataclass(frozen=True)
 class ModelAdapter:
-    """Model behind one call.
+    """Uniform interface of a user's model.
 
     Attributes:
         kind: determines the sides of the model.
@@ -49,9 +49,9 @@ class ModelAdapter:
         bos, eos: ids of the marks, or None.
         stated_limit: longest text in tokens that the model states, or None.
         device: device of the weights.
-        state: what the model keeps between calls, put back before each call; None: it is not put back.
-        tolerances: how far two of its calls may differ by rounding alone.
-        remarks: what was guessed about the model, a sentence each.
+        state: attributes and buffers of the model, restored before each call; None: they are not restored.
+        tolerances: differences between two calls that rounding alone may cause.
+        remarks: guesses about the model, a sentence each.
     """
 
     kind: Kind
@@ -104,7 +104,7 @@ class ModelAdapter:
 
 
 def advice(scores: Tensor, ids: Tensor) -> str:
-    """Return what to do about scores whose shape does not fit ids (B, T)."""
+    """Return advice on scores whose shape does not fit ids (B, T), empty if there is none."""
     if scores.dim() != 3:
         return ""
     if scores.shape[:2] == ids.t().shape:
@@ -120,7 +120,7 @@ def advice(scores: Tensor, ids: Tensor) -> str:
 
 
 def seed_generators(seed: int) -> None:
-    """Seed torch's random generators; without an accelerator that of the CPU alone, as the others take long."""
+    """Seed torch's random generators; without an accelerator only the CPU's, as the others are slow."""
     if torch.accelerator.is_available():
         torch.manual_seed(seed)
     else:
@@ -147,10 +147,10 @@ def restore_weights(module: nn.Module | None) -> Iterator[None]:
 
 
 def find_modules(model: Any) -> nn.Module | None:
-    """Return the module that holds the weights of a model: the model itself, or the modules a function works with.
+    """Return the module that holds the weights of a model: the model itself, or the modules that a function uses.
 
-    A function works with the modules that it names: variables of enclosing scopes and of its Python module, the
-    owner of a method, arguments that a partial binds. Several become one ModuleList; None where there is none.
+    These are variables of enclosing scopes and of its Python module that it names, the owner of a method, and
+    arguments that a partial binds. Several modules become one ModuleList; None if there is none.
     """
     if isinstance(model, nn.Module):
         return model
@@ -190,13 +190,13 @@ class Samples:
     """Random ids of the sides of a model; neighbouring tokens differ, and targets begin with their mark.
 
     Attributes:
-        batch, source, target: sizes of the ids unless others are asked for.
+        batch, source, target: default sizes of the ids.
         smallest_batch: rows of the smallest batch that the model takes.
-        fixed_length: whether the model takes texts of these lengths alone.
+        fixed_length: whether the model takes texts of these lengths only.
         longer: whether the model takes texts that are some tokens longer.
 
     Raises:
-        UsageError: a mark is no id, or there are not three ids that are no marks.
+        UsageError: a mark is no valid id, or fewer than three ids are no marks.
     """
 
     def __init__(self, adapter: ModelAdapter, seed: int = 0) -> None:
@@ -240,7 +240,7 @@ class Samples:
         return ids
 
     def others(self, side: str, ids: Tensor) -> Tensor:
-        """Return content that differs from ids (B, length) at every position."""
+        """Return ids without marks that differ from ids (B, length) at every position."""
         known = torch.tensor(self.adapter.content(side))
         fresh = self.content(side, *ids.shape)
         position = (known[None] == fresh.flatten()[:, None]).long().argmax(1).view(ids.shape)

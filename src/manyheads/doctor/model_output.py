@@ -21,12 +21,12 @@ SCORES = ("logits", "prediction_logits", "scores", "last_hidden_state")  # usual
 def tensor_of(output: Any, width: int | None = None) -> Tensor:
     """Return the scores in the output of a model.
 
-    Losses (tensors of fewer than two axes) and ids are passed over, so that (logits, loss) and (loss, logits) give
-    the logits. Of several tensors one of a usual name is taken, then the first whose last axis has `width`
-    entries, then the first.
+    Losses (tensors of fewer than two axes) and ids are skipped, so that (logits, loss) and (loss, logits) give
+    the logits. Of several tensors, those whose last axis has `width` entries are preferred, then one of a usual
+    name, then the first.
 
     Raises:
-        UsageError: there is no such tensor.
+        UsageError: the output holds no such tensor.
     """
     if isinstance(output, Tensor) and (output.is_floating_point() or output.dim() == 0):
         return output

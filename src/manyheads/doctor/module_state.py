@@ -1,4 +1,4 @@
-"""Put back what a model keeps between calls (caches, counters, statistics); lend other numbers to its weights."""
+"""Restore what a model changes in a call (caches, counters, statistics); replace its weights for a while."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = [
 
 STANDARD = set(vars(nn.Module())) - {"_buffers"}  # attributes of every nn.Module, but for the buffers
 DEPTH = 3  # how far containers and objects in attributes are followed
-DEVIATION = 0.02  # of the numbers that stand in for zeros
+DEVIATION = 0.02  # of the numbers that replace zeros
 
 
 class ModuleState:
-    """Attributes and buffers of a module's parts, with the contents of lists, dicts, tensors and objects there.
+    """Attributes and buffers of a module's parts, with the contents of lists, dicts, tensors and objects in them.
 
-    A forward pass may write caches there. `restore` makes the next call a first call again. Weights are left alone.
+    A forward pass may write caches into them. `restore` makes the next call a first one again. It skips weights.
     """
 
     def __init__(self, module: nn.Module | None) -> None:
@@ -67,9 +67,9 @@ class ModuleState:
 
     @torch.no_grad()
     def restore(self) -> None:
-        """Put everything back that differs."""
-        for owner, kept, size in self._containers:
-            put_back(owner, kept, size)
+        """Restore every content that has changed."""
+        for owner, saved, size in self._containers:
+            put_back(owner, saved, size)
         for index, (tensor, content, version) in enumerate(self._tensors):
             if tensor._version != version:
                 tensor.copy_(content)
@@ -84,9 +84,9 @@ def is_plain_object(value: Any) -> bool:
 
 
 def put_back(owner: Any, kept: Any, size: int) -> None:
-    """Give a container, or the attributes of an object, the contents it had; size: of the container then."""
+    """Restore the contents of a container, or the attributes of an object; `size` is its old number of entries."""
     if isinstance(owner, (list, deque)):
-        if len(owner) != len(kept) or any(one is not other for one, other in zip(owner, kept, strict=True)):
+        if len(owner) != len(kept) or any(entry is not saved for entry, saved in zip(owner, kept, strict=True)):
             owner.clear()
             owner.extend(kept)
         return
@@ -106,33 +106,33 @@ def put_back(owner: Any, kept: Any, size: int) -> None:
 
 @contextmanager
 def held_tensors(module: nn.Module | None, make: Callable[[Tensor], Tensor | None]) -> Iterator[None]:
-    """Let weights and buffers hold other numbers meanwhile; their own memory is not written, nor are gradients.
+    """Replace the values of weights and buffers inside the context; memory and gradients are not written.
 
     Args:
         module: the module, None where there is nothing to do.
-        make: function of a weight or buffer that returns the other numbers, None where it keeps its own. Tensors
-            that share their memory share the other one too.
+        make: function of a weight or buffer that returns its replacement, None to leave it as it is. Tensors that
+            share memory share the replacement too.
     """
-    kept: list[tuple[Tensor, Tensor, Tensor | None]] = []
-    made: dict[tuple[Any, ...], Tensor] = {}
+    originals: list[tuple[Tensor, Tensor, Tensor | None]] = []
+    replacements: dict[tuple[Any, ...], Tensor] = {}
     try:
         for tensor in [] if module is None else [*module.parameters(), *module.buffers()]:
             data = tensor.data
             key = (data.data_ptr(), data.shape, data.stride(), data.dtype, data.device)
-            other = made[key] if key in made else make(tensor)
-            if other is None:
+            replacement = replacements[key] if key in replacements else make(tensor)
+            if replacement is None:
                 continue
-            made[key] = other
-            kept.append((tensor, data, tensor.grad if tensor.is_leaf else None))
-            put_data(tensor, other, None)
+            replacements[key] = replacement
+            originals.append((tensor, data, tensor.grad if tensor.is_leaf else None))
+            put_data(tensor, replacement, None)
         yield
     finally:
-        for tensor, data, gradient in kept:
+        for tensor, data, gradient in originals:
             put_data(tensor, data, gradient)
 
 
 def put_data(tensor: Tensor, data: Tensor, gradient: Tensor | None) -> None:
-    """Let a tensor hold other numbers, with their gradient: the gradient is of their type."""
+    """Set the data and the gradient of a tensor; the gradient has the dtype of the data."""
     if tensor.is_leaf:
         tensor.grad = None
     tensor.data = data
@@ -142,7 +142,7 @@ def put_data(tensor: Tensor, data: Tensor, gradient: Tensor | None) -> None:
 
 @contextmanager
 def in_precision(module: nn.Module | None, dtype: torch.dtype) -> Iterator[None]:
-    """Hold floating-point weights and buffers in another precision meanwhile; then their own numbers return."""
+    """Convert floating-point weights and buffers to another precision inside the context, then restore them."""
 
     def convert(tensor: Tensor) -> Tensor | None:
         usual = type(tensor.data) is Tensor and tensor.is_floating_point() and not tensor.is_meta
@@ -154,7 +154,7 @@ def in_precision(module: nn.Module | None, dtype: torch.dtype) -> Iterator[None]
 
 @contextmanager
 def stronger_matrices(module: nn.Module | None, factor: float) -> Iterator[None]:
-    """Hold matrices multiplied by a factor meanwhile, embeddings too."""
+    """Multiply matrices, embeddings included, by a factor inside the context."""
 
     def multiply(tensor: Tensor) -> Tensor | None:
         matrix = isinstance(tensor, nn.Parameter) and is_usual(tensor) and tensor.dim() > 1
@@ -173,9 +173,9 @@ def zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
     """Return the weights that are all zero and may hide what they are multiplied with, by name.
 
     A vector of zeros beside a weight of its module that is not zero is a bias, which hides nothing. A frozen
-    embedding of zeros, such as a table of positions, adds nothing and never will: it is no start from zero.
+    embedding of zeros, such as a table of positions, never adds anything and is left out.
     """
-    found: dict[str, nn.Parameter] = {}
+    candidates: dict[str, nn.Parameter] = {}
     biases: set[int] = set()
     for prefix, part in module.named_modules() if module is not None else ():
         own = {name: weight for name, weight in part.named_parameters(recurse=False) if is_usual(weight)}
@@ -185,8 +185,8 @@ def zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
         for name, weight in zero.items():
             if weight.dim() == 1 and weight.numel() > 1 and len(zero) < len(own):
                 biases.add(id(weight))
-            found[f"{prefix}.{name}".lstrip(".")] = weight
-    return {name: weight for name, weight in found.items() if id(weight) not in biases}
+            candidates[f"{prefix}.{name}".lstrip(".")] = weight
+    return {name: weight for name, weight in candidates.items() if id(weight) not in biases}
 
 
 def is_usual(weight: nn.Parameter) -> bool:
@@ -196,9 +196,9 @@ def is_usual(weight: nn.Parameter) -> bool:
 
 @contextmanager
 def filled_zero_weights(module: nn.Module | None) -> Iterator[list[str]]:
-    """Let weights that are all zero hold small random numbers meanwhile; yield their names.
+    """Fill weights that are all zero with small random numbers inside the context; yield their names.
 
-    Scores behind a zero-initialised head or output projection vary with nothing: neither does a leak show in them.
+    Scores after a zero-initialised head or output projection are constant, so that no leak would show in them.
     """
     zero = zero_weights(module)
     identities = {id(weight) for weight in zero.values()}

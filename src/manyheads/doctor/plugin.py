@@ -22,7 +22,7 @@ __all__ = ["Doctor", "doctor"]
 class Doctor:
     """Examining functions of `manyheads.doctor`, which fail the test on errors and warnings.
 
-    They return their reports, so that notes can be read too.
+    The functions return their reports, so that notes can be read too.
     """
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -39,7 +39,7 @@ class Doctor:
                 report = function(*args, **options)
             except ManyheadsError as error:  # what to change in the call, without the doctor's own source
                 pytest.fail(f"{name}: {error}", pytrace=False)
-            except Exception as error:  # of the user's code: its frames alone
+            except Exception as error:  # an error of the user's code: its frames alone are shown
                 raise error.with_traceback(without_own_frames(error)) from error.__cause__
             if report.exit_code:
                 pytest.fail("\n".join(report.brief_lines()), pytrace=False)

@@ -1,4 +1,4 @@
-"""Prepare a model for an examination: the sizes of ids that it takes, its precision, how rounding moves its scores.
+"""Prepare a model for an examination: find sizes of ids that it takes, its precision, and the effect of rounding.
 
 Everything that is done to the model is undone afterwards, and stated as a remark.
 """
@@ -43,7 +43,7 @@ class Preparation:
         adapter: the model, whose state is put back before each call.
         samples: ids of sizes that the model takes.
         remarks: what was done or assumed, a sentence each.
-        not_finite: evidence that scores in the model's own precision are no numbers, empty where they are.
+        not_finite: evidence of NaN scores in the model's own precision, empty if there are none.
     """
 
     adapter: ModelAdapter
@@ -62,7 +62,7 @@ class FirstCalls:
 
 
 def in_any_precision(wrap: Callable[[], ModelAdapter], model: Any) -> ModelAdapter:
-    """Return the adapter of a model, looked for in its own precision and, where it fails there, in float32.
+    """Return the adapter of a model, wrapped in its own precision or, if it fails there, in float32.
 
     Raises:
         UsageError: it is not clear how to call the model in its own precision.
@@ -87,7 +87,7 @@ def in_any_precision(wrap: Callable[[], ModelAdapter], model: Any) -> ModelAdapt
 
 @contextmanager
 def prepare(adapter: ModelAdapter, seed: int) -> Iterator[Preparation]:
-    """Prepare a model in eval(); weights in half precision are float32 meanwhile, if the model runs so.
+    """Prepare a model in eval(); weights in half precision become float32, if the model runs in it.
 
     Raises:
         UsageError: the model cannot be called with ids of any size that was tried.
@@ -117,7 +117,7 @@ def prepare(adapter: ModelAdapter, seed: int) -> Iterator[Preparation]:
 
 @contextmanager
 def without_zero_weights(module: nn.Module | None) -> Iterator[list[str]]:
-    """Let weights that are all zero hold small random numbers meanwhile; yield a remark where there are any."""
+    """Fill weights that are all zero with small random numbers inside the context; yield a remark on them."""
     with filled_zero_weights(module) as names:
         listed = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
         remark = f"weights that are all zero were given small random numbers meanwhile, and put back: {listed}"
@@ -126,16 +126,16 @@ def without_zero_weights(module: nn.Module | None) -> Iterator[list[str]]:
 
 @contextmanager
 def prepare_training(adapter: ModelAdapter, step: Callable[[], Any]) -> Iterator[None]:
-    """Put weights, buffers and attributes back afterwards; hold half precision in float32 if a step runs so."""
+    """Restore weights, buffers and attributes afterwards; use float32 for half precision if a step runs in it."""
     with ExitStack() as stack:
         if adapter.state is not None:
             stack.callback(adapter.state.restore)
         stack.enter_context(restore_weights(adapter.module))
         if half_precision(adapter.module) is not None:
-            with ExitStack() as wide:
-                wide.enter_context(in_precision(adapter.module, torch.float32))
+            with ExitStack() as conversion:
+                conversion.enter_context(in_precision(adapter.module, torch.float32))
                 if succeeds(adapter.module, step):
-                    stack.push(wide.pop_all())
+                    stack.push(conversion.pop_all())
         yield
 
 
@@ -144,7 +144,7 @@ def succeeds(module: nn.Module | None, step: Callable[[], Any]) -> bool:
     with restore_weights(module), torch.enable_grad():
         try:
             step()
-        except Exception:  # any exception of the user's code; the step is made again, and shows it there
+        except Exception:  # any exception of the user's code; the step is repeated, and raises it then
             return False
     return True
 
@@ -174,7 +174,7 @@ def try_sizes(adapter: ModelAdapter, seed: int) -> FirstCalls:
 def find_sizes(adapter: ModelAdapter, samples: Samples) -> bool:
     """Set the sizes of samples to some that the model takes; return whether there are any.
 
-    Lengths that are tried are the numbers that the model's parts hold: their attributes, and the axes of weights.
+    Lengths that are tried are integer attributes of the modules, and axis sizes of weights and buffers.
     """
     usual = samples.batch
     for batch in BATCHES:
@@ -200,31 +200,33 @@ def first_line(error: BaseException) -> str:
 
 
 def half_precision(module: nn.Module | None) -> torch.dtype | None:
-    """Return the precision of the weights if some are less than float32, else None."""
+    """Return the dtype of the first weight in half precision, None if there is none."""
     weights = module.parameters() if module is not None else ()
-    return next((each.dtype for each in weights if each.is_floating_point() and each.itemsize <= HALF), None)
+    return next(
+        (weight.dtype for weight in weights if weight.is_floating_point() and weight.itemsize <= HALF), None
+    )
 
 
 @contextmanager
 def as_float32(adapter: ModelAdapter, seed: int, half: torch.dtype, own: FirstCalls) -> Iterator[FirstCalls]:
-    """Hold the weights in float32 meanwhile if the model runs so; yield the trial that counts."""
+    """Convert the weights to float32 inside the context if the model runs in it; yield the first calls to use."""
     name = str(half).removeprefix("torch.")
     with ExitStack() as stack:
         stack.enter_context(in_precision(adapter.module, torch.float32))
-        wide = try_sizes(adapter, seed)
-        if wide.error is None:
+        trial = try_sizes(adapter, seed)
+        if trial.error is None:
             failed = f"; in {name} it raises {first_line(own.error.__cause__ or own.error)}" if own.error else ""
             remark = f"the weights are {name}; the model was examined in float32{failed}"
-            yield replace(wide, remarks=(*wide.remarks, remark))
+            yield replace(trial, remarks=(*trial.remarks, remark))
             return
-    reason = first_line(wide.error.__cause__ or wide.error)
+    reason = first_line(trial.error.__cause__ or trial.error)
     remark = f"the weights are {name}; the model does not run in float32 ({reason}) and was examined in {name}"
     yield replace(own, remarks=(*own.remarks, remark))
 
 
 @torch.no_grad()
 def overflow(adapter: ModelAdapter, samples: Samples, half: torch.dtype) -> str:
-    """Return the evidence that scores in half precision are no numbers, empty where they are."""
+    """Return the evidence of NaN scores in half precision, empty if there are none."""
     scores = adapter(samples.ids())
     bad = int(scores.isnan().sum())
     name = str(half).removeprefix("torch.")
@@ -232,7 +234,7 @@ def overflow(adapter: ModelAdapter, samples: Samples, half: torch.dtype) -> str:
 
 
 class LowestPrecision(TorchFunctionMode):
-    """Mode that notes the least precise floating-point type that is computed in."""
+    """Mode that records the least precise floating-point dtype of any result."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -241,7 +243,7 @@ class LowestPrecision(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Call the function and note the type of its result."""
+        """Call the function and record the dtype of its result."""
         result = func(*args, **(kwargs or {}))
         known = isinstance(result, Tensor) and result.is_floating_point() and result.dim() > 1
         if known and torch.finfo(result.dtype).eps > torch.finfo(self.dtype).eps:
@@ -251,9 +253,9 @@ class LowestPrecision(TorchFunctionMode):
 
 @torch.no_grad()
 def measured_tolerances(adapter: ModelAdapter, samples: Samples) -> Tolerances:
-    """Measure how far rounding moves the scores: every weight is changed by a unit of its last place.
+    """Measure how far rounding moves the scores: every weight is changed by a unit in the last place.
 
-    The unit is that of the least precise type which the model computes in: below torch.autocast not the weights'.
+    The unit is that of the least precise dtype in the computation, under torch.autocast not that of the weights.
     """
     ids = samples.ids()
     with without_zero_weights(adapter.module):

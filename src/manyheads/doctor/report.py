@@ -34,7 +34,7 @@ Subject = TypeVar("Subject")
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-LABEL_COLUMNS = 6  # of "seen", "cause", "cure", "at" and "more" with the blanks after them
+LABEL_COLUMNS = 6  # width of "seen", "cause", "cure", "at" and "more" with the blanks after them
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Place:
     line: int
 
     def __str__(self) -> str:
-        """Return both as editors read them."""
+        """Return path and line, as editors read them: "model.py:41"."""
         return f"{self.path}:{self.line}"
 
 
@@ -114,7 +114,7 @@ class Finding:
         return {**plain, "place": None if self.place is None else str(self.place), "explain": self.explain}
 
     def lines(self, language: Language = "en") -> Iterator[str]:
-        """Yield the finding for people; behind the name, which is English, stands the title in other languages."""
+        """Yield the finding for people; the name is English, and in other languages the title follows it."""
         labels, finding = FINDING_TEXTS[language]["report"], self.translate(language)
         title = f" ({self.title(language)})" if language != "en" and language in self.texts else ""
         yield f"{labels[self.severity]}: {self.name}{title}"
@@ -156,7 +156,7 @@ class Report:
         return [finding.name for finding in self.findings]
 
     def __add__(self, other: Report) -> Report:
-        """Return both reports in one."""
+        """Return a report with the content of both reports."""
         return make_report(
             [*self.findings, *other.findings],
             [*self.asked, *other.asked],
@@ -227,9 +227,9 @@ def make_report(
 
 
 def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
-    """Return the report on checks; where the observed code raises an error, list them with it as not made.
+    """Return the report on checks; if the observed code raises an error, list them as not made, with the error.
 
-    Errors of manyheads say themselves why a check cannot be made.
+    The message of a ManyheadsError is the reason itself.
     """
     try:
         return make()
@@ -251,7 +251,7 @@ class Check(Generic[Subject]):
             that is not listed by itself.
         find: function that observes a subject and yields the findings.
         possible: function that returns whether a subject can be observed.
-        reason: why it cannot, where it cannot.
+        reason: why a subject cannot be observed.
     """
 
     sentence: str | None

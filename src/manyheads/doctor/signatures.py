@@ -1,7 +1,6 @@
-"""Read from a signature which argument of a model is which: ids of a side, a mask, lengths, or something else.
+"""Infer the roles of a model's arguments from its signature: ids of a side, a mask, lengths, or something else.
 
-Names are evidence of what the author meant, and no more: a call that is made of them is tried, and reported as a
-guess.
+Names are only evidence of what the author meant: a call that is built from them is tried, and reported as a guess.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Parameter:
     Attributes:
         name: as the author wrote it.
         required: whether it has no default.
-        by_name: whether it is passed by its name alone.
+        by_name: whether it is keyword-only.
     """
 
     name: str
@@ -66,18 +65,21 @@ def parameters_of(function: Any) -> list[Parameter] | None:
     """Return the arguments of a function or module, None where they cannot be read, as with *args."""
     if isinstance(function, torch.jit.ScriptModule):
         forward: Any = function.forward
-        return [Parameter(each.name, not each.has_default_value()) for each in forward.schema.arguments[1:]]
+        return [
+            Parameter(parameter.name, not parameter.has_default_value())
+            for parameter in forward.schema.arguments[1:]
+        ]
     try:
         parameters = inspect.signature(function.forward if isinstance(function, nn.Module) else function).parameters
     except (TypeError, ValueError):
         return None
     kinds = inspect.Parameter
-    if any(each.kind is kinds.VAR_POSITIONAL for each in parameters.values()):
+    if any(parameter.kind is kinds.VAR_POSITIONAL for parameter in parameters.values()):
         return None
     return [
-        Parameter(each.name, each.default is kinds.empty, each.kind is kinds.KEYWORD_ONLY)
-        for each in parameters.values()
-        if each.kind is not kinds.VAR_KEYWORD
+        Parameter(parameter.name, parameter.default is kinds.empty, parameter.kind is kinds.KEYWORD_ONLY)
+        for parameter in parameters.values()
+        if parameter.kind is not kinds.VAR_KEYWORD
     ]
 
 
@@ -88,7 +90,7 @@ def words_of(name: str) -> list[str]:
 
 
 def role_of(name: str, sides: Sequence[str]) -> Role:
-    """Return the role that the name of an argument tells, for a model of the given sides."""
+    """Return the role that the name of an argument suggests, for a model of the given sides."""
     words = words_of(name)
     target, source = (any(side.search(word) for word in words) for side in (TARGET, SOURCE))
     is_target = sides[-1] == "target" and (len(sides) == 1 or target)
@@ -117,21 +119,25 @@ def role_of(name: str, sides: Sequence[str]) -> Role:
 
 
 def assign_roles(parameters: Sequence[Parameter], sides: Sequence[str]) -> list[tuple[Parameter, Role]]:
-    """Return each argument with its role; ids are in the order of the sides, unless their names tell another."""
-    named = [(each, role_of(each.name, sides)) for each in parameters]
+    """Return each argument with its role; ids are in the order of the sides, unless their names say otherwise."""
+    named = [(parameter, role_of(parameter.name, sides)) for parameter in parameters]
     chosen = [index for index, (_, role) in enumerate(named) if role in PLAIN][: len(sides)]
-    told = [named[index][1] for index in chosen]
-    order = reversed(sides) if len(sides) == 2 and told[:1] == ["target"] and "source" in told else sides
+    chosen_roles = [named[index][1] for index in chosen]
+    order = (
+        reversed(sides)
+        if len(sides) == 2 and chosen_roles[:1] == ["target"] and "source" in chosen_roles
+        else sides
+    )
     roles: dict[int, Role] = dict(zip(chosen, order, strict=False))  # type: ignore[arg-type]
     return [
-        (each, roles.get(index, UNKNOWN if role in ("source", "target") else role))
-        for index, (each, role) in enumerate(named)
+        (parameter, roles.get(index, UNKNOWN if role in ("source", "target") else role))
+        for index, (parameter, role) in enumerate(named)
     ]
 
 
 def decoder_roles(parameters: Sequence[Parameter]) -> list[tuple[Parameter, Role]]:
     """Return each argument of a function decode with its role: the target, the encoder's output, and others."""
-    named = [(each, role_of(each.name, ("source", "target"))) for each in parameters]
+    named = [(parameter, role_of(parameter.name, ("source", "target"))) for parameter in parameters]
     first: Callable[[Iterable[int]], int | None] = lambda indices: next(iter(indices), None)  # noqa: E731
     memory = first(index for index, (_, role) in enumerate(named) if role == "memory")
     plain = [index for index, (_, role) in enumerate(named) if role in PLAIN]
@@ -141,7 +147,8 @@ def decoder_roles(parameters: Sequence[Parameter]) -> list[tuple[Parameter, Role
         memory = first([index for index in plain if index != target] or states)
     roles: dict[int | None, Role] = {target: "target", memory: "memory"}
     return [
-        (each, roles.get(index, UNKNOWN if role in PLAIN else role)) for index, (each, role) in enumerate(named)
+        (parameter, roles.get(index, UNKNOWN if role in PLAIN else role))
+        for index, (parameter, role) in enumerate(named)
     ]
 
 

@@ -119,7 +119,7 @@ class TrainedTranslator(TrainedModel):
 
     @cached_property
     def read_pairs(self) -> list[Pair]:
-        """Return the validation pairs that are read, in the order of the length of their sources."""
+        """Return the validation pairs whose loss is measured, in the order of the length of their sources."""
         pairs = [pair for pair in self.valid if pair.source.strip()][:READ]
         return sorted(pairs, key=lambda pair: len(pair.source))
 

@@ -27,7 +27,7 @@ NOT_TEXTS = {
     "check",
     "number",
     "origin",
-}  # keys that stand in the English file only: they hold no words
+}  # keys of the English file alone, as they hold no words
 
 
 def load_texts(package: str, name: str) -> dict[Language, dict[str, Any]]:
@@ -53,14 +53,14 @@ def check_agreement(english: Mapping[str, Any], other: Mapping[str, Any], file: 
     """Check that two files hold the same names in the same order, and each pair of texts the same placeholders.
 
     Raises:
-        ValueError: they do not; the message names the file of the other language and the first text that differs.
+        ValueError: they differ; the message names the file of the other language and the first text that differs.
     """
-    left, right = dict(flatten(english)), dict(flatten(other))
-    if list(left) != list(right):
-        differing = sorted(left.keys() ^ right.keys()) or ["the order of the names"]
+    english_texts, other_texts = dict(flatten(english)), dict(flatten(other))
+    if list(english_texts) != list(other_texts):
+        differing = sorted(english_texts.keys() ^ other_texts.keys()) or ["the order of the names"]
         raise ValueError(f"{file} differs from the English texts in {differing[0]}")
-    for name, text in left.items():
-        if placeholders(text) != placeholders(right[name]):
+    for name, text in english_texts.items():
+        if placeholders(text) != placeholders(other_texts[name]):
             raise ValueError(f"{file} differs from the English texts in the placeholders of {name}")
 
 

@@ -1,7 +1,7 @@
 """Tolerances of the comparisons of numbers.
 
-Arithmetic of another shape is rounded differently, in float32 about 1e-6 of the spread of the scores; the effects
-that the checks look for are beyond 1e-3 even in a model at its start with weights of deviation 0.02. How much the
+Tensors of another shape are rounded differently, in float32 by about 1e-6 of the spread of the scores; the effects
+that the checks look for are beyond 1e-3 even in a new model with weights of deviation 0.02. How much the
 rounding of a model changes its scores is measured (`preparation.measured_tolerances`): it widens the tolerances.
 """
 
@@ -39,7 +39,7 @@ TIE = 1e-4  # nats up to which two outputs are equally likely, so that either ma
 SAME_BLEU = 0.05  # BLEU points
 
 
-# Rounding of a model that is beyond this is not believed: nothing could then be seen in its scores.
+# Largest rounding of a model that is assumed: beyond it no effect could be seen in the scores.
 MOST_ROUNDING = 0.02
 FOR_OTHER_SHAPE = (
     4  # times the measured rounding: the sums of another shape are rounded differently, layer by layer

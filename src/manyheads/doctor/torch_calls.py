@@ -73,10 +73,10 @@ def is_active_dropout(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
 
 
 def additive_mask(mask: Tensor) -> tuple[float | None, Tensor | None]:
-    """Return the number that a mask adds to hidden scores, and which it hides: bool; None where it is no mask.
+    """Return the number that a mask adds to hidden scores, and their bool mask; None for a tensor that is no mask.
 
-    Numbers are read as a mask if there are two of them, 0 and another below, or where they are very low. The
-    numbers 0 and -1 are a boolean mask that was not converted.
+    A tensor is a mask if its values are 0 and one negative number, or if some are very low. The values 0 and -1
+    are a boolean mask that was not converted.
     """
     if not mask.is_floating_point() or mask.numel() == 0:
         return None, None
@@ -90,7 +90,7 @@ def additive_mask(mask: Tensor) -> tuple[float | None, Tensor | None]:
 
 @dataclass(frozen=True)
 class Product:
-    """Product of two tensors, as an einsum: the labels of their axes and of those of the result."""
+    """Product of two tensors, as an einsum: labels of the axes of both tensors and of the result."""
 
     left: str
     right: str
@@ -111,7 +111,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def product_of(equation: str | None, left: Tensor, right: Tensor) -> Product | None:
-    """Return the axes of a product, a matrix product without an equation; None where they cannot be read."""
+    """Return the axes of an einsum, or of a matrix product without an equation; None if they cannot be read."""
     if equation is None:
         if left.dim() < 2 or right.dim() < 2:
             return None
@@ -124,8 +124,10 @@ def product_of(equation: str | None, left: Tensor, right: Tensor) -> Product | N
         if not arrow or not comma or "," in second:
             return None
         dots = "".join(letter for letter in LETTERS.upper() if letter not in equation)
-        known = max(left.dim() - len(first.replace("...", "")), right.dim() - len(second.replace("...", "")), 0)
-        first, second, out = (each.replace("...", dots[:known]) for each in (first, second, out))
+        ellipsis_axes = max(
+            left.dim() - len(first.replace("...", "")), right.dim() - len(second.replace("...", "")), 0
+        )
+        first, second, out = (labels.replace("...", dots[:ellipsis_axes]) for labels in (first, second, out))
     if len(first) != left.dim() or len(second) != right.dim():
         return None
     sizes: dict[str, int] = {}
@@ -140,7 +142,7 @@ def is_parameter(tensor: Tensor) -> bool:
 
 
 def examined_place() -> tuple[str, int] | None:
-    """Return file and line of the innermost frame that is neither torch's nor ours, None where there is none."""
+    """Return file and line of the innermost frame that is neither torch's nor the doctor's, None without one."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(OWN_CODE):
         frame = frame.f_back  # type: ignore[assignment]
@@ -150,7 +152,7 @@ def examined_place() -> tuple[str, int] | None:
 def arranged(
     func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], index: Tensor
 ) -> Sequence[Tensor | None]:
-    """Apply an arrangement to the index of a tensor as it was applied to the tensor."""
+    """Apply a function that rearranges a tensor to the index of this tensor."""
     named = dict(kwargs)
     if args:
         args = [index, *args[1:]]
@@ -163,7 +165,7 @@ def arranged(
 def scalar_factor(name: str, args: Sequence[Any]) -> float | None:
     """Return the number that a function multiplies a tensor with, None where it does something else.
 
-    A learned number is not a number: it is not judged.
+    A learned factor is NaN: it is not judged.
     """
     if name not in SCALINGS | MULTIPLICATIONS or len(args) < 2:
         return None
@@ -178,7 +180,7 @@ def scalar_factor(name: str, args: Sequence[Any]) -> float | None:
 
 
 def mask_and_fill(name: str, inputs: Sequence[Any], scores: Tensor) -> tuple[float, Tensor | None]:
-    """Return the number that a function puts in the place of hidden scores, or adds to them, and where it does so.
+    """Return the number that a function replaces hidden scores by, or adds to them, and the bool mask of them.
 
     A fill of all keys of a query at once, which keeps its softmax defined, is none.
     """
@@ -191,7 +193,7 @@ def mask_and_fill(name: str, inputs: Sequence[Any], scores: Tensor) -> tuple[flo
         )
     elif name in ADDITIONS:
         sign = -1 if "sub" in name else 1
-        masks = [sign * other for other in inputs if isinstance(other, Tensor) and other is not scores]
+        masks = [sign * operand for operand in inputs if isinstance(operand, Tensor) and operand is not scores]
         fill, hidden = additive_mask(masks[0]) if masks else (None, None)
     if fill is None or not isinstance(hidden, Tensor) or hidden.dtype != torch.bool:
         return 0.0, None
@@ -199,7 +201,7 @@ def mask_and_fill(name: str, inputs: Sequence[Any], scores: Tensor) -> tuple[flo
 
 
 def softmax_axis(weights: Tensor) -> int | None:
-    """Return the axis along which elements are weights: none negative, their sum 1; None where there is none."""
+    """Return the axis along which elements are not negative and have the sum 1, None if there is none."""
     weights = weights.detach().float().nan_to_num()
     if bool((weights < 0).any()):
         return None

@@ -16,7 +16,7 @@ from torch import Tensor
 
 __all__ = ["HIDES", "NO_TRACE", "Attention", "Lookup", "Projection", "ScorePart", "TensorTrace", "same_ids"]
 
-HIDES = -100.0  # a score of at most this has no weight: exp(-100) is nothing
+HIDES = -100.0  # a score of at most this has no weight: exp(-100) is about 4e-44
 Axis = Literal["queries", "keys", "other"]
 
 
@@ -62,8 +62,8 @@ class Attention:
         fills: numbers put in the place of hidden scores, or added to them.
         fixed_scale: whether torch itself scales the scores, so that the factor need not be judged.
         value: tensor that the weights are multiplied with; None until they are used.
-        intended: scores that masks were applied to, bool (lead, T, S), whether or not they hide them.
-        filled: those of them whose fill hides them.
+        intended: scores that masks were applied to, hidden or not, bool (lead, T, S).
+        filled: scores of `intended` whose fill hides them.
         input_factor: product of the factors of queries and keys.
     """
 
@@ -91,7 +91,7 @@ class Attention:
     input_factor: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Keep the factor of queries and keys, before scores are scaled."""
+        """Store the factor of queries and keys, before scores are scaled."""
         self.input_factor = self.factor
 
     @property
@@ -100,7 +100,7 @@ class Attention:
         return math.prod(self.factors)
 
     def add_mask(self, fill: float, hidden: Tensor | None) -> None:
-        """Record a mask, (lead, T, S); one that covers all keys of each query it covers fills no single score."""
+        """Record a mask (lead, T, S), and its fill unless it covers all keys of each query that it covers."""
         if hidden is None:
             return
         hidden = hidden > 0
@@ -135,11 +135,11 @@ class Attention:
 
 @dataclass(frozen=True, eq=False)
 class ScorePart:
-    """Fact that a tensor holds scores or weights of an attention.
+    """Record that a tensor holds scores or weights of an attention.
 
     Attributes:
         attention: the attention.
-        index: for each element of the tensor, the number of the element of `attention.raw` that it belongs to.
+        index: for each element of the tensor, the flat index of its element of `attention.raw`.
         softmaxed: whether the elements are weights.
     """
 
@@ -177,7 +177,7 @@ class Lookup:
     Attributes:
         ids: as the model passed them.
         table: id() of the matrix.
-        leaf: zeros that were added to the embeddings, to differentiate by; None where none was requested.
+        leaf: zeros that were added to the embeddings, for gradients with respect to them; None if not requested.
     """
 
     ids: Tensor
@@ -191,8 +191,8 @@ class TensorTrace:
 
     Attributes:
         factors: numbers it was multiplied with since a layer computed it.
-        projection: the layer that computed it; rotations by positions are no other layer.
-        parameter: the weight that it is, perhaps transposed or multiplied by a number.
+        projection: the layer that computed it, before rotary position embeddings.
+        parameter: the weight that it holds, perhaps transposed or multiplied by a number.
         scores: the scores or weights of an attention that it holds.
         content: whether it was computed from embeddings of watched ids, or from the output of a layer.
         attended: whether the tensor was computed from the output of an attention.

@@ -1,4 +1,4 @@
-"""Show errors of a user's code as theirs: without the frames of the doctor and of torch around them."""
+"""Show errors of a user's code without the frames of the doctor and of torch around them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 def hide_own_frames(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Return a function whose exceptions show one frame of the doctor at most, but for faults of the doctor."""
+    """Return a function whose exceptions show one frame of the doctor at most, except for bugs of the doctor."""
 
     @functools.wraps(function)
     def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -38,7 +38,7 @@ def hide_own_frames(function: Callable[Arguments, Result]) -> Callable[Arguments
 
 
 def without_own_frames(error: Exception) -> TracebackType | None:
-    """Return the traceback of an error of a user's code without the frames of the doctor; another one as it is."""
+    """Return the traceback of an error, without the frames of the doctor if a user's code raised it."""
     if not is_from_user(error):
         return error.__traceback__
     frames = []
@@ -46,11 +46,11 @@ def without_own_frames(error: Exception) -> TracebackType | None:
     while step is not None:
         frames.append(step)
         step = step.tb_next
-    kept = None
+    shown = None
     for frame in reversed(frames):
         if not is_own(frame.tb_frame.f_code.co_filename):
-            kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return kept
+            shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return shown
 
 
 def is_own(file: str) -> bool:
@@ -65,7 +65,7 @@ def is_from_user(error: BaseException) -> bool:
 
 
 def is_between(frame: traceback.FrameSummary) -> bool:
-    """Return whether a frame stands between the code that caused an error and the error: of torch or of Python.
+    """Return whether a frame of torch or Python lies between the code that caused an error and the error.
 
     The modes by which the doctor follows operations are called by torch below the user's code.
     """

@@ -53,7 +53,7 @@ def wrap_model(
     masks: Masks | None,
     time_first: bool,
 ) -> ModelAdapter:
-    """Return the adapter of a model: how it is called is found out; without vocab_size, ids are guessed too.
+    """Return the adapter of a model; find out how to call it and, without vocab_size, guess sizes and marks.
 
     Raises:
         UsageError: it is not clear how to call the model; the message says which argument is missing.
@@ -63,11 +63,11 @@ def wrap_model(
     config = huggingface_config(model)
     if config is not None:
         adapter = from_huggingface(model, config, kind, vocab_size)
-        given = {name: mark for name, mark in {"pad": pad, "bos": bos, "eos": eos}.items() if mark is not None}
-        return replace(adapter, **given, remarks=(*remarks, *adapter.remarks))  # type: ignore[arg-type]
+        marks = {name: mark for name, mark in {"pad": pad, "bos": bos, "eos": eos}.items() if mark is not None}
+        return replace(adapter, **marks, remarks=(*remarks, *adapter.remarks))  # type: ignore[arg-type]
     module = find_modules(model)
     with warnings.catch_warnings(), restore_modes(module), run_eagerly():
-        warnings.simplefilter("ignore")  # of calls that are tried and not made again
+        warnings.simplefilter("ignore")  # warnings of calls that are tried
         if module is not None:
             module.eval()
         wrapping = Wrapping(model, module, vocab_size, {"pad": pad, "bos": bos, "eos": eos}, masks, time_first)
@@ -79,7 +79,7 @@ def wrap_model(
 
 
 def unwrap(model: Any) -> tuple[Any, list[str]]:
-    """Return the model inside of torch.compile and of data parallelism, and what was done."""
+    """Return the model inside of torch.compile and data parallelism, and remarks on them."""
     remarks = []
     while True:
         if isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
@@ -93,17 +93,17 @@ def unwrap(model: Any) -> tuple[Any, list[str]]:
 
 
 def refuse(model: Any) -> None:
-    """Raise a UsageError for what is no model that reads token ids."""
+    """Raise a UsageError for an object that is no model of token ids."""
     if isinstance(model, partial) and isinstance(model.func, type):
         raise UsageError("the model is a partial of a class. Examine what it returns: call it first.")
     if isinstance(model, type):
-        needed = [each.name for each in parameters_of(model) or () if each.required]
+        needed = [parameter.name for parameter in parameters_of(model) or () if parameter.required]
         raise UsageError(
             f"{model.__name__} is a class. Examine an instance: {model.__name__}({', '.join(needed)})."
         )
     forward = inspect.getattr_static(type(model), "forward", None)
-    without = any(forward is kind.forward for kind in WITHOUT_EMBEDDINGS)
-    if without and not any(isinstance(part, nn.Embedding) for part in model.modules()):
+    lacks_embeddings = any(forward is kind.forward for kind in WITHOUT_EMBEDDINGS)
+    if lacks_embeddings and not any(isinstance(part, nn.Embedding) for part in model.modules()):
         raise UsageError(
             f"nn.{type(model).__name__} has no embeddings and no output layer, so it takes no token ids. Examine "
             "the module that holds all three, with forward(source_ids, target_ids) -> logits."
@@ -124,10 +124,10 @@ class Wrapping:
     """Search for the way in which a model is called, for one kind of model after the other.
 
     Args:
-        model: as it was given.
+        model: the user's model.
         module: modules of the model, in eval().
-        vocab_size: as it was given.
-        marks: ids of pad, bos and eos as they were given.
+        vocab_size: number of ids, or a pair (source, target); None to guess it.
+        marks: ids of pad, bos and eos, None if unknown.
         masks: function of the ids that returns the further arguments.
         time_first: whether ids are given as (S, B).
     """
@@ -147,7 +147,7 @@ class Wrapping:
         self.state = ModuleState(module)
 
     def adapter(self, kind: Kind | None) -> ModelAdapter:
-        """Return the adapter of the model; its call raises the model's error where no way was found.
+        """Return the adapter of the model; its call raises the model's error if no form of a call works.
 
         Raises:
             UsageError: an argument is unknown, or the kind of the model is not clear.
@@ -166,12 +166,12 @@ class Wrapping:
         return self.result(outcomes[0], kinds[0])
 
     def possible_kinds(self) -> Sequence[Kind]:
-        """Return the kinds that a model may be of by its arguments, the likelier one first."""
+        """Return the kinds that a model may have by its arguments, the likelier one first."""
         sides = SIDES["encoder-decoder"]
         arguments = callee_of(self.model, sides).arguments
         if arguments is None:
             return "encoder-decoder", "decoder"
-        texts = [(each, role_of(each.name, sides)) for each, role in arguments if role in sides]
+        texts = [(parameter, role_of(parameter.name, sides)) for parameter, role in arguments if role in sides]
         if len(texts) < 2:
             return "decoder", "encoder-decoder"
         (first, first_role), (second, second_role) = texts
@@ -182,10 +182,10 @@ class Wrapping:
         )
 
     def one_sided(self, decoder: FoundCall | Exception) -> tuple[FoundCall | Exception, Kind]:
-        """Return the call of a model of one text, and whether it is a decoder or an encoder.
+        """Return the call of a model that reads one text, and whether it is a decoder or an encoder.
 
         Raises:
-            UsageError: it may be either.
+            UsageError: the model may be either.
         """
         encoder = self.find("encoder")
         if not isinstance(encoder, FoundCall):
@@ -206,7 +206,7 @@ class Wrapping:
         )
 
     def find(self, kind: Kind) -> FoundCall | Exception:
-        """Return the best way to call a model of a kind, or the error of the first one where none runs."""
+        """Return the best call of a model as a kind, or the error of the first one if all raise errors."""
         callee = callee_of(self.model, SIDES[kind])
         size = safe_size(self.module)
         adapter = ModelAdapter(
@@ -230,41 +230,43 @@ class Wrapping:
             adapter = replace(adapter, sizes=sizes)
             shown = f"{sizes[0]}" if sizes[0] == sizes[1] or kind != "encoder-decoder" else f"{sizes}"
             remarks.append(f"vocab_size = {shown}, guessed from the embeddings that are looked up")
-            marks, told = guess_missing_marks(self.model, self.module, self.marks, min(sizes))
+            marks, guesses = guess_missing_marks(self.model, self.module, self.marks, min(sizes))
             adapter = replace(adapter, pad=marks["pad"], bos=marks["bos"], eos=marks["eos"])
-            remarks += told
+            remarks += guesses
         outcome = self.search(adapter, callee, width=adapter.sizes[-1])
         if isinstance(outcome, Exception):
             return outcome
         return outcome.remark(*remarks, *self.form_remarks(outcome.form, callee))
 
     def search(self, adapter: ModelAdapter, callee: Callee, width: int | None) -> FoundCall | Exception:
-        """Return the best way to call a model, by searching unless the user said it by giving masks."""
+        """Return the best call of a model; with masks of the user there is one form only."""
         if self.masks is None:
             return CallSearch(adapter, callee, width).find(self.form)
         return judge(adapter, self.form)
 
     def call_given(self, callee: Callee, kind: Kind) -> Callable[..., Tensor]:
-        """Return the call of a model with the masks that the user gave, without masks where none were."""
+        """Return the call of a model with the masks of the user, or without masks if there are none."""
         if self.masks is None:
             return caller(callee, SIDES[kind], self.form, None, None)
         masks, time_first = self.masks, self.form.time_first
 
         def call(*ids: Tensor) -> Tensor:
             ids = tuple(rows.t() for rows in ids) if time_first else ids
-            given = masks(*ids)
-            if isinstance(given, Mapping):
+            made = masks(*ids)
+            if isinstance(made, Mapping):
                 by_side = dict(zip(SIDES[kind], ids, strict=True))
-                values = {each.name: by_side[role] for each, role in callee.arguments or () if role in by_side}
-                output = callee.call({**values, **given})
+                values = {
+                    parameter.name: by_side[role] for parameter, role in callee.arguments or () if role in by_side
+                }
+                output = callee.call({**values, **made})
             else:
-                output = callee.function(*ids, *given)
+                output = callee.function(*ids, *made)
             return batch_first(output, ids[-1], self.sizes and self.sizes[-1], time_first=time_first)
 
         return call
 
     def form_remarks(self, form: CallForm, callee: Callee) -> Iterator[str]:
-        """Yield what was guessed about the call."""
+        """Yield remarks on the guesses about the call."""
         masks = {name: role for name, role in callee.aids().items() if role.endswith("mask")}
         if form.style is not None and masks:
             yield f"masks were made from pad: {form.style.describe(masks)}; where yours are others, give masks="
@@ -272,18 +274,18 @@ class Wrapping:
             yield "ids are given with the time first, (S, B): with the batch first, rows influence each other"
         if form.container != "arguments":
             yield f"ids are given in one {form.container}"
-        labels = [each.name for each, role in callee.arguments or () if role == "label"]
+        labels = [arg.name for arg, role in callee.arguments or () if role == "label"]
         if form.labels:
             yield f"the ids are also given as {labels[0]}, so that every position is scored"
-        others = [each.name for each, role in callee.arguments or () if each.required and role in FILLED]
+        others = [arg.name for arg, role in callee.arguments or () if arg.required and role in FILLED]
         if others and form.container == "arguments":
             yield f"{', '.join(others)} were filled with zeros, positions counted from 0, False or None"
 
     def result(self, outcome: FoundCall | Exception, kind: Kind) -> ModelAdapter:
-        """Return the adapter of a call; where none runs, that of the plain call, for ids of other sizes.
+        """Return the adapter of a call; if all raise errors, of the plain call, for ids of other sizes.
 
         Raises:
-            UsageError: an argument is unknown, or the number of ids.
+            UsageError: an argument or the number of ids is unknown.
         """
         if isinstance(outcome, FoundCall):
             return outcome.adapter
@@ -313,7 +315,7 @@ def as_function(kind: Kind) -> str:
 
 
 def run_eagerly() -> AbstractContextManager[object]:
-    """Return a context in which compiled functions run as they were written, so that their operations are seen."""
+    """Return a context in which compiled functions run uncompiled, so that their operations are seen."""
     compiles = "torch._dynamo" in sys.modules  # which takes seconds to import
     return torch.compiler.set_stance("force_eager") if compiles else nullcontext()
 
@@ -322,7 +324,7 @@ def check_call(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> None:
     """Call a model once.
 
     Raises:
-        UsageError: it cannot be called so, or returns no scores; the message says what to give instead.
+        UsageError: the call raises an error or returns no scores; the message says what to give instead.
     """
     try:
         with torch.no_grad():

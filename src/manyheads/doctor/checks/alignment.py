@@ -1,7 +1,7 @@
 """Check from lengths alone whether line i of one side is the translation of line i of the other.
 
-A long sentence has a long translation: the lengths of true pairs go together (Gale and Church 1993). Of lines that
-were shuffled, or shifted because one is missing, they do not.
+A long sentence has a long translation: the lengths of true pairs correlate (Gale and Church 1993). The lengths of
+lines that were shuffled, or shifted because one is missing, do not.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Alignment", "Stretch", "measure_alignment"]
 
-BLOCK = 200  # pairs looked at together: a correlation is known to about 0.07 then
+BLOCK = 200  # pairs whose correlation is computed together, and then known to about 0.07
 LEAST_PAIRS = 100  # fewer say nothing
-# A stretch is apart where its lengths hardly correlate, and lie further from the line through all than elsewhere:
-# in a corpus that is sorted by length the first is so everywhere, and the second nowhere.
+# A stretch is misaligned where its lengths hardly correlate, and lie further from the regression line than
+# elsewhere: in a corpus that is sorted by length the first is true everywhere, and the second nowhere.
 APART, WIDER = 0.2, 1.3
 SAME = 1e-9  # standard deviation up to which lengths are constant
 
@@ -38,7 +38,7 @@ class Alignment:
     Attributes:
         whole: correlation of the logarithms of all lengths.
         shifted: the same with the target moved by one line back or forth, whichever is higher.
-        blocks: the median over the blocks.
+        blocks: median correlation of the blocks.
         apart: stretches without correlation where the rest of the text has it.
     """
 
@@ -54,12 +54,12 @@ def measure_alignment(source: ArrayLike, target: ArrayLike) -> Alignment | None:
     if len(x) < LEAST_PAIRS:
         return None
     whole = correlation(x, y)
-    rest = y - whole * y.std() / max(x.std(), SAME) * x  # what is left of the line through all
+    residuals = y - whole * y.std() / max(x.std(), SAME) * x  # residuals of the regression line
     edges = [*range(0, max(1, len(x) - BLOCK // 2), BLOCK), len(x)]
     windows = list(itertools.pairwise(edges))
     correlations = np.array([correlation(x[a:b], y[a:b]) for a, b in windows])
-    width = np.array([rest[a:b].std() for a, b in windows])
-    # the width of aligned stretches; the median would be that of others where less than half of the text is aligned
+    width = np.array([residuals[a:b].std() for a, b in windows])
+    # the width of aligned stretches: a low quantile, as less than half of the text may be aligned
     usual = np.quantile(width, 0.25)
     bad = (correlations < APART) & (width > WIDER * usual)
     return Alignment(

@@ -29,7 +29,7 @@ WORK = 2e11  # weights times tokens of the longest text that is tried
 
 
 def randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Call the model twice with different states of the random generator."""
+    """Check that two states of the random generator give the same scores."""
     ids = samples.ids()
     with torch.no_grad():
         first, second = adapter(ids), adapter(ids, seed=1)
@@ -136,7 +136,7 @@ def dependence_on_left_padding(adapter: ModelAdapter, samples: Samples) -> str |
 def dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Compare a row alone, in a batch and in a batch in another order, all of one length (invariant D).
 
-    A model that refuses a single row is given pairs: the next row beside each.
+    A model that refuses a single row is called with pairs: each row and the next one.
     """
     ids, size = samples.ids(), samples.smallest_batch
     scores = run(adapter, ids)
@@ -217,7 +217,7 @@ OUTPUT_CHECKS = (
     OutputCheck("unread", "scores depend on the source", independence_of_the_source, ("source", "target")),
     OutputCheck("no-positions", "scores depend on the order of the tokens", ignored_order, ("exact",)),
 )  # fmt: skip
-ALONE = ("constant-scores", "scores-are-probabilities", "no-positions")  # symptoms that are findings
+ALONE = ("constant-scores", "scores-are-probabilities", "no-positions")  # symptoms that are findings by themselves
 
 
 @dataclass(frozen=True)
@@ -247,8 +247,8 @@ def find_limit(adapter: ModelAdapter, samples: Samples, longest: int) -> LengthL
         failed = length
         while error is not None and failed - passed > 1:
             middle = (passed + failed) // 2
-            error_there = error_at(adapter, samples, side, middle)
-            passed, failed, error = (passed, middle, error_there) if error_there else (middle, failed, error)
+            middle_error = error_at(adapter, samples, side, middle)
+            passed, failed, error = (passed, middle, middle_error) if middle_error else (middle, failed, error)
         if error is not None:
             return LengthLimit(side, passed, error)
     return None

@@ -1,4 +1,4 @@
-"""Call a model: its scores as numbers, their gradients by the embeddings that it reads, its trace, its error.
+"""Call a model and return its scores, their gradients with respect to its embeddings, its trace, or its error.
 
 Shapes: B batch, T target length, V vocabulary, D model width.
 """
@@ -25,7 +25,7 @@ def run(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Tensor:
 def gradients(
     adapter: ModelAdapter, ids: Mapping[str, Tensor], side: str, positions: Iterable[int | slice]
 ) -> Iterator[tuple[int, Tensor]]:
-    """Yield, for positions of the scores, the gradient by the embeddings of a side: (position, (B, length, D)).
+    """Yield, for positions of the scores, the gradient of the embeddings of a side: (position, (B, length, D)).
 
     Yields nothing where the model looks up no embeddings of these ids, or computes without gradients.
     """
@@ -37,9 +37,9 @@ def gradients(
         return
     weights = torch.randn(scores.shape, generator=torch.Generator().manual_seed(2)).to(scores)
     for position in positions:
-        wanted = (scores[:, position] * weights[:, position]).nan_to_num().sum()
+        weighted_sum = (scores[:, position] * weights[:, position]).nan_to_num().sum()
         (gradient,) = torch.autograd.grad(
-            wanted, leaf, retain_graph=True, allow_unused=True, materialize_grads=True
+            weighted_sum, leaf, retain_graph=True, allow_unused=True, materialize_grads=True
         )
         time_first = gradient.shape[:2] != ids[side].shape
         yield (

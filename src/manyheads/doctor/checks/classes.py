@@ -24,32 +24,32 @@ ALONE = 12  # texts that are classified one by one
 
 
 def check_texts(trained: TrainedClassifier) -> Iterator[Finding]:
-    """Compare the loss of the labels with that of the labels of other texts (invariant N)."""
-    right = label_ids(trained)
-    own = class_loss(trained.predicted, right)
-    shuffled = class_loss(np.roll(trained.predicted, FAR if len(right) > FAR else 1, axis=0), right)
-    return source_findings(own, shuffled, len(right))
+    """Compare the loss of the labels with their loss when texts are exchanged (invariant N)."""
+    labels = label_ids(trained)
+    own = class_loss(trained.predicted, labels)
+    shuffled = class_loss(np.roll(trained.predicted, FAR if len(labels) > FAR else 1, axis=0), labels)
+    return source_findings(own, shuffled, len(labels))
 
 
 def check_classes(trained: TrainedClassifier) -> Iterator[Finding]:
     """Compare predicted and true classes of the validation texts."""
-    right, predicted = label_ids(trained), trained.predicted.argmax(1)
-    accuracy, own = float((predicted == right).mean()), class_loss(trained.predicted, right)
+    labels, predicted = label_ids(trained), trained.predicted.argmax(1)
+    accuracy, own = float((predicted == labels).mean()), class_loss(trained.predicted, labels)
     trained.facts["classes"] = (
-        f"accuracy {accuracy:.1%} on {len(right):,} validation texts; loss {own:.3f} nats a text"
+        f"accuracy {accuracy:.1%} on {len(labels):,} validation texts; loss {own:.3f} nats a text"
     )
     frequencies = [
         dict(zip(trained.labels, np.bincount(ids, minlength=len(trained.labels)).tolist(), strict=True))
-        for ids in (right, predicted)
+        for ids in (labels, predicted)
     ]
     return class_findings(accuracy, *frequencies)
 
 
 def check_class_batches(trained: TrainedClassifier) -> Iterator[Finding]:
     """Compare the loss of some texts in a batch with their loss one by one (invariant L)."""
-    right = label_ids(trained)[:ALONE]
+    labels = label_ids(trained)[:ALONE]
     alone = np.concatenate([trained.probabilities([row]) for row in trained.rows[:ALONE]])
-    return batching_findings(class_loss(trained.predicted[:ALONE], right), class_loss(alone, right))
+    return batching_findings(class_loss(trained.predicted[:ALONE], labels), class_loss(alone, labels))
 
 
 def label_ids(trained: TrainedClassifier) -> NDArray[np.int64]:
@@ -75,7 +75,7 @@ def class_findings(accuracy: float, labels: Mapping[str, int], predicted: Mappin
     if accuracy < frequent + BETTER:
         evidence = f'accuracy is {accuracy:.1%}; always predicting "{most}" gives {frequent:.1%}'
         yield run_finding("no-better-than-guessing", evidence)
-    never = [name for name, count in labels.items() if count and not predicted[name]]
-    if never:
-        named = ", ".join(f'"{name}" ({labels[name]:,} texts)' for name in never[:5])
+    never_predicted = [name for name, count in labels.items() if count and not predicted[name]]
+    if never_predicted:
+        named = ", ".join(f'"{name}" ({labels[name]:,} texts)' for name in never_predicted[:5])
         yield run_finding("class-never-said", f"of {total:,} validation texts none is predicted as {named}")

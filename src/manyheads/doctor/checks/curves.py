@@ -13,12 +13,13 @@ from manyheads.doctor.report import Finding
 
 __all__ = ["LEAST_VALIDATIONS", "UNIGRAM", "Curves", "curve_findings"]
 
-# The last validation over the best one. A rise of some hundredths is random, and harmless: the best one is saved.
+# Ratio of the last validation loss to the best one. A rise of some hundredths is random, and harmless: the best
+# model is saved.
 RISEN, RISEN_FAR = 1.05, 1.3
 FALLING, FALLING_FAST = 0.05, 0.15  # share of the loss that the last quarter of the updates took off
 LEAST_VALIDATIONS = 5
 UNIGRAM = 0.95  # of the loss of a unigram model
-DIVERGED = 1.5  # the last tenth over the best tenth of the training losses
+DIVERGED = 1.5  # ratio of the last tenth of the training losses to the best tenth
 SKIPPED = 0.01
 TENTHS = 10
 
@@ -93,9 +94,9 @@ def curve_findings(curves: Curves, unigram_loss: float | None) -> Iterator[Findi
         evidence = (
             f"the validation loss was {best:.3f} at step {best_step:,} and is {last:.3f} at step {last_step:,}"
         )
-        near = [nll for step, nll in curves.losses if step <= last_step][-TENTHS:]
-        if near:
-            evidence += f"; that of training is {sum(near) / len(near):.3f}"
+        recent = [nll for step, nll in curves.losses if step <= last_step][-TENTHS:]
+        if recent:
+            evidence += f"; that of training is {sum(recent) / len(recent):.3f}"
         yield run_finding("over-fitting", evidence, None if last > RISEN_FAR * best else "note")
     before = [loss for step, loss in curves.validations if step <= 0.75 * last_step]
     if before and last <= best and (fallen := 1 - last / before[-1]) > FALLING:

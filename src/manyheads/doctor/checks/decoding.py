@@ -55,9 +55,9 @@ class Decoding:
 
     Attributes:
         sentences: number of sentences.
-        others_beside: outputs that differ alone, or in another order, from those of the batch (D).
+        others_beside: number of outputs that change when sentences are decoded alone, or in another order (D).
         cache: largest difference of a token's log-probability, step by step, from teacher forcing, in nats (E).
-        beam_one: greedy outputs that differ from those with a beam of 1 (M).
+        beam_one: number of greedy outputs that differ from those with a beam of 1 (M).
         score: largest difference of an output's log-probability from the teacher-forced one, in nats (M).
         example: a source whose output differs, for the evidence.
     """
@@ -85,16 +85,18 @@ def compare_decoding(trained: TrainedTranslator, sources: Sequence[str]) -> Deco
     alone = [best(trained.engine.search([row], options))[0] for row in rows]
     reversed_order = best(trained.engine.search(rows[::-1], replace(options, batch_tokens=1)))[::-1]
     outputs = zip(together, alone, reversed_order, strict=True)
-    beside = [i for i, (output, *others) in enumerate(outputs) if any(differ(output, other) for other in others)]
+    batch_dependent = [
+        i for i, (output, *others) in enumerate(outputs) if any(differ(output, other) for other in others)
+    ]
     greedy_outputs = greedy(trained, rows)
     beam_of_one = search_beam(trained, rows, 1)
-    unlike = [i for i, pair in enumerate(zip(greedy_outputs, beam_of_one, strict=True)) if differ(*pair)]
-    examples = [sources[index] for index in (*beside, *unlike)]
+    beam_dependent = [i for i, pair in enumerate(zip(greedy_outputs, beam_of_one, strict=True)) if differ(*pair)]
+    examples = [sources[index] for index in (*batch_dependent, *beam_dependent)]
     return Decoding(
         sentences=len(rows),
-        others_beside=len(beside),
+        others_beside=len(batch_dependent),
         cache=cache_gap(model, rows, [output.tokens for output in greedy_outputs]),
-        beam_one=len(unlike),
+        beam_one=len(beam_dependent),
         score=score_gap(model, rows, search_beam(trained, rows, options.beam_size)),
         example=examples[0] if examples else "",
     )
@@ -106,7 +108,7 @@ def best(outputs: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:
 
 
 def differ(output: Hypothesis, other: Hypothesis) -> bool:
-    """Return whether two outputs differ; of two with the same probability either may be generated."""
+    """Return whether two outputs differ; outputs of equal probability do not, as either may be generated."""
     tie = abs(output.log_probability - other.log_probability) < TIE
     return output.tokens != other.tokens and not tie
 
@@ -145,7 +147,7 @@ def search_beam(trained: TrainedTranslator, rows: Rows, beam_size: int) -> list[
 
 @torch.no_grad()
 def cache_gap(model: EncoderDecoder, rows: Rows, outputs: Rows) -> float:
-    """Return the largest difference of log-probabilities of outputs, step by step from all at once, in nats."""
+    """Return the largest difference of outputs' log-probabilities between decoding and teacher forcing, in nats."""
     source, target = source_ids(model, rows), target_ids(model, outputs)
     at_once = model(source, target).float().log_softmax(-1)
     stepper, largest = EncoderDecoderStepper(model, source), 0.0
@@ -180,11 +182,11 @@ def token_losses(model: EncoderDecoder, sources: Rows, targets: Rows) -> list[li
 
 @torch.no_grad()
 def check_steps(trained: TrainedLanguageModel) -> Iterator[Finding]:
-    """Continue some texts step by step, beside all at once, and together beside alone."""
+    """Compare step-by-step continuations of texts with full forward passes, and batches with single texts."""
     model, half, device = trained.model, max(1, trained.window // 2), device_of(trained.model)
     rows = [trained.tokens[start : start + half].tolist() for start in range(0, half * TEXTS, half)]
     rows = [row[: len(row) - index] for index, row in enumerate(rows) if len(row) > index + 1]
-    largest, others = 0.0, 0
+    largest, differing = 0.0, 0
     stepper = DecoderOnlyStepper(model, rows, trained.window)
     step = stepper.step(torch.tensor([row[-1] for row in rows], device=device))
     for _ in range(min(STEPS, half)):
@@ -193,11 +195,11 @@ def check_steps(trained: TrainedLanguageModel) -> Iterator[Finding]:
             gap = likeliest_gap(step[index], at_once)
             largest = max(largest, gap)
             alone = DecoderOnlyStepper(model, [row], trained.window).step(torch.tensor(row[-1:], device=device))
-            others += int(alone[0].argmax()) != int(step[index].argmax()) and gap > TIE
+            differing += int(alone[0].argmax()) != int(step[index].argmax()) and gap > TIE
         tokens = step.argmax(-1)
         rows = [[*row, int(token)] for row, token in zip(rows, tokens, strict=True)]
         step = stepper.step(tokens)
-    yield from decoding_findings(Decoding(len(rows), others_beside=others, cache=largest))
+    yield from decoding_findings(Decoding(len(rows), others_beside=differing, cache=largest))
 
 
 def check_first_token(trained: TrainedTranslator) -> Iterator[Finding]:
@@ -209,8 +211,8 @@ def check_first_token(trained: TrainedTranslator) -> Iterator[Finding]:
     starts = Counter(
         row[0] for row in trained.tokenizers.target.encode([pair.target for pair in trained.train]) if row
     )
-    right = sum(list(output.tokens[:1]) == row[:1] for output, row in zip(outputs, targets, strict=True))
-    return first_token_findings(token_losses(trained.model, sources, targets), entropy(starts.values()), right)
+    correct = sum(list(output.tokens[:1]) == row[:1] for output, row in zip(outputs, targets, strict=True))
+    return first_token_findings(token_losses(trained.model, sources, targets), entropy(starts.values()), correct)
 
 
 def first_token_findings(losses: Sequence[Sequence[float]], frequencies: float, right: int) -> Iterator[Finding]:

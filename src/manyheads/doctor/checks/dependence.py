@@ -28,11 +28,11 @@ __all__ = ["depends_on_own_token", "ignored_order", "independence_of_all_tokens"
 
 PROBABILITY = 1e-3  # deviation from 1 of a sum of probabilities
 # The order of tokens is ignored where it changes the scores by less than this share of what other tokens change. In
-# float64 a sum in another order is 1e-15, and 1e-7 where a part computes in float32 all the same; positions, in a
-# model at its start, are 1e-6 and more, and far more with stronger matrices. In float32 tokens must have a large
-# effect, and their order a rounded one.
+# float64 a sum in another order differs by 1e-15, and by 1e-7 where a part computes in float32 all the same; the
+# effect of positions in a new model is 1e-6 and more, and far more with stronger matrices. In float32 the order is
+# ignored where tokens have a large effect, and their order no more than rounding.
 SAME_ORDER, STRONGER, LARGE, MERE_ROUNDING = 1e-6, 4.0, 1e-2, 2
-FOR_DOUBLE = 2e8  # weights up to which a model is held in float64
+FOR_DOUBLE = 2e8  # weights up to which a model is converted to float64
 
 
 def independence_of_all_tokens(adapter: ModelAdapter, samples: Samples) -> str | None:
@@ -46,7 +46,7 @@ def independence_of_all_tokens(adapter: ModelAdapter, samples: Samples) -> str |
 
 
 def probabilities(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Check that the scores of a position are not yet normalised by a softmax: numbers from 0 on with the sum 1."""
+    """Check that the scores of a position are not yet normalised by a softmax: not negative and with the sum 1."""
     scores = run(adapter, samples.ids())
     if scores.size(-1) < 3 or not bool((scores >= 0).all()):
         return None
@@ -62,8 +62,8 @@ def probabilities(adapter: ModelAdapter, samples: Samples) -> str | None:
 def ignored_order(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that another order of tokens changes the scores; the first and the last tokens keep their places.
 
-    Of a target the tokens before the last two change places: scores there then differ unless nothing inside counts
-    positions, which a single layer alone shows.
+    In a target the tokens before the last two are permuted, and the scores of the last position compared. A causal
+    model of several layers sees the order even without positions: only a single layer shows that they are missing.
     """
     if adapter.module is not None and weight_count(adapter.module) <= FOR_DOUBLE:
         try:
@@ -111,7 +111,7 @@ def ignored_sides(adapter: ModelAdapter, samples: Samples, ignored: Callable[[fl
             run(adapter, {**ids, side: rows}) for rows in (ids[side], ids[side][:, order], others)
         )
         if side == "target":
-            scores, permuted, replaced = (each[:, -1:] for each in (scores, permuted, replaced))
+            scores, permuted, replaced = (side_scores[:, -1:] for side_scores in (scores, permuted, replaced))
         elif adapter.kind == "encoder" and scores.size(1) == len(order):
             scores, replaced = scores[:, order], replaced[:, order]
         changes = relative_change(scores, permuted), relative_change(scores, replaced)
@@ -128,9 +128,8 @@ def ignored_sides(adapter: ModelAdapter, samples: Samples, ignored: Callable[[fl
 def depends_on_own_token(adapter: ModelAdapter, samples: Samples) -> bool | None:
     """Return whether the score at a target position depends on the token that is fed there.
 
-    It does not where the model shifts its input itself. None: the model has no target, or raises an error, or no
-    score depends on any token. May be called at any time: the mode of the model, its state and its weights are
-    put back.
+    It does not if the model shifts its input itself. The result is None if the model has no target or raises an
+    error, or if no score depends on any token. The mode of the model, its state and its weights are restored.
     """
     if "target" not in adapter.sides:
         return None
@@ -145,8 +144,8 @@ def depends_on_own_token(adapter: ModelAdapter, samples: Samples) -> bool | None
             for position in range(1, ids["target"].size(1)):
                 target = ids["target"].clone()
                 target[:, position] = others[:, position]
-                here = run(adapter, {**ids, "target": target})[:, position]
-                if relative_change(scores[:, position], here) > adapter.tolerances.same_shape:
+                new_scores = run(adapter, {**ids, "target": target})[:, position]
+                if relative_change(scores[:, position], new_scores) > adapter.tolerances.same_shape:
                     return True
     except Exception:  # any exception of the user's model
         return None

@@ -26,7 +26,7 @@ Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empt
 def structure_report(
     adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
 ) -> Report:
-    """Return the diagnosis, and the checks of the inside of a model that were made and not made."""
+    """Return the diagnosis, and the checks of the internals of a model that were made and not made."""
     return make_report(diagnose(adapter, symptoms, internals, limit), internals.asked, internals.skipped)
 
 
@@ -40,10 +40,10 @@ def diagnose(
     not_finite = symptoms["not_finite"]
     if symptoms["random"] and not not_finite:
         yield model_finding("random-in-evaluation", symptoms["random"])
-    if symptoms["random"] or not_finite:  # scores that differ then show no dependence
+    if symptoms["random"] or not_finite:  # a difference of scores is then no evidence of a dependence
         symptoms = {**dict.fromkeys(symptoms, ""), "unread": symptoms["unread"]}
     softmax_axis = any(finding.name == "softmax-axis" for finding in structure)
-    if softmax_axis:  # what is left over from the keys of others changes the scores too
+    if softmax_axis:  # a softmax over a wrong axis makes scores depend on later tokens, padding and other rows too
         symptoms = {**symptoms, **dict.fromkeys(("future", "padded_query", "padding", "neighbours"), "")}
     useless_fill = any(finding.severity == "error" for finding in fills)
     masks = [
@@ -65,7 +65,7 @@ def diagnose(
 
 
 def limit_findings(limit: LengthLimit) -> Iterator[Finding]:
-    """Yield a finding about the longest text: a note where the code's own error says the limit."""
+    """Yield a finding about the longest text: a note if the code's own error states the limit."""
     message = str(limit.error).partition("\n")[0]
     evidence = (
         f"{limit.side}s of {limit.length} tokens go through, of {limit.length + 1} raise "

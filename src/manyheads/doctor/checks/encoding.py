@@ -23,7 +23,7 @@ LONGER = (
 WORD = 3  # letters of the shortest piece of a vocabulary that is looked for in texts
 MOST = 0.5  # share of the pieces that train does not have, found in test
 LEAST_PIECES = 3
-NO_IDS = ("mask", "type", "position", "length")  # in the names of what is no text
+NO_IDS = ("mask", "type", "position", "length")  # parts of the names of tensors that hold no token ids
 
 
 class Tokenizer(Protocol):
@@ -65,7 +65,7 @@ def examine_vocabulary(
 ) -> Report:
     """Examine whether the vocabulary of a tokenizer, or its merges, were made from the test set too.
 
-    A vocabulary that was made from other, larger text, such as that of a pre-trained model, is none of a test set.
+    A vocabulary that was made from other, larger text, such as that of a pre-trained model, is not reported.
 
     Args:
         tokenizer: tokenizer of the texts.
@@ -74,14 +74,14 @@ def examine_vocabulary(
         test: texts of the test set.
     """
     pieces = {decoded(tokenizer, [token]).strip().casefold() for token in range(vocab_size)}
-    seen, unseen = ("\n".join(texts).casefold() for texts in (train, test))
-    foreign = {piece for piece in pieces if len(piece) >= WORD and piece.isalpha() and piece not in seen}
-    found = sorted(piece for piece in foreign if piece in unseen)
+    seen_text, test_text = ("\n".join(texts).casefold() for texts in (train, test))
+    foreign = {piece for piece in pieces if len(piece) >= WORD and piece.isalpha() and piece not in seen_text}
+    hits = sorted(piece for piece in foreign if piece in test_text)
     findings = []
-    if len(found) >= max(LEAST_PIECES, MOST * len(foreign)):
+    if len(hits) >= max(LEAST_PIECES, MOST * len(foreign)):
         evidence = (
-            f"{len(foreign)} of {len(pieces)} pieces of the vocabulary occur nowhere in train, and {len(found)} of "
-            f"them in test: {', '.join(found[:3])}"
+            f"{len(foreign)} of {len(pieces)} pieces of the vocabulary occur nowhere in train, and {len(hits)} of "
+            f"them in test: {', '.join(hits[:3])}"
         )
         findings.append(model_finding("vocabulary-from-test-set", evidence))
     return make_report(findings, ["the vocabulary was made without the test set"])
@@ -118,14 +118,14 @@ def round_trips(
 
 def exchanged(pairs: Sequence[tuple[str, str]], source: Tokenizer, target: Tokenizer) -> Iterator[Finding]:
     """Yield a finding if each side's tokenizer cuts its own texts into more tokens than the other side's does."""
-    longer = []
+    ratios = []
     for side, (own, other) in enumerate(((source, target), (target, source))):
         tokens = [sum(len(tokenizer.encode(pair[side])) for pair in pairs) for tokenizer in (own, other)]
-        longer.append(tokens[0] / max(1, tokens[1]))
-    if min(longer) > LONGER:
+        ratios.append(tokens[0] / max(1, tokens[1]))
+    if min(ratios) > LONGER:
         evidence = (
-            f"with their own tokenizer sources have {longer[0]:.2f} times as many tokens as with the target's, "
-            f"and targets {longer[1]:.2f} times as many as with the source's: the two are exchanged"
+            f"with their own tokenizer sources have {ratios[0]:.2f} times as many tokens as with the target's, "
+            f"and targets {ratios[1]:.2f} times as many as with the source's: the two are exchanged"
         )
         yield model_finding("wrong-tokenizer", evidence)
 
@@ -166,8 +166,8 @@ def examine_collate(
         pad: the id of padding.
         bos: the mark that begins a target.
         eos: the mark that ends a target.
-        longest: tokens of a text that is surely too long. Texts of up to 29 are tried too; a function that leaves
-            those out must still return two tensors, of no rows.
+        longest: tokens of a text that is surely too long. Texts of up to 29 tokens are tried too; a function that
+            drops them must still return two tensors, with no rows.
 
     Raises:
         UsageError: no two such tensors are found in a batch.
@@ -221,12 +221,12 @@ def sides_of(batch: Any, pad: int) -> tuple[Tensor, Tensor]:
 
 def fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor], pad: int) -> Iterator[Finding]:
     """Yield a finding for each side on which two batches of different lengths are padded to one length."""
-    for side, (one, two) in zip(("source", "target"), zip(short, middling, strict=True), strict=True):
-        share = float((one == pad).float().mean())
-        if one.size(1) == two.size(1) and share > MUCH_PADDING:
+    for side, (first, second) in zip(("source", "target"), zip(short, middling, strict=True), strict=True):
+        share = float((first == pad).float().mean())
+        if first.size(1) == second.size(1) and share > MUCH_PADDING:
             evidence = (
                 f"{side}s of at most {max(SHORT)} and of at most {max(MIDDLING)} tokens are all padded to "
-                f"{one.size(1)}: {share:.0%} of the first batch is padding"
+                f"{first.size(1)}: {share:.0%} of the first batch is padding"
             )
             yield model_finding("fixed-padding", evidence)
 
@@ -234,7 +234,7 @@ def fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor],
 def cuts(
     sides: tuple[Tensor, Tensor], longest: int, pad: int, eos: int | None, *, warned: bool
 ) -> Iterator[Finding]:
-    """Yield findings about a text that is too long and was cut; `warned`: with a warning."""
+    """Yield findings about a text that is too long and was cut; `warned` states whether there was a warning."""
     source, target = ((rows != pad).sum(1).max() for rows in sides)
     if int(target) < longest:
         row = sides[1][int((sides[1] != pad).sum(1).argmax())]

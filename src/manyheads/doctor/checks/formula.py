@@ -31,23 +31,23 @@ def examine_attention(attend: Attend) -> Report:
 
 
 def attention_findings(attend: Attend) -> Iterator[Finding]:
-    """Compare with the loops, without and with hidden keys; name the scale or mask that explains a difference."""
+    """Compare with loops, without and with hidden keys; name the scale or mask that explains a difference."""
     generator = torch.Generator().manual_seed(0)
     query, key = (STRENGTH**0.5 * torch.randn(B, H, length, E, generator=generator) for length in (T, S))
     value = torch.randn(B, H, S, E, generator=generator)
     mask = torch.rand(B, 1, T, S, generator=generator) < 0.6
     mask[..., 0] = True
-    everything = torch.ones_like(mask)
-    result = attend(query, key, value, everything)
-    expected = naive_attention(query, key, value, everything, E**-0.5)
+    all_visible = torch.ones_like(mask)
+    result = attend(query, key, value, all_visible)
+    expected = naive_attention(query, key, value, all_visible, E**-0.5)
     if not close(result, expected):
-        if close(result, naive_attention(query, key, value, everything, (H * E) ** -0.5)):
+        if close(result, naive_attention(query, key, value, all_visible, (H * E) ** -0.5)):
             evidence = f"scores are multiplied by {(H * E) ** -0.5:.4f} = 1 / sqrt({H} x {E}), not by 1 / sqrt({E})"
             yield model_finding("scaled-by-model-width", evidence)
             return
         scales = {"1": 1.0, f"1 / {E}": 1 / E, f"1 / sqrt({S})": S**-0.5, f"sqrt({E})": E**0.5}
         for name, factor in scales.items():
-            if close(result, naive_attention(query, key, value, everything, factor)):
+            if close(result, naive_attention(query, key, value, all_visible, factor)):
                 yield model_finding("unusual-scale", f"scores are multiplied by {name} instead of 1 / sqrt({E})")
                 return
         evidence = f"without a hidden key by up to {difference(result, expected):.2g}"

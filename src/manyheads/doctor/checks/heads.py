@@ -49,7 +49,7 @@ class Head:
 
     Attributes:
         name: such as "encoder 1.2" for the second head of the first layer.
-        evenness: mean entropy of its weights over the logarithm of the number of visible tokens, 0 to 1.
+        evenness: mean entropy of its weights, divided by the logarithm of the number of visible tokens, 0 to 1.
         first, last: mean weight on the first and on the last token, 0 to 1.
     """
 
@@ -97,7 +97,7 @@ def check_language_model_heads(trained: TrainedLanguageModel) -> Iterator[Findin
 
 
 def measure_heads(model: Transformer, inputs: Callable[[int], Inputs], texts: Sequence[int]) -> list[Head]:
-    """Return every head, its figures averaged over texts, of which `inputs` makes the arguments of the model."""
+    """Return the figures of each head, averaged over texts; `inputs` returns the model's arguments for a text."""
     device = device_of(model)
     attentions = list(named_attentions(model))
     sums = [torch.zeros(3, attention.num_heads, dtype=torch.float64) for _, attention, _ in attentions]
@@ -128,7 +128,7 @@ def named_attentions(model: Transformer) -> Iterator[tuple[str, MultiHeadAttenti
 
 def head_figures(weights: Tensor, *, causal: bool) -> Tensor:
     """Return evenness, weight on the first and on the last token: (H, T, S) -> (3, H)."""
-    if causal:  # the first query has no choice, and the last token is always its own
+    if causal:  # the first query sees one key alone, and the last visible key is always that of the query
         weights = weights[:, 1:]
         visible = torch.arange(2, weights.size(1) + 2)
     else:

@@ -29,7 +29,7 @@ from manyheads.doctor.trace import HIDES, Attention
 __all__ = ["Internals", "fill_findings", "structure_findings", "trace_internals"]
 
 SOURCE, TARGET = 11, 7  # lengths, unless the model refuses them
-CUT = (0, 2, 3)  # how many positions of each third row are padding
+CUT = (0, 2, 3)  # padded positions of the rows, in turn
 MIDDLE = 2  # target position that is padded between real ones in the third pass
 # A fill below the smallest half is infinite in half precision.
 SMALLEST_HALF = torch.finfo(torch.half).min
@@ -54,10 +54,10 @@ class Internals:
         others: attentions of the second pass.
         middle: attentions of a third pass, with padding between real target tokens; empty without padding.
         dropped_residuals: number of dropouts on the residual connection, in train().
-        signal: by side, deviation over tokens as a ratio to that over positions; inf without positions.
+        signal: by side, ratio of the deviation over tokens to that over positions; inf without positions.
         source_padded, target_padded: padding of the first pass, (B, S) and (B, T).
         tables: by side, the first layer's input for one token at every position, (L, D).
-        tied: logits of a matrix that is also one of embeddings.
+        tied: logits computed with a matrix that is also an embedding matrix, None if there are none.
         reads_past: whether the last scores depend on earlier target tokens.
         asked: checks that were made, a sentence each.
         skipped: checks that could not be made, with their reasons.
@@ -83,22 +83,26 @@ class Internals:
         return (*self.source_padded.shape, self.target_padded.size(1))
 
     def of(self, side_of_queries: str, side_of_keys: str) -> list[Attention]:
-        """Return the attentions of queries of one side on keys of a side, recognised by their numbers.
+        """Return the attentions of queries of one side on keys of a side, recognised by T and S.
 
         Where source and target have the same length, they are recognised by the ids that they were computed from.
         """
         _, source, target = self.sizes
         lengths = {"source": source, "target": target}
-        wanted = (lengths[side_of_queries], lengths[side_of_keys])
-        chosen = [each for each in self.attentions if (each.queries, each.keys) == wanted]
+        lengths_of_attention = (lengths[side_of_queries], lengths[side_of_keys])
+        chosen = [
+            attention
+            for attention in self.attentions
+            if (attention.queries, attention.keys) == lengths_of_attention
+        ]
         if source != target or self.kind != "encoder-decoder":
             return chosen
         return [
-            each
-            for each in chosen
+            attention
+            for attention in chosen
             if all(
                 ("target" in traced) == (side == "target")
-                for traced, side in zip(each.sides, (side_of_queries, side_of_keys), strict=True)
+                for traced, side in zip(attention.sides, (side_of_queries, side_of_keys), strict=True)
             )
         ]
 
@@ -121,7 +125,7 @@ class Internals:
             queries = self.source_padded if side == "source" else self.target_padded
             real = ~queries[:, :, None]
             hide, show = real & self.source_padded[:, None, :], real & ~self.source_padded[:, None, :]
-            attentions = [each for each in self.of(side, "source") if not self.is_meaningless(each)]
+            attentions = [attention for attention in self.of(side, "source") if not self.is_meaningless(attention)]
             parts.append(AttentionPart(name, attentions, hide, show))
         return [part for part in parts if part.attentions]
 
@@ -129,26 +133,26 @@ class Internals:
     def across_rows(self) -> list[Attention]:
         """Return the attentions whose queries and keys are the rows of the batch."""
         batch = self.sizes[0]
-        return [each for each in self.attentions if each.queries == each.keys == batch]
+        return [attention for attention in self.attentions if attention.queries == attention.keys == batch]
 
     @cached_property
     def without_meaning(self) -> list[Attention]:
         """Return attentions whose values are the same for other tokens and for all keys, though queries differ."""
-        both = zip(self.attentions, self.others, strict=False)
+        pairs = zip(self.attentions, self.others, strict=False)
         return [
-            each
-            for each, other in both
-            if same_value_for_other_tokens(each, other) and one_value_for_all_keys(each, self.sizes[0])
+            attention
+            for attention, other in pairs
+            if same_value_for_other_tokens(attention, other) and one_value_for_all_keys(attention, self.sizes[0])
         ]
 
     def is_meaningless(self, attention: Attention) -> bool:
-        """Return whether an attention is one of those without meaning."""
-        return any(each is attention for each in self.without_meaning)
+        """Return whether an attention is in `without_meaning`."""
+        return any(meaningless is attention for meaningless in self.without_meaning)
 
     @property
     def over_other_axes(self) -> list[Attention]:
         """Return the attentions whose softmax is not taken over the keys."""
-        return [each for each in self.attentions if each.softmax_axis != "keys"]
+        return [attention for attention in self.attentions if attention.softmax_axis != "keys"]
 
     @property
     def without_keys(self) -> list[Attention]:
@@ -158,14 +162,22 @@ class Internals:
         """
         if not self.target_padded.any():
             return []
-        chosen = [each for each in self.decoder_self.attentions if hides_every_key(each, self.target_padded)]
+        chosen = [
+            attention
+            for attention in self.decoder_self.attentions
+            if hides_every_key(attention, self.target_padded)
+        ]
         return [] if chosen and self.hides_padded_target_keys else chosen
 
     @property
     def hides_padded_target_keys(self) -> bool:
         """Return whether the decoder hides a padded target key from the real queries after it."""
         middle = replace(self, attentions=self.middle).decoder_self.attentions
-        rows = [row for each in middle for row in list(per_row(each, covered_scores(each), self.sizes[0]))[:1]]
+        rows = [
+            row
+            for attention in middle
+            for row in list(per_row(attention, covered_scores(attention), self.sizes[0]))[:1]
+        ]
         return bool(rows) and all(bool(row[:, :, MIDDLE + 1 :, MIDDLE].all()) for row in rows)
 
 
@@ -178,7 +190,7 @@ def hides_every_key(attention: Attention, padded: Tensor) -> bool:
 
 
 def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
-    """Trace forward passes in eval() and one in train(); what the model refuses is listed as not made."""
+    """Trace forward passes in eval() and one in train(); checks that raise an error are listed as not made."""
     skipped: list[tuple[str, str]] = []
     asked: list[str] = []
 
@@ -194,11 +206,11 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
     lengths = accepted_lengths(adapter, samples)
     first, padded = padded_ids(adapter, samples, lengths)
     second, _ = padded_ids(adapter, samples, lengths)
-    nothing: list[tuple[AttentionTracer, Tensor]] = []
+    no_passes: list[tuple[AttentionTracer, Tensor]] = []
     passes = observe(
-        [ATTENTION, SOFTMAX, TIED], lambda: [trace_pass(adapter, ids) for ids in (first, second)], nothing
+        [ATTENTION, SOFTMAX, TIED], lambda: [trace_pass(adapter, ids) for ids in (first, second)], no_passes
     )
-    attentions, others = [one.attentions for one, _ in passes] or ([], [])
+    attentions, others = [tracer.attentions for tracer, _ in passes] or ([], [])
     if passes and not attentions:
         skipped += [(check, NO_ATTENTION) for check in (ATTENTION, SOFTMAX)]
         asked[:] = [TIED]
@@ -265,7 +277,7 @@ def reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
 
 
 def tied_logits(tracer: AttentionTracer, scores: Tensor) -> TiedLogits | None:
-    """Return the factor of logits of a matrix that is also one of embeddings, None where they are of another."""
+    """Return the factor of logits that an embedding matrix computes, None if another matrix computes them."""
     trace = tracer.trace(scores)
     layer = trace.projection
     if layer is None or id(layer.weight) not in {lookup.table for lookup in tracer.lookups}:
@@ -325,7 +337,7 @@ def same_value_for_other_tokens(attention: Attention, other: Attention) -> bool:
 def one_value_for_all_keys(attention: Attention, batch: int) -> bool:
     """Return whether the values of some row are the same for all its keys, and those of other rows are not.
 
-    Of a mask the first row is such a row: it has no padding. Values that never vary are no mask.
+    If the values are a mask, the first row is such a row: it has no padding. Values that never vary are no mask.
     """
     value, keys = attention.value, attention.keys
     if value is None or keys not in value.shape:
@@ -338,7 +350,7 @@ def one_value_for_all_keys(attention: Attention, batch: int) -> bool:
 def fill_findings(internals: Internals) -> Iterator[Finding]:
     """Yield findings about the numbers that hidden scores are filled with.
 
-    A fill that hides nothing is one only where it leaves a score visible that has to be hidden.
+    A fill that hides nothing is reported only if it leaves a score visible that has to be hidden.
     """
     visible = any("fill" in part.faults for part in (internals.decoder_self, *internals.on_source))
     fills = {fill for attention in internals.attentions for fill in attention.fills} - LOWEST

@@ -23,7 +23,7 @@ from manyheads.training.objective import Objective
 
 __all__ = ["examine_own_model"]
 
-RATE = 1e-3  # of the updates that a model is examined with
+RATE = 1e-3  # learning rate of the updates in an examination
 LONGEST = 300  # tokens of the longest text that a model is examined with
 
 
@@ -36,7 +36,7 @@ def examine_own_model(model: Transformer, tokenizers: TokenizerPair, objective: 
 
 
 def examine_whole(model: Transformer, tokenizers: TokenizerPair, objective: Objective | None) -> Report:
-    """Examine a model by everything that is known about it."""
+    """Examine a model; checks that do not apply are listed as skipped."""
     size = tokenizers.source.size
     if isinstance(model, DecoderOnly):
         return examine(model, vocab_size=size, pad=PAD, eos=EOS, kind="decoder", longest=LONGEST)
@@ -67,7 +67,7 @@ class HiddenStates(nn.Module):
 
 
 def training_step(model: nn.Module, objective: Objective) -> Callable[[MicroBatch], float]:
-    """Return a function that makes an update by an optimizer of its own and returns the mean loss, not smoothed."""
+    """Return a function that makes an update with its own optimizer and returns the mean loss without smoothing."""
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
 
     def step(batch: MicroBatch) -> float:

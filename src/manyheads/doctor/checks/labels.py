@@ -1,4 +1,4 @@
-"""Check the labels that a training step was seen to have.
+"""Check the labels of a traced training step.
 
 Shapes: B batch, T length of the decoder's input.
 """
@@ -20,16 +20,16 @@ from manyheads.doctor.report import Finding
 __all__ = ["class_findings", "ignored_labels", "label_findings", "text_label_findings"]
 
 MOST = 0.9  # share of the positions from which on they are taken for all
-FULL = 0.5  # share of the usual weight from which on a position has a label, and not a share of the smoothing alone
+FULL = 0.5  # share of the usual weight from which on a position has a label, not label smoothing alone
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """Positions of the labels of a batch, by the inputs beside which they stand.
+    """Labels of a batch, compared with the inputs at their positions.
 
     Attributes:
-        adapter: names the marks.
-        batch: what was seen.
+        adapter: the model, with its marks.
+        batch: inputs and labels of the step.
         own_token: whether a score depends on the token that is looked up at its position, None if unknown.
     """
 
@@ -52,12 +52,12 @@ class Alignment:
 
     @property
     def labels_are_inputs(self) -> bool:
-        """Return whether labels stand at the position of the same input."""
+        """Return whether each label is the input at its own position."""
         return self.same > MOST or self.own_token is False
 
     @cached_property
     def expected(self) -> Tensor:
-        """Return the labels that fit the inputs (B, T), UNKNOWN where the inputs do not tell."""
+        """Return the labels that fit the inputs (B, T), UNKNOWN where the inputs do not determine them."""
         inputs = self.batch.inputs
         if self.labels_are_inputs:
             return inputs
@@ -65,7 +65,7 @@ class Alignment:
 
     @cached_property
     def past_end(self) -> Tensor:
-        """Return the mask of the positions behind that of the end mark (B, T)."""
+        """Return the mask of the positions after that of the end mark (B, T)."""
         positions = torch.arange(self.batch.inputs.size(1))
         last = (self.content * (positions + 1)).amax(1, keepdim=True) - 1
         return positions > last + int(self.labels_are_inputs)
@@ -76,7 +76,7 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
 
     Args:
         adapter: the model.
-        batch: what its training step was seen to do.
+        batch: inputs and labels of its training step.
         own_token: whether a score depends on the token that is looked up at its position, None if unknown.
     """
     alignment = Alignment(adapter, batch, own_token)
@@ -110,7 +110,7 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
 
 
 def padding_findings(alignment: Alignment) -> Iterator[Finding]:
-    """Yield findings about positions behind the end mark that the loss counts, or that the decoder is fed it at."""
+    """Yield findings about positions after the end mark in the loss, and end marks that the decoder is fed."""
     adapter, batch, past = alignment.adapter, alignment.batch, alignment.past_end
     trained = batch.trained
     usual = float(batch.weights[trained & ~past].median()) if (trained & ~past).any() else 0.0
@@ -153,7 +153,7 @@ def start_symbol_findings(alignment: Alignment) -> Iterator[Finding]:
     first = torch.tensor([batch.targets[row][0] for row in rows])
     inputs, labels, trained = batch.inputs[rows], batch.labels[rows], batch.trained[rows]
     unmarked = float((inputs[:, 0] == first).float().mean())
-    # behind a start symbol it stands first, in rows that are not shifted second
+    # it is the first label after a start symbol, the second one in rows that are not shifted
     learned = float(((labels == first[:, None]) & trained)[:, :2].any(1).float().mean())
     if unmarked > MOST and (alignment.own_token or learned < MOST):
         evidence = "the decoder's first input is the first token of the target, not a start symbol"
@@ -163,7 +163,7 @@ def start_symbol_findings(alignment: Alignment) -> Iterator[Finding]:
 
 
 def ignored_labels(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool | None) -> list[int]:
-    """Return the tokens that stand inside targets, and that the loss ignores wherever they are the next token."""
+    """Return the tokens inside targets that the loss ignores wherever they are the next token."""
     alignment = Alignment(adapter, batch, own_token)
     trained: dict[int, bool] = {}
     for row, target in enumerate(batch.targets):
@@ -180,21 +180,23 @@ def ignored_labels(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
 
 
 def text_label_findings(adapter: ModelAdapter, batch: TrainedBatch, *, masked: bool) -> Iterator[Finding]:
-    """Yield findings about labels of the tokens of texts, of a masked language model the tokens themselves."""
+    """Yield findings about labels of the tokens of texts; in a masked language model these are the tokens."""
     pad = UNKNOWN if adapter.pad is None else adapter.pad
     padding = batch.trained & (batch.inputs.eq(pad) | (masked & batch.labels.eq(pad)))
     if padding.any():
         evidence = f"{int(padding.sum())} of {int(batch.trained.sum())} labels stand at padding"
         yield model_finding("padding-in-loss", evidence)
     if masked:
-        own = [
+        from_text = [
             bool(batch.labels[row, position] in torch.tensor(text))
             for row, text in enumerate(batch.targets)
             for position in batch.trained[row].nonzero()[:, 0].tolist()
             if text and not padding[row, position] and not is_mark(adapter, int(batch.labels[row, position]))
         ]
-        if own and sum(own) < MOST * len(own):
-            yield model_finding("wrong-labels", f"{sum(own)} of {len(own)} labels are a token of their text")
+        if from_text and sum(from_text) < MOST * len(from_text):
+            yield model_finding(
+                "wrong-labels", f"{sum(from_text)} of {len(from_text)} labels are a token of their text"
+            )
 
 
 def is_mark(adapter: ModelAdapter, token: int) -> bool:

@@ -1,6 +1,6 @@
 """Check the functions of a project that train, decode and score.
 
-A few training steps are traced first: what they feed, what their labels are, how they update the weights. Then
+A few training steps are traced first: their inputs, their labels, and their updates of the weights. Then
 pairs are memorized and decoded.
 """
 
@@ -75,9 +75,9 @@ TRAINED_BEFORE = "the model has been trained before"
 NO_PADDING = "no id of padding was given"
 ALL_CHECKS = (*TRAINING_CHECKS, SCORED, MODE, MEMORIZED, CLASSES, TOKEN_LABELS)
 REASONS = (NO_MEAN, NO_CHANCE, MODE_UNKNOWN, UNREADABLE, NO_DECODING, TRAINED_BEFORE, NO_PADDING)
-# Findings that a loss below chance follows from.
+# Findings that explain a loss below chance.
 EXPLAINED = {"target-not-shifted", "sees-the-future", "mask-fill", "padding-in-loss", "rows-mixed"}
-# Findings that a gradient of the embedding of padding follows from.
+# Findings that explain a gradient of the embedding of padding.
 READS_PADDING = {
     "no-source-padding-mask", "padding-mask-on-queries", "mask-as-value", "mask-fill", "depends-on-the-batch",
     "sees-the-future", "rows-mixed", "padding-in-loss", "padding-in-mean", "end-fed-to-decoder", "wrong-labels",
@@ -94,7 +94,7 @@ def check_training(
     """Check training steps, decoding after training, and scoring.
 
     Raises:
-        UsageError: a function names no module.
+        UsageError: the nn.Module of the model is not available.
     """
     if adapter.module is None:
         raise UsageError(
@@ -114,16 +114,18 @@ def check_training(
 
 
 class TrainingTrial(Trial):
-    """Trial whose observations are judged."""
+    """Trial with reports on its observations."""
 
     def training_report(self, report: Report) -> Report:
         """Return the findings of the steps, and the checks that could be made; `report` is that of the outputs."""
-        own = self.label_report()
+        labels = self.label_report()
         floor = self.loss_below_chance()
-        named = {*report.names, *own.names}
+        named = {*report.names, *labels.names}
         findings = [
-            replace(each, evidence=f"{each.evidence}; {floor}") if floor and each.name in EXPLAINED else each
-            for each in own.findings
+            replace(label_finding, evidence=f"{label_finding.evidence}; {floor}")
+            if floor and label_finding.name in EXPLAINED
+            else label_finding
+            for label_finding in labels.findings
         ]
         if floor and not EXPLAINED & named:
             findings.append(model_finding("below-the-floor", floor))
@@ -135,10 +137,10 @@ class TrainingTrial(Trial):
             findings.append(model_finding("not-learned", evidence, "error"))
         elif self.functions.greedy is None and (grown := self.grown_loss()):
             findings.append(model_finding("not-learned", grown, "warning"))
-        asked, skipped = [*own.asked], [*own.skipped]
+        asked, skipped = [*labels.asked], [*labels.skipped]
         if floor is None:
-            known = "target" not in self.adapter.sides and not self.classifier
-            skipped.append((LOSS_ABOVE_CHANCE, NO_CHANCE if known else NO_MEAN))
+            token_labels = "target" not in self.adapter.sides and not self.classifier
+            skipped.append((LOSS_ABOVE_CHANCE, NO_CHANCE if token_labels else NO_MEAN))
         else:
             asked.append(LOSS_ABOVE_CHANCE)
         first = self.first_cross_entropy()
@@ -166,7 +168,7 @@ class TrainingTrial(Trial):
         """Return the findings about labels, and about what the loss is divided by."""
         adapter, batches = self.adapter, self.record.batches
         if self.classifier:
-            labels = [finding for given, seen, _ in self.classes for finding in class_findings(given, seen)]
+            labels = [finding for classes, seen, _ in self.classes for finding in class_findings(classes, seen)]
             checks = [CLASSES] if self.classes else []
             return make_report(labels, checks, [] if checks else [(CLASSES, UNREADABLE)])
         if "target" not in adapter.sides:
@@ -209,7 +211,9 @@ class TrainingTrial(Trial):
         tokens = torch.tensor(sorted(known))
         batches = [batch for number, batch in self.record.batches.items() if number >= TRACED]
         nats = [
-            float(each.nats[judged].mean()) for each in batches if (judged := torch.isin(each.labels, tokens)).any()
+            float(random_batch.nats[judged].mean())
+            for random_batch in batches
+            if (judged := torch.isin(random_batch.labels, tokens)).any()
         ]
         if len(nats) == RANDOM_UPDATES:
             floor = math.log(max(len(known) - 1, 1))  # neighbours differ
@@ -252,7 +256,7 @@ class TrainingTrial(Trial):
         return UNREADABLE if batch is None else float(batch.nats[batch.trained].mean())
 
     def scoring_report(self) -> Report:
-        """Score a batch in eval() and in train(): is the reference fed, is dropout active."""
+        """Score a batch in eval() and in train(); report whether the reference is fed and dropout active."""
         assert self.functions.score is not None
         score = self.functions.score
         sources, targets = self.vocabulary.pairs(LENGTHS)
@@ -281,7 +285,7 @@ class TrainingTrial(Trial):
         return tracers[False], make_report(mode_findings(name, active), [MODE])
 
     def decoding_report(self, known: set[str], listener: Listener) -> Report:
-        """Memorize pairs and decode them; what follows from an error that is known is not reported."""
+        """Memorize pairs and decode them; findings that a known error explains are left out."""
         if "target" not in self.adapter.sides:
             return make_report([], [], [(MEMORIZED, NO_DECODING)])
         assert self.functions.greedy is not None
@@ -299,12 +303,12 @@ class TrainingTrial(Trial):
         )
         known = known | {finding.name for finding in starts}
         marks = [] if seen is None else symbols_before(seen)
-        found = memorization_findings(memorized, outputs[0], self.adapter, least, marks, self.losses[0])
-        return report + make_report([*starts, *([] if known else found)], [MEMORIZED])
+        findings = memorization_findings(memorized, outputs[0], self.adapter, least, marks, self.losses[0])
+        return report + make_report([*starts, *([] if known else findings)], [MEMORIZED])
 
 
 def symbols_before(batch: TrainedBatch) -> list[int]:
-    """Return the tokens that stand before the first target of a batch that was recognised."""
+    """Return the tokens before the first target that was recognised in a batch."""
     for inputs, target in zip(batch.inputs.tolist(), batch.targets, strict=True):
         if target:
             return inputs[: inputs.index(target[0])]

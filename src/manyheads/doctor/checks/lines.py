@@ -79,7 +79,7 @@ class NearCopies:
                     self.keys.setdefault(key, []).append((name, index))
 
     def add(self, pair: Pair) -> None:
-        """Compare a pair of train."""
+        """Compare a pair of train with the held-out pairs."""
         words = words_of((pair.source, pair.target))
         if self.halves.isdisjoint(halves_of(words)):
             return

@@ -1,4 +1,4 @@
-"""Loss on validation text: beside that of the log, in other batches, with other sources, and without context.
+"""Compare the loss on validation text with that of the log, other batches, other sources and other contexts.
 
 Shapes: N windows, T length, V vocabulary.
 """
@@ -32,9 +32,9 @@ __all__ = [
 
 # Nats a prediction that other sources must cost: 4.6 more in the run multi30k-de-en.
 IGNORED, LEAST_GAIN = 0.05, 0.3
-# Cost of the validation text now, beside that in training; published weights may be a mean of others.
+# Loss of the validation text now, above that in the log; published weights may be averaged ones.
 DEARER, DEARER_FACTOR = 1.0, 1.5
-FAR = 7  # positions apart, in the order of length, that a source is taken from instead
+FAR = 7  # positions, in the order of length, from a source to the one that replaces it
 SMALL_BATCH = 60  # tokens
 CONTEXTS, READ_TOGETHER = 128, 16  # windows whose context is replaced; how many of them at a time
 
@@ -58,7 +58,7 @@ def check_batching(trained: TrainedTranslator) -> Iterator[Finding]:
 
 
 def rotate(rows: list[list[int]]) -> list[list[int]]:
-    """Return rows with each one replaced by that `FAR` positions further, or by the next one of few."""
+    """Return rows rotated by `FAR` positions, or by one if there are few rows."""
     distance = FAR if len(rows) > FAR else 1
     return rows[distance:] + rows[:distance]
 
@@ -85,8 +85,8 @@ def check_context(trained: TrainedLanguageModel) -> Iterator[Finding]:
 def context_change(trained: TrainedLanguageModel) -> tuple[int, float]:
     """Replace the context of the last token of some windows, all but the token before it, by that of other windows.
 
-    Tokens stay at their positions, so that a model which knows nothing but the token before and its position is
-    not taken for one that reads.
+    Tokens stay at their positions, so that a model which uses nothing but the token before and its position
+    does not pass for one that uses its context.
 
     Returns:
         The number of windows N, and the mean change of the loss of their last tokens, either way, in nats.

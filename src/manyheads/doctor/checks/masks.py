@@ -1,7 +1,7 @@
-"""TrainingTrial the masks of traced attentions: which scores are hidden, and how a mask is wrong.
+"""Judge the masks of traced attentions: which scores are hidden, and how a mask is wrong.
 
-A score is hidden where the softmax gives it no weight. What was done to the scores is read from the numbers before
-and after, however it is written.
+A score is hidden where the softmax gives it no weight. The effect of a mask is read from the scores before and
+after it, however it is implemented.
 
 Shapes: B batch, T queries, S keys, H heads. Records have the shape (lead, T, S), see `manyheads.doctor.trace`.
 """
@@ -67,7 +67,7 @@ class AttentionPart:
     @cached_property
     def faults(self) -> list[MaskFault | None]:
         """Return the fault of each layer, None where its mask is right."""
-        faults = [[mask_fault(each, self.hide, self.show) for each in layer] for layer in self.layers]
+        faults = [[mask_fault(attention, self.hide, self.show) for attention in layer] for layer in self.layers]
         return [next(filter(None, layer), None) for layer in faults]
 
     def clause(self, *, skip: Sequence[MaskFault] = ()) -> str:
@@ -125,16 +125,16 @@ def mask_fault(attention: Attention, hide: Tensor, show: Tensor) -> MaskFault | 
             attention.raw.dim() > 2
         ) else [hidden_scores(attention)[None, None].expand(batch, -1, -1, -1)]  # fmt: skip
         hide, show = hide[:1].expand(batch, -1, -1), show[:1].expand(batch, -1, -1)
-    if not hidden or any(bool(each.permute(0, 2, 3, 1)[hide].all()) for each in hidden):
+    if not hidden or any(bool(row_scores.permute(0, 2, 3, 1)[hide].all()) for row_scores in hidden):
         return None
-    faults = [fault_of(attention, order, each, hide, show) for order, each in enumerate(hidden)]
+    faults = [fault_of(attention, order, row_scores, hide, show) for order, row_scores in enumerate(hidden)]
     return max(faults, key=list(PHRASES).index)
 
 
 def fault_of(attention: Attention, order: int, hidden: Tensor, hide: Tensor, show: Tensor) -> MaskFault:
     """Return the fault of a mask that leaves scores visible: hidden (B, H, T, S), hide and show (B, T, S)."""
     batch = len(hide)
-    hide, show = (each[:, None].expand_as(hidden) for each in (hide, show))
+    hide, show = (mask[:, None].expand_as(hidden) for mask in (hide, show))
     visible = hide & ~hidden
 
     def values(records: Tensor | None) -> Tensor | None:
@@ -174,15 +174,15 @@ def score_factor(attention: Attention) -> float:
 
 
 def fault_of_a_hiding_mask(hidden: Tensor, visible: Tensor, hide: Tensor, show: Tensor) -> MaskFault:
-    """Return the fault of a mask that hides some scores, but not all that it has to: all bool (B, H, T, S)."""
+    """Return the fault of a mask that hides some scores, but not all that it has to; all bool (B, H, T, S)."""
     if bool((hidden | ~hide).transpose(0, 1).flatten(1).all(1).any()):
         return "heads"
     queries, keys = hidden.shape[-2:]
-    others = show & ~torch.eye(queries, keys, dtype=torch.bool, device=hidden.device)
+    other_keys = show & ~torch.eye(queries, keys, dtype=torch.bool, device=hidden.device)
     rows = hidden.all(-1)
     if bool(rows.any()) and not bool((hidden & ~rows[..., None]).any()):
         return "queries"
-    if not bool((hide & hidden & ~rows[..., None]).any()) and bool(hidden[others].all()):
+    if not bool((hide & hidden & ~rows[..., None]).any()) and bool(hidden[other_keys].all()):
         return "inverted"
     first = hide & ~torch.nn.functional.pad(hide, (1, -1))  # the first of a run of scores to be hidden
     if not bool((visible & ~first).any()):

@@ -44,8 +44,8 @@ __all__ = [
     "start_findings",
 ]
 
-# Nats a token below which pairs count as memorized: none of their 22 tokens can then have less than e^-0.66, about
-# a half, so each is the most likely one.
+# Nats a token below which pairs count as memorized: none of their 22 tokens can then have a probability below
+# e^-0.66, about a half, so each is the most likely one.
 LEARNED = 0.03
 IN_A_ROW = 5  # updates whose loss must be below it
 GROWN = 1.05  # factor of the first loss above which a loss has grown
@@ -119,7 +119,7 @@ def memorization_findings(
 ) -> Iterator[Finding]:
     """Compare decoded rows with the pairs that were memorized (invariant F).
 
-    `first_loss` is that of the very first training step, on targets of the same lengths.
+    `first_loss` is the loss of the first training step, on targets of the same lengths.
     """
     losses, targets = memorized.losses, memorized.targets
     if not memorized.learned(least):
@@ -147,16 +147,16 @@ def memorization_findings(
 
 
 def same_output(adapter: ModelAdapter, decoded: Sequence[Sequence[int]], target: Sequence[int]) -> bool:
-    """Return whether a row was decoded; the continuation of a prompt may stand with the prompt or without it."""
-    wanted = [list(target)] + ([list(target[PROMPT:])] if adapter.kind == "decoder" else [])
-    return bool(decoded) and list(decoded[0]) in wanted
+    """Return whether a target was decoded; a continuation may include its prompt or not."""
+    accepted = [list(target)] + ([list(target[PROMPT:])] if adapter.kind == "decoder" else [])
+    return bool(decoded) and list(decoded[0]) in accepted
 
 
 def prompt_of(adapter: ModelAdapter, batch: Sequence[Any], targets: Rows) -> Any:
     """Return the first part of a batch; for a language model its beginning up to the first tokens of the targets.
 
     Raises:
-        ValueError: it cannot be cut.
+        ValueError: the batch cannot be cut.
     """
     if adapter.kind != "decoder":
         return batch[0]
@@ -186,14 +186,14 @@ class WithoutDropout(TorchFunctionMode):
 
 
 def decoder_ids(tracer: StepTracer, table: int, sources: Rows) -> list[Tensor]:
-    """Return the ids that a decoder was fed, in order: those of its table in which no source stands."""
-    fed = [each.ids.cpu() for each in tracer.fed if each.table == table and each.ids.dim() == 2]
+    """Return the ids that a decoder was fed, in order: lookups in its embedding matrix without a source in them."""
+    fed = [lookup.ids.cpu() for lookup in tracer.fed if lookup.table == table and lookup.ids.dim() == 2]
     return [ids for ids in fed if not holds_any(ids, [source[:2] for source in sources])]
 
 
 def holds_any(ids: Tensor, parts: Rows) -> bool:
     """Return whether a row of ids, batch first or time first, holds one of the parts, in either direction."""
-    rows = [row for each in (ids, ids.t()) for row in each.tolist()]
+    rows = [row for matrix in (ids, ids.t()) for row in matrix.tolist()]
     return any(contains(row, part) or contains(row, part[::-1]) for row in rows for part in parts)
 
 
@@ -242,7 +242,7 @@ def rows_of(decoded: Any) -> list[list[int]]:
 def plain_row(row: Sequence[int], adapter: ModelAdapter, starts: Sequence[int]) -> list[int]:
     """Return a row of ids up to its end mark, without padding and the marks before its first token.
 
-    These are the symbols before the targets of training, of which the first may be the end mark, and other marks.
+    The marks before it are those before the targets in training, the end mark perhaps, and other marks.
     """
     row = list(row)
     while row and row[0] in (adapter.bos, adapter.pad, adapter.eos, *starts):

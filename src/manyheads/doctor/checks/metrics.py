@@ -42,17 +42,19 @@ def examine_evaluation(evaluate: Callable[[list[Any]], float], batches: Sequence
     """
     if len(batches) < 3:
         raise UsageError(f"{len(batches)} batches are too few: give at least three, of different lengths.")
-    whole, parts = float(evaluate([merged])), float(evaluate(list(batches)))
+    merged_value, batched_value = float(evaluate([merged])), float(evaluate(list(batches)))
     findings = []
-    if not math.isclose(whole, parts, rel_tol=SAME_LOSS):
+    if not math.isclose(merged_value, batched_value, rel_tol=SAME_LOSS):
         single = [float(evaluate([batch])) for batch in batches]
         logs = [math.log(value) for value in single] if min(single) > 0 else single
         means = [math.exp(sum(logs) / len(logs)), sum(single) / len(single)]
-        evidence = f"the same pairs give {whole:.6g} as one batch and {parts:.6g} as {len(batches)} batches"
+        evidence = (
+            f"the same pairs give {merged_value:.6g} as one batch and {batched_value:.6g} as {len(batches)} batches"
+        )
         name = "mean-of-batch-means"
-        if math.isclose(parts, single[-1], rel_tol=SAME_LOSS):
+        if math.isclose(batched_value, single[-1], rel_tol=SAME_LOSS):
             name, evidence = "last-batch-loss", f"{evidence}; the last one alone gives {single[-1]:.6g}"
-        elif any(math.isclose(parts, mean, rel_tol=SAME_LOSS) for mean in means):
+        elif any(math.isclose(batched_value, mean, rel_tol=SAME_LOSS) for mean in means):
             evidence += ", the mean of the batches' means"
         findings.append(model_finding(name, evidence))
     return make_report(findings, ["the figure does not depend on the batching"])
@@ -100,6 +102,6 @@ def word_by_word(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     characters = BLEU(tokenize="char", smooth_method="none")
     scores = []
     for hypothesis, reference in zip(hypotheses, references, strict=True):
-        words, others = zip(*zip(hypothesis.split(), reference.split(), strict=False), strict=True)
-        scores.append(characters.corpus_score(words, [others]).score)
+        words, reference_words = zip(*zip(hypothesis.split(), reference.split(), strict=False), strict=True)
+        scores.append(characters.corpus_score(words, [reference_words]).score)
     return sum(scores) / len(scores)

@@ -21,7 +21,7 @@ VERY_SHORT = 0.6  # characters of all outputs over those of all references
 SOME, MANY = WORRY, 0.2  # share of the outputs
 LEAST_OUTPUTS = 2
 SAME = 0.5  # share of different outputs among different sources
-UNKNOWN, UNKNOWN_WORDS = 0.05, 0.5  # share of outputs with <unk>; of whole words they are usual
+UNKNOWN, UNKNOWN_WORDS = 0.05, 0.5  # share of outputs with <unk>; with whole words <unk> is usual
 COUNTED = ("never-ends", "nothing-said", "repeats-itself", "copies-its-source")  # of DEFECTS
 
 

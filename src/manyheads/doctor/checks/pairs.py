@@ -33,9 +33,9 @@ class PairCounts:
 
     Attributes:
         pairs: number of pairs with text on both sides.
-        copied: the target is the source, but for case and punctuation.
-        swapped: each side looks like the language of the other.
-        only_source, only_target: both sides look like the source's language, or like the target's.
+        copied: pairs whose target is the source, but for case and punctuation.
+        swapped: pairs of which each side looks like the language of the other.
+        only_source, only_target: pairs of which both sides look like the source's language, or the target's.
         recognised: pairs of which the language of both sides was recognised.
         words: frequencies of the words of each side, where the languages are unknown.
     """

@@ -19,9 +19,10 @@ __all__ = ["Plan", "duration", "epoch_findings", "machine_findings", "rate_findi
 # times as much (docs/decisions.md).
 RATE, WIDTH, BATCH, MUON = 2e-3, 256, 4_096, 4.0
 LEAST_BATCH, MOST_BATCH = 0.5, 4.0  # where the root of the batch no longer holds
-# Of the usual rate. Adam at 2.8 times trains, but badly (docs/decisions.md: 9.3 of perplexity instead of 6.5).
+# Multiples of the usual rate. Adam at 2.8 times trains, but badly (docs/decisions.md: perplexity 9.3 instead of
+# 6.5).
 TOO_HIGH, FAR_TOO_HIGH = 4.0, 10.0
-REACH = 0.5  # of the deviation that weights are drawn with: the least sum of all rates
+REACH = 0.5  # least sum of all rates, as a share of the deviation that weights are drawn with
 LONG_WARM_UP = 0.5  # of all updates
 STEADY = 5e-4  # rate up to which a post-norm model trains without a warm-up
 MANY_EPOCHS = 200
@@ -150,10 +151,10 @@ def epoch_findings(plan: Plan) -> Iterator[Finding]:
 
 def size_findings(plan: Plan) -> Iterator[Finding]:
     """Yield a finding if the model is too large for its text."""
-    each = plan.parameters / max(1, plan.tokens)
-    if plan.config.model.init_from is None and each > LARGE:
-        evidence = f"{plan.parameters:,} parameters, {plan.tokens:,} tokens to learn from: {each:,.0f} for each"
-        yield config_finding("model-too-large", evidence, None if each > TOO_LARGE else "note")
+    ratio = plan.parameters / max(1, plan.tokens)
+    if plan.config.model.init_from is None and ratio > LARGE:
+        evidence = f"{plan.parameters:,} parameters, {plan.tokens:,} tokens to learn from: {ratio:,.0f} for each"
+        yield config_finding("model-too-large", evidence, None if ratio > TOO_LARGE else "note")
 
 
 def machine_findings(plan: Plan) -> Iterator[Finding]:

@@ -28,12 +28,12 @@ __all__ = [
     "token_signal",
 ]
 
-# Weaker than this share of the positions, and a token's row is lost in them. S0 has 1 / 121; a Marian model at its
+# Ratio of tokens' deviation to that of positions below which tokens are lost. S0 has 1 / 121; a Marian model at its
 # start without scale_embedding, which trains, has 1 / 35.
 WEAKEST = 1 / 40
 FITS = 2e-3  # share of a column's variance that a sinusoid leaves over, half precision included
-FLAT = 1e-3  # share of the largest deviation up to which a column says nothing
-SLOWEST = 0.06  # radians per position: of slower sinusoids too little is seen
+FLAT = 1e-3  # share of the largest deviation up to which a column counts as constant
+SLOWEST = 0.06  # radians per position: too little of slower sinusoids is seen
 SAME_FREQUENCY, SAME_RATIO = 1e-2, 3e-2
 QUADRATURE = 0.1  # radians
 BASES = (300.0, 3e6)  # of the geometric progression: 10,000 in the paper
@@ -94,7 +94,7 @@ def position_tables(adapter: ModelAdapter, samples: Samples) -> dict[str, Tensor
     tables = {}
     for side, (stream, length) in streams.items():
         x = stream.flatten(2) if stream.dim() > 3 else stream
-        if x.dim() == 2 and len(x) == rows * length:  # equal rows follow each other, or stand side by side
+        if x.dim() == 2 and len(x) == rows * length:  # flattened, batch first or time first
             x = x.unflatten(0, (rows, length)) if torch.equal(x[:length], x[-length:]) else x[::rows][None]
         x = x[None] if x.dim() == 2 else x
         if x.size(1) != length and len(x) == length:
@@ -116,7 +116,7 @@ def token_signal(stream: Tensor, batch: int) -> float | None:
         x = x.unflatten(0, (batch, -1)) if len(x) % batch == 0 else x[None]
     elif x.size(1) == batch:  # time first
         x = x.transpose(0, 1)
-    if len(x) != batch or x.size(1) < 2:  # of pooled texts no position is left
+    if len(x) != batch or x.size(1) < 2:  # pooled texts have no positions
         return None
     over_tokens = x.var(0).mean()
     over_positions = (x.mean(0).var(0).mean() - over_tokens / len(x)).clamp_min(0)
@@ -162,7 +162,7 @@ class Sinusoids:
 
 
 def sinusoid_findings(tables: Mapping[str, Tensor]) -> Iterator[Finding]:
-    """Yield a finding where what positions add to embeddings are sinusoids, but not those of the paper.
+    """Yield a finding if positions are sinusoids, but not those of the paper.
 
     Args:
         tables: by side, embeddings of one token at every position, (L, D).
@@ -214,16 +214,16 @@ def remainders(x: Tensor, frequencies: Tensor) -> Tensor:
     total = x.square().sum(1, keepdim=True).clamp_min(1e-30)
     shared = frequencies.stride(0) == 0
     angles = (frequencies[:1] if shared else frequencies)[..., None] * time  # (N or 1, F, L)
-    basis = [each - each.mean(-1, keepdim=True) for each in (angles.sin(), angles.cos())]
+    basis = [wave - wave.mean(-1, keepdim=True) for wave in (angles.sin(), angles.cos())]
     first = basis[0] / basis[0].norm(dim=-1, keepdim=True).clamp_min(1e-9)
     second = basis[1] - (basis[1] * first).sum(-1, keepdim=True) * first
     second = second / second.norm(dim=-1, keepdim=True).clamp_min(1e-9)
-    fitted = sum(torch.einsum("nfl,nl->nf", each.expand(len(x), -1, -1), x).square() for each in (first, second))
+    fitted = sum(torch.einsum("nfl,nl->nf", wave.expand(len(x), -1, -1), x).square() for wave in (first, second))
     return 1 - fitted / total
 
 
 def sinusoid_fault(fit: Sinusoids) -> str:
-    """Return what is wrong with sinusoids, empty where they are those of the paper or no sinusoids.
+    """Return the fault of sinusoids, empty where they are those of the paper or no sinusoids.
 
     Frequencies have to be a geometric progression, each with a sine and a cosine, in any order of the columns.
     """
@@ -233,16 +233,16 @@ def sinusoid_fault(fit: Sinusoids) -> str:
     order = fit.frequency[clear].argsort(descending=True)
     frequency, phase = fit.frequency[clear][order].tolist(), fit.phase[clear][order].tolist()
     groups: list[list[int]] = []
-    for number, each in enumerate(frequency):
-        if groups and math.isclose(each, frequency[groups[-1][0]], rel_tol=SAME_FREQUENCY):
+    for number, radians in enumerate(frequency):
+        if groups and math.isclose(radians, frequency[groups[-1][0]], rel_tol=SAME_FREQUENCY):
             groups[-1].append(number)
         else:
             groups.append([number])
     if len(groups) > 1 and frequency[groups[-1][0]] < SLOWEST * (1 + SAME_RATIO):  # its pair may lie below
         groups.pop()
     for group in groups:
-        turned = [abs(math.sin(phase[number] - phase[group[0]])) for number in group]
-        if 2 * sum(each > math.cos(QUADRATURE) for each in turned) != len(group):
+        sines = [abs(math.sin(phase[number] - phase[group[0]])) for number in group]
+        if 2 * sum(sine > math.cos(QUADRATURE) for sine in sines) != len(group):
             alone = "a sine without a cosine" if len(group) == 1 else "not a sine and a cosine each"
             return f"of the frequency {frequency[group[0]]:.4g} there is {alone}"
     values = [frequency[group[0]] for group in groups]

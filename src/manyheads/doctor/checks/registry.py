@@ -1,7 +1,7 @@
 """Tables of the checks of `manyheads doctor CONFIG` and `manyheads doctor RUN`.
 
-Any model is examined by `examine` (OUTPUT_CHECKS of `checks.behaviour`, then its inside, then its training); the
-text of a configuration by `checks.text`; the machine by `checks.machine`.
+Any model is examined by `examine` (OUTPUT_CHECKS of `checks.behaviour`, then its internals, then its training);
+the text of a configuration by `checks.text`; the machine by `checks.machine`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find wrong factors: of the scores of attentions, and of logits whose matrix is that of the embeddings.
+"""Find wrong factors of attention scores, and of logits whose matrix is also the embedding matrix.
 
 Shapes: B batch, T queries, S keys, H heads, E head width, D model width, V vocabulary.
 """
@@ -31,19 +31,19 @@ SMALL_ROWS = 0.5  # rows of an embedding with a smaller norm are not normalised 
 def measured_factor(attention: Attention, other: Attention | None) -> float | None:
     """Return the factor of the scores before the softmax, None where it is not known.
 
-    It is measured from how products and scores differ between two passes, so that what is added to all scores alike
-    (a mask, a bias by distance) plays no part.
+    It is measured from how products and scores differ between two passes, so that an equal addition to both (a
+    mask, a bias by distance) has no influence.
     """
     if attention.projection is None or attention.fixed_scale or not math.isfinite(attention.factor):
         return None
     if other is None or attention.logits is None or other.logits is None or attention.raw.shape != other.raw.shape:
         return attention.factor
     visible = ~covered_scores(attention) & ~covered_scores(other)
-    change, result = ((left - right).masked_fill(~visible, 0) for left, right in (
+    change, result = ((first - second).masked_fill(~visible, 0) for first, second in (
         (attention.raw, other.raw), (attention.logits, other.logits)))  # fmt: skip
     counts = visible.sum(-1, keepdim=True).clamp_min(1)
     # the softmax does not change when a number is added to all scores of a query
-    change, result = (((each - each.sum(-1, keepdim=True) / counts) * visible) for each in (change, result))
+    change, result = (((tensor - tensor.sum(-1, keepdim=True) / counts) * visible) for tensor in (change, result))
     strength = float((change * change).sum())
     if not math.isfinite(strength) or strength == 0:
         return attention.factor
@@ -62,7 +62,7 @@ def rounding(attention: Attention) -> float:
 def scale_findings(attentions: Sequence[Attention], others: Sequence[Attention]) -> Iterator[Finding]:
     """Yield findings about the factor before the softmax where it is not 1 / sqrt(E)."""
     paired = len(attentions) == len(others)
-    biased = any(adds_a_bias(each, other) for each, other in zip(attentions, others, strict=False))
+    biased = any(adds_a_bias(first, second) for first, second in zip(attentions, others, strict=False))
     for number, attention in enumerate(attentions):
         width, factor = attention.width, measured_factor(attention, others[number] if paired else None)
         if width < 2 or factor is None:
@@ -88,13 +88,15 @@ def model_width(
     """Return the width of the model where scores are divided by its root, None where they are not."""
     layer = attention.projection
     assert layer is not None
-    modules = sum(each.projection is not None and each.projection.source is layer.source for each in attentions)
+    modules = sum(
+        candidate.projection is not None and candidate.projection.source is layer.source for candidate in attentions
+    )
     widths = {attention.heads * attention.width, modules * attention.heads * attention.width, layer.width_in}
     return next(
         (
-            wide
-            for wide in sorted(widths - {attention.width})
-            if wide > attention.width and math.isclose(factor, wide**-0.5, rel_tol=tolerance)
+            width
+            for width in sorted(widths - {attention.width})
+            if width > attention.width and math.isclose(factor, width**-0.5, rel_tol=tolerance)
         ),
         None,
     )
@@ -108,7 +110,7 @@ def unusual_scale(attention: Attention, factor: float, tolerance: float, *, bias
     def close(left: float, right: float) -> bool:
         return math.isclose(left, right, rel_tol=tolerance)
 
-    roots = sum(close(each, width**-0.5) for each in attention.factors)
+    roots = sum(close(part, width**-0.5) for part in attention.factors)
     if close(factor, 1.0):
         if biased or is_compensated(attention):  # as in T5, whose weights are drawn weaker instead
             return
@@ -124,7 +126,7 @@ def unusual_scale(attention: Attention, factor: float, tolerance: float, *, bias
         yield in_case(model_finding("unusual-scale", evidence, "note"), "scale-other")
     elif factor > 1 + tolerance or factor <= 0:
         yield in_case(model_finding("unusual-scale", f"{evidence}: larger, not smaller"), "scale-other")
-    elif any(close(factor, each**-0.5) for each in (attention.keys, attention.queries)):
+    elif any(close(factor, length**-0.5) for length in (attention.keys, attention.queries)):
         evidence += " = 1 / sqrt(length of the text)"
         yield in_case(model_finding("unusual-scale", evidence), "scale-other")
     else:
@@ -136,10 +138,10 @@ def adds_a_bias(attention: Attention, other: Attention) -> bool:
     if attention.logits is None or other.logits is None or attention.raw.shape != other.raw.shape:
         return False
     biases = []
-    for each in (attention, other):
-        assert each.logits is not None
-        factor = each.factor / each.input_factor if each.input_factor else 1.0
-        biases.append((each.logits - factor * each.raw).masked_fill(covered_scores(each), 0))
+    for record in (attention, other):
+        assert record.logits is not None
+        factor = record.factor / record.input_factor if record.input_factor else 1.0
+        biases.append((record.logits - factor * record.raw).masked_fill(covered_scores(record), 0))
     first, second = biases
     largest = float(first.abs().max())
     low = max(LINEAR, 8 * rounding(attention)) * float(attention.raw.abs().max())
@@ -175,7 +177,7 @@ def is_compensated(attention: Attention) -> bool:
 
 @dataclass(frozen=True)
 class TiedLogits:
-    """Logits that a matrix computes which is also one of embeddings.
+    """Logits that an embedding matrix computes.
 
     Attributes:
         width: D.
@@ -193,18 +195,18 @@ class TiedLogits:
 def tied_logits_findings(tied: TiedLogits | None) -> Iterator[Finding]:
     """Yield a finding where tied logits are multiplied by sqrt(D), or by its inverse, without a reason.
 
-    There is one if the factor brings their size near 1; for sqrt(D), only if the rows of the matrix are not small.
+    A factor has a reason if it brings their size near 1; sqrt(D) only if the rows of the matrix are not small.
     """
     if tied is None or tied.factor <= 0 or tied.spread <= 0:
         return
     root = math.sqrt(tied.width)
     names: Mapping[str, float] = {f"sqrt({tied.width})": root, f"1 / sqrt({tied.width})": 1 / root}
-    name = next((name for name, each in names.items() if math.isclose(tied.factor, each, rel_tol=1e-2)), None)
-    without = tied.spread / tied.factor
-    needless = abs(math.log(tied.spread)) > abs(math.log(without)) or (tied.factor > 1 and tied.norm < SMALL_ROWS)
+    name = next((name for name, value in names.items() if math.isclose(tied.factor, value, rel_tol=1e-2)), None)
+    unscaled = tied.spread / tied.factor
+    needless = abs(math.log(tied.spread)) > abs(math.log(unscaled)) or (tied.factor > 1 and tied.norm < SMALL_ROWS)
     if name is not None and needless:
         evidence = (
             f"logits of the tied matrix are multiplied by {tied.factor:.4g} = {name}: their standard deviation is "
-            f"{tied.spread:.3g}, and would be {without:.3g}"
+            f"{tied.spread:.3g}, and would be {unscaled:.3g}"
         )
         yield model_finding("tied-logits-scaled", evidence)

@@ -20,7 +20,7 @@ BEFORE, AFTER = 7, 5  # steps before and after the interruption
 
 
 def examine_schedule(make: Callable[[], Any]) -> Report:
-    """Examine a schedule (invariant J): N steps, saved and loaded into a new one, then the same rates as without.
+    """Examine whether a schedule that is saved and loaded into a new one gives the same rates (invariant J).
 
     Args:
         make: function that returns a new optimizer and its schedule, or the schedule alone where it holds the
@@ -28,7 +28,7 @@ def examine_schedule(make: Callable[[], Any]) -> Report:
             step_and_update_lr().
 
     Raises:
-        UsageError: there is no optimizer or no such function, or it raises a TypeError.
+        UsageError: no optimizer or step function is found, or the function raises a TypeError.
     """
     optimizer, schedule = parts(make())
     rates(optimizer, schedule, BEFORE)
@@ -55,7 +55,7 @@ def examine_schedule(make: Callable[[], Any]) -> Report:
 
 
 def parts(made: Any) -> tuple[Any, Any]:
-    """Return the optimizer and the schedule in what a function returned: a pair, or a schedule that holds it.
+    """Return optimizer and schedule of a value: a pair of them, or a schedule that holds its optimizer.
 
     Raises:
         UsageError: there is no optimizer.
@@ -74,12 +74,13 @@ def parts(made: Any) -> tuple[Any, Any]:
 
 
 def held_optimizer(value: Any) -> Any:
-    """Return the optimizer that a value is, or that it holds in an attribute; None where there is none."""
+    """Return a value that is an optimizer, or the optimizer in its attributes; None where there is none."""
     if isinstance(value, Optimizer):
         return value
-    held = list(vars(value).values()) if hasattr(value, "__dict__") else []
-    return next((each for each in held if isinstance(each, Optimizer)), None) or next(
-        (optimizer for each in held if isinstance(optimizer := held_optimizer(each), Optimizer)), None
+    attributes = list(vars(value).values()) if hasattr(value, "__dict__") else []
+    return next((attribute for attribute in attributes if isinstance(attribute, Optimizer)), None) or next(
+        (optimizer for attribute in attributes if isinstance(optimizer := held_optimizer(attribute), Optimizer)),
+        None,
     )
 
 
@@ -114,12 +115,16 @@ def rates(optimizer: Any, schedule: Any, steps: int, done: int = 0) -> list[floa
 
 
 def step_arguments(step: Callable[..., Any], number: int) -> list[float]:
-    """Return the arguments that a step needs: its number where a name says so, else a loss that stays the same."""
+    """Return the arguments that a step needs: its number for a name that counts, else a constant loss."""
     try:
         parameters = inspect.signature(step).parameters.values()
     except ValueError:
         return []
-    needed = [each.name for each in parameters if each.default is each.empty and each.kind in POSITIONAL]
+    needed = [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind in POSITIONAL
+    ]
     return [number if any(word in name for word in COUNTS) else 1.0 for name in needed]
 
 

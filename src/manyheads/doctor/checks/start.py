@@ -24,11 +24,12 @@ from manyheads.training.update import Updater
 
 __all__ = ["first_loss", "measure_update", "saved_for_backward", "start_findings"]
 
-SMALL = 1_500  # positions of the batch whose memory is measured; that of larger ones grows with them
+SMALL = 1_500  # positions of the batch whose memory is measured; larger batches need more in proportion
 TIMED = 4  # updates, the first of which is not counted
-PATIENCE = 8.0  # seconds, after which no further one is timed
-# Times ln V; below it a new model cannot honestly be, but for the chance of one batch. With tied embeddings the
-# token that was read begins with a logit of about 0.4 sqrt(D) (docs/decisions.md): of few choices that is more.
+PATIENCE = 8.0  # seconds, after which no further update is timed
+# Bounds of the first loss as multiples of ln V; a new model is not below the first but by the chance of one batch.
+# With tied embeddings the logit of the input token begins at about 0.4 sqrt(D) (docs/decisions.md), which
+# exceeds ln V for few choices.
 LEAST, MOST, OWN_LOGIT = 0.8, 2.0, 0.4
 
 
@@ -78,7 +79,7 @@ def measure_update(
 
     Returns:
         The median seconds of an update; the bytes of weights, gradients, moments, and of the tensors that the
-        heaviest batch saves for the backward pass; the mean of target tokens an update.
+        heaviest batch saves for the backward pass; the mean number of target tokens an update.
     """
     model.to(device).train()
     updater = Updater(objective(), training, device=device, precision=precision, world=ALONE)

@@ -27,7 +27,7 @@ from manyheads.doctor.torch_calls import is_active_dropout
 __all__ = ["FedIds", "ScoreGradient", "StepTracer", "UpdateTracer"]
 
 PRODUCTS = {"linear", "matmul", "__matmul__", "addmm", "bmm", "baddbmm", "einsum", "mm"}
-NORMALIZERS = {"log_softmax", "cross_entropy"}  # with a logarithm: what they read are not probabilities
+NORMALIZERS = {"log_softmax", "cross_entropy"}  # functions with a logarithm, whose inputs must not be probabilities
 SUM_ROUNDING = 0.03  # of a sum of probabilities in bfloat16
 SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
 
@@ -39,9 +39,9 @@ class FedIds:
     Attributes:
         ids: as they were looked up.
         table: id() of the matrix, 0 for the ids of a module.
-        order: number of the observation.
+        order: number of the observation in its step.
         padding_idx: id whose row gets no gradient, or None.
-        gradient: largest gradient by the embedding of each id, shaped as `ids`; None before the backward pass.
+        gradient: largest gradient of the embedding of each id, shaped as `ids`; None before the backward pass.
     """
 
     ids: Tensor
@@ -53,7 +53,7 @@ class FedIds:
 
 @dataclass
 class ScoreGradient:
-    """Scores that a loss was computed from, and the gradient of the loss by them: (..., V).
+    """Scores that a loss was computed from, and the gradient of the loss with respect to them: (..., V).
 
     Attributes:
         values: the scores.
@@ -74,13 +74,13 @@ class StepTracer(TorchFunctionMode):
     """Mode that records lookups, scores of a width and active dropouts, in the order in which they are computed.
 
     Attributes:
-        fed, scores: what was recorded.
+        fed, scores: recorded lookups and scores.
         active_dropouts: number of dropouts that dropped something.
         probabilities: number of losses, or logarithms of a softmax, that read results of a softmax.
 
     Args:
         widths: widths that scores may have, V and that of the output of the model.
-        module: holds the weights; what its modules return is recorded too, where no function was seen.
+        module: holds the weights; outputs of its modules are recorded too, where no function was seen.
         updates: tracer of the updates, to number them.
     """
 
@@ -93,7 +93,7 @@ class StepTracer(TorchFunctionMode):
         self.probabilities = 0
         self.count = 0
         self._known: set[int] = set()
-        self._alive: list[Tensor] = []  # alive, so that no identity is given twice
+        self._alive: list[Tensor] = []  # references, so that no id() is reused
         self._hooks = ExitStack()
 
     def __enter__(self) -> StepTracer:
@@ -137,9 +137,11 @@ class StepTracer(TorchFunctionMode):
         return result
 
     def of_first_width(self) -> StepTracer:
-        """Keep the scores of the first width of which some have a gradient: others are hidden states."""
+        """Keep only the scores of the first width that has gradients; others are hidden states."""
         for width in self.widths:
-            known = [each for each in self.scores if each.values.size(-1) == width and each.gradient is not None]
+            known = [
+                record for record in self.scores if record.values.size(-1) == width and record.gradient is not None
+            ]
             if known:
                 self.scores = known
                 break
@@ -163,7 +165,7 @@ class StepTracer(TorchFunctionMode):
         self._record_scores(scores, normalized=True, axis=axis)
 
     def _record_scores(self, scores: Any, *, normalized: bool, axis: int = -1) -> None:
-        """Keep scores of the width of the vocabulary, and later their gradient."""
+        """Record scores of the width of the vocabulary, and later their gradient."""
         if not isinstance(scores, Tensor) or not scores.requires_grad or scores.dim() < 2:
             return
         if scores.size(axis) not in self.widths or id(scores) in self._known:
@@ -180,7 +182,7 @@ class StepTracer(TorchFunctionMode):
         self.scores.append(record)
 
     def _record_lookup(self, result: Any, ids: Tensor, weight: Tensor, *rest: Any, **options: Any) -> None:
-        """Keep looked-up ids: `functional.embedding` takes the ids first, `torch.embedding` the matrix."""
+        """Record looked-up ids: `functional.embedding` takes the ids first, `torch.embedding` the matrix."""
         if ids.is_floating_point():
             ids, weight = weight, ids
         if ids.is_floating_point() or ids.dtype == torch.bool or weight.dim() != 2:
@@ -220,12 +222,12 @@ class UpdateTracer:
     """Record of the backward passes and the updates of the parameters of a module.
 
     Attributes:
-        parameters: by name, those that are trained.
+        parameters: trained parameters by name.
         start: their values before the first step.
-        reached: names of those that got a gradient other than zero.
+        reached: names of parameters with a gradient other than zero.
         in_optimizer: identities of parameters in an optimizer of torch that made a step.
         rates: learning rates of the parameters in such an optimizer, by identity, the highest one.
-        left_over: names of those whose gradient was still that of an earlier update when the next one came.
+        left_over: names of parameters whose gradient was still that of an earlier update when the next one came.
         count: number of optimizer steps.
         passes: by the number of optimizer steps before them, the number of backward passes.
     """
@@ -245,17 +247,17 @@ class UpdateTracer:
     @classmethod
     def of(cls, module: nn.Module) -> UpdateTracer:
         """Return a tracer of the parameters of a module that require a gradient."""
-        trained = {name: each for name, each in module.named_parameters() if each.requires_grad}
-        return cls(trained, {name: each.detach().clone() for name, each in trained.items()})
+        trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+        return cls(trained, {name: parameter.detach().clone() for name, parameter in trained.items()})
 
     @property
     def changed(self) -> list[str]:
         """Return the names of the parameters whose values are no longer those of the start."""
-        return [name for name, each in self.parameters.items() if not same_bits(each, self.start[name])]
+        return [name for name, parameter in self.parameters.items() if not same_bits(parameter, self.start[name])]
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Watch gradients and optimizers meanwhile."""
+        """Observe gradients and optimizers inside the context."""
         with ExitStack() as hooks:
             for name, parameter in self.parameters.items():
                 if parameter.requires_grad:
@@ -265,7 +267,7 @@ class UpdateTracer:
             yield
 
     def begin_call(self) -> None:
-        """Note which parameters were updated by code that is no optimizer of torch."""
+        """Record which parameters were updated by code that is no optimizer of torch."""
         if self.in_optimizer:
             return
         for name, parameter in self.parameters.items():
@@ -275,7 +277,7 @@ class UpdateTracer:
                 self._latest[name] = parameter.detach().clone()
 
     def _arrival(self, name: str, parameter: nn.Parameter) -> Callable[[Tensor], None]:
-        """Return a hook of the gradient that a backward pass brings to a parameter."""
+        """Return a hook for the gradients of a parameter in backward passes."""
 
         def receive(gradient: Tensor) -> None:
             self._arrivals[name] = self._arrivals.get(name, 0) + 1

@@ -21,7 +21,7 @@ __all__ = ["STEPPING", "Stepping", "check_stepper"]
 
 STEPPING = "step-by-step decoding gives the scores of teacher forcing"
 ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
-# Wrong positions of the steps 1, 2, 3, ... that a decoder with a cache may count, from 0 on.
+# Wrong positions, counted from 0, that a decoder with a KV cache may use at steps 1, 2, 3, ...
 WRONG_POSITIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "one too high": lambda positions: positions + 1,
     "one too high from the second step on": lambda positions: positions + (positions > 0).long(),
@@ -75,10 +75,10 @@ def positions_clause(adapter: ModelAdapter, ids: Mapping[str, Tensor], steps: Te
 
 
 class WrongPositions(TorchFunctionMode):
-    """Mode that puts the rows of tables of positions in the place of others.
+    """Mode that gives each position the encoding of another one.
 
-    A table of positions is what is added to a tensor (B, L, D) and is the same for all rows of the batch, or what
-    is looked up by the numbers 0, 1, 2, ...
+    A table of position encodings is a tensor that is added to a tensor (B, L, D) and is the same for all rows of
+    the batch, or a tensor that is looked up by the numbers 0, 1, 2, ...
 
     Args:
         positions: for each of L positions, the position whose row it gets.
@@ -88,24 +88,24 @@ class WrongPositions(TorchFunctionMode):
     def __init__(self, positions: Tensor, batch: int) -> None:
         super().__init__()
         self.positions, self.batch = positions, batch
-        self.done: list[Tensor] = []  # looked up at other positions already
+        self.done: list[Tensor] = []  # encodings that were looked up at other positions
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Call the function, with other positions where a table of them is looked up or added."""
         if func.__name__ == "embedding" and len(args) > 1:
-            others = [self.looked_up(each) if isinstance(each, Tensor) else each for each in args]
+            others = [self.looked_up(value) if isinstance(value, Tensor) else value for value in args]
             result = func(*others, **(kwargs or {}))
-            if any(other is not each for other, each in zip(others, args, strict=True)):
+            if any(other is not value for other, value in zip(others, args, strict=True)):
                 self.done.append(result)
             return result
-        if func.__name__ in ADDITIONS and len(args) == 2 and all(isinstance(each, Tensor) for each in args):
-            args = [self.added(each, other) for each, other in (args, args[::-1])]
+        if func.__name__ in ADDITIONS and len(args) == 2 and all(isinstance(value, Tensor) for value in args):
+            args = [self.added(table, other) for table, other in (args, args[::-1])]
         return func(*args, **(kwargs or {}))
 
     def looked_up(self, ids: Tensor) -> Tensor:
-        """Return other numbers for ids that count the positions."""
+        """Return the positions to look up for ids that count the positions, other ids as they are."""
         length = len(self.positions)
         if ids.is_floating_point() or ids.dim() == 0 or ids.size(-1) != length or ids.numel() == 1:
             return ids
@@ -113,11 +113,11 @@ class WrongPositions(TorchFunctionMode):
         return ids[..., self.positions.to(ids.device)] if counted.all() else ids
 
     def added(self, table: Tensor, other: Tensor) -> Tensor:
-        """Return other rows of a tensor (L, D) or (1, L, D) that is added to one of a batch."""
+        """Return a tensor with other rows if it is a table (L, D) or (1, L, D) that is added to a batch."""
         length = len(self.positions)
-        if any(table is each for each in self.done):
+        if any(table is result for result in self.done):
             return table
-        whole = other.shape[:2] == (self.batch, length) and table.shape[-2:] == other.shape[-2:]
-        if not whole or table.dim() not in (2, 3) or table.numel() != length * other.size(-1):
+        matches = other.shape[:2] == (self.batch, length) and table.shape[-2:] == other.shape[-2:]
+        if not matches or table.dim() not in (2, 3) or table.numel() != length * other.size(-1):
             return table
         return table.index_select(-2, self.positions.to(table.device))

@@ -19,7 +19,7 @@ from manyheads.doctor.report import Diagnosis, Finding, make_report
 __all__ = ["examine_text"]
 
 UNBALANCED = 10  # times
-LONG_LINE = 40  # characters from which on a line that stands twice is no coincidence
+LONG_LINE = 40  # characters from which on a repeated line is no coincidence
 REPEATED = 0.1  # share of such lines of the validation text
 PAIRS = (
     "source and target language are not swapped",
@@ -76,7 +76,7 @@ def examine_text(
 def diagnosis(
     findings: Iterable[Finding], asked: Sequence[str], figures: DataReport, facts: Mapping[str, str]
 ) -> Diagnosis:
-    """Return the result for people and as JSON."""
+    """Return the diagnosis of a text, for people and as JSON."""
     return Diagnosis(facts, make_report(findings, asked), figures.to_json(), figures.lines())
 
 
@@ -86,7 +86,7 @@ def count_splits(
     counts: Mapping[str, PairCounts] | Mapping[str, LabelCounts],
     normalize: Callable[[str], str],
 ) -> tuple[DataReport, NearCopies]:
-    """Read all splits through their counts; return the report on the data, and near copies of held-out splits."""
+    """Read and count all splits; return the report on the data, and near copies of held-out splits."""
     held_out = {name: list(pairs) for name, pairs in splits.items() if name != "train"}
     near_copies = NearCopies(held_out)
     watched = {"train": watch(splits["train"], [near_copies, counts["train"]])}
@@ -97,7 +97,7 @@ def count_splits(
 
 
 def watch(pairs: Iterable[Pair], observers: Sequence[PairCounts | LabelCounts | NearCopies]) -> Iterator[Pair]:
-    """Yield pairs, and show each of them to observers."""
+    """Yield pairs, and add each of them to observers."""
     for pair in pairs:
         for observer in observers:
             observer.add(pair)
@@ -135,7 +135,7 @@ class LabelCounts:
         self.text = LineCounts()
         self.classes: Counter[str] = Counter()
         self.conflicts = QuotedLines()
-        self.labels: dict[int, str] = {}  # of the hash of a text
+        self.labels: dict[int, str] = {}  # labels by the hash of a text
 
     def add(self, pair: Pair) -> None:
         """Count a text."""

@@ -53,7 +53,7 @@ class SideTokens:
         name: such as "valid, source".
         tokens, unknown: number of tokens, and of unknown ones.
         texts: number of texts without an unknown token.
-        changed: those of them that differ from the text of their ids; both texts are quoted.
+        changed: texts without an unknown token that differ from the text of their ids; both are quoted.
     """
 
     name: str
@@ -88,9 +88,9 @@ def count_side(name: str, tokenizer: Tokenizer, texts: Sequence[str]) -> SideTok
         if UNK in row or not text.strip():
             continue
         decoded += 1
-        back = tokenizer.decode(row)
-        if comparable(back, tokenizer) != comparable(text, tokenizer):
-            changed.add(number, f"{text} -> {back}")
+        round_trip = tokenizer.decode(row)
+        if comparable(round_trip, tokenizer) != comparable(text, tokenizer):
+            changed.add(number, f"{text} -> {round_trip}")
     unknown = sum(list(row).count(UNK) for row in rows)
     return SideTokens(name, sum(map(len, rows)), unknown, decoded, changed)
 

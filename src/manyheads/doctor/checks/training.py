@@ -1,8 +1,9 @@
 """Read the labels of a training step from the gradients of one batch, and check them.
 
-The gradient of a loss by the scores is negative at one token of each position: the label. Positions without a
-gradient are ignored by the loss. So it can be checked whether labels are the tokens that the decoder is fed next,
-without knowledge of the step. Sources and targets are made of different tokens, to recognise the decoder's input.
+The gradient of a loss with respect to the scores is negative at one token of each position: the label. Positions
+without a gradient are ignored by the loss. So it can be checked whether labels are the tokens that the decoder is
+fed next, without knowledge of the step. Sources and targets are made of different tokens, to recognise the
+decoder's input.
 
 Shapes: B batch, T length of the decoder's input, V vocabulary.
 """
@@ -48,7 +49,7 @@ LENGTHS = (3, 5, 4, 6)  # tokens of the targets of a traced batch, and of the pa
 TESTED_LOW, TESTED_HIGH = 12, 4  # lowest and highest ids that are tried as labels: special ids stand there
 AGREES = 0.9  # share of the labels that two readings have in common, at positions without a label too
 AlignedScores = tuple[Tensor, Tensor]  # scores and gradient, each (B, T, V)
-UNKNOWN = -2  # an input behind the last one
+UNKNOWN = -2  # an input after the last one
 BEGIN = 3  # tokens by which a text is recognised
 NO_TAG = -100  # label that cross_entropy ignores by default
 UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1 for a token
@@ -79,7 +80,7 @@ class Vocabulary:
     def pairs_of_special_ids(self) -> tuple[list[list[int]], list[list[int]]]:
         """Return sources, and targets with the lowest and the highest ids, of which one may be ignored as a label.
 
-        They stand behind some other tokens, by which the target is recognised.
+        These follow some other tokens, by which the target is recognised.
         """
         tested = list(dict.fromkeys([*self.known[:TESTED_LOW], *self.known[-TESTED_HIGH:]]))
         rows = [tested[start : start + 4] for start in range(0, len(tested), 4)]
@@ -90,8 +91,8 @@ class Vocabulary:
 def default_collate(adapter: ModelAdapter, *, time_first: bool) -> Collate:
     """Return a function that pads rows at the end: sources with end mark, targets between both marks.
 
-    Of an encoder the targets are a class for each text, (B,), or one for each token, (B, S), -100 at the marks;
-    where they are the texts themselves, as for masked language models, a batch is the texts alone.
+    The targets of an encoder are a class for each text, (B,), or one for each token, (B, S), -100 at the marks;
+    if they are the texts themselves, as for masked language models, a batch is the texts alone.
     """
 
     def tensor(rows: Rows, first: int | None, last: int | None, pad: int = adapter.pad or 0) -> Tensor:
@@ -128,8 +129,8 @@ class TrainedBatch:
     """Inputs and labels of one training step, the rows of all parts of the batch in their order.
 
     Attributes:
-        targets: for each row the target that stands in it, without marks; empty where none was recognised.
-        inputs: ids that the decoder was fed (B, T); UNKNOWN behind the end of a shorter part.
+        targets: the target recognised in each row, without marks; empty where none was.
+        inputs: ids that the decoder was fed (B, T); UNKNOWN after the end of a shorter part.
         labels: ids that it had to predict (B, T), IGNORED where the loss ignores a position, UNCLEAR where the
             model is so sure of a token that there is no gradient either way.
         weights: factor of each position's loss in the sum that is minimised (B, T), 0 where it is ignored.
@@ -159,7 +160,7 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
     parts: list[tuple[Part, Tensor, AlignedScores]] = []
     for index, (fed, inputs) in enumerate(known):
         end = known[index + 1][0].order if index + 1 < len(known) else tracer.count + 1
-        between = [each for each in tracer.scores if fed.order < each.order < end and each.gradient is not None]
+        between = [score for score in tracer.scores if fed.order < score.order < end and score.gradient is not None]
         aligned = align_scores(between, inputs, turned=not torch.equal(fed.ids.cpu(), inputs))
         if aligned is not None:
             parts.append((Part(len(inputs), between[-1].update), inputs, aligned))
@@ -168,7 +169,7 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
     longest = max(inputs.size(1) for _, inputs, _ in parts)
 
     def join(rows: Sequence[Tensor], fill: float) -> Tensor:
-        return torch.cat([functional.pad(each, (0, longest - each.size(1)), value=fill) for each in rows])
+        return torch.cat([functional.pad(row, (0, longest - row.size(1)), value=fill) for row in rows])
 
     inputs = join([inputs for _, inputs, _ in parts], UNKNOWN)
     labels, weights, nats = zip(*(read_labels(*aligned) for _, _, aligned in parts), strict=True)
@@ -184,12 +185,12 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
 
 
 def token_rows(ids: Tensor, texts: Rows, begin: int | None = BEGIN) -> Tensor | None:
-    """Return ids as (B, T), if half of the rows hold the beginning of a text (None: all of it), else None."""
+    """Return ids as (B, T) if half of the rows hold the first `begin` tokens of a text (None: all), else None."""
     for rows in (ids.cpu(), ids.cpu().t()) if ids.dim() == 2 and ids.size(-1) > 0 else ():
         if rows.size(1) > 1 and bool((rows.diff(dim=1) == 1).all()):
             continue  # positions
-        found = sum(any(contains(row, text[:begin]) for text in texts) for row in rows.tolist())
-        if 2 * found >= len(rows):
+        matching = sum(any(contains(row, text[:begin]) for text in texts) for row in rows.tolist())
+        if 2 * matching >= len(rows):
             return rows
     return None
 
@@ -198,21 +199,21 @@ def align_scores(recorded: Sequence[ScoreGradient], inputs: Tensor, *, turned: b
     """Return the scores of inputs (B, T) and the gradient of the loss by them, each (B, T, V), None if unknown.
 
     Scores that a softmax reads are preferred to a product of the same width, and the last ones to earlier ones. The
-    order of the rows of flat scores, (B * T, V) or (T * B, V), is that of the scores with three axes.
+    order of the rows of flat scores, (B * T, V) or (T * B, V), is that of scores with three axes.
     """
-    found = [(each, pair) for each in recorded for pair in arrangements(each, inputs, turned=turned)]
-    shaped = [pair for each, pair in found if each.values.dim() == 3]
+    candidates = [(record, pair) for record in recorded for pair in arrangements(record, inputs, turned=turned)]
+    shaped = [pair for record, pair in candidates if record.values.dim() == 3]
     labels = shaped[-1][1].argmin(-1) if shaped else None
     for normalized in (True, False):
-        for each, pair in reversed(found):
+        for record, pair in reversed(candidates):
             agrees = labels is None or float((pair[1].argmin(-1) == labels).float().mean()) > AGREES
-            if each.normalized == normalized and agrees:
+            if record.normalized == normalized and agrees:
                 return pair
     return None
 
 
 def arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> Iterator[AlignedScores]:
-    """Yield scores and gradient as (B, T, V) in float64, the likelier arrangement last, nothing if axes are others.
+    """Yield scores and gradient as (B, T, V) in float64, the likelier arrangement last, nothing if axes do not fit.
 
     A step that scores all inputs but the last ones gives no gradient to these.
     """
@@ -270,10 +271,7 @@ def position_weights(scores: Tensor, gradient: Tensor, labels: Tensor) -> Tensor
 
 
 def read_classes(tracer: StepTracer, rows: int) -> tuple[Tensor, float, Part, float] | None:
-    """Return the labels (B,) of a classifier's step and their mean cross-entropy, None if they are unknown.
-
-    With them come the forward pass and the sum of the weights of its rows.
-    """
+    """Return labels (B,), mean cross-entropy, forward pass and sum of weights of a classifier's step, or None."""
     for normalized in (True, False):
         for recorded in reversed(tracer.scores):
             gradient, values = recorded.gradient, recorded.values
@@ -291,6 +289,6 @@ def arguments(batch: Any) -> Sequence[Any]:
 
 def contains(row: Sequence[int], part: Sequence[int]) -> bool:
     """Return whether a row holds a sequence of tokens."""
-    if part and part[0] not in row:  # at once, as most rows and parts have nothing in common
+    if part and part[0] not in row:  # a short cut, as most rows and parts have no token in common
         return False
     return any(list(row[index : index + len(part)]) == list(part) for index in range(len(row)))

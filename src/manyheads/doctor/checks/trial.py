@@ -1,4 +1,4 @@
-"""Make training steps of a project on batches that were made for the purpose, and record them."""
+"""Make training steps of a project on constructed batches, and record them."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def estimate(functions: TrainingFunctions, seconds: float) -> str:
 
 @dataclass
 class Trial:
-    """Training steps of a project on batches that were made for the purpose.
+    """Training steps of a project on constructed batches.
 
     Attributes:
         adapter: the model.
         functions: the functions of the project.
-        samples, vocabulary: ids to ask the model with, and to train it with.
+        samples, vocabulary: ids to call the model with, and to train it with.
         width: width of the scores.
         classifier: whether the scores are those of a class of each text.
         own_token: whether a score depends on the token that is looked up at its position, None if unknown.
         record: gradients, updates, and the batches that could be read.
-        losses: what the steps returned.
-        classes: of a classifier, the classes that were given and the labels that were seen, for each step.
+        losses: losses that the steps returned, None for one that is no number.
+        classes: for each step of a classifier, its classes, its labels as read, and their mean cross-entropy.
         failed: by the number of a step, the error that it raised.
         sets_training: whether the step itself calls train().
         normalized_twice: whether a loss with a softmax read the result of another one.
@@ -91,15 +91,20 @@ class Trial:
         """Yield the sources and targets of each step."""
         vocabulary, lengths = self.vocabulary, [LENGTHS, UNEVEN, *[[RANDOM_LENGTH] * RANDOM_PAIRS] * RANDOM_UPDATES]
         if "target" in self.adapter.sides:
-            pairs = [vocabulary.pairs(each) for each in lengths]
+            pairs = [vocabulary.pairs(row_lengths) for row_lengths in lengths]
             yield from (*pairs[:2], vocabulary.pairs_of_special_ids(), *pairs[2:])
             return
         every_class = [len(LENGTHS)] * min(self.width, MOST_CLASSES)
-        for number, each in enumerate((*lengths[:2], every_class if self.classifier else LENGTHS, *lengths[2:])):
-            sources, _ = vocabulary.pairs(each)
+        for number, row_lengths in enumerate(
+            (*lengths[:2], every_class if self.classifier else LENGTHS, *lengths[2:])
+        ):
+            sources, _ = vocabulary.pairs(row_lengths)
             if self.classifier:
-                drawn = torch.randint(self.width, (len(each),), generator=vocabulary.generator).tolist()
-                yield sources, [[index if number == TRACED - 1 else drawn[index]] for index in range(len(each))]
+                drawn = torch.randint(self.width, (len(row_lengths),), generator=vocabulary.generator).tolist()
+                yield (
+                    sources,
+                    [[index if number == TRACED - 1 else drawn[index]] for index in range(len(row_lengths))],
+                )
             elif self.width == self.adapter.size("source"):
                 yield sources, sources
             else:
@@ -155,9 +160,9 @@ class Trial:
 
 def looks_up_shifted(tracer: StepTracer, target: Tensor) -> bool:
     """Return whether the ids of a target (B, T) were looked up one position later than given, as in T5."""
-    given, length = target.cpu(), target.size(1)
+    expected, length = target.cpu(), target.size(1)
     for ids in (fed.ids.cpu() for fed in tracer.fed if fed.table and fed.ids.dim() == 2):
-        rows = ids if len(ids) == len(given) else ids.t()
-        if torch.equal(rows[:, 1:length], given[:, :-1]):
-            return not torch.equal(rows[:, :length], given)
+        rows = ids if len(ids) == len(expected) else ids.t()
+        if torch.equal(rows[:, 1:length], expected[:, :-1]):
+            return not torch.equal(rows[:, :length], expected)
     return False

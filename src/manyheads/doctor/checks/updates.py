@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 NAMED = 3  # parameters that an evidence names
-# Smallest change of the scores, as a share of their spread, of a parameter that is replaced by another draw.
+# Smallest change of the scores, as a share of their spread, when a parameter that matters is redrawn.
 MATTERS = {torch.float32: 1e-3, torch.float64: 1e-3}
 MATTERS_IN_HALF = 5e-2
-WHOLE = 0.8, 1.05  # sum of the weights of a mean, which label smoothing lets appear smaller
-FAINT = 1e-6  # share of the largest gradient up to which one by padding is that of a mask by a finite number
+WHOLE = 0.8, 1.05  # sum of the weights of a mean loss; label smoothing lowers it
+FAINT = 1e-6  # share of the largest gradient up to which that of padding comes from a finite mask fill
 MOST = 0.9  # share of the positions from which on they are taken for all
 SAME_WEIGHT = 0.04  # relative difference of two weights of positions that pass for equal
 LEAST_EXCESS, EXCESS_SHARE = 1.5, 0.3  # nats above ln V, and share of ln V, that a first loss may be above ln V
@@ -45,10 +45,10 @@ class UpdateRecord:
 
     Attributes:
         updates: gradients and updates of the parameters.
-        batches: by the number of the step, what was read of it; steps that could not be read are missing.
+        batches: inputs and labels by the number of the step; steps that could not be read are missing.
         calls: number of steps.
-        padded: by table, the largest gradient by the embedding of padding, and by any embedding.
-        source_padding: largest gradient by padded source positions, as a share of the largest one.
+        padded: by table, the largest gradient of the embedding of padding, and of any embedding.
+        source_padding: largest gradient of padded source positions, as a share of the largest one.
         totals: by the number of the update, the sum of the weights of each forward pass before it.
     """
 
@@ -62,7 +62,7 @@ class UpdateRecord:
     def add(
         self, tokens: Sequence[FedIds], sources: Sequence[FedIds], batch: TrainedBatch | None, pad: int | None
     ) -> None:
-        """Add the observations of a step: lookups of tokens and of those of sources, and inputs and labels."""
+        """Add the observations of a step: lookups of tokens, lookups of sources, inputs and labels."""
         if batch is not None:
             self.batches[self.calls] = batch
             rows = [part.rows for part in batch.parts]
@@ -76,7 +76,7 @@ class UpdateRecord:
             trained = 0.0 if fed.padding_idx == pad else at_padding
             known = self.padded.get(fed.table, (0.0, 0.0))
             self.padded[fed.table] = max(known[0], trained), max(known[1], largest)
-            if any(fed is each for each in sources):
+            if any(fed is lookup for lookup in sources):
                 self.source_padding = max(self.source_padding, at_padding / (largest or 1.0))
 
 
@@ -89,7 +89,7 @@ def padding_gradient(fed: FedIds, gradient: Tensor, pad: int | None) -> float:
 
 
 def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Samples) -> Iterator[Finding]:
-    """Yield findings about parameters that are not trained, and about gradients that are added up."""
+    """Yield findings about parameters that are not trained, and about gradients that accumulate."""
     updates, changed = record.updates, set(record.updates.changed)
     names = list(updates.parameters)
     steps = f"{record.calls} training steps"
@@ -97,18 +97,20 @@ def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Sample
         yield model_finding("parameters-not-updated", f"in {steps} none of {len(names)} parameters changes")
         return
     untouched = [name for name in names if name not in updates.reached]
-    read = [name for name in untouched if scores_depend_on(adapter, samples, updates.parameters[name])]
-    if read:
-        meant = any(id(updates.parameters[name]) in updates.in_optimizer for name in read)
+    used = [name for name in untouched if scores_depend_on(adapter, samples, updates.parameters[name])]
+    if used:
+        in_optimizer = any(id(updates.parameters[name]) in updates.in_optimizer for name in used)
         evidence = (
-            f"{name_some(read)} of {len(names)} parameters get no gradient in {steps}, though scores depend on them"
+            f"{name_some(used)} of {len(names)} parameters get no gradient in {steps}, though scores depend on them"
         )
-        yield model_finding("parameters-without-gradient", evidence, "error" if meant else "warning")
-    still = [name for name in names if name in updates.reached - changed and not rounded_away(updates, name)]
-    if still:
-        zero = all(updates.rates.get(id(updates.parameters[name])) == 0 for name in still)
+        yield model_finding("parameters-without-gradient", evidence, "error" if in_optimizer else "warning")
+    unchanged = [name for name in names if name in updates.reached - changed and not rounded_away(updates, name)]
+    if unchanged:
+        zero = all(updates.rates.get(id(updates.parameters[name])) == 0 for name in unchanged)
         why = "; their learning rate is 0" if zero else "; no optimizer holds them" if updates.count else ""
-        evidence = f"{name_some(still)} of {len(names)} parameters get gradients, but do not change in {steps}{why}"
+        evidence = (
+            f"{name_some(unchanged)} of {len(names)} parameters get gradients, but do not change in {steps}{why}"
+        )
         yield model_finding("parameters-not-updated", evidence, "warning")
     added = [name for name in names if name in updates.left_over & changed]
     if added:
@@ -161,8 +163,8 @@ def accumulation_findings(record: UpdateRecord) -> Iterator[Finding]:
 def mean_findings(even: TrainedBatch, uneven: TrainedBatch) -> Iterator[Finding]:
     """Yield a finding if the loss is divided by all positions, padding too.
 
-    The weights of a token in two batches are compared: in a mean over real tokens they are in inverse ratio to the
-    numbers of these, in one over all positions in inverse ratio to B x T.
+    The weights of a token in two batches are compared: in a mean over real tokens they are inversely proportional
+    to the number of real tokens, in a mean over all positions to B x T.
     """
     numbers = []
     for batch in (even, uneven):
@@ -225,8 +227,8 @@ def first_loss_findings(nats: float, classes: int) -> Iterator[Finding]:
 
 
 def is_fresh(weights: Mapping[str, Tensor]) -> bool:
-    """Return whether weights have not been trained: vectors that initialisers fill with a constant still are so."""
-    vectors = [each for each in weights.values() if each.dim() == 1 and each.numel() > 1]
+    """Return whether weights have not been trained: vectors that initialisers fill with a constant are still so."""
+    vectors = [weight for weight in weights.values() if weight.dim() == 1 and weight.numel() > 1]
     return any(bool((vector == vector[0]).all()) for vector in vectors)
 
 

@@ -1,7 +1,7 @@
 """The museum: 18 defects, each a small program that shows what a person sees and what is wrong.
 
-A program holds its wrong line and, in the comment below it, the line that fixes it. It is run as it stands, then
-examined by the doctor, and both again with that one line replaced. `show` of a program yields lines of text,
+A program holds its wrong line and, in the comment below it, the line that fixes it. It is run and examined
+by the doctor, first as it is, then with that one line replaced. `show` of a program yields lines of text,
 `report` returns the report of the doctor; `museum.base` holds what several programs are made of.
 """
 
@@ -117,10 +117,10 @@ def exhibit(name: str) -> Exhibit:
     Raises:
         UsageError: there is no such exhibit.
     """
-    for each in EXHIBITS:
-        if name in (each.name, str(each.number)):
-            return each
-    raise UsageError(f"there is no exhibit {name}. Those there are: {', '.join(each.name for each in EXHIBITS)}.")
+    for entry in EXHIBITS:
+        if name in (entry.name, str(entry.number)):
+            return entry
+    raise UsageError(f"there is no exhibit {name}. Those there are: {', '.join(entry.name for entry in EXHIBITS)}.")
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ def visit(chosen: Exhibit) -> Visit:
 def play(chosen: Exhibit, language: Language) -> Iterator[str]:
     """Run an exhibit as it is and fixed, and yield the lines of the visit."""
     text, labels, systems = chosen.text(language), TEXTS[language]["labels"], TEXTS[language]["systems"]
-    both = visit(chosen)
-    before, after = both.before, both.after
+    performances = visit(chosen)
+    before, after = performances.before, performances.after
     yield f"{chosen.number}. {text.title}"
     yield f"({labels['met_in']}: {', '.join(systems[system] for system in chosen.origin)})"
     yield from section(labels["seen"], [text.seen, *indented(before.shown)])

@@ -41,7 +41,7 @@ class Translator(nn.Module):
 
 
 class Sinusoidal(nn.Module):
-    """Sinusoidal positions, which have no last one (section 3.5 of the paper)."""
+    """Sinusoidal positions, without a limit of length (section 3.5 of the paper)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Sinusoidal(nn.Module):
 
 
 class Encoder(nn.Module):
-    """One layer of torch on the sum of token embeddings and positions."""
+    """One nn.TransformerEncoderLayer on the sum of token embeddings and positions."""
 
     def __init__(self, vocab_size: int, width: int, positions: nn.Module) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ PAD, V, D = 0, 13, 16
 
 
 class Encoder(nn.Module):
-    """Encoder of embeddings, positions and one layer of torch."""
+    """Encoder of embeddings, positions and one nn.TransformerEncoderLayer."""
 
     def __init__(self) -> None:
         super().__init__()
