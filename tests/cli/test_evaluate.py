@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.runs.language import make_language_config
 
 from manyheads.cli.main import run
+from manyheads.config.load import config_to_json
 from manyheads.errors import ManyheadsError
 
 
@@ -50,3 +52,12 @@ def test_without_a_beam_the_run_decides(calls: list[dict[str, Any]]) -> None:
 def test_a_reference_needs_its_source(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["evaluate", "mine", "--reference-file", "a.en"]) == 2
     assert "--source-file and --reference-file belong together." in capsys.readouterr().err
+
+
+def test_an_output_file_is_refused_for_a_language_model_before_it_is_scored(
+    tmp_path: Path, calls: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text(config_to_json(make_language_config(tmp_path)), encoding="utf-8")
+    assert run(["evaluate", str(tmp_path), "-o", str(tmp_path / "out.txt")]) == 2
+    assert "the evaluation of a language model writes no text" in capsys.readouterr().err
+    assert not calls

@@ -71,12 +71,17 @@ def evaluate(
         raise click.UsageError("--output does not go with --against.")
 
     announce_loading()
+    from manyheads.checkpoint import RunDirectory
     from manyheads.cli.progress import open_progress
     from manyheads.runs.compare import Comparison
     from manyheads.runs.compare import compare as compare_run
     from manyheads.runs.evaluate import ClassEvaluation, Evaluation, MaskedEvaluation, TextEvaluation
     from manyheads.runs.evaluate import evaluate as evaluate_run
 
+    if output is not None and RunDirectory.existing(run).config().task not in ("translation", "classification"):
+        raise click.UsageError(
+            "--output is for translations and labels; the evaluation of a language model writes no text."
+        )
     if beam is not None:
         overrides = (*overrides, f"search.beam_size={beam}")
     result: Evaluation | ClassEvaluation | TextEvaluation | MaskedEvaluation | Comparison
@@ -102,10 +107,6 @@ def evaluate(
                 device=device,
                 listener=progress,
             )
-    if output is not None and isinstance(result, TextEvaluation | MaskedEvaluation):
-        raise click.UsageError(
-            "--output is for translations and labels; the evaluation of a language model writes no text."
-        )
     if output is not None and isinstance(result, Evaluation | ClassEvaluation):
         with open_output(output) as file:
             file.writelines(text_line(text) for text in result.outputs)
