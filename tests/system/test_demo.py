@@ -85,5 +85,7 @@ def test_the_page_of_the_demo_translates_in_a_browser(
             " for (const text of texts) found.push(await window.manyheads.translate(text)); return found; }",
             texts,
         )
+        page.locator("#tab-card").click()
+        page.get_by_text("Scores on 500 sentences of its test set, beam 3: BLEU 9").wait_for()
     exact = [one["translation"] == pair.target for one, pair in zip(found, pairs, strict=True)]
     assert sum(exact) >= 45

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import torch
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
-from manyheads.runs.evaluate import evaluate_texts, texts
+from manyheads.runs.evaluate import evaluate_texts, scores_line, texts, with_line
 from manyheads.runs.html_export import write_page
 from manyheads.runs.inspect import inspect_loaded
 from manyheads.runs.train import train
@@ -71,6 +72,8 @@ def demo(
     shortest = min((source for source, *_ in shown), key=len)
     for line in cross_attention(translator, shortest):
         write(f"  {line}")
+    card = with_line((out / "README.md").read_text("utf-8"), scores_line(config, len(sources), result.scores))
+    RunDirectory(out).describe(card)
     write_page(out, out / PAGE)
     write(f"\nAll of it took {time.perf_counter() - start:.0f} seconds. The model is the directory {out}. Next:")
     write(f'  echo "{sources[0]}" | {program} translate {out}')

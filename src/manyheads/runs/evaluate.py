@@ -17,7 +17,7 @@ from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.data.reading import read_text
 from manyheads.errors import DataError, UsageError
-from manyheads.evaluation.scores import score
+from manyheads.evaluation.scores import Scores, score
 from manyheads.interop.bundle import LoadedModel
 from manyheads.runs.classification import ClassEvaluation, evaluate_labels
 from manyheads.runs.corpus import available_pairs, cleaning, read_split
@@ -41,6 +41,7 @@ __all__ = [
     "evaluate_texts",
     "load_classifier",
     "load_translator",
+    "scores_line",
     "texts",
     "with_line",
 ]
@@ -206,8 +207,13 @@ def card_line_of_translator(opened: LoadedModel) -> str | None:
     results = Translator(config, opened.tokenizers, opened.model).translate([pair.source for pair in pairs])
     outputs, references = [result.translation for result in results], [pair.target for pair in pairs]
     scores = score(outputs, references, language=config.data.target, protocol=config.evaluation.protocol)
+    return scores_line(config, len(pairs), scores)
+
+
+def scores_line(config: Config, sentences: int, scores: Scores) -> str:
+    """Return a line for a card: BLEU and chrF of a translator on so many sentences of its test set."""
     return (
-        f"- Scores on {len(pairs):,} sentences of its test set, beam {config.search.beam_size}: "
+        f"- Scores on {sentences:,} sentences of its test set, beam {config.search.beam_size}: "
         f"BLEU {scores.bleu:.2f} ({scores.signature['bleu']}), chrF {scores.chrf:.2f} ({scores.signature['chrf']})"
     )
 
