@@ -1,4 +1,4 @@
-"""A fake clock that tests use instead of the module `time`."""
+"""A fake clock that tests use instead of the module `time` or one of its functions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ class Clock:
     def __init__(self) -> None:
         self.now = 100.0
 
-    def monotonic(self) -> float:
+    def __call__(self) -> float:
         """Return the time that is set, in seconds."""
         return self.now
+
+    monotonic = __call__

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 from tests.runs.labelled import labelled_config, write_labelled
+from tests.stdin import set_stdin
 from tests.training.parts import CollectingListener
 
 from manyheads.cli.main import run
@@ -28,7 +27,7 @@ def test_each_line_gets_a_label_and_a_probability_and_empty_ones_stay(
     trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = "a great film\n\ndull\u2028plot\tso\n" + "awful " * 100_000 + "\n한글"
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data.encode()))))
+    set_stdin(monkeypatch, data.encode())
     assert run(["classify", str(trained), "--output", str(tmp_path / "out")]) == 0
     lines = (tmp_path / "out").read_text(encoding="utf-8").split("\n")
     assert len(lines) == 6

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from tests.runs.labelled import examples, labelled_config, write_labelled
+from tests.runs.labelled import labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import make_config, metrics, write_corpus
 from tests.runs.test_masked import masked_config
+from tests.stdin import set_stdin
 from tests.training.parts import CollectingListener
 
 import manyheads
@@ -29,10 +28,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Train a run of each task for some updates, and return their directories by task."""
     folder = tmp_path_factory.mktemp("runs")
     (folder / "plain").mkdir()
-    plain = "".join(f"{text}\n" for _, text in examples(40, seed=9))
-    (folder / "plain" / "plain.txt").write_text(plain, encoding="utf-8")
     configs = {
-        "masked-lm": masked_config(folder / "plain", training={"steps": 4}),
+        "masked-lm": masked_config(write_unlabelled(folder / "plain", 40), training={"steps": 4}),
         "translation": make_config(write_corpus(folder / "pairs")),
         "classification": labelled_config(write_labelled(folder / "labelled"), training={"steps": 4}),
         "language-modeling": make_language_config(write_play(folder / "play"), training={"steps": 4}),
@@ -115,7 +112,7 @@ def test_inspect_without_a_text_shows_the_model(capsys: pytest.CaptureFixture[st
 def test_a_text_is_read_from_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", StringIO(SENTENCE + "\n"))
+    set_stdin(monkeypatch, f"{SENTENCE}\n".encode())
     assert run(["inspect", str(GOLDEN), "-", "--json", "--no-occlusion", "--beam", "2"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["source"]["text"], found["occlusion"], found["beam"]["beam_size"]) == (SENTENCE, None, 2)

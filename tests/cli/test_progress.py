@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
+from tests.clocks import Clock
 
 from manyheads.cli.progress import LiveProgress, PlainProgress, Progress, open_progress
 from manyheads.cli.verbs import Settings
@@ -36,16 +37,6 @@ REPORT = StepReport(
 VALIDATION = ValidationReport(
     step=500, loss=2.31, scores={"bleu": 23.44, "chrf": 45.66}, best=True, sample=("Ein\x1b[2J Hund", "A", "가")
 )
-
-
-class Clock:
-    """A clock whose time the test sets."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def plain_steps(seconds_a_step: float, steps: int, *, verbose: bool = False) -> list[int]:

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.clocks import Clock
 
 from manyheads.cli.progress_line import Phase, bar, duration
-
-
-class Clock:
-    """A clock whose time the test sets."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.mark.parametrize(

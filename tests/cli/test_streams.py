@@ -10,16 +10,12 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.stdin import set_stdin
 
 from manyheads.cli.progress import Progress
 from manyheads.cli.streams import input_lines, line_progress, numbers_text, write_json
 from manyheads.errors import DataError
 from manyheads.training.log import Advance
-
-
-def set_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    """Replace standard input by these bytes."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
 
 
 def test_standard_input_ends_lines_at_line_feeds_only(monkeypatch: pytest.MonkeyPatch) -> None:

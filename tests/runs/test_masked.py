@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from safetensors.torch import load_file
-from tests.runs.labelled import examples, labelled_config, write_labelled
+from tests.runs.labelled import labelled_config, write_labelled, write_unlabelled
 from tests.runs.parts import Interrupting, metrics
 from tests.training.parts import CollectingListener
 
@@ -41,10 +41,7 @@ def masked_config(root: Path, **sections: dict[str, Any]) -> Config:
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_labelled(tmp_path_factory.mktemp("plain"))
-    lines = [text for _, text in examples(80, seed=9)]
-    (folder / "plain.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    return folder
+    return write_unlabelled(write_labelled(tmp_path_factory.mktemp("plain")), 80)
 
 
 @pytest.fixture(scope="module")

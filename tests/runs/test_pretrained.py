@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tests.interop.pretrained import ENCODERS, write_folder
-from tests.runs.labelled import examples, labelled_config, write_labelled
+from tests.runs.labelled import examples, labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import make_config, write_corpus
 from tests.runs.test_masked import masked_config
@@ -37,10 +37,7 @@ TEXTS = ["a great film", "the plot was awful", "안녕하세요"]
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_labelled(tmp_path_factory.mktemp("text"))
-    lines = [text for _, text in examples(60, seed=9)]
-    (folder / "plain.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    return write_play(folder)
+    return write_unlabelled(write_play(write_labelled(tmp_path_factory.mktemp("text"))))
 
 
 @pytest.fixture(scope="module")

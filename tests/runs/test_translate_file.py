@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 import shutil
@@ -16,9 +15,9 @@ from pathlib import Path
 
 import pytest
 from tests.clusters import LIMIT, Cluster, wait_for
-from tests.tasks.test_options import save_run
+from tests.stdin import set_stdin
 from tests.tasks.test_parts import KNOWN
-from tests.tasks.test_translation import make_translator
+from tests.tasks.test_translation import make_translator, save_run
 
 from manyheads import __version__
 from manyheads.cli import translate
@@ -70,7 +69,7 @@ def plain(
     trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str, name: str = "plain.out"
 ) -> bytes:
     """Return the output of `translate` for a text on standard input."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.read_bytes()))))
+    set_stdin(monkeypatch, text.read_bytes())
     out = text.with_name(name)
     assert run(["translate", str(trained), *BEAM, "-o", str(out), *arguments]) == 0
     return out.read_bytes()

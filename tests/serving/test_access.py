@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
+from tests.clocks import Clock
+
 from manyheads.serving.access import MAX_BUCKETS, RateLimiter
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_a_bucket_holds_the_requests_of_a_minute_and_refills_evenly() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.tasks.test_translation import make_translator
+from tests.tasks.test_translation import make_translator, save_run
 
-from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.encoding import Encoder
@@ -17,13 +16,10 @@ from manyheads.tasks.loading import LoadableModel, evaluating
 
 @pytest.mark.parametrize("kind", [Classifier, Encoder, Generator])
 def test_the_run_of_a_translator_is_refused_by_every_other_task(kind: type[LoadableModel], tmp_path: Path) -> None:
-    translator = make_translator()
-    run = RunDirectory(tmp_path / "run")
-    run.begin(translator.config, translator.tokenizers, {})
-    run.publish(dict(translator.model.named_parameters()))
+    run = save_run(make_translator(), tmp_path / "run")
     for load in (kind.load, kind.from_pretrained):
         with pytest.raises(RunError, match=f'for task = "translation", not for "{kind.task}"'):
-            load(str(run.path), device="cpu")
+            load(str(run), device="cpu")
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:

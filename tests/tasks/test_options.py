@@ -15,11 +15,11 @@ from tests.tasks.test_translation import (
     assert_same,
     lines,
     make_translator,
+    save_run,
     teacher_forced,
     translate_separately,
 )
 
-from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.rescoring import coverage_term
 from manyheads.errors import UsageError
@@ -201,13 +201,6 @@ def test_an_unknown_split_is_refused() -> None:
 
 
 # --- ensembles ---
-
-
-def save_run(translator: Translator, path: Path) -> Path:
-    run = RunDirectory(path)
-    run.begin(translator.config, translator.tokenizers, {})
-    run.publish(dict(translator.model.named_parameters()))
-    return path
 
 
 def test_an_ensemble_of_a_model_with_itself_is_the_model(tmp_path: Path) -> None:

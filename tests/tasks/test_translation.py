@@ -60,6 +60,14 @@ def make_translator(
     return Translator(config, tokenizers, network)
 
 
+def save_run(translator: Translator, path: Path) -> Path:
+    """Write a translator as a run, and return its directory."""
+    run = RunDirectory(path)
+    run.begin(translator.config, translator.tokenizers, {})
+    run.publish(dict(translator.model.named_parameters()))
+    return path
+
+
 def lines(count: int = 13, seed: int = 1) -> list[str]:
     """Return random words of 1 to 14 letters."""
     rng = np.random.default_rng(seed)
@@ -334,10 +342,7 @@ def test_an_option_that_another_engine_does_not_support_is_refused(tmp_path: Pat
 
 def test_a_translator_loaded_from_a_run_translates_like_the_original(tmp_path: Path) -> None:
     translator = make_translator()
-    run = RunDirectory(tmp_path / "run")
-    run.begin(translator.config, translator.tokenizers, {})
-    run.publish(dict(translator.model.named_parameters()))
-    loaded = Translator.load(str(tmp_path / "run"), device="cpu")
+    loaded = Translator.load(str(save_run(translator, tmp_path / "run")), device="cpu")
     assert not loaded.model.training
     for found, expected in zip(loaded.translate(lines()), translator.translate(lines()), strict=True):
         assert found == expected

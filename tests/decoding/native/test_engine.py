@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from tests.model.samples import VARIANTS
-from tests.tasks.test_translation import lines, make_translator
+from tests.tasks.test_translation import lines, make_translator, save_run
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
@@ -40,18 +40,9 @@ print(json.dumps([found, "torch" in sys.modules]))
 """
 
 
-def save_run(folder: Path, **changes: object) -> Path:
-    """Write a run of a small model with large random weights, and return its directory."""
-    translator = make_translator(**changes)
-    run = RunDirectory(folder / "run")
-    run.begin(translator.config, translator.tokenizers, {})
-    run.publish(dict(translator.model.named_parameters()))
-    return run.path
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return save_run(tmp_path)
+    return save_run(make_translator(), tmp_path / "run")
 
 
 def native_engine(run: Path, **options: object) -> tuple[NativeEngine, list[list[int]]]:
@@ -64,7 +55,8 @@ def native_engine(run: Path, **options: object) -> tuple[NativeEngine, list[list
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
 def test_every_model_has_the_outputs_of_the_engine_with_torch_to_the_bit(tmp_path, variant, precision) -> None:
-    engine, rows = native_engine(save_run(tmp_path, **variant), precision=precision)
+    run = save_run(make_translator(**variant), tmp_path / "run")
+    engine, rows = native_engine(run, precision=precision)
     for options in (OPTIONS, replace(OPTIONS, beam_size=1), replace(OPTIONS, n_best=3)):
         found = engine.search(rows, options)
         with_torch = TorchEngine(engine.load_torch_engine().models, precision=engine.model.precision)

