@@ -90,16 +90,21 @@ gpu-check: $(READY)
 dist: $(IN_VENV)
 	PYTHON=$(IN_VENV) .ci/release
 
-# What the tests of the page look at it with. Without it they are skipped, or fail where
-# MANYHEADS_TESTS_NEED_BROWSER is set (.ci/run).
+# The browsers of the tests of the page. Without Chromium they are skipped, or fail where MANYHEADS_TESTS_NEED_BROWSER is
+# set (.ci/run); without Firefox one test is skipped.
 browser:
-	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
-		command -v $$name >/dev/null && exit 0; done; \
-	command -v apt-get >/dev/null || { echo "No Chromium here: the page is not tested."; exit 0; }; \
+	@have() { for name; do command -v "$$name" >/dev/null && return; done; return 1; }; missing=""; \
+	have chromium chromium-browser google-chrome google-chrome-stable chrome || missing="chromium"; \
+	have firefox firefox-esr || missing="$$missing firefox-esr"; \
+	[ "$$missing" ] || exit 0; \
+	command -v apt-get >/dev/null || { echo "Not installed:" $$missing". The tests in it are skipped."; exit 0; }; \
 	[ "$$(id -u)" = 0 ] && become="" || become="sudo -n"; \
-	echo "Installing chromium, with which the page is tested."; \
-	{ $$become apt-get -qq update && $$become apt-get -qq install --no-install-recommends -y chromium; } >/dev/null 2>&1 \
-		|| echo "It cannot be installed: the page is not tested. By hand: sudo apt install chromium"
+	$$become apt-get -qq update >/dev/null 2>&1; \
+	for name in $$missing; do \
+		echo "Installing $$name, in which the page is tested."; \
+		$$become apt-get -qq install --no-install-recommends -y "$$name" >/dev/null 2>&1 \
+			|| echo "$$name cannot be installed: its tests are skipped. By hand: sudo apt install $$name"; \
+	done
 
 # What other processors are emulated with, and compilers for them and for WebAssembly. Without it their rows are not
 # run, and say so.
