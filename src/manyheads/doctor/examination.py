@@ -81,15 +81,15 @@ def examine(
         time_first: ids are (S, B) and (T, B), logits (T, B, V).
         left_padding: results must not depend on padding before the text either.
         train_step: function that makes one update and returns the loss; its arguments are the batch of `collate`.
-            It is called at most `updates` times. The weights are restored afterwards, the state of an optimizer is
-            not: use a separate optimizer.
+            It is called 43 times, with `greedy` up to `updates` times more, and for a model in half precision once
+            more. The weights are restored afterwards, the state of an optimizer is not: use a separate optimizer.
         collate: function of source rows and target rows of ids, without marks, that returns a batch. By default a
             batch is two tensors: sources with `eos`, targets between `bos` and `eos`, padded at the end.
         greedy: function of the first part of a batch that returns rows of target ids; needs train_step.
         score: function that evaluates the model's output on a batch, called like train_step; needs train_step.
         stepper: function of source ids (B, S) that returns an object whose step(tokens (B,)) returns the scores of
             the next token (B, V).
-        updates: maximum number of updates to memorize four pairs.
+        updates: maximum number of updates to memorize four pairs, which `greedy` then decodes.
         longest: maximum length in tokens of the texts that are tried, unless the model states a lower limit.
         seed: seed of the ids that the model is examined with.
         listener: receives the progress of long steps.
