@@ -49,7 +49,7 @@ def required_packages(name: str) -> set[str]:
     return packages
 
 
-def megabytes(package: str) -> float:
+def mebibytes(package: str) -> float:
     """Return the size of a package's files on disk in MiB."""
     files = metadata.files(package) or []
     return sum(path.stat().st_size for file in files if (path := file.locate()).is_file()) / 2**20
@@ -69,17 +69,17 @@ def main() -> None:
         for name, measured in times.items()
     }
     packages = required_packages("manyheads") - required_packages("torch") - required_packages("numpy")
-    sizes = {package: round(megabytes(package), 1) for package in sorted(packages)}
+    sizes = {package: round(mebibytes(package), 1) for package in sorted(packages)}
     total = round(sum(sizes.values()), 1)
     about = machine.about()
     if arguments.json:
-        print(json.dumps({"unit": "s", **about, "rows": rows, "megabytes": total, "packages": sizes}))
+        print(json.dumps({"unit": "s", **about, "rows": rows, "mebibytes": total, "packages": sizes}))
         return
     print(machine.describe(about))
     for name, row in rows.items():
         print(f"{name:16} {row['median']:.3f} s  [{row['min']:.3f} to {row['max']:.3f}]")
     print(
-        f"core beside torch and numpy: {total} MB ({', '.join(f'{name} {size}' for name, size in sizes.items())})"
+        f"core beside torch and numpy: {total} MiB ({', '.join(f'{name} {size}' for name, size in sizes.items())})"
     )
 
 
