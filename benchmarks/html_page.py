@@ -323,7 +323,7 @@ def damaged_models(context: Context, path: Path) -> list[tuple[int, str]]:
         if number % MODELS_PER_PAGE == 0:
             page = context.chromium.open("about:blank")
             page.add_script_tag(content=script("edited.js"))
-            page.evaluate("(texts) => keepOriginal(texts)", original_texts)
+            page.evaluate("(texts) => setOriginalTexts(texts)", original_texts)
         try:
             values = [mutations.edits(seed), context.sentence, ANSWER_TIMEOUT]
             outcome = page.evaluate("(values) => translateEdited(...values)", values)

@@ -14,21 +14,21 @@ async function startOnnx() {
 
 /** Translate ids with their end mark; returns the ids of the output without it. */
 async function translateOnnx(ids, limit) {
-  const { begin, end, never, decoder_layers: layers, heads, head_width: width } = description;
-  const long = (values, shape) => new ort.Tensor("int64", BigInt64Array.from(values, BigInt), shape);
-  const memory = await encoder.run({ source: long(ids, [1, ids.length]) });
+  const { begin: bos, end: eos, never: suppressedIds, decoder_layers: layers, heads, head_width: headDimension } = description;
+  const int64Tensor = (values, shape) => new ort.Tensor("int64", BigInt64Array.from(values, BigInt), shape);
+  const memory = await encoder.run({ source: int64Tensor(ids, [1, ids.length]) });
   let cache = {};
   for (let layer = 0; layer < layers; layer += 1) {
-    for (const kind of ["keys", "values"]) cache[`past_${kind}_${layer}`] = new ort.Tensor("float32", new Float32Array(0), [1, heads, 0, width]);
+    for (const kind of ["keys", "values"]) cache[`past_${kind}_${layer}`] = new ort.Tensor("float32", new Float32Array(0), [1, heads, 0, headDimension]);
   }
   const output = [];
-  for (let token = begin; output.length <= limit; output.push(token)) {
-    const { log_probabilities: scores, ...next } = await decoder.run({ ...memory, ...cache, tokens: long([token], [1]), place: long([output.length], []) });
-    cache = Object.fromEntries(Object.entries(next).map(([name, value]) => [name.replace("new_", "past_"), value]));
-    const values = scores.data;
+  for (let token = bos; output.length <= limit; output.push(token)) {
+    const { log_probabilities: logProbabilities, ...newCache } = await decoder.run({ ...memory, ...cache, tokens: int64Tensor([token], [1]), place: int64Tensor([output.length], []) });
+    cache = Object.fromEntries(Object.entries(newCache).map(([name, tensor]) => [name.replace("new_", "past_"), tensor]));
+    const scores = logProbabilities.data;
     token = -1;
-    for (let id = 0; id < values.length; id += 1) if (!never.includes(id) && (token < 0 || values[id] > values[token])) token = id;
-    if (token === end) break;
+    for (let id = 0; id < scores.length; id += 1) if (!suppressedIds.includes(id) && (token < 0 || scores[id] > scores[token])) token = id;
+    if (token === eos) break;
   }
   return output.slice(0, limit);
 }

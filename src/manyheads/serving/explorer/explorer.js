@@ -1,101 +1,101 @@
 "use strict";
-// Makes a form of each operation of /spec. Everything from the server is shown as text, never as HTML.
+// Build a form for each operation of /spec. Everything from the server is shown as text, never as HTML.
 
-function element(name, text, attributes) {
-  const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  Object.entries(attributes || {}).forEach(([key, value]) => made.setAttribute(key, value));
-  return made;
+function createElement(name, text, attributes) {
+  const element = document.createElement(name);
+  if (text !== undefined) element.textContent = text;
+  Object.entries(attributes || {}).forEach(([key, value]) => element.setAttribute(key, value));
+  return element;
 }
 
-// Returns a schema in the place of a reference to it.
-function resolved(schema, spec) {
+// Returns a schema, or the schema that it refers to.
+function resolveSchema(schema, spec) {
   return schema.$ref ? spec.components.schemas[schema.$ref.split("/").pop()] : schema;
 }
 
-function field(name, schema, required, spec) {
-  const label = element("label", name + (required ? " (required)" : ""));
-  const kind = schema.oneOf ? resolved(schema.oneOf[0], spec) : schema;
+function createField(name, schema, required, spec) {
+  const label = createElement("label", name + (required ? " (required)" : ""));
+  const valueSchema = schema.oneOf ? resolveSchema(schema.oneOf[0], spec) : schema;
   let input;
-  if (kind.enum) {
-    input = element("select");
-    kind.enum.forEach((value) => input.append(element("option", value)));
+  if (valueSchema.enum) {
+    input = createElement("select");
+    valueSchema.enum.forEach((value) => input.append(createElement("option", value)));
   } else if (name === "q" || name === "prompt") {
-    input = element("textarea", undefined, { rows: "3", maxlength: String(kind.maxLength || 5000) });
-  } else if (kind.type === "boolean") {
-    input = element("select");
-    ["false", "true"].forEach((value) => input.append(element("option", value)));
+    input = createElement("textarea", undefined, { rows: "3", maxlength: String(valueSchema.maxLength || 5000) });
+  } else if (valueSchema.type === "boolean") {
+    input = createElement("select");
+    ["false", "true"].forEach((value) => input.append(createElement("option", value)));
   } else {
-    input = element("input", undefined, { type: kind.type === "string" ? "text" : "number", step: "any" });
-    if (kind.default !== undefined) input.value = String(kind.default);
+    input = createElement("input", undefined, { type: valueSchema.type === "string" ? "text" : "number", step: "any" });
+    if (valueSchema.default !== undefined) input.value = String(valueSchema.default);
   }
   input.name = name;
-  input.dataset.kind = kind.type;
+  input.dataset.type = valueSchema.type;
   label.append(input);
-  if (schema.description) label.append(element("span", schema.description, { class: "note" }));
+  if (schema.description) label.append(createElement("span", schema.description, { class: "note" }));
   return label;
 }
 
-function values(form) {
-  const found = {};
+function formValues(form) {
+  const values = {};
   form.querySelectorAll("[name]").forEach((input) => {
     if (input.value === "") return;
-    const kind = input.dataset.kind;
-    if (kind === "boolean") found[input.name] = input.value === "true";
-    else if (kind === "integer" || kind === "number") found[input.name] = Number(input.value);
-    else found[input.name] = input.value;
+    const type = input.dataset.type;
+    if (type === "boolean") values[input.name] = input.value === "true";
+    else if (type === "integer" || type === "number") values[input.name] = Number(input.value);
+    else values[input.name] = input.value;
   });
-  return found;
+  return values;
 }
 
-async function send(method, path, form, output) {
+async function sendRequest(method, path, form, output) {
   const options = { method: method.toUpperCase(), headers: {} };
-  const key = document.getElementById("key").value;
-  if (key) options.headers.Authorization = "Bearer " + key;
+  const apiKey = document.getElementById("key").value;
+  if (apiKey) options.headers.Authorization = "Bearer " + apiKey;
   if (method === "post") {
     options.headers["Content-Type"] = "application/json";
-    options.body = JSON.stringify(values(form));
+    options.body = JSON.stringify(formValues(form));
   }
-  const begun = performance.now();
+  const start = performance.now();
   try {
-    const answer = await fetch(path, options);
-    const text = await answer.text();
-    let shown = text;
-    try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch (error) { /* no JSON: as it came */ }
-    output.textContent = answer.status + " after " + Math.round(performance.now() - begun) + " ms\n" + shown;
+    const response = await fetch(path, options);
+    const text = await response.text();
+    let body = text;
+    try { body = JSON.stringify(JSON.parse(text), null, 2); } catch (error) { /* not JSON: show the text unchanged */ }
+    output.textContent = response.status + " after " + Math.round(performance.now() - start) + " ms\n" + body;
   } catch (error) {
     output.textContent = "No answer: " + error.message;
   }
 }
 
-function operation(method, path, described, spec) {
-  const box = element("details");
-  const title = element("summary");
-  title.append(element("code", method.toUpperCase() + " " + path), " " + described.summary);
-  const form = element("form");
-  const body = described.requestBody && described.requestBody.content["application/json"].schema;
+function createOperation(method, path, operation, spec) {
+  const details = createElement("details");
+  const summary = createElement("summary");
+  summary.append(createElement("code", method.toUpperCase() + " " + path), " " + operation.summary);
+  const form = createElement("form");
+  const body = operation.requestBody && operation.requestBody.content["application/json"].schema;
   if (body) {
-    const { properties, required } = resolved(body, spec);
+    const { properties, required } = resolveSchema(body, spec);
     Object.entries(properties).forEach(([name, schema]) => {
-      if (name !== "api_key") form.append(field(name, resolved(schema, spec), required.includes(name), spec));
+      if (name !== "api_key") form.append(createField(name, resolveSchema(schema, spec), required.includes(name), spec));
     });
   }
-  const output = element("pre", "", { role: "status" });
-  form.append(element("button", "Send", { type: "submit" }));
+  const output = createElement("pre", "", { role: "status" });
+  form.append(createElement("button", "Send", { type: "submit" }));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    send(method, path, form, output);
+    sendRequest(method, path, form, output);
   });
-  box.append(title, form, output);
-  return box;
+  details.append(summary, form, output);
+  return details;
 }
 
-async function begin() {
+async function showOperations() {
   const spec = await (await fetch("/spec")).json();
-  const place = document.getElementById("operations");
+  const container = document.getElementById("operations");
   Object.entries(spec.paths).forEach(([path, methods]) => {
-    Object.entries(methods).forEach(([method, described]) => place.append(operation(method, path, described, spec)));
+    Object.entries(methods).forEach(([method, operation]) => container.append(createOperation(method, path, operation, spec)));
   });
 }
 
-begin();
+showOperations();

@@ -1,5 +1,5 @@
 "use strict";
-/* The first views of classifiers (Classify) and of language models (Continue). */
+/* The predictions for a text: the classes of a classifier (Classify), and the next tokens of a language model (Continue). */
 views.classify = { tasks: ["classification"], build: buildClassify };
 views.continue = { tasks: ["language-modeling"], build: buildContinue };
 
