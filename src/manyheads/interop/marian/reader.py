@@ -195,13 +195,13 @@ def first(tensors: Mapping[str, Tensor], *names: str) -> Tensor:
 
 
 @torch.inference_mode()
-def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust_pickle: bool = False) -> Parity:
+def check_marian(folder: Path, number: Sequence[int], expected: Reference, *, trust_pickle: bool = False) -> Parity:
     """Compare the log-probabilities of the outputs of manyheads, and the greedy outputs of both, on samples.
 
     Args:
         folder: folder of the MarianMT model.
         number: MarianMT id of each manyheads id; the begin mark has the first decoder token.
-        right: outputs of the manyheads model.
+        expected: outputs of the manyheads model.
         trust_pickle: whether to read weights that are a pickle.
 
     Raises:
@@ -215,19 +215,19 @@ def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust
             state_dict=read_weights(folder, trust_pickle=trust_pickle),
         )
     model, numbers = model.eval().float(), torch.tensor(number)
-    source = numbers[pad_rows(right.samples.rows, PAD, last=EOS)]
+    source = numbers[pad_rows(expected.samples.rows, PAD, last=EOS)]
     inputs = {"input_ids": source, "attention_mask": (source != numbers[PAD]).long()}
-    logits = model(**inputs, decoder_input_ids=numbers[decoder_input(right.outputs)]).logits
+    logits = model(**inputs, decoder_input_ids=numbers[decoder_input(expected.outputs)]).logits
     greedy = model.generate(
         **inputs,
         num_beams=1,
         do_sample=False,
-        max_length=max(right.limits) + 2,
+        max_length=max(expected.limits) + 2,
         bad_words_ids=[[i] for i in sorted({int(numbers[PAD]), int(numbers[BOS])} - {int(numbers[EOS])})],
         forced_eos_token_id=None,
     )
     ids = {their_id: i for i, their_id in enumerate(number) if i != BOS}
     outputs = [[ids[i] for i in row] for row in greedy[:, 1:].tolist()]
     outputs = [row[: row.index(EOS)] if EOS in row else row for row in outputs]
-    scores = token_scores(logits[..., numbers], right.outputs)
-    return compare(right, scores, outputs, "float32", "the MarianMT model")
+    scores = token_scores(logits[..., numbers], expected.outputs)
+    return compare(expected, scores, outputs, "float32", "the MarianMT model")
