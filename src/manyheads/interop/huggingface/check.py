@@ -67,9 +67,9 @@ def check_pretrained(
     expected = their_scores(folder, tokenizer, task, ids, trust_pickle)
     actual = our_scores(model, ids)
     if task != "classification":
-        numbers = [i for i, number in enumerate(tokenizer.theirs) if number is not None]
+        numbers = [i for i, number in enumerate(tokenizer.original_ids) if number is not None]
         real = ids != PAD
-        actual, expected = actual[real][:, numbers], expected[real][:, [tokenizer.theirs[i] for i in numbers]]
+        actual, expected = actual[real][:, numbers], expected[real][:, [tokenizer.original_ids[i] for i in numbers]]
     return compared(actual, expected, rows, OUTPUTS[task])
 
 
@@ -99,7 +99,7 @@ def their_scores(
 
 def their_inputs(tokenizer: HuggingFaceTokenizer, ids: Tensor) -> dict[str, Tensor]:
     """Return the inputs of a model of transformers for manyheads ids: its token ids and mask, each (B, S)."""
-    numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
+    numbers = torch.tensor([0 if number is None else number for number in tokenizer.original_ids])
     return {"input_ids": numbers[ids], "attention_mask": (ids != PAD).long()}
 
 
