@@ -303,10 +303,10 @@ def sample_of(passed: NDArray[np.int64], words: NDArray[np.uint8], size: int) ->
     return sample[:: max(1, -(-links // MOST_LINKS))]
 
 
-def pick(job: CleanJob, wanted: NDArray[np.int64]) -> Texts:
+def pick(job: CleanJob, numbers: NDArray[np.int64]) -> Texts:
     """Return the pairs of the given numbers, in order."""
-    numbers = set(wanted.tolist())
-    return texts_of([pair for number, pair in enumerate(job.read()) if number in numbers])
+    chosen = set(numbers.tolist())
+    return texts_of([pair for number, pair in enumerate(job.read()) if number in chosen])
 
 
 def exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> Texts:

@@ -55,13 +55,13 @@ class ParallelText:
     origin: str | None = None
 
 
-def match_language(wanted: str, present: Iterable[str]) -> str | None:
+def match_language(language: str, present: Iterable[str]) -> str | None:
     """Return the name that a file uses for a language: the same, else one with the same first part (de, de-AT).
 
     A file that names only one of its two languages has "" for the other; "" matches if no name does.
     """
     codes = {name: name.lower().replace("_", "-") for name in present}
-    code = wanted.lower().replace("_", "-")
+    code = language.lower().replace("_", "-")
     same = [name for name in codes if codes[name] == code]
     alike = [name for name in codes if name and codes[name].partition("-")[0] == code.partition("-")[0]]
     return next(chain(same, alike, (name for name in codes if not name)), None)

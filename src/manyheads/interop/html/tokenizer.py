@@ -98,8 +98,8 @@ def describe_sentencepiece(data: bytes, kind: str) -> Json:
         if present:
             raise unsupported(kind, reason)
 
-    def of_type(wanted: int) -> list[int]:
-        return [i for i, kind in enumerate(types) if kind == wanted]
+    def of_type(piece_type: int) -> list[int]:
+        return [i for i, kind in enumerate(types) if kind == piece_type]
 
     unknown_text = trainer.get(UNKNOWN_TEXT, [DEFAULT_UNKNOWN_TEXT.encode()])[-1].decode()
     rules = normalizer.get(CHARSMAP, [b""])[-1]
