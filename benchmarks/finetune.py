@@ -190,7 +190,7 @@ def parity(config: Config, model_folder: str, updates: int) -> dict[str, Any]:
         their_ids = torch.tensor(
             [
                 0 if token_id is None else token_id
-                for token_id in read_pretrained(Path(model_folder)).tokenizer.theirs
+                for token_id in read_pretrained(Path(model_folder)).tokenizer.original_ids
             ]
         )
         trainer.model.train()

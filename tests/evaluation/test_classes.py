@@ -23,14 +23,14 @@ def random_predictions(seed: int, count: int = 97) -> tuple[np.ndarray, np.ndarr
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_every_score_agrees_with_counting(seed: int) -> None:
-    probabilities, right = random_predictions(seed)
+    probabilities, targets = random_predictions(seed)
     predicted = [int(np.argmax(row)) for row in probabilities]
-    found = ClassScores.of(probabilities, right, LABELS)
-    assert found.accuracy == pytest.approx(np.mean([a == b for a, b in zip(predicted, right, strict=True)]))
+    found = ClassScores.of(probabilities, targets, LABELS)
+    assert found.accuracy == pytest.approx(np.mean([a == b for a, b in zip(predicted, targets, strict=True)]))
     f1 = []
     for number, one in enumerate(found.classes):
-        hits = sum(a == b == number for a, b in zip(predicted, right, strict=True))
-        given, true = predicted.count(number), right.tolist().count(number)
+        hits = sum(a == b == number for a, b in zip(predicted, targets, strict=True))
+        given, true = predicted.count(number), targets.tolist().count(number)
         precision, recall = (hits / given if given else 0), (hits / true if true else 0)
         assert (one.label, one.support) == (LABELS[number], true)
         assert one.precision == pytest.approx(precision)
@@ -40,7 +40,7 @@ def test_every_score_agrees_with_counting(seed: int) -> None:
         if given or true:
             f1.append(expected)
         for other in range(4):
-            pairs = zip(predicted, right, strict=True)
+            pairs = zip(predicted, targets, strict=True)
             assert found.confusion[number][other] == sum(a == other and b == number for a, b in pairs)
     assert len(f1) == 3, "a class that never occurs does not count"
     assert found.macro_f1 == pytest.approx(np.mean(f1))
@@ -48,18 +48,18 @@ def test_every_score_agrees_with_counting(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_calibration_error_agrees_with_counting_in_bins(seed: int) -> None:
-    probabilities, right = random_predictions(seed)
+    probabilities, targets = random_predictions(seed)
     total, binned = 0.0, 0
     for number in range(15):
         lower, upper = number / 15, (number + 1) / 15
         rows = [row_index for row_index, row in enumerate(probabilities) if lower < row.max() <= upper]
         binned += len(rows)
         if rows:
-            share = np.mean([probabilities[row_index].argmax() == right[row_index] for row_index in rows])
+            share = np.mean([probabilities[row_index].argmax() == targets[row_index] for row_index in rows])
             confidence = np.mean([probabilities[row_index].max() for row_index in rows])
-            total += len(rows) / len(right) * abs(share - confidence)
-    assert binned == len(right)
-    assert calibration_error(probabilities, right) == pytest.approx(total)
+            total += len(rows) / len(targets) * abs(share - confidence)
+    assert binned == len(targets)
+    assert calibration_error(probabilities, targets) == pytest.approx(total)
 
 
 def test_the_calibration_error_is_0_if_always_right_and_sure_and_1_if_always_wrong() -> None:
@@ -76,18 +76,20 @@ def test_a_classifier_without_examples_cannot_be_scored() -> None:
 @pytest.mark.parametrize(("metric", "formula"), [("accuracy", accuracy), ("macro_f1", macro_f1)])
 def test_a_bootstrap_of_labels_agrees_with_scoring_every_sample(metric, formula) -> None:
     rng = np.random.default_rng(4)
-    right = rng.integers(4, size=31)
-    ours, baseline = (np.where(rng.random(31) < share, right, rng.integers(5, size=31)) for share in (0.6, 0.4))
-    found = paired_bootstrap_of_labels(ours, baseline, right, 5, metric=metric, samples=80, seed=7)
+    targets = rng.integers(4, size=31)
+    system, baseline = (np.where(rng.random(31) < share, targets, rng.integers(5, size=31)) for share in (0.6, 0.4))
+    found = paired_bootstrap_of_labels(system, baseline, targets, 5, metric=metric, samples=80, seed=7)
 
-    def scored(given: np.ndarray, rows: np.ndarray) -> float:
-        return 100 * formula(confusion_matrix(right[rows], given[rows], 5))
+    def scored(labels: np.ndarray, rows: np.ndarray) -> float:
+        return 100 * formula(confusion_matrix(targets[rows], labels[rows], 5))
 
     gains = sorted(
-        scored(ours, rows) - scored(baseline, rows) for rows in np.random.default_rng(7).choice(31, size=(80, 31))
+        scored(system, rows) - scored(baseline, rows) for rows in np.random.default_rng(7).choice(31, size=(80, 31))
     )
     everything = np.arange(31)
-    assert (found.score, found.baseline) == pytest.approx((scored(ours, everything), scored(baseline, everything)))
+    assert (found.score, found.baseline) == pytest.approx(
+        (scored(system, everything), scored(baseline, everything))
+    )
     assert found.interval == pytest.approx((gains[2], gains[-3]))
     assert found.wins == sum(gain > 1e-9 for gain in gains) / 80
     assert found.signature == f"metric:{metric}|bs:80|seed:7"

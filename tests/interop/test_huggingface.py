@@ -60,7 +60,7 @@ def build(found: HuggingFaceModel, task: Task, classes: int = 5) -> Any:
 
 def to_hf_ids(tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
     """Convert token ids of manyheads to those of transformers."""
-    return torch.tensor([-1 if number is None else number for number in tokenizer.theirs])[ids]
+    return torch.tensor([-1 if number is None else number for number in tokenizer.original_ids])[ids]
 
 
 def encode_both(tokenizer: HuggingFaceTokenizer, fast: Any, texts: list[str]) -> tuple[Tensor, Tensor | None, Any]:
@@ -106,7 +106,7 @@ def test_heads_give_the_logits_of_transformers(family: str, folders: Any) -> Non
         logits = build(found, TASKS[head])(ids)
         if head == "masked-lm":
             real = batch["attention_mask"].bool()
-            logits = logits[real][:, [found.tokenizer.ours[n] for n in range(expected.size(-1))]]
+            logits = logits[real][:, [found.tokenizer.ids_by_original[n] for n in range(expected.size(-1))]]
             expected = expected[real]
         torch.testing.assert_close(logits, expected, rtol=1e-5, atol=1e-5)
 
@@ -119,7 +119,7 @@ def test_gpt2_gives_the_logits_of_transformers_and_no_special_symbols_that_it_la
     assert found.tokenizer.absent == (UNK, PAD, BOS)
     ids = torch.randint(EOS, found.tokenizer.size, (3, 64))
     logits, expected = model(ids), hf_model(to_hf_ids(found.tokenizer, ids)).logits
-    columns = [found.tokenizer.ours[n] for n in range(expected.size(-1))]
+    columns = [found.tokenizer.ids_by_original[n] for n in range(expected.size(-1))]
     torch.testing.assert_close(logits[..., columns], expected, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(logits.log_softmax(-1)[..., columns], expected.log_softmax(-1), rtol=1e-5, atol=1e-5)
     assert (logits.softmax(-1)[..., :EOS] == 0).all()
@@ -149,7 +149,7 @@ def test_ids_are_those_of_the_fast_tokenizer_on_hostile_text(family: str, folder
     for loaded in (tokenizer, again):
         for text, row in zip(HOSTILE, loaded.encode(HOSTILE), strict=True):
             expected = fast(text, add_special_tokens=False)["input_ids"]
-            assert [tokenizer.theirs[i] for i in row] == expected, text[:40]
+            assert [tokenizer.original_ids[i] for i in row] == expected, text[:40]
     assert all(
         0 <= i < tokenizer.size and i not in (PAD, BOS, EOS) for row in tokenizer.encode(HOSTILE) for i in row
     )
@@ -175,7 +175,7 @@ def test_text_that_looks_like_a_special_symbol_is_text(family: str, folders: Any
     for text in ("[SEP] a [PAD]", "</s> a <pad><s>", "<|endoftext|>"):
         (row,) = tokenizer.encode([text])
         expected = fast(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-        assert [tokenizer.theirs[i] for i in row] == expected
+        assert [tokenizer.original_ids[i] for i in row] == expected
         assert not {PAD, BOS, EOS} & set(row)
 
 
@@ -217,7 +217,7 @@ def test_an_older_vocabulary_gives_the_same_ids(kind: str, folders: Any, tmp_pat
         text = "#version: 0.2\n" + "".join(f"{' '.join(merge)}\n" for merge in merges)
         (tmp_path / "old" / "merges.txt").write_text(text, encoding="utf-8")
     old = read_pretrained(tmp_path / "old").tokenizer
-    assert old.theirs == new.theirs
+    assert old.original_ids == new.original_ids
     assert old.encode(HOSTILE) == new.encode(HOSTILE)
 
 
@@ -247,7 +247,7 @@ def test_an_exported_model_equals_the_imported_model(family: str, folders: Any, 
         again = read_pretrained(out)
         assert again.labels == labels
         assert (again.shape, again.unused) == (found.shape, ())
-        assert again.tokenizer.theirs == found.tokenizer.theirs
+        assert again.tokenizer.original_ids == found.tokenizer.original_ids
         for name, tensor in found.tensors(head).items():  # type: ignore[arg-type]
             assert torch.equal(again.tensors(head)[name], tensor), name  # type: ignore[arg-type]
         opened = type(hf_model).from_pretrained(out)
@@ -405,7 +405,7 @@ def test_a_real_bert_gives_the_hidden_states_and_ids_of_transformers() -> None:
     model = build(found, "classification", classes=2)
     for text, row in zip(HOSTILE, found.tokenizer.encode(HOSTILE), strict=True):
         expected = fast(text, add_special_tokens=False)["input_ids"]
-        assert [found.tokenizer.theirs[i] for i in row] == expected, text[:40]
+        assert [found.tokenizer.original_ids[i] for i in row] == expected, text[:40]
     texts = ["A gripping film.", "안녕하세요", "It isn't over yet, is it? " * 5]
     ids, types, batch = encode_both(found.tokenizer, fast, texts)
     real = batch["attention_mask"].bool()

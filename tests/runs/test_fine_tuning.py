@@ -88,7 +88,7 @@ def assert_same_training(config: Config, original: Any, out: Path, loss_of: Call
 
 def original_ids(folder: Path) -> Tensor:
     """Return the original tokenizer's id of each id of ours."""
-    return torch.tensor([-1 if one is None else one for one in read_pretrained(folder).tokenizer.theirs])
+    return torch.tensor([-1 if one is None else one for one in read_pretrained(folder).tokenizer.original_ids])
 
 
 @pytest.mark.parametrize("family", ENCODERS)

@@ -205,7 +205,7 @@ def test_masked_language_modeling_continues_with_the_head_and_the_mask_of_bert(
     ids, _ = make_texts(tokenizer.encode(["hund katze"]), pad=PAD, bos=BOS, eos=EOS, with_types=False)
     batch = fast(["hund katze"], return_tensors="pt")
     with torch.no_grad():
-        found = model(ids)[..., [tokenizer.ours[n] for n in range(len(fast) + 3)]]  # type: ignore[attr-defined]
+        found = model(ids)[..., [tokenizer.ids_by_original[n] for n in range(len(fast) + 3)]]  # type: ignore[attr-defined]
         torch.testing.assert_close(found, original(**batch).logits, rtol=1e-5, atol=1e-5)
 
 

@@ -95,7 +95,7 @@ def from_file(trained: Path, text: Path, out: Path, *arguments: str, code: int =
 )
 @pytest.mark.usefixtures("small_shards")
 def test_shards_give_the_bytes_of_plain_lines(trained, text, tmp_path, monkeypatch, arguments) -> None:
-    monkeypatch.setattr("manyheads.cli.streams.BATCH_LINES", 3)
+    monkeypatch.setattr("manyheads.cli.streams.CALL_LINES", 3)
     expected = plain(trained, text, monkeypatch, *arguments)
     assert expected.count(b"\n") >= len(LINES)
     assert from_file(trained, text, tmp_path / "out", *arguments) == expected

@@ -34,13 +34,13 @@ def test_an_unavailable_device_is_an_error_that_names_it(name: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("wanted", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("device", [CPU, CUDA])
 def test_a_named_format_is_taken_without_a_measurement(
-    monkeypatch: pytest.MonkeyPatch, wanted: str, device: torch.device
+    monkeypatch: pytest.MonkeyPatch, precision: str, device: torch.device
 ) -> None:
     monkeypatch.setattr(module, "product_seconds", refuse)
-    assert pick_precision(wanted, device) == wanted  # type: ignore[arg-type]
+    assert pick_precision(precision, device) == precision  # type: ignore[arg-type]
 
 
 def refuse(dtype: torch.dtype) -> float:

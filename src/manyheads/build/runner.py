@@ -106,12 +106,10 @@ class Builder:
             self.hashes.save()
         return statuses
 
-    def status(self, name: str, found: Mapping[str, StepStatus]) -> StepStatus:
-        """Return the status of a step, given the statuses `found` of the steps that it depends on."""
+    def status(self, name: str, statuses: Mapping[str, StepStatus]) -> StepStatus:
+        """Return the status of a step, from the `statuses` of the steps that it depends on."""
         kind, earlier = vars(self.plan.steps[name])["kind"], Record.read(self.record_path(name))
-        waiting = [
-            dependency for dependency in self.plan.needed(name) if dependency in found and found[dependency].reasons
-        ]
+        waiting = [step for step in self.plan.needed(name) if step in statuses and statuses[step].reasons]
         if waiting:
             self.check_files(name, waiting)
             made = earlier is not None and earlier.state == "done"

@@ -56,13 +56,13 @@ def check_shapes(
     compare({name: tuple(parameter.shape) for name, parameter in expected.named_parameters()}, shapes, origin)
 
 
-def compare(wanted: Mapping[str, tuple[int, ...]], actual: Mapping[str, tuple[int, ...]], origin: str) -> None:
+def compare(expected: Mapping[str, tuple[int, ...]], actual: Mapping[str, tuple[int, ...]], origin: str) -> None:
     """Raise `RunError` if names or shapes differ; the message lists the differences."""
-    problems = [f"{name} is missing" for name in wanted.keys() - actual.keys()]
-    problems += [f"{name} is unknown" for name in actual.keys() - wanted.keys()]
+    problems = [f"{name} is missing" for name in expected.keys() - actual.keys()]
+    problems += [f"{name} is unknown" for name in actual.keys() - expected.keys()]
     problems += [
         f"{name} is {actual[name]}, not {shape}"
-        for name, shape in wanted.items()
+        for name, shape in expected.items()
         if actual.get(name, shape) != shape
     ]
     if problems:

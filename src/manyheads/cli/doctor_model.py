@@ -66,14 +66,14 @@ class ModelOptions:
     kind: Literal["encoder-decoder", "encoder", "decoder"] | None = None
     quick: bool = False
 
-    def given(self) -> dict[str, Any]:
-        """Return the options that were given, by name."""
+    def specified(self) -> dict[str, Any]:
+        """Return the specified options, by name."""
         return {name: value for name, value in vars(self).items() if value is not None and value is not False}
 
     def refuse(self) -> None:
         """Raise a UsageError if an option was given, because the subject is no model."""
-        if self.given():
-            names = ", ".join(f"--{name.replace('_', '-')}" for name in self.given())
+        if self.specified():
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in self.specified())
             raise UsageError(f"{names}: only a model takes this: FILE.py:NAME or a Hugging Face folder.")
 
 
@@ -142,7 +142,7 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
         folder = Path(subject)
         arguments = {"model": load_folder(folder)} if folder.is_dir() else load_arguments(subject)
     file_values = {} if folder.is_dir() else marks_beside(Path(subject.rpartition(":")[0]).parent)
-    keywords = {**arguments, **options.given()}
+    keywords = {**arguments, **options.specified()}
     guessed = {name: value for name, (value, _) in file_values.items() if name not in keywords}
     remarks = [f"{name} = {value}, read from {file_values[name][1]}" for name, value in guessed.items()]
     module = find_modules(arguments["model"])
@@ -162,18 +162,18 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
     except (ManyheadsError, MemoryError):
         raise
     except Exception as error:  # raised by the user's functions, if its traceback ends there
-        raise theirs(error, f"the functions of {subject}") from error
+        raise as_usage_error(error, f"the functions of {subject}") from error
     report += make_report([], [], [], remarks)
     count = sum(weight.numel() for weight in module.parameters()) if module is not None else 0
     fact = f"{type(module or arguments['model']).__name__}, {count:,} parameters"
     return Diagnosis({"model": fact}, report, {"subject": subject, "facts": {"model": fact}})
 
 
-def theirs(error: Exception, what: str) -> Exception:
+def as_usage_error(error: Exception, origin: str) -> Exception:
     """Return an error of a user's code as a UsageError with its location; an error of the doctor unchanged."""
     from manyheads.doctor.user_errors import describe_error, is_from_user
 
-    return UsageError(f"{what} raised {describe_error(error)}.") if is_from_user(error) else error
+    return UsageError(f"{origin} raised {describe_error(error)}.") if is_from_user(error) else error
 
 
 def load_folder(folder: Path) -> Any:
@@ -221,12 +221,12 @@ def load_arguments(subject: str) -> dict[str, Any]:
         raise
     except AttributeError as error:
         if error.name not in name.split("."):
-            raise theirs(error, subject) from error
+            raise as_usage_error(error, subject) from error
         raise UsageError(
             f"{subject}: there is no {error.name}. There are {module_names(module, subject)}."
         ) from None
     except Exception as error:  # any exception of the user's code
-        raise theirs(error, subject) from error
+        raise as_usage_error(error, subject) from error
     torch.manual_seed(0)
     result = make(member, subject)
     arguments = dict(result) if isinstance(result, Mapping) else {"model": result}
@@ -262,7 +262,7 @@ def make(member: Any, subject: str) -> Any:
     try:
         return member()
     except Exception as error:  # any exception of the user's code
-        raise theirs(error, subject) from error
+        raise as_usage_error(error, subject) from error
 
 
 def load_file(path: Path) -> Any:

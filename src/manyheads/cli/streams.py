@@ -15,7 +15,15 @@ from typing import Any, BinaryIO, TypeVar, cast
 import click
 
 from manyheads.cli.verbs import JsonResult, current_settings, warn
-from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, count_lines, decode_lines, read_lines, text_line
+from manyheads.data.lines import (
+    CALL_LINES,
+    COMPRESSIONS,
+    InvalidUtf8,
+    count_lines,
+    decode_lines,
+    read_lines,
+    text_line,
+)  # fmt: skip
 from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
 from manyheads.training.log import Advance, no_advance
@@ -26,7 +34,6 @@ __all__ = [
     "write_json", "write_results",
 ]  # fmt: skip
 
-BATCH_LINES = 512  # lines computed in one call
 SHOWN_NUMBERS = 10  # line numbers that a warning names
 
 
@@ -100,7 +107,7 @@ def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
 def lines_at_once(file: Path, purpose: str) -> int:
     """Return the number of lines to compute in one call: 1 on a terminal, where a hint is printed unless quiet."""
     if str(file) != "-" or not sys.stdin.isatty():
-        return BATCH_LINES
+        return CALL_LINES
     if not current_settings().quiet:
         click.echo(f"Type a line to {purpose} it; Ctrl-D ends.", err=True)
     return 1

@@ -122,10 +122,10 @@ def align(source: Side, target: Side) -> tuple[IntArray, IntArray, IntArray]:
     return pairs, source_tokens[order], target_tokens[order]
 
 
-def learn(entries: IntArray, given: IntArray, tokens: IntArray) -> NDArray[np.float64]:
-    """Return the probability of each entry, given a word of the other side; see `expected_counts`."""
-    counts = expected_counts(entries, given, tokens, ITERATIONS)
-    return counts / np.bincount(given, counts)[given]
+def learn(entries: IntArray, words: IntArray, tokens: IntArray) -> NDArray[np.float64]:
+    """Return the probability of each entry given its word of the other side (E,); see `expected_counts`."""
+    counts = expected_counts(entries, words, tokens, ITERATIONS)
+    return counts / np.bincount(words, counts)[words]
 
 
 def best(scores: NDArray[np.float64], tokens: IntArray) -> NDArray[np.bool_]:

@@ -24,7 +24,7 @@ from manyheads.data.discover import check_language
 from manyheads.data.download import sum_of
 from manyheads.data.executors import InlineExecutor
 from manyheads.data.formats.markup import read_tmx, read_xliff
-from manyheads.data.formats.moses import read_archive, read_two_files
+from manyheads.data.formats.moses import read_archive, read_moses
 from manyheads.data.formats.opening import open_input
 from manyheads.data.formats.po import read_po
 from manyheads.data.formats.tables import read_csv, read_dataset, read_jsonl, read_parquet, read_tsv
@@ -215,7 +215,7 @@ def opened(group: Sequence[str], request: TextRequest) -> Iterator[tuple[str, Pa
     if group[0].startswith(PREFIX):
         yield "Hugging Face data set", read_dataset(group[0], request)
     elif len(group) == 2:
-        yield "lines", read_two_files((Path(group[0]), Path(group[1])), request)
+        yield "lines", read_moses((Path(group[0]), Path(group[1])), request)
     else:
         kind, read = FORMATS[suffix_of(group[0])]
         with open_input(Path(group[0])) as stream:

@@ -58,12 +58,12 @@ def find_text(root: Path, source: str | None = None, target: str | None = None) 
         UsageError: the names do not show the languages, or which of them is the source.
     """
     if is_single(root):
-        return FoundText(*choose_languages(root, set(), source, target), {}, (root,))
+        return FoundText(*languages_from_names(root, set(), source, target), {}, (root,))
     if not root.is_dir():
         end = " Or name one .tsv or .jsonl file." if root.is_file() else ""
         raise DataError(f"{root} is no folder. Give the folder that holds the text.{end}")
     files = [root / name for name in file_names(root)]
-    known = choose_languages(root, languages_of_folder(files), source, target)
+    known = languages_from_names(root, languages_of_folder(files), source, target)
     present = splits_of(root, *known)
     names: tuple[Split, ...] = ("train", "valid", "test")
     splits: dict[Split, str] = {split: name for split in names if (name := best_match(split, present))}
@@ -100,12 +100,12 @@ def is_single(path: Path) -> bool:
     return path.is_file() and uncompressed(path.name).endswith(SINGLE_FILE_KINDS)
 
 
-def choose_languages(root: Path, found: set[str], source: str | None, target: str | None) -> tuple[str, str]:
+def languages_from_names(root: Path, present: set[str], source: str | None, target: str | None) -> tuple[str, str]:
     """Return source and target: as given, otherwise from the names of files and folders.
 
     Args:
         root: the folder or the file; a name such as ko-en shows the direction.
-        found: languages of the files.
+        present: languages of the files.
         source: source language, if it is given.
         target: target language, if it is given.
 
@@ -114,8 +114,8 @@ def choose_languages(root: Path, found: set[str], source: str | None, target: st
     """
     if source and target:
         return check_language(source), check_language(target)
-    direction = direction_of(root, found)
-    languages = found or set(direction or ())
+    direction = direction_of(root, present)
+    languages = present or set(direction or ())
     others = languages - {source, target}
     if (source or target) and len(others) == 1:
         (other,) = others
@@ -144,11 +144,11 @@ def check_language(name: str) -> str:
     return name
 
 
-def direction_of(root: Path, found: set[str]) -> tuple[str, str] | None:
+def direction_of(root: Path, languages: set[str]) -> tuple[str, str] | None:
     """Return the languages in the order of a name such as ko-en: the name of the folder, or of a file in it."""
     names = [root.resolve().name, *(file_names(root) if root.is_dir() else ())]
     pairs = {match.groups() for name in names for match in DIRECTION.finditer(name)}
-    fitting = [(first, second) for first, second in pairs if not found or {first, second} == found]
+    fitting = [(first, second) for first, second in pairs if not languages or {first, second} == languages]
     return fitting[0] if len(fitting) == 1 else None
 
 

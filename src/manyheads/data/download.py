@@ -193,9 +193,9 @@ def sum_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def wrong_sum(found: str, expected: str) -> str:
+def wrong_sum(actual: str, expected: str) -> str:
     """Describe a wrong sum."""
-    return f"its SHA-256 is {found}, not {expected}"
+    return f"its SHA-256 is {actual}, not {expected}"
 
 
 def remark(file: RemoteFile) -> str:
@@ -210,9 +210,9 @@ def recorded_sums(folder: Path) -> dict[str, str]:
     return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines) if name}
 
 
-def record_sum(folder: Path, name: str, found: str) -> None:
+def record_sum(folder: Path, name: str, sha256: str) -> None:
     """Record the sum of a downloaded file."""
-    sums = recorded_sums(folder) | {name: found}
+    sums = recorded_sums(folder) | {name: sha256}
     draft = folder / f".{SUMS}.part"
     draft.write_text("".join(f"{value}  {key}\n" for key, value in sorted(sums.items())), encoding="utf-8")
     draft.replace(folder / SUMS)

@@ -109,13 +109,13 @@ def first_of_each(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return first
 
 
-def too_connected(split: str, wanted: int, count: int, groups: NDArray[np.int64], keys: PairKeys) -> DataError:
+def too_connected(split: str, target_size: int, count: int, groups: NDArray[np.int64], keys: PairKeys) -> DataError:
     """Return the error for a text in which groups or documents are too large."""
     largest = int(np.bincount(groups).max())
     what = "documents" if keys.documents is not None else "groups of copies"
     near = " or separate equal sentences only (--equal-only)" if len(keys.columns) > 2 else ""
     return DataError(
-        f"{split}: {wanted:,} pairs are wanted, and only {count:,} of {len(groups):,} can be held out. The others "
-        f"are in {what} that are too large (the largest group of copies has {largest:,} pairs). "
+        f"{split}: {target_size:,} pairs are wanted, and only {count:,} of {len(groups):,} can be held out. "
+        f"The others are in {what} that are too large (the largest group of copies has {largest:,} pairs). "
         f"Ask for fewer (--{split} {max(1, count)}){near}."
     )

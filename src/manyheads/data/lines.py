@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 __all__ = [
+    "CALL_LINES",
     "COMPRESSIONS",
     "InvalidUtf8",
     "Line",
@@ -33,6 +34,7 @@ __all__ = [
     "text_line",
 ]
 
+CALL_LINES = 512  # lines computed in one call
 COMPRESSIONS = (".gz", ".xz", ".zst")
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 LONGEST_LINE = 1 << 26  # bytes; a file without line ends must not fill the memory

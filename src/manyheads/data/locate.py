@@ -194,10 +194,10 @@ def splits_of(root: Path, source: str, target: str) -> set[str]:
     return sources & targets
 
 
-def best_match(wanted: str, found: Iterable[str]) -> str | None:
+def best_match(split: str, present: Iterable[str]) -> str | None:
     """Return the split that was probably meant, such as val for valid, else the most similar name."""
-    found = sorted(found)
-    first = re.split(r"[._-]", wanted.lower())[0]
+    present = sorted(present)
+    first = re.split(r"[._-]", split.lower())[0]
     group = next((names for names in SAME_SPLIT if first in names), {first})
-    alike = [name for name in found if re.split(r"[._-]", name.lower())[0] in group]
-    return next(iter(alike or difflib.get_close_matches(wanted, found, n=1)), None)
+    alike = [name for name in present if re.split(r"[._-]", name.lower())[0] in group]
+    return next(iter(alike or difflib.get_close_matches(split, present, n=1)), None)

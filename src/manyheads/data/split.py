@@ -246,13 +246,8 @@ def write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Adv
                 if pair is None or split is None:
                     raise DataError(f"{config.train} has changed while it was read. Run the command again.")
                 texts[split].append(pair)
-            for split, (source, target) in files.items():
-                source.write("".join(one_line(pair.source) for pair in texts[split]).encode())
-                target.write("".join(one_line(pair.target) for pair in texts[split]).encode())
+            for split, (source, target) in files.items():  # a text of a .jsonl file may hold line ends
+                source.write("".join(pair.source.replace("\n", " ") + "\n" for pair in texts[split]).encode())
+                target.write("".join(pair.target.replace("\n", " ") + "\n" for pair in texts[split]).encode())
             advance(len(chunk))
         copy_sources(locate(config, "train"), draft / f"{SPLITS[TRAIN]}.{config.source}")
-
-
-def one_line(text: str) -> str:
-    """Return a text as one line of a file; a text of a .jsonl file may hold line ends."""
-    return text.replace("\n", " ") + "\n"

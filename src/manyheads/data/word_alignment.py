@@ -37,24 +37,24 @@ def link_tokens(source_sizes: IntArray, target_sizes: IntArray) -> tuple[IntArra
 
 
 def expected_counts(
-    entries: NDArray[Any], given: IntArray, tokens: IntArray, rounds: int, null: FloatArray | None = None
+    entries: NDArray[Any], source_words: IntArray, tokens: IntArray, rounds: int, null: FloatArray | None = None
 ) -> FloatArray:
     """Return the expected number of links of each entry (E,), by expectation maximisation from equal probabilities.
 
     Args:
         entries: entry of each link (K,).
-        given: source word of each entry (E,), as a number.
+        source_words: source word of each entry (E,), as a number.
         tokens: target token of each link (K,).
         rounds: number of iterations.
         null: probability of each target token without a source word (T,); None for 0.
     """
-    counts, probability = np.zeros(len(given)), np.ones(len(given))
+    counts, probability = np.zeros(len(source_words)), np.ones(len(source_words))
     for step in range(rounds):
         weights = probability[entries]
         sums: FloatArray = np.bincount(tokens, weights, 0 if null is None else len(null)).astype(float)
         if null is not None:
             sums += null if step else np.ones(len(null))
         weights /= sums[tokens]
-        counts = np.bincount(entries, weights, len(given)).astype(float)
-        probability = counts / np.bincount(given, counts)[given]
+        counts = np.bincount(entries, weights, len(source_words)).astype(float)
+        probability = counts / np.bincount(source_words, counts)[source_words]
     return counts

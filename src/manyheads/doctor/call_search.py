@@ -139,10 +139,10 @@ class CallSearch:
                     if outcome.all_sound:
                         return
 
-    def refined(self, found: list[FoundCall], masks: Mapping[str, Role]) -> Iterator[CallForm]:
+    def refined(self, calls: list[FoundCall], masks: Mapping[str, Role]) -> Iterator[CallForm]:
         """Yield the forms that differ from the best one in the masks of one side."""
-        if found:
-            call = best(found)
+        if calls:
+            call = best(calls)
             assert call.form.style is not None
             failed = {"source": not call.sound.get("padding", True), "target": not call.sound.get("future", True)}
             for style in refined_styles(call.form.style, masks, [side for side, fails in failed.items() if fails]):
@@ -174,9 +174,9 @@ def masks_wanted(callee: Callee, sides: Sequence[str]) -> str:
     )
 
 
-def best(found: Iterable[FoundCall]) -> FoundCall:
+def best(calls: Iterable[FoundCall]) -> FoundCall:
     """Return the call with the most points, the first of several."""
-    return max(found, key=lambda call: call.points)
+    return max(calls, key=lambda call: call.points)
 
 
 def understood(styled: list[FoundCall]) -> bool:

@@ -65,15 +65,15 @@ class ClassScores:
     confusion: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, probabilities: FloatArray, right: IntArray, labels: Sequence[str]) -> ClassScores:
+    def of(cls, probabilities: FloatArray, targets: IntArray, labels: Sequence[str]) -> ClassScores:
         """Score probabilities (N, C) against the true classes (N,).
 
         Raises:
             DataError: there are no texts.
         """
-        if not len(right):
+        if not len(targets):
             raise DataError("0 examples: there is nothing to score. Give at least one.")
-        matrix = confusion_matrix(right, probabilities.argmax(1), len(labels))
+        matrix = confusion_matrix(targets, probabilities.argmax(1), len(labels))
         precision, recall, f1 = f1_by_class(matrix)
         classes = (
             ClassScore(label, float(precision[c]), float(recall[c]), float(f1[c]), int(matrix[c].sum()))
@@ -82,7 +82,7 @@ class ClassScores:
         return cls(
             accuracy=accuracy(matrix),
             macro_f1=macro_f1(matrix),
-            calibration_error=calibration_error(probabilities, right),
+            calibration_error=calibration_error(probabilities, targets),
             classes=tuple(classes),
             confusion=tuple(tuple(row) for row in matrix.tolist()),
         )
@@ -98,9 +98,9 @@ class ClassScores:
         }
 
 
-def confusion_matrix(right: IntArray, predicted: IntArray, classes: int) -> IntArray:
-    """Count the texts of each class (row) by prediction (column): right (N,), predicted (N,) -> (C, C)."""
-    counts = np.bincount(right * classes + predicted, minlength=classes * classes)
+def confusion_matrix(targets: IntArray, predicted: IntArray, classes: int) -> IntArray:
+    """Count the texts of each class (row) by prediction (column): targets (N,), predicted (N,) -> (C, C)."""
+    counts = np.bincount(targets * classes + predicted, minlength=classes * classes)
     return counts.reshape(classes, classes).astype(np.int64)
 
 
@@ -122,7 +122,7 @@ def macro_f1(confusion: IntArray) -> float:
     return float(f1_by_class(confusion)[2][seen].mean()) if seen.any() else 0.0
 
 
-def calibration_error(probabilities: FloatArray, right: IntArray, bins: int = BINS) -> float:
+def calibration_error(probabilities: FloatArray, targets: IntArray, bins: int = BINS) -> float:
     """Return the expected calibration error (Guo et al. 2017, equation 3), 0 to 1.
 
     Predictions are sorted into bins of equal width by the probability of the predicted class; in each, the mean
@@ -130,11 +130,11 @@ def calibration_error(probabilities: FloatArray, right: IntArray, bins: int = BI
 
     Args:
         probabilities: (N, C).
-        right: true classes (N,).
+        targets: true classes (N,).
         bins: number of bins.
     """
     confidence = probabilities.max(1)
-    hits = probabilities.argmax(1) == right
+    hits = probabilities.argmax(1) == targets
     bin_of = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)  # (lower, upper]
     gaps = np.bincount(bin_of, weights=confidence - hits, minlength=bins)
-    return float(np.abs(gaps).sum() / max(1, len(right)))
+    return float(np.abs(gaps).sum() / max(1, len(targets)))

@@ -153,7 +153,7 @@ def _interval(values: FloatArray) -> tuple[float, float]:
 def paired_bootstrap_of_labels(
     predicted: IntArray,
     baseline: IntArray,
-    right: IntArray,
+    targets: IntArray,
     classes: int,
     *,
     metric: Literal["accuracy", "macro_f1"] = "accuracy",
@@ -165,7 +165,7 @@ def paired_bootstrap_of_labels(
     Args:
         predicted: classes predicted by the system (N,).
         baseline: classes predicted by the baseline (N,).
-        right: true classes (N,).
+        targets: true classes (N,).
         classes: number of classes.
         metric: score to compare.
         samples: number of samples.
@@ -175,21 +175,22 @@ def paired_bootstrap_of_labels(
         DataError: the numbers of texts differ, or there are no texts.
         UsageError: samples is below 1.
     """
-    if not len(predicted) == len(baseline) == len(right) > 0:
+    if not len(predicted) == len(baseline) == len(targets) > 0:
         raise DataError(
-            f"{len(predicted):,} and {len(baseline):,} labels are given for {len(right):,} texts. Give one a text."
+            f"{len(predicted):,} and {len(baseline):,} labels are given for {len(targets):,} texts. "
+            "Give one a text."
         )
     if metric == "accuracy":
-        hits = [np.asarray(labels == right, np.float64)[:, None] for labels in (predicted, baseline)]
-        return _compared(metric, hits[0], hits[1], lambda sums: 100 * sums[:, 0] / len(right), samples, seed)
-    counts, baseline_counts = (_class_counts(labels, right, classes) for labels in (predicted, baseline))
+        hits = [np.asarray(labels == targets, np.float64)[:, None] for labels in (predicted, baseline)]
+        return _compared(metric, hits[0], hits[1], lambda sums: 100 * sums[:, 0] / len(targets), samples, seed)
+    counts, baseline_counts = (_class_counts(labels, targets, classes) for labels in (predicted, baseline))
     return _compared(metric, counts, baseline_counts, _macro_f1_of, samples, seed)
 
 
 def _compared(
     metric: str,
-    ours: FloatArray,
-    theirs: FloatArray,
+    counts: FloatArray,
+    baseline_counts: FloatArray,
     formula: Callable[[FloatArray], FloatArray],
     samples: int,
     seed: int,
@@ -197,9 +198,9 @@ def _compared(
     """Compare two systems given by counts of each line, (lines, counts); the formula turns sums into scores."""
     if samples < 1:
         raise UsageError(f"samples = {samples} is too few: use at least 1, better 1000")
-    score, baseline = (float(formula(counts.sum(0)[None])[0]) for counts in (ours, theirs))
+    score, baseline = (float(formula(part.sum(0)[None])[0]) for part in (counts, baseline_counts))
     gains = np.concatenate(
-        [formula(times @ ours) - formula(times @ theirs) for times in _draws(len(ours), samples, seed)]
+        [formula(times @ counts) - formula(times @ baseline_counts) for times in _draws(len(counts), samples, seed)]
     )
     by_chance = np.abs(gains) - np.abs(gains).mean() > abs(score - baseline)
     return BootstrapResult(
@@ -213,14 +214,14 @@ def _compared(
         p_value=float((by_chance.sum() + 1) / (samples + 1)) if gains.any() else 1.0,
         samples=samples,
         seed=seed,
-        lines=len(ours),
+        lines=len(counts),
     )
 
 
-def _class_counts(given: IntArray, right: IntArray, classes: int) -> FloatArray:
+def _class_counts(predicted: IntArray, targets: IntArray, classes: int) -> FloatArray:
     """Return for each text the class hit, the class predicted and the true class, one-hot: (N, 3 x C)."""
     eye = np.eye(classes)
-    return np.concatenate([eye[right] * (given == right)[:, None], eye[given], eye[right]], axis=1)
+    return np.concatenate([eye[targets] * (predicted == targets)[:, None], eye[predicted], eye[targets]], axis=1)
 
 
 def _macro_f1_of(sums: FloatArray) -> FloatArray:

@@ -125,13 +125,13 @@ def judge_outputs(outputs: Sequence[Output]) -> Iterator[str]:
         yield "no output is empty, unfinished, a repetition, a copy of its source, or of an odd length"
 
 
-def judge_overlap(found: int, pairs: int, asked: int) -> str:
-    """Return the verdict on the test pairs found among the first `asked` training pairs."""
-    if not found:
-        return f"none of the {pairs:,} pairs is among the {asked:,} training pairs that were compared"
+def judge_overlap(overlap: int, pairs: int, compared: int) -> str:
+    """Return the verdict on the test pairs found among the first `compared` training pairs."""
+    if not overlap:
+        return f"none of the {pairs:,} pairs is among the {compared:,} training pairs that were compared"
     return (
-        f"{found:,} of {pairs:,} pairs ({found / pairs:.1%}) are among the {asked:,} training pairs that were "
-        "compared: the model has seen them, and the scores are too high. Score on other text"
+        f"{overlap:,} of {pairs:,} pairs ({overlap / pairs:.1%}) are among the {compared:,} training pairs that "
+        "were compared: the model has seen them, and the scores are too high. Score on other text"
     )
 
 

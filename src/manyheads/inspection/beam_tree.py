@@ -147,7 +147,7 @@ class BeamRecorder:
             )
         self.open = [numbers.get(rank) for rank in kept]
         self.lowest.append(min(totals[rank] for rank in numbers) if numbers else -float("inf"))
-        if not step.going[0]:
+        if not step.active[0]:
             self.leave_open(self.stop_reason(step))
 
     def add(self, *, parent: int | None, token: int, value: float, total: float, **rest: Any) -> int:

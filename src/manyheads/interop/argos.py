@@ -92,7 +92,7 @@ def write_argos(path: Path, loaded: LoadedModel, quantization: str, readme: str)
                 archive.writestr(info, file.read_bytes())
 
 
-def check_argos(path: Path, loaded: LoadedModel, right: Reference) -> Parity:
+def check_argos(path: Path, loaded: LoadedModel, expected: Reference) -> Parity:
     """Unpack a package, and compare its model and how its SentencePiece model splits and joins text.
 
     Raises:
@@ -102,26 +102,26 @@ def check_argos(path: Path, loaded: LoadedModel, right: Reference) -> Parity:
         with zipfile.ZipFile(path) as archive:
             archive.extractall(name)  # an archive that manyheads wrote
         (folder,) = Path(name).iterdir()
-        parity = check_ctranslate2(folder / "model", right)
-        check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / PIECES)), loaded, right)
+        parity = check_ctranslate2(folder / "model", expected)
+        check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / PIECES)), loaded, expected)
     return parity
 
 
-def check_pieces(processor: sentencepiece.SentencePieceProcessor, loaded: LoadedModel, right: Reference) -> None:
+def check_pieces(processor: sentencepiece.SentencePieceProcessor, loaded: LoadedModel, expected: Reference) -> None:
     """Compare pieces of sources and texts of outputs.
 
     Argos joins outputs with the model of the source, which keeps pieces that it does not know unchanged, and then
     shows SentencePiece's mark as a blank (underscores too).
     """
     pair = loaded.tokenizers
-    texts = [pair.source.decode(row) for row in right.samples.rows]
+    texts = [pair.source.decode(row) for row in expected.samples.rows]
     rows = pair.source.encode(texts)
     split = [[piece for piece, i in zip(pair.source.pieces(row), row, strict=True) if i] for row in rows]
     argos_pieces = [processor.encode(text, out_type=str) for text in texts]
     known = {pair.source.pieces([i])[0] for i in range(pair.source.size)}
     if split != [[piece for piece in row if piece in known] for row in argos_pieces]:
         raise ParityError("the package splits text in another way than the run, and was not kept.")
-    pieces = [pair.target.pieces(row) for row in right.outputs]
+    pieces = [pair.target.pieces(row) for row in expected.outputs]
     joined = [processor.decode_pieces(row).replace("▁", " ").strip() for row in pieces]
-    if joined != [pair.target.decode(row).strip() for row in right.outputs]:
+    if joined != [pair.target.decode(row).strip() for row in expected.outputs]:
         raise ParityError("the package puts text together in another way than the run, and was not kept.")

@@ -163,12 +163,16 @@ def token_scores(logits: torch.Tensor, outputs: Sequence[Sequence[int]]) -> list
 
 
 def compare(
-    right: Reference, scores: Sequence[Sequence[float]], outputs: Sequence[Sequence[int]], numbers: str, name: str
+    expected: Reference,
+    scores: Sequence[Sequence[float]],
+    outputs: Sequence[Sequence[int]],
+    numbers: str,
+    name: str,
 ) -> Parity:
     """Compare an exported model with the original.
 
     Args:
-        right: outputs of the original model.
+        expected: outputs of the original model.
         scores: as `Reference.scores`, by the exported model.
         outputs: greedy outputs of the exported model; tokens beyond the limits of the original are ignored.
         numbers: number format of its matrices, which decides the tolerance.
@@ -179,13 +183,13 @@ def compare(
     """
     gaps = [
         abs(original - exported)
-        for original_row, exported_row in zip(right.scores, scores, strict=True)
+        for original_row, exported_row in zip(expected.scores, scores, strict=True)
         for original, exported in zip(original_row, exported_row, strict=True)
     ]
-    rows = zip(right.outputs, outputs, right.limits, strict=True)
+    rows = zip(expected.outputs, outputs, expected.limits, strict=True)
     same = sum(list(original) == list(exported[:limit]) for original, exported, limit in rows)
-    count = len(right.outputs)
-    parity = Parity(count, len(gaps), right.samples.origin, sum(gaps) / len(gaps), max(gaps), same)
+    count = len(expected.outputs)
+    parity = Parity(count, len(gaps), expected.samples.origin, sum(gaps) / len(gaps), max(gaps), same)
     exact = numbers == "float32"
     near = parity.mean <= TOLERANCES.get(numbers, ROUGH) and (not exact or parity.largest <= LARGEST)
     if not near or (exact and count - same > OTHER_OUTPUTS * count):

@@ -174,12 +174,12 @@ class ClassValidation:
         limit = longest_text(config)
         rows = encode_texts(tokenizer.encode, [pair.source for pair in pairs], tokenizer.marks_between)
         self.rows = [cut_text(row, limit, eos=EOS) for row in rows]
-        self.right = label_numbers((pair.target for pair in pairs), labels.names, "data.valid")
+        self.targets = label_numbers((pair.target for pair in pairs), labels.names, "data.valid")
 
     def __call__(self, step: int) -> ValidationReport:
         """Validate the weights of a step."""
         share = self.world.share(range(len(self.rows)))
-        true_classes = self.right[list(share)]
+        true_classes = self.targets[list(share)]
         with self.watch.phase("validating", len(share), "texts") as advance:
             probabilities = class_probabilities(self.model, [self.rows[row] for row in share], advance)
         with np.errstate(divide="ignore"):

@@ -59,13 +59,13 @@ def format_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def tokenizer_settings(config: Config, theirs: TokenizerConfig) -> dict[str, Any]:
+def tokenizer_settings(config: Config, tokenizer: TokenizerConfig) -> dict[str, Any]:
     """Return the tokenizer settings: those of the other model, unless its vocabulary is replaced."""
     if config.model.init_vocabulary == "replace":
         return config.tokenizer.model_dump()
-    if theirs.kind in ("bpe", "unigram"):  # how text is split while training is no part of the model
-        theirs = theirs.model_copy(update={"sampling": config.tokenizer.sampling})
-    return theirs.model_dump()
+    if tokenizer.kind in ("bpe", "unigram"):  # how text is split while training is no part of the model
+        tokenizer = tokenizer.model_copy(update={"sampling": config.tokenizer.sampling})
+    return tokenizer.model_dump()
 
 
 def initial_tokenizers(
@@ -193,19 +193,19 @@ def usable(pretrained: Pretrained, config: Config, labels: Sequence[str]) -> Map
     return tensors
 
 
-def same_labels(theirs: Sequence[str], ours: Sequence[str]) -> bool:
+def same_labels(pretrained: Sequence[str], labels: Sequence[str]) -> bool:
     """Return whether two models have the same classes in order; LABEL_0 is the default name in transformers."""
-    plain = [name.removeprefix("LABEL_") for name in theirs]
-    return bool(theirs) and (list(theirs) == list(ours) or plain == list(ours))
+    plain = [name.removeprefix("LABEL_") for name in pretrained]
+    return bool(pretrained) and (list(pretrained) == list(labels) or plain == list(labels))
 
 
-def rows_of(side: str, ours: TokenizerPair, theirs: TokenizerPair, vocabulary: str) -> list[int]:
+def rows_of(side: str, tokenizers: TokenizerPair, pretrained: TokenizerPair, vocabulary: str) -> list[int]:
     """Return the original id of each new id: the same if extended, else the id of an equal piece; -1 is none."""
-    own, other = (pair.source if side == "source" else pair.target for pair in (ours, theirs))
+    new, original = (pair.source if side == "source" else pair.target for pair in (tokenizers, pretrained))
     if vocabulary == "extend":
-        return [i if i < other.size else -1 for i in range(own.size)]
-    known = {piece: i for i, piece in reversed(list(enumerate(other.pieces(range(other.size)))))}
-    return [known.get(piece, -1) for piece in own.pieces(range(own.size))]
+        return [i if i < original.size else -1 for i in range(new.size)]
+    known = {piece: i for i, piece in reversed(list(enumerate(original.pieces(range(original.size)))))}
+    return [known.get(piece, -1) for piece in new.pieces(range(new.size))]
 
 
 def copy_rows(name: str, own: Tensor, tensor: Tensor, rows: Sequence[int]) -> str:

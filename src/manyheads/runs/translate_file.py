@@ -20,7 +20,7 @@ import manyheads
 from manyheads.checkpoint.files import sha256
 from manyheads.config.load import with_overrides
 from manyheads.data.executors import InlineExecutor, open_executor
-from manyheads.data.lines import text_line
+from manyheads.data.lines import CALL_LINES, text_line
 from manyheads.data.placing import open_packed
 from manyheads.data.shards import map_shards, remove_shards, writing
 from manyheads.decoding.native.threads import limit_threads
@@ -31,12 +31,11 @@ from manyheads.tasks.translation import DEFAULTS, Translation, Translator
 from manyheads.training.memory import keep_decoding_small
 
 __all__ = [
-    "CALL_LINES", "COLUMNS", "SHARD_LINES", "TRUNCATED", "Shard", "TranslationJob", "header_lines", "output_lines",
+    "COLUMNS", "SHARD_LINES", "TRUNCATED", "Shard", "TranslationJob", "header_lines", "output_lines",
     "shards_folder", "translate_file", "warnings_of",
 ]  # fmt: skip
 
 TRUNCATED = "cut at the length limit of the model or of the search"
-CALL_LINES = 512  # lines computed in one call
 SHARD_LINES = 2 * CALL_LINES
 FOREIGN = {"", ".jsonl", ".lock", ".md"}  # suffixes of the files of a run that translations do not depend on
 

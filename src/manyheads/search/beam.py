@@ -163,8 +163,8 @@ def _advance(
     staying = ends.argsort(axis=1, kind="stable")[:, :beam_size]
     continuations = candidates.gather(staying)
     extended = beam.extend(continuations)
-    going = ~finished.can_stop(extended)
-    going[last] = False
+    active = ~finished.can_stop(extended)
+    active[last] = False
     if observer is not None:
         observer.step(
             BeamStep(
@@ -173,16 +173,16 @@ def _advance(
                 candidates=candidates,
                 finished=ending,
                 kept=staying,
-                closed=np.isin(np.arange(len(going)), last),
+                closed=np.isin(np.arange(len(active)), last),
                 last_token=ids[:, :, 0],
                 last_value=values[:, :, 0],
-                going=going.copy(),
+                active=active.copy(),
                 scores=finished.scores[beam.sentences],
             )
         )
-    remaining = going.nonzero()[0]
+    remaining = active.nonzero()[0]
     rows = remaining[:, None] * values.shape[1] + continuations.parent[remaining]
-    return rows.ravel(), extended if len(remaining) == len(going) else extended.select_sentences(remaining)
+    return rows.ravel(), extended if len(remaining) == len(active) else extended.select_sentences(remaining)
 
 
 def _rank(beam: Beam, values: FloatArray, ids: IntArray, count: int, eos: int) -> Continuations:

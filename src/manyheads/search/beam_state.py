@@ -137,7 +137,7 @@ class BeamStep:
             prefixes ends or is cut.
         last_token: (A, W) likeliest next token of each prefix; in a closed sentence, eos here ends the prefix.
         last_value: (A, W) log-probability of that token.
-        going: (A,) whether a sentence stays open after the step.
+        active: (A,) whether a sentence stays open after the step.
         scores: (A, K) best scores of the outputs so far, best first; -inf where there are fewer than K.
     """
 
@@ -149,7 +149,7 @@ class BeamStep:
     closed: BoolArray
     last_token: IntArray
     last_value: FloatArray
-    going: BoolArray
+    active: BoolArray
     scores: FloatArray
 
 

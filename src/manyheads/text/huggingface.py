@@ -61,8 +61,8 @@ class HuggingFaceTokenizer(Tokenizer):
 
     Attributes:
         stored: content of its file.
-        theirs: original id of each id of this tokenizer; None for a special symbol that the original does not have.
-        ours: id in this tokenizer of each original id.
+        original_ids: original id of each id of this tokenizer; None for a special symbol that the original lacks.
+        ids_by_original: id in this tokenizer of each original id.
 
     Raises:
         RunError: the library cannot read the file, or an id is outside the rows of the embedding.
@@ -89,10 +89,10 @@ class HuggingFaceTokenizer(Tokenizer):
         self.names = {number: token for token, number in named.items()}
         special = {number for number in stored.specials if number is not None}
         rest = [number for number in range(stored.rows) if number not in special]
-        self.theirs: list[int | None] = [*stored.specials, *rest]
-        self.ours = {number: i for i, number in enumerate(self.theirs) if number is not None}
+        self.original_ids: list[int | None] = [*stored.specials, *rest]
+        self.ids_by_original = {number: i for i, number in enumerate(self.original_ids) if number is not None}
         self.marks_between = stored.marks_between
-        self.mask = UNK if stored.mask is None else self.ours[stored.mask]
+        self.mask = UNK if stored.mask is None else self.ids_by_original[stored.mask]
         self.absent = tuple(role for role in ROLES if stored.specials[role] is None)
 
     @classmethod
@@ -103,7 +103,7 @@ class HuggingFaceTokenizer(Tokenizer):
     @property
     def size(self) -> int:
         """Vocabulary size: the original rows, and the special symbols that the original does not have."""
-        return len(self.theirs)
+        return len(self.original_ids)
 
     @cached_property
     def byte_level(self) -> bool:
@@ -118,7 +118,7 @@ class HuggingFaceTokenizer(Tokenizer):
         self.refuse_string(texts)
         sound = [join_surrogates(text) for text in texts]
         encodings = self.processor.encode_batch_fast(sound, add_special_tokens=False)
-        return [[self.ours[number] for number in encoding.ids] for encoding in encodings]
+        return [[self.ids_by_original[number] for number in encoding.ids] for encoding in encodings]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode the pieces; begin, end and padding symbols have no text."""
@@ -126,7 +126,7 @@ class HuggingFaceTokenizer(Tokenizer):
 
     def decode_known(self, ids: Iterable[int]) -> str:
         """Decode known tokens."""
-        text: str = self.processor.decode([self.theirs[i] for i in ids], skip_special_tokens=False)
+        text: str = self.processor.decode([self.original_ids[i] for i in ids], skip_special_tokens=False)
         return text
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
@@ -135,7 +135,7 @@ class HuggingFaceTokenizer(Tokenizer):
 
     def piece(self, i: int) -> str:
         """Return one piece."""
-        number = self.theirs[i]
+        number = self.original_ids[i]
         if i < len(SPECIALS) or number is None:
             return SPECIALS[i]
         name = self.names.get(number, f"<row {number}>")

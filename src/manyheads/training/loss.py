@@ -35,9 +35,9 @@ def cross_entropy_sums(
     Returns:
         The smoothed loss, with a gradient, and the plain negative log-likelihood, without a gradient; float32 ().
     """
-    enabled = torch.is_grad_enabled()  # `forward` runs without gradients, and `needs_input_grad` ignores `no_grad`
+    grad_enabled = torch.is_grad_enabled()  # off in `forward`; `needs_input_grad` ignores `no_grad`
     return ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        hidden, weight, bias, targets, smoothing, enabled
+        hidden, weight, bias, targets, smoothing, grad_enabled
     )
 
 
@@ -58,15 +58,15 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         bias: Tensor | None,
         targets: Tensor,
         smoothing: float,
-        wanted: bool,
+        grad_enabled: bool,
     ) -> tuple[Tensor, Tensor]:
-        """Compute `cross_entropy_sums`; `wanted` says whether a backward pass will follow."""
+        """Compute `cross_entropy_sums`; `grad_enabled` says whether a backward pass will follow."""
         dtype, size = working_type(hidden), weight.size(0)
         with torch.autocast(hidden.device.type, enabled=False):
             h, w = hidden.to(dtype), weight.to(dtype)
             b = None if bias is None else bias.to(dtype)
             gradients = None
-            if wanted and any(ctx.needs_input_grad):
+            if grad_enabled and any(ctx.needs_input_grad):
                 gradients = Gradients(hidden, weight, bias, smoothing)
             nll = hidden.new_zeros((), dtype=torch.float32)
             normalisers = nll.clone()

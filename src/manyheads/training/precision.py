@@ -42,10 +42,10 @@ def pick_device(name: str) -> torch.device:
     return device
 
 
-def pick_precision(wanted: Literal["auto", "fp32", "bf16"], device: torch.device) -> Precision:
+def pick_precision(precision: Literal["auto", "fp32", "bf16"], device: torch.device) -> Precision:
     """Return the number format of matrix products; "auto" is bf16 where a product is measured faster in it."""
-    if wanted != "auto":
-        return wanted
+    if precision != "auto":
+        return precision
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
     return "bf16" if product_seconds(torch.bfloat16) < 0.75 * product_seconds(torch.float32) else "fp32"

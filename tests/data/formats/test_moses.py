@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.data.formats.moses import notes_of_archive, read_archive, read_two_files
+from manyheads.data.formats.moses import notes_of_archive, read_archive, read_moses
 from manyheads.data.formats.text import TextRequest
 from manyheads.errors import DataError, UsageError
 
@@ -117,7 +117,7 @@ def test_two_files_are_read_compressed_or_not_in_any_encoding(tmp_path: Path) ->
     german, english = tmp_path / "c.de.gz", tmp_path / "c.en"
     german.write_bytes(gzip.compress("Grüße\x85x\r\n\nzwei".encode()))
     english.write_bytes("a\u2028b\nc\nd\n".encode("utf-16"))
-    text = read_two_files((english, german), TextRequest("de", "en"))
+    text = read_moses((english, german), TextRequest("de", "en"))
     assert list(text.pairs) == [("Grüße\x85x", "a\u2028b"), ("", "c"), ("zwei", "d")]
 
 
@@ -126,11 +126,11 @@ def test_errors_on_two_files_name_what_is_missing(tmp_path: Path) -> None:
     paths[0].write_text("a\nb\n")
     paths[1].write_text("a\n")
     with pytest.raises(DataError, match=r"c\.de has 2 lines and .*c\.en has 1 lines"):
-        list(read_two_files(paths, TextRequest()).pairs)
+        list(read_moses(paths, TextRequest()).pairs)
     with pytest.raises(DataError, match=r"no text in ko\. Languages there: de, en"):
-        read_two_files(paths, TextRequest("de", "ko"))
+        read_moses(paths, TextRequest("de", "ko"))
     with pytest.raises(UsageError, match="the languages are not clear"):
-        read_two_files((paths[0], tmp_path / "words.txt"), TextRequest())
+        read_moses((paths[0], tmp_path / "words.txt"), TextRequest())
     (tmp_path / "c.en.gz").write_bytes(gzip.compress(zlib.compress(b"x" * 999)[:9])[:-4])
     with pytest.raises(DataError, match=r"c\.en\.gz is truncated"):
-        list(read_two_files((paths[0], tmp_path / "c.en.gz"), TextRequest()).pairs)
+        list(read_moses((paths[0], tmp_path / "c.en.gz"), TextRequest()).pairs)

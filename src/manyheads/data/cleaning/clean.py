@@ -102,12 +102,12 @@ class Judgement:
 
 
 def texts_of(pairs: Sequence[Pair]) -> Texts:
-    """Return both sides of pairs, each as one line."""
-    return [one_line(pair.source) for pair in pairs], [one_line(pair.target) for pair in pairs]
+    """Return both sides of pairs, each text as a field of a TSV file."""
+    return [tsv_field(pair.source) for pair in pairs], [tsv_field(pair.target) for pair in pairs]
 
 
-def one_line(text: str) -> str:
-    """Return a text without line ends and tabs, which .jsonl files may hold."""
+def tsv_field(text: str) -> str:
+    """Return a text as a field of a TSV file: line ends and tabs, which .jsonl files may hold, become blanks."""
     return " ".join(text.replace("\t", "\n").split("\n")) if "\n" in text or "\t" in text else text
 
 
@@ -303,10 +303,10 @@ def sample_of(passed: NDArray[np.int64], words: NDArray[np.uint8], size: int) ->
     return sample[:: max(1, -(-links // MOST_LINKS))]
 
 
-def pick(job: CleanJob, wanted: NDArray[np.int64]) -> Texts:
+def pick(job: CleanJob, numbers: NDArray[np.int64]) -> Texts:
     """Return the pairs of the given numbers, in order."""
-    numbers = set(wanted.tolist())
-    return texts_of([pair for number, pair in enumerate(job.read()) if number in numbers])
+    chosen = set(numbers.tolist())
+    return texts_of([pair for number, pair in enumerate(job.read()) if number in chosen])
 
 
 def exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> Texts:

@@ -142,13 +142,13 @@ def fitted(
     lines: CodedLines,
     labels: NDArray[np.object_],
     own: str,
-    given: Mapping[str, IntArray],
+    further_counts: Mapping[str, IntArray],
     scripts: tuple[str, ...],
 ) -> LanguageModel:
     """Return the model for labels of lines (N,), with the n-gram counts of further languages."""
     own_counts = counts_of(hashes, lines, labels == own)
     least = max(LEAST_EXAMPLES, LEAST_SHARE * len(labels))
-    counts: dict[str, IntArray] = dict(given)
+    counts: dict[str, IntArray] = dict(further_counts)
     for name in {*labels.tolist()} - {own, ""}:
         chosen = labels == name
         if chosen.sum() >= least:

@@ -136,9 +136,9 @@ def score_direction(lexicon: Lexicon, source: Words, target: Words, learned: NDA
     return np.bincount(owners, evidence, len(learned)).astype(float)
 
 
-def look_up(keys: NDArray[np.uint64], values: FloatArray, wanted: NDArray[np.uint64]) -> FloatArray:
-    """Return the values of the wanted keys (K,), 0 for missing keys."""
+def look_up(keys: NDArray[np.uint64], values: FloatArray, queries: NDArray[np.uint64]) -> FloatArray:
+    """Return the value of each query (K,), 0 for a query that is no key."""
     if not len(keys):
-        return np.zeros(len(wanted))
-    positions = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[positions] == wanted, values[positions], 0.0)
+        return np.zeros(len(queries))
+    positions = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
+    return np.where(keys[positions] == queries, values[positions], 0.0)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from manyheads.data.cleaning.clean import Judgement, one_line
+from manyheads.data.cleaning.clean import Judgement, tsv_field
 from manyheads.data.cleaning.report import SCORES, CleanReport, chosen_examples, page_of, score_texts
 from manyheads.data.cleaning.rules import REASONS
 from manyheads.data.corpus import Pair
@@ -62,7 +62,7 @@ def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report:
         removed.write("\t".join(["reason", *SCORES, "line", "source", "target\n"]).encode())
         number, reasons = -1, judgement.reasons.tobytes()
         for number, pair in enumerate(pairs):
-            texts = one_line(pair.source), one_line(pair.target)
+            texts = tsv_field(pair.source), tsv_field(pair.target)
             if number >= len(reasons):
                 break
             reason = REASONS[reasons[number]]

@@ -28,7 +28,7 @@ from manyheads.data.formats.text import (
 )  # fmt: skip
 from manyheads.errors import DataError
 
-__all__ = ["notes_of_archive", "read_archive", "read_two_files"]
+__all__ = ["notes_of_archive", "read_archive", "read_moses"]
 
 FAULTS = (  # exceptions that zipfile raises for damaged archives
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, IndexError, ValueError,
@@ -40,7 +40,7 @@ ENCRYPTED = 1  # bit of the flags of a member
 OTHER_SUFFIXES = {"xml", "ids", "md"}  # suffixes of members that look like the code of a language
 
 
-def read_two_files(paths: tuple[Path, Path], request: TextRequest) -> ParallelText:
+def read_moses(paths: tuple[Path, Path], request: TextRequest) -> ParallelText:
     """Read two files of lines; without languages in their names, the first is the source.
 
     Raises:

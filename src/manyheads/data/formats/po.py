@@ -12,12 +12,12 @@ import polib
 from manyheads.data.formats.opening import text_lines
 from manyheads.data.formats.text import (
     LICENCE,
-    LONGEST_LISTED,
     ParallelText,
     TextRequest,
     Unit,
     match_language,
     pairs_of_units,
+    short_line,
     stated,
 )  # fmt: skip
 from manyheads.errors import DataError, UsageError
@@ -67,9 +67,9 @@ def catalogue_languages(metadata: dict[str, str], request: TextRequest, name: st
     Raises:
         UsageError: one of the languages is not known.
     """
-    translated = one_line(metadata.get("Language")) or request.target or ""
+    translated = short_line(metadata.get("Language", "")) or request.target or ""
     rest = [tag for tag in (request.source, request.target) if tag and match_language(tag, [translated]) is None]
-    original = one_line(metadata.get("X-Source-Language")) or (rest[0] if len(rest) == 1 else "")
+    original = short_line(metadata.get("X-Source-Language", "")) or (rest[0] if len(rest) == 1 else "")
     if not translated or not original:
         raise UsageError(
             f"{name}: its header names {translated or 'no language'} for the translations, and "
@@ -77,11 +77,6 @@ def catalogue_languages(metadata: dict[str, str], request: TextRequest, name: st
             f"{'de' if translated.startswith('en') else 'en'} --target {translated or 'de'}."
         )
     return original, translated
-
-
-def one_line(value: str | None) -> str:
-    """Return a value of the header as one short line."""
-    return " ".join((value or "").split())[:LONGEST_LISTED]
 
 
 def messages(catalogue: polib.POFile, original: str, translated: str) -> Iterator[Unit]:

@@ -11,7 +11,7 @@ from manyheads.errors import DataError, UsageError
 
 __all__ = [
     "LICENCE", "ORIGIN", "ParallelText", "TextRequest", "Unit", "choose_languages", "listed", "match_language",
-    "no_text_in", "pairs_of_units", "stated",
+    "no_text_in", "pairs_of_units", "short_line", "stated",
 ]  # fmt: skip
 
 LICENCE = "licen[cs]e"  # words before the licence and the origin in headers and README files
@@ -55,13 +55,13 @@ class ParallelText:
     origin: str | None = None
 
 
-def match_language(wanted: str, present: Iterable[str]) -> str | None:
+def match_language(language: str, present: Iterable[str]) -> str | None:
     """Return the name that a file uses for a language: the same, else one with the same first part (de, de-AT).
 
     A file that names only one of its two languages has "" for the other; "" matches if no name does.
     """
     codes = {name: name.lower().replace("_", "-") for name in present}
-    code = wanted.lower().replace("_", "-")
+    code = language.lower().replace("_", "-")
     same = [name for name in codes if codes[name] == code]
     alike = [name for name in codes if name and codes[name].partition("-")[0] == code.partition("-")[0]]
     return next(chain(same, alike, (name for name in codes if not name)), None)
@@ -140,8 +140,13 @@ def no_text_in(language: str, present: Iterable[str], name: str) -> DataError:
 def listed(names: Iterable[str]) -> str:
     """Return the first names that a file states, each short and in one line, for a message."""
     first = list(islice(filter(None, names), MOST_LISTED + 1))
-    short = [" ".join(name.split())[:LONGEST_LISTED] for name in first[:MOST_LISTED]]
+    short = map(short_line, first[:MOST_LISTED])
     return ", ".join([*short, *(["and others"] if len(first) > MOST_LISTED else [])]) or "none"
+
+
+def short_line(text: str) -> str:
+    """Return a text as one line of at most `LONGEST_LISTED` characters, for a message."""
+    return " ".join(text.split())[:LONGEST_LISTED]
 
 
 def stated(text: str, *, what: str) -> str | None:

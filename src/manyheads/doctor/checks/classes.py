@@ -57,9 +57,9 @@ def label_ids(trained: TrainedClassifier) -> NDArray[np.int64]:
     return np.array([trained.labels.index(pair.target) for pair in trained.labelled])
 
 
-def class_loss(probabilities: NDArray[np.float64], right: NDArray[np.int64]) -> float:
+def class_loss(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
     """Return the mean loss in nats a text: (N, C), (N,)."""
-    return float(-np.log(np.maximum(probabilities[np.arange(len(right)), right], 1e-300)).mean())
+    return float(-np.log(np.maximum(probabilities[np.arange(len(labels)), labels], 1e-300)).mean())
 
 
 def class_findings(accuracy: float, labels: Mapping[str, int], predicted: Mapping[str, int]) -> Iterator[Finding]:

@@ -215,13 +215,13 @@ def check_first_token(trained: TrainedTranslator) -> Iterator[Finding]:
     return first_token_findings(token_losses(trained.model, sources, targets), entropy(starts.values()), correct)
 
 
-def first_token_findings(losses: Sequence[Sequence[float]], frequencies: float, right: int) -> Iterator[Finding]:
+def first_token_findings(losses: Sequence[Sequence[float]], frequencies: float, correct: int) -> Iterator[Finding]:
     """Yield a finding unless the first token of training pairs is predicted as well as by its frequencies.
 
     Args:
         losses: negative log-likelihood of each target token in nats, a row for each pair.
         frequencies: loss of a guess that knows only the frequencies of the first tokens, in nats.
-        right: number of greedy outputs whose first token is right.
+        correct: number of greedy outputs whose first token is correct.
     """
     first = sum(row[0] for row in losses) / len(losses)
     rest = [value for row in losses for value in row[1:]]
@@ -229,7 +229,7 @@ def first_token_findings(losses: Sequence[Sequence[float]], frequencies: float, 
     if first > frequencies + FIRST_MARGIN and first > FIRST_FACTOR * others:
         evidence = (
             f"in training pairs the first target token costs {first:.2f} nats, the others {others:.2f}; "
-            f"its frequencies alone give {frequencies:.2f}; {right} of {len(losses)} greedy outputs begin rightly"
+            f"its frequencies alone give {frequencies:.2f}; {correct} of {len(losses)} greedy outputs begin rightly"
         )
         yield run_finding("first-token-not-learned", evidence)
 

@@ -204,14 +204,14 @@ def is_mark(adapter: ModelAdapter, token: int) -> bool:
     return token in (adapter.pad, adapter.bos, adapter.eos)
 
 
-def class_findings(given: list[int], labels: Tensor) -> Iterator[Finding]:
-    """Yield findings unless the labels (B,) of a classifier, -1 where ignored, are the classes that were given."""
-    classes = torch.tensor(given)
+def class_findings(classes: list[int], labels: Tensor) -> Iterator[Finding]:
+    """Yield findings unless the labels (B,) of a classifier, -1 where ignored, are the classes of the texts."""
+    expected = torch.tensor(classes)
     trained = labels >= 0
-    missing = sorted(set(classes[labels == IGNORED].tolist()) - set(classes[trained].tolist()))
+    missing = sorted(set(expected[labels == IGNORED].tolist()) - set(expected[trained].tolist()))
     if missing and trained.any():
         named = ", ".join(map(str, missing[:3]))
         yield model_finding("ignored-label", f"the loss ignores every text whose class is {named}")
-    agreed = float((labels == classes)[trained].float().mean()) if trained.any() else 1.0
+    agreed = float((labels == expected)[trained].float().mean()) if trained.any() else 1.0
     if agreed < MOST:
         yield model_finding("wrong-labels", f"{agreed:.0%} of the labels are the class that the batch was made of")

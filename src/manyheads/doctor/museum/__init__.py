@@ -84,7 +84,7 @@ class Exhibit:
 
     @property
     def fixes(self) -> list[tuple[str, str]]:
-        """Return (wrong line, right line) of each fix, without indentation."""
+        """Return (wrong line, correct line) of each fix, without indentation."""
         lines = self.source.split("\n")
         return [
             (before.strip(), line.strip().removeprefix(FIX))
@@ -96,8 +96,8 @@ class Exhibit:
     def fixed_source(self) -> str:
         """Return the source text with the wrong line replaced."""
         text = self.source
-        for wrong, right in self.fixes:
-            text = text.replace(wrong + "\n", right + "\n", 1)
+        for wrong, correct in self.fixes:
+            text = text.replace(wrong + "\n", correct + "\n", 1)
         return text
 
 
@@ -159,7 +159,7 @@ class Visit:
         return {
             "number": self.exhibit.number,
             "name": self.exhibit.name,
-            "mends": [{"wrong": wrong, "right": right} for wrong, right in self.exhibit.fixes],
+            "mends": [{"wrong": wrong, "right": correct} for wrong, correct in self.exhibit.fixes],
             "before": {"shown": self.before.shown, "doctor": self.before.report.to_json(language)},
             "after": {"shown": self.after.shown, "doctor": self.after.report.to_json(language)},
         }
@@ -180,7 +180,7 @@ def play(chosen: Exhibit, language: Language) -> Iterator[str]:
     yield from section(labels["seen"], [text.seen, *indented(before.shown)])
     yield from section(labels["wrong"], [text.wrong])
     yield from section(labels["doctor"], indented(before.report.brief_lines(language)))
-    fixes = [line for wrong, right in chosen.fixes for line in (f"- {wrong}", f"+ {right}")]
+    fixes = [line for wrong, correct in chosen.fixes for line in (f"- {wrong}", f"+ {correct}")]
     yield from section(labels["mend"], [text.mend, *indented(fixes)])
     yield from section(labels["after"], indented(after.shown))
     yield from section(labels["doctor"], indented(after.report.brief_lines(language)))

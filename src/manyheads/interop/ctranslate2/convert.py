@@ -67,7 +67,7 @@ def write_ctranslate2(
     write_metadata(folder, config, tokenizers, KIND, details, "model.bin")
 
 
-def check_ctranslate2(folder: Path, right: Reference) -> Parity:
+def check_ctranslate2(folder: Path, expected: Reference) -> Parity:
     """Compare a written folder with its model, in float32 arithmetic.
 
     The effect of the 8-bit arithmetic of a processor is measured on text (`manyheads.runs.export_cost`).
@@ -76,17 +76,17 @@ def check_ctranslate2(folder: Path, right: Reference) -> Parity:
         ParityError: the results differ.
     """
     metadata, engine = load_ctranslate2(folder, compute_type="float32")
-    rows = right.samples.rows
+    rows = expected.samples.rows
     options = SearchOptions(
         beam_size=1,
         length_penalty=1.0,
         max_length_ratio=0.0,
-        max_length_offset=max(right.limits),
+        max_length_offset=max(expected.limits),
         batch_tokens=4_096,
     )
     outputs = [list(hypotheses[0].tokens) for hypotheses in engine.search(rows, options)]
-    scores = engine.score(rows, right.outputs)
-    return compare(right, scores, outputs, metadata.details["quantization"], "the CTranslate2 model")
+    scores = engine.score(rows, expected.outputs)
+    return compare(expected, scores, outputs, metadata.details["quantization"], "the CTranslate2 model")
 
 
 def load_ctranslate2(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate2Engine]:

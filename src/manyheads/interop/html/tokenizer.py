@@ -98,8 +98,8 @@ def describe_sentencepiece(data: bytes, kind: str) -> Json:
         if present:
             raise unsupported(kind, reason)
 
-    def of_type(wanted: int) -> list[int]:
-        return [i for i, kind in enumerate(types) if kind == wanted]
+    def of_type(piece_type: int) -> list[int]:
+        return [i for i, kind in enumerate(types) if kind == piece_type]
 
     unknown_text = trainer.get(UNKNOWN_TEXT, [DEFAULT_UNKNOWN_TEXT.encode()])[-1].decode()
     rules = normalizer.get(CHARSMAP, [b""])[-1]
@@ -124,7 +124,7 @@ def describe_pretrained(tokenizer: HuggingFaceTokenizer) -> Json:
     model = content["model"]
     if any(not token["special"] for token in content["added_tokens"]):
         raise unsupported(tokenizer.kind, "its vocabulary has added words")
-    numbers = tokenizer.theirs[len(SPECIALS) :]
+    numbers = tokenizer.original_ids[len(SPECIALS) :]
     symbols = [tokenizer.names.get(number or 0, f"<row {number}>") for number in numbers]
     described: Json = {
         "symbols": symbols,
@@ -148,7 +148,7 @@ def describe_wordpiece(tokenizer: HuggingFaceTokenizer, content: Json) -> Json:
     if decoder["prefix"] != prefix:
         raise unsupported(tokenizer.kind, f"its decoder has the prefix {decoder['prefix']}, not {prefix}")
     return {
-        "unknown": tokenizer.ours[model["vocab"][model["unk_token"]]],
+        "unknown": tokenizer.ids_by_original[model["vocab"][model["unk_token"]]],
         "prefix": prefix,
         "longestWord": model["max_input_chars_per_word"],
         "cleanText": normalizer["clean_text"],

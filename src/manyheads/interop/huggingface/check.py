@@ -65,12 +65,12 @@ def check_pretrained(
     rows = sample_rows(tokenizer, model)
     ids = marked(rows, task)
     expected = their_scores(folder, tokenizer, task, ids, trust_pickle)
-    ours = our_scores(model, ids)
+    actual = our_scores(model, ids)
     if task != "classification":
-        numbers = [i for i, number in enumerate(tokenizer.theirs) if number is not None]
+        numbers = [i for i, number in enumerate(tokenizer.original_ids) if number is not None]
         real = ids != PAD
-        ours, expected = ours[real][:, numbers], expected[real][:, [tokenizer.theirs[i] for i in numbers]]
-    return compared(ours, expected, rows, OUTPUTS[task])
+        actual, expected = actual[real][:, numbers], expected[real][:, [tokenizer.original_ids[i] for i in numbers]]
+    return compared(actual, expected, rows, OUTPUTS[task])
 
 
 def compare_back(model: Transformer, again: Transformer, tokenizer: HuggingFaceTokenizer, task: Task) -> Parity:
@@ -99,14 +99,14 @@ def their_scores(
 
 def their_inputs(tokenizer: HuggingFaceTokenizer, ids: Tensor) -> dict[str, Tensor]:
     """Return the inputs of a model of transformers for manyheads ids: its token ids and mask, each (B, S)."""
-    numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
+    numbers = torch.tensor([0 if number is None else number for number in tokenizer.original_ids])
     return {"input_ids": numbers[ids], "attention_mask": (ids != PAD).long()}
 
 
-def compared(ours: Tensor, theirs: Tensor, rows: Sequence[Sequence[int]], outputs: str) -> Parity:
+def compared(actual: Tensor, expected: Tensor, rows: Sequence[Sequence[int]], outputs: str) -> Parity:
     """Compare log-probabilities (N, C) of both models; raises `ParityError`."""
-    gaps = (ours - theirs).abs()
-    same = int((ours.argmax(-1) == theirs.argmax(-1)).sum())
+    gaps = (actual - expected).abs()
+    same = int((actual.argmax(-1) == expected.argmax(-1)).sum())
     parity = Parity(
         sentences=len(rows),
         tokens=sum(map(len, rows)),
@@ -114,7 +114,7 @@ def compared(ours: Tensor, theirs: Tensor, rows: Sequence[Sequence[int]], output
         mean=float(gaps.mean()),
         largest=float(gaps.max()),
         same_outputs=same,
-        compared=len(ours),
+        compared=len(actual),
         outputs=outputs,
     )
     if parity.largest > LARGEST:

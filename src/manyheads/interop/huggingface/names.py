@@ -41,24 +41,24 @@ class Entry:
     """One weight of a manyheads model.
 
     Attributes:
-        ours: its name in manyheads.
-        theirs: its name in transformers, or the names of the weights that manyheads concatenates.
+        name: its name in manyheads.
+        hf_names: its name in transformers, or the names of the weights that manyheads concatenates.
         form: the conversion.
     """
 
-    ours: str
-    theirs: tuple[str, ...]
+    name: str
+    hf_names: tuple[str, ...]
     form: Form = Form.PLAIN
 
 
-def linear(ours: str, *theirs: str, form: Form = Form.PLAIN) -> Iterator[Entry]:
+def linear(name: str, *hf_names: str, form: Form = Form.PLAIN) -> Iterator[Entry]:
     """Yield weight and bias of a linear layer or a norm."""
-    yield Entry(f"{ours}.weight", tuple(f"{name}.weight" for name in theirs), form)
-    yield Entry(f"{ours}.bias", tuple(f"{name}.bias" for name in theirs))
+    yield Entry(f"{name}.weight", tuple(f"{hf_name}.weight" for hf_name in hf_names), form)
+    yield Entry(f"{name}.bias", tuple(f"{hf_name}.bias" for hf_name in hf_names))
 
 
 def body(family: Family, config: ModelConfig) -> Iterator[Entry]:
-    """Yield all weights up to the last hidden state; `theirs` lacks the prefix of the model."""
+    """Yield all weights up to the last hidden state; `hf_names` lack the prefix of the model."""
     if family == "gpt2":
         yield Entry("embedding.tokens.weight", ("wte.weight",), Form.VOCABULARY)
         yield Entry("embedding.positions.table.weight", ("wpe.weight",), Form.POSITIONS)
@@ -86,7 +86,7 @@ def layers(family: Family, our_name: str, count: int) -> Iterator[Entry]:
 
 
 def head(family: Family, task: Task) -> Iterator[Entry]:
-    """Yield the weights after the last hidden state; `theirs` is named as in the file of such a model.
+    """Yield the weights after the last hidden state; `hf_names` are as in the file of such a model.
 
     An encoder without labels may have only the pooler.
     """
@@ -103,7 +103,7 @@ def head(family: Family, task: Task) -> Iterator[Entry]:
 
 def their_names(entries: Iterable[Entry]) -> Iterator[str]:
     """Yield the names in transformers of all entries."""
-    return (name for entry in entries for name in entry.theirs)
+    return (name for entry in entries for name in entry.hf_names)
 
 
 def our_tensors(
@@ -128,19 +128,19 @@ def our_tensors(
     tensors = {}
     for entry in entries:
         try:
-            tensor = torch.cat([weights[name] for name in entry.theirs]).float()
+            tensor = torch.cat([weights[name] for name in entry.hf_names]).float()
             if entry.form is Form.TRANSPOSED and tensor.ndim == 2:
                 tensor = tensor.T
             elif entry.form is Form.POSITIONS:
                 tensor = tensor[unused_positions:]
             elif entry.form is Form.VOCABULARY:
-                rows = [len(tensor) if number is None else number for number in tokenizer.theirs]
+                rows = [len(tensor) if number is None else number for number in tokenizer.original_ids]
                 tensor = torch.cat([tensor, tensor.new_zeros(1, *tensor.shape[1:])])[rows]
         except (RuntimeError, IndexError) as error:
-            raise RunError(f"{folder}: {entry.theirs[0]} does not fit: {error}.") from error
+            raise RunError(f"{folder}: {entry.hf_names[0]} does not fit: {error}.") from error
         if not tensor.isfinite().all():
-            raise RunError(f"{folder} is damaged: {entry.theirs[0]} holds values that are not finite.")
-        tensors[entry.ours] = tensor.contiguous()
+            raise RunError(f"{folder} is damaged: {entry.hf_names[0]} holds values that are not finite.")
+        tensors[entry.name] = tensor.contiguous()
     return tensors
 
 
@@ -152,8 +152,8 @@ def their_tensors(
     prefix = FAMILIES[tokenizer.stored.family]["prefix"]
     tensors: dict[str, Tensor] = {}
     for entry in entries:
-        parts = their_tensor(entry, weights[entry.ours].float(), tokenizer).chunk(len(entry.theirs))
-        for name, part in zip(entry.theirs, parts, strict=True):
+        parts = their_tensor(entry, weights[entry.name].float(), tokenizer).chunk(len(entry.hf_names))
+        for name, part in zip(entry.hf_names, parts, strict=True):
             tensors[name if name.startswith(HEADS) else prefix + name] = part.clone()
     return tensors
 
@@ -163,7 +163,7 @@ def their_tensor(entry: Entry, weight: Tensor, tokenizer: HuggingFaceTokenizer) 
     if entry.form is Form.TRANSPOSED and weight.ndim == 2:
         return weight.T
     if entry.form is Form.VOCABULARY:
-        return weight[[tokenizer.ours[number] for number in range(tokenizer.stored.rows)]]
+        return weight[[tokenizer.ids_by_original[number] for number in range(tokenizer.stored.rows)]]
     if entry.form is Form.POSITIONS and tokenizer.stored.family == "roberta":
         padding = tokenizer.stored.specials[1]
         return torch.cat([weight.new_zeros(1 + (1 if padding is None else padding), weight.size(1)), weight])

@@ -160,16 +160,16 @@ def present_head(family: Family, task: Task, weights: Mapping[str, Tensor]) -> l
 
 def poolers(entries: Iterable[Entry]) -> list[Entry]:
     """Return the entries of a pooler."""
-    return [entry for entry in entries if entry.ours.startswith("pooler.")]
+    return [entry for entry in entries if entry.name.startswith("pooler.")]
 
 
-def labels_of(theirs: Mapping[str, Any], entries: list[Entry], weights: Mapping[str, Tensor]) -> tuple[str, ...]:
+def labels_of(settings: Mapping[str, Any], entries: list[Entry], weights: Mapping[str, Tensor]) -> tuple[str, ...]:
     """Return the names of the classes of a head, in order; empty unless it assigns one class to each text."""
-    outputs = [entry for entry in entries if entry.ours == "output.bias"]
-    count = weights[outputs[0].theirs[0]].numel() if outputs else 0
-    if count < 2 or theirs.get("problem_type") not in (None, "single_label_classification"):
+    outputs = [entry for entry in entries if entry.name == "output.bias"]
+    count = weights[outputs[0].hf_names[0]].numel() if outputs else 0
+    if count < 2 or settings.get("problem_type") not in (None, "single_label_classification"):
         return ()
-    names = theirs.get("id2label")
+    names = settings.get("id2label")
     labels = [names.get(str(number)) for number in range(count)] if isinstance(names, Mapping) else []
     valid = len({*labels}) == count and all(isinstance(name, str) and name.strip() for name in labels)
     return tuple(str(name) for name in labels) if valid else tuple(f"LABEL_{number}" for number in range(count))

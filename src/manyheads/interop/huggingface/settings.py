@@ -25,7 +25,7 @@ ACTIVATIONS = {
     "silu": "swish",
     "swish": "swish",
 }
-THEIRS = {"gelu": "gelu", "gelu-tanh": "gelu_new", "relu": "relu", "swish": "silu"}
+HF_ACTIVATIONS = {"gelu": "gelu", "gelu-tanh": "gelu_new", "relu": "relu", "swish": "silu"}
 # Settings of all these models.
 COMMON = {"positions": "learned", "scale_embeddings": False, "bias": True}
 # Settings of other variants, and the only value of each that manyheads supports.
@@ -40,22 +40,22 @@ ONLY: dict[str, Any] = {
 }
 
 
-def family_of(theirs: Mapping[str, Any], folder: Path) -> Family:
+def family_of(settings: Mapping[str, Any], folder: Path) -> Family:
     """Return the type of model of a folder.
 
     Raises:
         RunError: the type is not supported.
     """
     for family in FAMILIES:
-        if theirs.get("model_type") == family:
+        if settings.get("model_type") == family:
             return family
     raise RunError(
-        f"{folder} is a model of the type {theirs.get('model_type')!r}, which is not supported. Supported are "
+        f"{folder} is a model of the type {settings.get('model_type')!r}, which is not supported. Supported are "
         f"{', '.join(FAMILIES)} (MiniLM and the like are of one of these), and marian for translation."
     )
 
 
-def our_shape(theirs: Mapping[str, Any], family: Family, folder: Path) -> dict[str, Any]:
+def our_shape(settings: Mapping[str, Any], family: Family, folder: Path) -> dict[str, Any]:
     """Convert settings of transformers to settings of `[model]`.
 
     Raises:
@@ -64,7 +64,7 @@ def our_shape(theirs: Mapping[str, Any], family: Family, folder: Path) -> dict[s
     """
     names, defaults = FAMILIES[family]["settings"], FAMILIES[family]["defaults"]
     shape: dict[str, Any] = {
-        setting: theirs[name] if theirs.get(name) is not None else defaults.get(setting)
+        setting: settings[name] if settings.get(name) is not None else defaults.get(setting)
         for setting, name in names.items()
     }
     if family == "gpt2" and shape["d_ff"] is None and type(shape["d_model"]) is int:
@@ -73,21 +73,21 @@ def our_shape(theirs: Mapping[str, Any], family: Family, folder: Path) -> dict[s
         f"{names[setting]} is {value!r}" for setting, value in shape.items() if not is_valid(setting, value)
     ]
     problems += [
-        f"{name} is {theirs[name]!r}"
+        f"{name} is {settings[name]!r}"
         for name, supported in ONLY.items()
-        if name in theirs and theirs[name] != supported
+        if name in settings and settings[name] != supported
     ]
     if problems:
         raise RunError(f"{folder} cannot be a model of ours: {'; '.join(problems)}.")
     shape["activation"] = ACTIVATIONS[shape["activation"]]
-    tied = theirs.get("tie_word_embeddings", True) is not False
+    tied = settings.get("tie_word_embeddings", True) is not False
     if family == "gpt2":
         tying = "all" if tied else "none"
         return {**shape, **COMMON, "norm": "pre", "embedding_norm": False, "tied_embeddings": tying}
     shape.setdefault("norm_epsilon", 1e-12)
     shape.setdefault("token_types", 0)
     if family == "roberta":
-        shape["max_positions"] -= position_offset(theirs, family)
+        shape["max_positions"] -= position_offset(settings, family)
         if shape["max_positions"] < 1:
             raise RunError(f"{folder} cannot be a model of ours: max_position_embeddings leaves no position.")
     # The head of a masked language model is read as tied; the head of a folder with another setting is not read.
@@ -103,9 +103,9 @@ def is_valid(name: str, value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
 
 
-def position_offset(theirs: Mapping[str, Any], family: Family) -> int:
+def position_offset(settings: Mapping[str, Any], family: Family) -> int:
     """Return the number of unused rows at the beginning of the table of positions."""
-    padding = theirs.get("pad_token_id", 1)
+    padding = settings.get("pad_token_id", 1)
     return padding + 1 if family == "roberta" and type(padding) is int else 0
 
 
@@ -120,7 +120,7 @@ def model_settings(config: ModelConfig, family: Family, rows: int, padding: int 
     """
     values = config.model_dump()
     shape = {name: values[setting] for setting, name in FAMILIES[family]["settings"].items()}
-    shape[FAMILIES[family]["settings"]["activation"]] = THEIRS[config.activation]
+    shape[FAMILIES[family]["settings"]["activation"]] = HF_ACTIVATIONS[config.activation]
     if family == "gpt2" and config.embedding_dropout is None:
         shape["embd_pdrop"] = config.dropout
     settings = {"model_type": family, "vocab_size": rows, **shape, "dtype": "float32"}

@@ -31,13 +31,13 @@ class Entry:
     """One weight of a manyheads model.
 
     Attributes:
-        ours: its name in manyheads.
-        theirs: its name in MarianMT, or the names of the three weights that manyheads concatenates.
+        name: its name in manyheads.
+        marian_names: its name in MarianMT, or the names of the three weights that manyheads concatenates.
         axis: axis of the model width; None if it has none.
     """
 
-    ours: str
-    theirs: tuple[str, ...]
+    name: str
+    marian_names: tuple[str, ...]
     axis: int | None
 
 

@@ -89,20 +89,20 @@ def tokenizer_pair(folder: Path, symbols: list[str]) -> TokenizerPair:
     return TokenizerPair(source, source if joint else target, joint=joint)
 
 
-def vocabulary(folder: Path, theirs: Mapping[str, Any]) -> tuple[list[str], list[int]]:
+def vocabulary(folder: Path, settings: Mapping[str, Any]) -> tuple[list[str], list[int]]:
     """Return the symbols in the order of manyheads ids, and the row of each in the matrices of MarianMT."""
     path = folder / "vocab.json"
     ids = read_json(path)
-    size = theirs.get("vocab_size")
+    size = settings.get("vocab_size")
     if sorted(ids.values(), key=str) != sorted(range(len(ids)), key=str) or len(ids) != size:
         raise RunError(f"{path} does not number {size} pieces from 0 on, as vocab_size of config.json says.")
-    if theirs.get("decoder_vocab_size") not in (None, size):
+    if settings.get("decoder_vocab_size") not in (None, size):
         raise RunError(f"{folder} cannot be a model of ours: source and target have vocabularies of their own.")
     names = {i: name for name, i in ids.items()}
     unk, eos = ids.get("<unk>"), ids.get("</s>")
-    pad, start = theirs.get("pad_token_id", -1), theirs.get("decoder_start_token_id", -1)
+    pad, start = settings.get("pad_token_id", -1), settings.get("decoder_start_token_id", -1)
     numbers = type(pad) is int and type(start) is int and pad in names and start in names
-    if unk is None or eos is None or not numbers or theirs.get("eos_token_id") != eos:
+    if unk is None or eos is None or not numbers or settings.get("eos_token_id") != eos:
         raise RunError(f"{path} and config.json do not agree on <unk>, <pad>, </s> and the token to start from.")
     special = [unk, pad, start, eos]  # in the order of the ids in manyheads
     rest = [i for i in sorted(names) if i not in special]
@@ -110,23 +110,23 @@ def vocabulary(folder: Path, theirs: Mapping[str, Any]) -> tuple[list[str], list
 
 
 def our_config(
-    folder: Path, theirs: Mapping[str, Any], size: int, source: str | None, target: str | None
+    folder: Path, settings: Mapping[str, Any], size: int, source: str | None, target: str | None
 ) -> Config:
     """Return the manyheads configuration of a MarianMT model."""
     if not source or not target:
         raise RunError(f"{folder} does not name its languages. Give --source and --target.")
-    values = {name: theirs.get(name) for name in NUMBERS}
+    values = {name: settings.get(name) for name in NUMBERS}
     problems = [f"{name} is {value!r}" for name, value in values.items() if type(value) is not int]
     problems += [f"encoder and decoder have another {n}" for n in ("attention_heads", "ffn_dim")
-              if theirs.get(f"encoder_{n}") != theirs.get(f"decoder_{n}")]  # fmt: skip
-    activation = theirs.get("activation_function")
+              if settings.get(f"encoder_{n}") != settings.get(f"decoder_{n}")]  # fmt: skip
+    activation = settings.get("activation_function")
     if str(activation) not in ACTIVATIONS:
         problems.append(f"activation_function is {activation!r}")
     if problems:
         raise RunError(f"{folder} cannot be a model of ours: {'; '.join(problems)}.")
-    shared, tied = theirs.get("share_encoder_decoder_embeddings", True), theirs.get("tie_word_embeddings", True)
+    shared, tied = settings.get("share_encoder_decoder_embeddings", True), settings.get("tie_word_embeddings", True)
     generation = folder / "generation_config.json"
-    search = read_json(generation) if generation.is_file() else theirs
+    search = read_json(generation) if generation.is_file() else settings
     try:
         return parse_config(
             {
@@ -138,15 +138,15 @@ def our_config(
                     "num_heads": values["encoder_attention_heads"],
                     "num_encoder_layers": values["encoder_layers"],
                     "num_decoder_layers": values["decoder_layers"],
-                    "dropout": theirs.get("dropout", 0.1),
-                    "attention_dropout": theirs.get("attention_dropout", 0.0),
-                    "feed_forward_dropout": theirs.get("activation_dropout", 0.0),
+                    "dropout": settings.get("dropout", 0.1),
+                    "attention_dropout": settings.get("attention_dropout", 0.0),
+                    "feed_forward_dropout": settings.get("activation_dropout", 0.0),
                     "norm": "post",
                     "positions": "sinusoidal",
-                    "max_positions": theirs.get("max_position_embeddings", 512),
+                    "max_positions": settings.get("max_position_embeddings", 512),
                     "activation": ACTIVATIONS[str(activation)],
                     "tied_embeddings": "all" if shared else "decoder" if tied else "none",
-                    "scale_embeddings": bool(theirs.get("scale_embedding", False)),
+                    "scale_embeddings": bool(settings.get("scale_embedding", False)),
                 },
                 "search": {"beam_size": search.get("num_beams") or 5},
             },
@@ -157,23 +157,23 @@ def our_config(
 
 
 def our_tensors(
-    config: ModelConfig, theirs: Mapping[str, Tensor], rows: list[int], folder: Path
+    config: ModelConfig, weights: Mapping[str, Tensor], rows: list[int], folder: Path
 ) -> dict[str, Tensor]:
     """Return the weights of MarianMT under the names and in the order of manyheads."""
     try:
         tensors = {
-            entry.ours: our_width(torch.cat([theirs[name] for name in entry.theirs]), entry.axis)
+            entry.name: our_width(torch.cat([weights[name] for name in entry.marian_names]), entry.axis)
             for entry in entries(config)
         }
-        target = first(theirs, "model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
-        source = first(theirs, "model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
-        bias = theirs.get("final_logits_bias", torch.zeros(1, len(target)))[0][rows].clone()
+        target = first(weights, "model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+        source = first(weights, "model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+        bias = weights.get("final_logits_bias", torch.zeros(1, len(target)))[0][rows].clone()
         tensors["source_embedding.tokens.weight"] = our_width(source[rows], 1)
         if config.tied_embeddings != "all":
             tensors["target_embedding.tokens.weight"] = our_width(target[rows], 1)
         if config.tied_embeddings == "none":
-            tensors["output.weight"] = our_width(theirs["lm_head.weight"][rows], 1)
-        refuse_unused(theirs, {name for entry in entries(config) for name in entry.theirs}, folder)
+            tensors["output.weight"] = our_width(weights["lm_head.weight"][rows], 1)
+        refuse_unused(weights, {name for entry in entries(config) for name in entry.marian_names}, folder)
     except (KeyError, IndexError, RuntimeError) as error:
         raise RunError(f"{folder} lacks weights, or they do not fit its config.json: {error}.") from error
     if rows[BOS] in (rows[i] for i in range(len(SPECIALS)) if i != BOS):
@@ -182,9 +182,9 @@ def our_tensors(
     return {name: tensor.float().contiguous() for name, tensor in tensors.items()}
 
 
-def refuse_unused(theirs: Mapping[str, Tensor], used: set[str], folder: Path) -> None:
+def refuse_unused(weights: Mapping[str, Tensor], used: set[str], folder: Path) -> None:
     """Raise `RunError` if there are weights that the configuration does not use."""
-    unused = sorted(set(theirs) - used - VOCABULARY - POSITIONS)
+    unused = sorted(set(weights) - used - VOCABULARY - POSITIONS)
     if unused:
         raise RunError(f"{folder} has weights, but its config.json does not use them: {', '.join(unused[:5])}.")
 
@@ -195,13 +195,13 @@ def first(tensors: Mapping[str, Tensor], *names: str) -> Tensor:
 
 
 @torch.inference_mode()
-def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust_pickle: bool = False) -> Parity:
+def check_marian(folder: Path, number: Sequence[int], expected: Reference, *, trust_pickle: bool = False) -> Parity:
     """Compare the log-probabilities of the outputs of manyheads, and the greedy outputs of both, on samples.
 
     Args:
         folder: folder of the MarianMT model.
         number: MarianMT id of each manyheads id; the begin mark has the first decoder token.
-        right: outputs of the manyheads model.
+        expected: outputs of the manyheads model.
         trust_pickle: whether to read weights that are a pickle.
 
     Raises:
@@ -215,19 +215,19 @@ def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust
             state_dict=read_weights(folder, trust_pickle=trust_pickle),
         )
     model, numbers = model.eval().float(), torch.tensor(number)
-    source = numbers[pad_rows(right.samples.rows, PAD, last=EOS)]
+    source = numbers[pad_rows(expected.samples.rows, PAD, last=EOS)]
     inputs = {"input_ids": source, "attention_mask": (source != numbers[PAD]).long()}
-    logits = model(**inputs, decoder_input_ids=numbers[decoder_input(right.outputs)]).logits
+    logits = model(**inputs, decoder_input_ids=numbers[decoder_input(expected.outputs)]).logits
     greedy = model.generate(
         **inputs,
         num_beams=1,
         do_sample=False,
-        max_length=max(right.limits) + 2,
+        max_length=max(expected.limits) + 2,
         bad_words_ids=[[i] for i in sorted({int(numbers[PAD]), int(numbers[BOS])} - {int(numbers[EOS])})],
         forced_eos_token_id=None,
     )
     ids = {their_id: i for i, their_id in enumerate(number) if i != BOS}
     outputs = [[ids[i] for i in row] for row in greedy[:, 1:].tolist()]
     outputs = [row[: row.index(EOS)] if EOS in row else row for row in outputs]
-    scores = token_scores(logits[..., numbers], right.outputs)
-    return compare(right, scores, outputs, "float32", "the MarianMT model")
+    scores = token_scores(logits[..., numbers], expected.outputs)
+    return compare(expected, scores, outputs, "float32", "the MarianMT model")

@@ -91,12 +91,12 @@ def their_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
     rows, _ = marian_rows(model)
     tensors: dict[str, Tensor] = {}
     for entry in entries(config.model_copy(update={"bias": True})):
-        if entry.ours in parameters:
-            weight = parameters[entry.ours].detach()
+        if entry.name in parameters:
+            weight = parameters[entry.name].detach()
         else:  # a linear layer without bias
-            weight = torch.zeros(parameters[entry.ours.replace(".bias", ".weight")].size(0))
-        parts = their_width(weight.float(), entry.axis).chunk(len(entry.theirs))
-        tensors |= dict(zip(entry.theirs, parts, strict=True))
+            weight = torch.zeros(parameters[entry.name.replace(".bias", ".weight")].size(0))
+        parts = their_width(weight.float(), entry.axis).chunk(len(entry.marian_names))
+        tensors |= dict(zip(entry.marian_names, parts, strict=True))
     for name, matrix in matrices(model):
         tensors[name] = their_width(matrix.float()[rows], 1)
         tensors[name][-1] = 0.0

@@ -111,11 +111,11 @@ class Runtime:
         return [row[:limit] for row, limit in zip(rows, limits, strict=True)]
 
 
-def check_onnx(folder: Path, right: Reference) -> Parity:
+def check_onnx(folder: Path, expected: Reference) -> Parity:
     """Compare a written folder with its model; raises `ParityError`, `MissingExtraError`."""
     runtime = Runtime(folder)
-    source = pad_rows(right.samples.rows, PAD, last=EOS).numpy()
-    values, target_in = runtime.begin(source), decoder_input(right.outputs).numpy()
+    source = pad_rows(expected.samples.rows, PAD, last=EOS).numpy()
+    values, target_in = runtime.begin(source), decoder_input(expected.outputs).numpy()
     steps = [runtime.step(values, target_in[:, t], t) for t in range(target_in.shape[1])]
-    scores = token_scores(torch.from_numpy(np.stack(steps, 1)), right.outputs)
-    return compare(right, scores, runtime.greedy(source, right.limits), "float32", "the ONNX model")
+    scores = token_scores(torch.from_numpy(np.stack(steps, 1)), expected.outputs)
+    return compare(expected, scores, runtime.greedy(source, expected.limits), "float32", "the ONNX model")

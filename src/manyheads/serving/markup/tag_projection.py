@@ -175,10 +175,10 @@ def aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
     return aligned
 
 
-def best_run(wanted: Sequence[bool], region: Region, taken: set[int]) -> Region | None:
-    """Return the run of free words of a region with the highest score, or None if no word is wanted.
+def best_run(inside: Sequence[bool], region: Region, taken: set[int]) -> Region | None:
+    """Return the run of free words of a region with the highest score, or None if no word is inside the element.
 
-    A wanted word adds 1 to the score of a run, any other word subtracts 0.6.
+    A word inside the element adds 1 to the score of a run, any other word subtracts 0.6.
     """
     best, best_score = None, 0.0
     first, score = region[0], 0.0
@@ -188,7 +188,7 @@ def best_run(wanted: Sequence[bool], region: Region, taken: set[int]) -> Region 
             continue
         if score <= 0:
             first, score = word, 0.0
-        score += 1.0 if wanted[word] else -0.6
+        score += 1.0 if inside[word] else -0.6
         if score > best_score:
             best, best_score = (first, word + 1), score
     return best

@@ -65,9 +65,9 @@ def text_of(tokenizer: Tokenizer, ids: Sequence[int], text: str, language: str) 
 
 
 def predictions(
-    logits: Tensor, ids: Sequence[int], tokenizer: Tokenizer, *, rivals: int, given: int
+    logits: Tensor, ids: Sequence[int], tokenizer: Tokenizer, *, rivals: int, num_forced: int
 ) -> tuple[Prediction, ...]:
-    """Return the prediction of each token from the logits (T, V) at its position; the first `given` are forced."""
+    """Return the prediction of each token from the logits (T, V); the first `num_forced` are forced."""
     log_probs = functional.log_softmax(logits.double(), -1)
     own = log_probs.gather(1, torch.tensor(ids)[:, None])
     ranks = (log_probs > own).sum(1) + 1
@@ -83,7 +83,7 @@ def predictions(
             rank=int(ranks[position]),
             entropy=float(entropy[position]),
             rivals=rivals_of(others[position], tokenizer, rivals),
-            forced=position < given,
+            forced=position < num_forced,
         )
         for position, token in enumerate(ids)
     )

@@ -39,12 +39,12 @@ def inspect_language_model(
     """
     options.refuse("language-modeling", "target", "beam_size", "padding")
     tokenizer = generator.tokenizer
-    inputs, num_given = generator_inputs(generator, text, options)
+    inputs, num_forced = generator_inputs(generator, text, options)
     first, *ids = inputs[0].tolist()
     with evaluating(generator.model):
         reading = watch_continuation(generator.model, inputs)
     logits = reading.logits / options.temperature
-    tokens = predictions(logits[:-1], ids, tokenizer, rivals=options.rivals, given=num_given)
+    tokens = predictions(logits[:-1], ids, tokenizer, rivals=options.rivals, num_forced=num_forced)
     after = functional.log_softmax(logits[-1].double(), -1)
     return LanguageModelInspection(
         run=options.run,
@@ -55,24 +55,24 @@ def inspect_language_model(
         predictions=tokens,
         next=rivals_of(after, tokenizer, options.rivals),
         log_probability=sum(token.log_probability for token in tokens),
-        prefix=num_given,
+        prefix=num_forced,
         neighbours=neighbours(generator.model.embedding.tokens, ids, tokenizer, options.neighbours),
     )
 
 
 def generator_inputs(generator: Generator, text: str, options: InspectOptions) -> tuple[Tensor, int]:
-    """Return the input of the model, its first token and the text (1, 1 + T), and the number of given tokens.
+    """Return the input of the model, its first token and the text (1, 1 + T), and the number of forced tokens.
 
     Raises:
         UsageError: see `inspect_language_model`.
     """
     tokenizer = generator.tokenizer
     more, ends = prefix_ids(options.prefix, tokenizer)
-    given = [*tokenizer.encode([text])[0], *more, *([EOS] if ends else [])]
+    prompt = [*tokenizer.encode([text])[0], *more, *([EOS] if ends else [])]
     first = first_token(generator.config, tokenizer)
-    ids = [*given, *continuation(generator, text, more, options.max_tokens)] if not ends else given
+    ids = [*prompt, *continuation(generator, text, more, options.max_tokens)] if not ends else prompt
     check_length(len(ids), "text", generator.window - 1)
-    return torch.tensor([[first, *ids]], device=generator.model.output.weight.device), len(given)
+    return torch.tensor([[first, *ids]], device=generator.model.output.weight.device), len(prompt)
 
 
 def continuation(generator: Generator, text: str, more: tuple[int, ...], count: int) -> list[int]:

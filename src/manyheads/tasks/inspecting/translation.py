@@ -52,12 +52,12 @@ class Outputs:
     Attributes:
         hypotheses: best first; a given output alone.
         tree: the search; None for a given output.
-        given: number of given tokens of the output.
+        num_forced: number of forced tokens of the output.
     """
 
     hypotheses: list[Hypothesis]
     tree: BeamTree | None
-    given: int
+    num_forced: int
 
 
 def inspect_translation(
@@ -96,12 +96,12 @@ def inspect_translation(
         target=target_text,
         inputs=tokens_of(target_side, [BOS, *output[:-1]]),
         attention=reading.attention,
-        predictions=predictions(logits, output, target_side, rivals=options.rivals, given=outputs.given),
+        predictions=predictions(logits, output, target_side, rivals=options.rivals, num_forced=outputs.num_forced),
         score=best.score,
         log_probability=best.log_probability,
         ended=best.ended,
         forced=outputs.tree is None,
-        prefix=outputs.given,
+        prefix=outputs.num_forced,
         hypotheses=tuple(output_of(hypothesis, target_side) for hypothesis in searched),
         beam=outputs.tree,
         alignment=align_words(reading, source_text, target_text, config.search.attention_layer),
@@ -175,7 +175,7 @@ def find_outputs(
 
 
 def recorded_search(
-    engine: TorchEngine, ids: list[int], search: SearchOptions, tokenizer: Tokenizer, given: int
+    engine: TorchEngine, ids: list[int], search: SearchOptions, tokenizer: Tokenizer, num_forced: int
 ) -> Outputs:
     """Search as the engine does, and record every step."""
     recorder = BeamRecorder(
@@ -188,7 +188,7 @@ def recorded_search(
         hypotheses = engine.searched(Job([ids], search, observer=recorder))
         (reviewed,) = review(engine.models, engine.combine, [ids], hypotheses, search)
     best = reviewed[0]
-    return Outputs(reviewed, recorder.tree(with_end_mark(best)), given)
+    return Outputs(reviewed, recorder.tree(with_end_mark(best)), num_forced)
 
 
 def token_log_probs(engine: TorchEngine, rows: Sequence[Sequence[int]], output: Sequence[int]) -> Tensor:

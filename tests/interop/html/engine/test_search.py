@@ -156,7 +156,7 @@ def build_tree(records: list[dict[str, Any]], best: list[int], beam_size: int) -
                 closed=np.array([record["closed"]]),
                 last_token=np.array([record["lastTokens"]]),
                 last_value=np.array([[float(value) for value in record["lastValues"]]]),
-                going=np.array([record["going"]]),
+                active=np.array([record["active"]]),
                 scores=np.array([[float(score) for score in record["scores"]]]),
             )
         )

@@ -260,7 +260,7 @@ class BeamSearch {
       closed,
       lastTokens: tokens.filter((_, i) => i % perRow === 0),
       lastValues: values.filter((_, i) => i % perRow === 0),
-      going: status !== BEAM_STATUS.ended,
+      active: status !== BEAM_STATUS.ended,
       scores: [...memory.doubles(this.bestScores, beamSize)],
     };
   }
@@ -306,7 +306,7 @@ class RecomputingSearch extends BeamSearch {
 /** Return the record of a step in a forced prefix, with its token as the only candidate. */
 function prefixRecord(length, token, value, total, beamSize) {
   return {
-    length, candidates: [{ parent: 0, token, value, total }], finished: [false], kept: [0], closed: false, lastTokens: [token], lastValues: [value], going: true, scores: Array(beamSize).fill(-Infinity),
+    length, candidates: [{ parent: 0, token, value, total }], finished: [false], kept: [0], closed: false, lastTokens: [token], lastValues: [value], active: true, scores: Array(beamSize).fill(-Infinity),
   };
 }
 

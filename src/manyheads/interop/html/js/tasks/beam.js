@@ -24,7 +24,7 @@ export class BeamRecorder {
     });
     this.open = kept.map((rank) => numberOfRank.get(rank) ?? null);
     this.lowest.push(numberOfRank.size ? Math.min(...[...numberOfRank.keys()].map((rank) => candidates[rank].total)) : -Infinity);
-    if (!record.going) this.stopEarly(record);
+    if (!record.active) this.stopEarly(record);
   }
 
   /** Add a node; return its number. */
