@@ -152,7 +152,9 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
         sparse("model.safetensors", 10**8, (9 * 10**7).to_bytes(8, "little")), f"{WRONG_HEADER} 90,000,000 bytes"
     ),
     "header of two million names": (write_weights(header(MANY)), f"model.safetensors {TOO_MANY}"),
-    "header that is a list": (write_weights(header(b"[1]")), "model.safetensors is damaged: "),
+    "header that is a list": (
+        write_weights(header(b"[1]")), "model.safetensors is damaged: its header is no JSON object"
+    ),
     "header nested deeply": (write_weights(header(b"[" * 100_000)), "model.safetensors is damaged: "),
     "a name twice": (
         write_weights(header(DUPLICATES, b"\0" * 8)), "model.safetensors is damaged: a name stands in it twice"
@@ -230,7 +232,7 @@ def test_a_pickle_in_a_run_is_not_loaded(run: Path, tmp_path: Path) -> None:
     bomb = pickle.dumps(PickleBomb(tmp_path / "exploded"))
     messages = {
         "model.safetensors": f"/{WRONG_HEADER}",
-        "tokenizer.source.json": 'the stored tokenizer (kind = "characters") cannot be used: ',
+        "tokenizer.source.json": '.source.json: the stored tokenizer (kind = "characters") cannot be used: ',
         "config.json": "/config.json cannot be read: ",
         "environment.json": "/environment.json cannot be read: ",
     }

@@ -243,9 +243,8 @@ class RunDirectory:
 def runs_near(path: Path) -> str:
     """Return a hint that names the runs in, beside or above a path that is not a run, for a message."""
     folder = path if path.is_dir() else path.parent
-    runs = sorted(
-        str(file.parent) for parent in (folder, folder.parent) for file in parent.glob(f"*/{ENVIRONMENT}")
-    )
+    folders = {file.parent for parent in (folder, folder.parent) for file in parent.glob(f"*/{ENVIRONMENT}")}
+    runs = sorted(map(str, folders - {path}))
     near = get_close_matches(str(path), runs, cutoff=0.7) or runs[:3]
     return f"Did you mean {' or '.join(near)}?" if near else "Give the folder that `manyheads train` wrote."
 
@@ -266,7 +265,11 @@ def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None
     for side, language, expected in zip(
         ("source", "target"), config.languages, recorded or (None, None), strict=True
     ):
-        tokenizer = load_tokenizer(config.tokenizer, language, tokenizer_bytes(folder, side))
+        path, content = tokenizer_file(folder, side)
+        try:
+            tokenizer = load_tokenizer(config.tokenizer, language, content)
+        except RunError as error:
+            raise RunError(f"{path}: {error}") from error
         if expected not in (None, tokenizer.sha256):
             raise RunError(
                 f"tokenizer.{side}.* in {folder} is not the one this run was begun with. Its weights mean "
@@ -278,10 +281,10 @@ def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None
     return TokenizerPair(source, source if joint else target, joint=joint)
 
 
-def tokenizer_bytes(folder: Path, side: str) -> bytes:
-    """Read the tokenizer file of a side."""
+def tokenizer_file(folder: Path, side: str) -> tuple[Path, bytes]:
+    """Return path and content of the tokenizer file of a side."""
     paths = sorted(folder.glob(f"tokenizer.{side}.*"))
     if not paths:
         raise RunError(f"{folder} has no tokenizer.{side}.* file. Copy the whole run directory.")
     data = read_bytes(paths[0])
-    return check_nodes(data, paths[0]) if paths[0].suffix == ".json" else data
+    return paths[0], check_nodes(data, paths[0]) if paths[0].suffix == ".json" else data

@@ -121,6 +121,8 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
                     f"its header has {length:,} bytes, and at most {max(0, min(available, MOST_HEADER)):,} fit"
                 )
             header = json.loads(check_nodes(file.read(length), path), object_pairs_hook=once)
+        if not isinstance(header, dict):
+            raise ValueError("its header is no JSON object")
         header.pop("__metadata__", None)
         end = 0
         for first, last in sorted(entry["data_offsets"] for entry in header.values()):
