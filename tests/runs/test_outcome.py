@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,13 @@ from tests.training.parts import CollectingListener
 from manyheads.checkpoint import RunDirectory
 from manyheads.doctor.checks.curves import Curves
 from manyheads.runs.evaluate import evaluate
-from manyheads.runs.outcome import judge_average, judge_curves, training_verdict, validation_loss
+from manyheads.runs.outcome import (
+    bleu_after_best_loss,
+    judge_average,
+    judge_curves,
+    training_verdict,
+    validation_loss,
+)
 from manyheads.runs.resume import average
 from manyheads.runs.train import train
 
@@ -71,6 +79,31 @@ def test_divergence_is_named() -> None:
     losses = tuple((10 * number, 2.0 if number < 90 else 9.0) for number in range(1, 101))
     found = Curves(losses, curves([6.0, 3.0, 2.1, 2.05, 2.02]).validations, 1000, 0)
     assert next(iter(judge_curves(found, CHOICES))).startswith("the training diverged: ")
+
+
+@pytest.mark.parametrize(("last", "advised"), [(18.0, True), (16.1, False), (12.0, False)])
+def test_a_rise_of_bleu_after_the_best_loss_is_advice_to_choose_by_bleu(last: float, *, advised: bool) -> None:
+    points = replace(curves([3.0, 2.6, 2.7]), bleu=((100, 9.0), (200, 15.25), (300, last)))
+    expected = [
+        f"BLEU still rose after the best validation loss: 15.2 at step 200, {last} at step 300. "
+        'With training.metric = "bleu" the weights of the best BLEU are kept'
+    ]
+    assert list(bleu_after_best_loss(points)) == (expected if advised else [])
+    assert list(bleu_after_best_loss(curves([3.0, 2.6, 2.7]))) == []
+
+
+@pytest.mark.parametrize("metric", ["loss", "bleu"])
+def test_a_run_that_chooses_by_bleu_gets_no_advice_to_do_so(trained: Path, tmp_path: Path, metric: str) -> None:
+    run = Path(shutil.copytree(trained, tmp_path / "run"))
+    config = json.loads((run / "config.json").read_text())
+    config["training"]["metric"] = metric
+    (run / "config.json").write_text(json.dumps(config))
+    losses = {1: (3.0, 2.0), 2: (2.0, 8.0), 3: (2.5, 10.0)}
+    records = [
+        {"kind": "validation", "step": step, "loss": loss, "bleu": bleu} for step, (loss, bleu) in losses.items()
+    ]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert any("BLEU still rose" in verdict for verdict in training_verdict(run)) == (metric == "loss")
 
 
 @pytest.fixture(scope="module")

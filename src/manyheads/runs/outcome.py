@@ -25,6 +25,7 @@ __all__ = ["judge_average", "judge_curves", "read_curves", "training_verdict"]
 
 SCORED = 1_000  # validation examples on which two sets of weights are compared
 SAME = 0.005  # nats: half a percent of perplexity
+BLEU_RISE = 1.0  # rise of BLEU after the best loss from which it is mentioned
 FALLING = 0.05  # nats that the loss falls in the last quarter of a training that has not settled
 
 # Finding of the doctor -> its meaning, and advice.
@@ -48,7 +49,8 @@ def training_verdict(path: Path) -> list[str]:
         return []
     config = run.config()
     labels = Labels.of_run(run).names if config.task == "classification" else ()
-    return list(judge_curves(curves, len(labels) or run.tokenizers(config).target.size))
+    verdicts = list(judge_curves(curves, len(labels) or run.tokenizers(config).target.size))
+    return verdicts + (list(bleu_after_best_loss(curves)) if config.training.metric == "loss" else [])
 
 
 def read_curves(run: RunDirectory) -> Curves:
@@ -95,6 +97,17 @@ def judge_curves(curves: Curves, choices: int) -> Iterator[str]:
         yield (
             f"the validation loss has settled: {best:.3f} at step {step:,}, {curves.validations[-1][1]:.3f} at "
             "the end. More steps alone would change little"
+        )
+
+
+def bleu_after_best_loss(curves: Curves) -> Iterator[str]:
+    """Yield advice if BLEU still rose after the best validation loss, as in long trainings on little text."""
+    best_step, _ = curves.best
+    at_best = dict(curves.bleu).get(best_step)
+    if at_best is not None and (last := curves.bleu[-1][1]) - at_best > BLEU_RISE:
+        yield (
+            f"BLEU still rose after the best validation loss: {at_best:.1f} at step {best_step:,}, {last:.1f} at "
+            f'step {curves.bleu[-1][0]:,}. With training.metric = "bleu" the weights of the best BLEU are kept'
         )
 
 

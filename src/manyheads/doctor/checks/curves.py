@@ -33,12 +33,14 @@ class Curves:
         validations: (step, loss).
         total_steps: updates planned.
         skipped: updates that were not applied.
+        bleu: (step, BLEU of greedy search) of the validations of a translator.
     """
 
     losses: tuple[tuple[int, float], ...]
     validations: tuple[tuple[int, float], ...]
     total_steps: int
     skipped: int
+    bleu: tuple[tuple[int, float], ...] = ()
 
     @classmethod
     def from_records(cls, records: Iterable[Mapping[str, Any]]) -> Self:
@@ -51,6 +53,7 @@ class Curves:
             validations=finite_points(validations, "loss"),
             total_steps=steps[-1].get("total_steps", 0) if steps else 0,
             skipped=max((line.get("skipped", 0) for line in steps), default=0),
+            bleu=finite_points(validations, "bleu"),
         )
 
     @property
