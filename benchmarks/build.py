@@ -212,9 +212,17 @@ def speeds(builder: Any, sources: list[str]) -> dict[str, float]:
 
 # --- plans of the recipes ---
 
-BASELINES = {  # the trainings on the pairs alone: model -> its text
-    "ko-en": {"teacher": "cleaned", "student": "cleaned"},
-    "tatoeba-de-en-student": {"student": "parallel"},
+BASELINES: dict[str, dict[str, dict[str, Any]]] = {  # the trainings on the pairs alone: model -> changed settings
+    "ko-en": {
+        "teacher": {"text": "cleaned"},
+        "student": {
+            "kind": "train",
+            "text": "cleaned",
+            "tokenizer": {"split_digits": True},
+            "model": {"num_decoder_layers": 1},
+        },
+    },
+    "tatoeba-de-en-student": {"student": {"text": "parallel"}},
 }
 
 
@@ -237,9 +245,10 @@ def recipe_plan(arguments: Any, seed: int, out: Path) -> dict[str, float]:
             (out / f"{name}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             plan["text"][name][language] = str((out / f"{name}.{language}").absolute())
     steps = {name: step for name, step in plan["steps"].items() if step["kind"] not in ("evaluate", "export")}
-    for name, pairs in BASELINES[arguments.measure].items():
+    for name, changed in BASELINES[arguments.measure].items():
         training = {key: value for key, value in steps[name]["training"].items() if key != "stages"}
-        steps[f"{name}-alone"] = {**steps[name], "text": pairs, "training": training}
+        step = {key: value for key, value in steps[name].items() if key != "start"}
+        steps[f"{name}-alone"] = {**step, "training": training, **changed}
     for name in [name for name in steps if "training" in steps[name]]:
         training = steps[name]["training"] | {"seed": seed}
         stages = [with_fewer_updates(stage, arguments.share) for stage in training.pop("stages", ())]
