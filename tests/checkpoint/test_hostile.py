@@ -212,7 +212,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "tokenizer linked out": (link("tokenizer.source.json"), "tokenizer.source.json is a link out of its folder"),
     "environment linked out": (link("environment.json"), "environment.json is a link out of its folder"),
     "a link to a link out": (link_twice("config.json"), "config.json is a link out of its folder"),
-    "a link to a missing file": (link("config.json", "missing"), NO_RUN),
+    "a link to a missing file": (link("config.json", "missing"), f"{NO_RUN}. Give the folder that"),
     "weights that are a pipe": (pipe("model.safetensors"), "run has no model.safetensors yet"),
     "configuration that is a device": (link("config.json", "/dev/zero"), NO_RUN),
 }  # fmt: skip

@@ -86,7 +86,7 @@ def test_a_rise_of_bleu_after_the_best_loss_is_advice_to_choose_by_bleu(last: fl
     points = replace(curves([3.0, 2.6, 2.7]), bleu=((100, 9.0), (200, 15.25), (300, last)))
     expected = [
         f"BLEU still rose after the best validation loss: 15.2 at step 200, {last} at step 300. "
-        'With training.metric = "bleu" the weights of the best BLEU are kept'
+        'Later weights translate better: training.metric = "bleu" keeps them'
     ]
     assert list(bleu_after_best_loss(points)) == (expected if advised else [])
     assert list(bleu_after_best_loss(curves([3.0, 2.6, 2.7]))) == []

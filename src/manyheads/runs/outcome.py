@@ -107,7 +107,7 @@ def bleu_after_best_loss(curves: Curves) -> Iterator[str]:
     if at_best is not None and (last := curves.bleu[-1][1]) - at_best > BLEU_RISE:
         yield (
             f"BLEU still rose after the best validation loss: {at_best:.1f} at step {best_step:,}, {last:.1f} at "
-            f'step {curves.bleu[-1][0]:,}. With training.metric = "bleu" the weights of the best BLEU are kept'
+            f'step {curves.bleu[-1][0]:,}. Later weights translate better: training.metric = "bleu" keeps them'
         )
 
 
