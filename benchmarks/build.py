@@ -13,8 +13,8 @@ student: English-German, a teacher of 6+6 layers; a student of 6+1 layers on the
 translations, on these with initial weights from the teacher (its encoder and its first decoder layer), and the same
 with twice the updates on the texts of both methods of distillation; greedy speed of teacher and student, in turn.
 Scores are sacreBLEU of texts that no arm has seen, means over seeds.
-ko-en, tatoeba-de-en-student: every model of this plan, and its teacher or student trained on the pairs alone with
-the same number of updates. --share shortens all trainings.
+ko-en, tatoeba-de-en-student: every model of this plan, and its teacher or student trained on the pairs alone, or
+from scratch, with the same number of updates. --share shortens all trainings.
 kills: builds a small plan repeatedly, kills each process at a random moment, and compares all weights with those of
 an undisturbed build; counts what was made twice.
 """
@@ -212,17 +212,17 @@ def speeds(builder: Any, sources: list[str]) -> dict[str, float]:
 
 # --- plans of the recipes ---
 
-BASELINES: dict[str, dict[str, dict[str, Any]]] = {  # the trainings on the pairs alone: model -> changed settings
+FROM_SCRATCH: dict[str, Any] = {"kind": "train", "tokenizer": {"split_digits": True}}
+SIX_PLUS_TWO = {"model": {"num_encoder_layers": 6, "num_decoder_layers": 2}}
+BASELINES: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {  # training -> the step it differs from, and how
     "ko-en": {
-        "teacher": {"text": "cleaned"},
-        "student": {
-            "kind": "train",
-            "text": "cleaned",
-            "tokenizer": {"split_digits": True},
-            "model": {"num_decoder_layers": 1},
-        },
+        "teacher-alone": ("teacher", {"text": "cleaned"}),
+        "student-alone": ("student", FROM_SCRATCH | {"text": "cleaned", "model": {"num_decoder_layers": 1}}),
     },
-    "tatoeba-de-en-student": {"student": {"text": "parallel"}},
+    "tatoeba-de-en-student": {
+        "student-alone": ("student", FROM_SCRATCH | SIX_PLUS_TWO | {"text": "parallel"}),
+        "student-from-scratch": ("student", FROM_SCRATCH | SIX_PLUS_TWO),
+    },
 }
 
 
@@ -245,10 +245,10 @@ def recipe_plan(arguments: Any, seed: int, out: Path) -> dict[str, float]:
             (out / f"{name}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             plan["text"][name][language] = str((out / f"{name}.{language}").absolute())
     steps = {name: step for name, step in plan["steps"].items() if step["kind"] not in ("evaluate", "export")}
-    for name, changed in BASELINES[arguments.measure].items():
-        training = {key: value for key, value in steps[name]["training"].items() if key != "stages"}
-        step = {key: value for key, value in steps[name].items() if key != "start"}
-        steps[f"{name}-alone"] = {**step, "training": training, **changed}
+    for name, (original, changed) in BASELINES[arguments.measure].items():
+        training = {key: value for key, value in steps[original]["training"].items() if key != "stages"}
+        step = {key: value for key, value in steps[original].items() if key != "start"}
+        steps[name] = {**step, "training": training, **changed}
     for name in [name for name in steps if "training" in steps[name]]:
         training = steps[name]["training"] | {"seed": seed}
         stages = [with_fewer_updates(stage, arguments.share) for stage in training.pop("stages", ())]
