@@ -16,6 +16,7 @@ from tests.tolerances import SUMS, approx, assert_close, printed, sampled, toler
 TESTS = Path(__file__).parent
 HELPER = TESTS / "tolerances.py"
 COMPARISONS = {"approx", "assert_close", "allclose", "isclose", "assert_allclose", "assert_almost_equal"}
+SMALLEST = 1e-4  # of the bounds of absolute differences
 LIMITS = {"atol", "rtol", "abs", "rel", "abs_tol", "rel_tol", "delta"}
 
 
@@ -91,13 +92,44 @@ def limits_of(source: str) -> list[int]:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in COMPARISONS and LIMITS & {keyword.arg for keyword in node.keywords}:
                 found.append(node.lineno)
+        elif (
+            isinstance(node, ast.Compare)
+            and isinstance(node.ops[0], (ast.Lt, ast.LtE))
+            and "abs(" in ast.unparse(node.left)
+        ):
+            bounds = [one.value for one in node.comparators if isinstance(one, ast.Constant)]
+            if any(isinstance(bound, float) and 0 < bound < SMALLEST for bound in bounds):
+                found.append(node.lineno)
         elif isinstance(node, ast.Dict) and {"atol", "rtol"} & {getattr(key, "value", None) for key in node.keys}:
             found.append(node.lineno)
     return sorted(found)
 
 
-def test_comparisons_with_a_tolerance_of_their_own_are_found() -> None:
-    source = (
-        "a == approx(b, abs=1e-6)\ntorch.testing.assert_close(a, b, rtol=0, atol=1)\nassert_close(a, b, terms=3)\n"
+@pytest.mark.parametrize(
+    ("source", "refused"),
+    [
+        ("a == pytest.approx(b, abs=1e-6)", True),
+        ("torch.testing.assert_close(a, b, rtol=0, atol=1)", True),
+        ('LIMITS = {"rtol": 0, "atol": 1e-5}', True),
+        ("assert float((a - b).abs().max()) < 1e-6", True),
+        ("assert_close(a, b, terms=3)", False),
+        ("a == pytest.approx(b)", False),
+        ("assert float((a - b).abs().max()) > 1e-3", False),
+    ],
+)
+def test_comparisons_with_a_tolerance_of_their_own_are_found(source: str, refused: bool) -> None:
+    assert bool(limits_of(source)) == refused
+
+
+def test_no_comparison_of_the_tests_has_a_tolerance_of_its_own() -> None:
+    found = [
+        f"{path.relative_to(TESTS.parent).as_posix()}:{line}"
+        for path in sorted(TESTS.rglob("*.py"))
+        if path != HELPER
+        for line in limits_of(path.read_text(encoding="utf-8"))
+    ]
+    assert not found, (
+        "atol, rtol, abs and rel judge the last bits of one processor. Use assert_close or approx of "
+        "tests/tolerances.py, which know how much results are rounded; printed for numbers in a text; sampled for "
+        "random draws; within for what is no rounding; torch.equal for what must have the same bits."
     )
-    assert limits_of(source + 'LIMITS = {"atol": 1e-5}\nnp.isclose(a, b, atol=1e-9)\n') == [1, 2, 4, 5]

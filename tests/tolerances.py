@@ -1,7 +1,7 @@
 """Tolerances of tests that compare numbers, from what was computed: magnitude, length of the sums, number format.
 
 A result of floating-point sums depends on the processor: it adds in another order, or rounds once where another
-rounds twice. Exact are integers, text, bytes, and what is computed twice on one machine in the same way. For the rest:
+rounds twice. Integers, text, bytes, and what one machine computes twice in the same way are exact. For the rest:
 
     assert_close(found, expected)                   # tensors, arrays, lists of one format
     assert score == approx(expected, magnitude=5)   # a float of float32 sums, of values up to 5
@@ -47,9 +47,9 @@ def assert_close(
     terms: float = SUMS,
     magnitude: float | None = None,
     dtype: torch.dtype | None = None,
-    msg: str | None = None,
+    msg: str = "",
 ) -> None:
-    """Compare tensors, arrays or nested lists of the same shape; NaN equals NaN, and infinities are exact.
+    """Compare tensors, arrays, lists of numbers, or lists and dicts of these; infinities are exact, NaN equals NaN.
 
     Args:
         found: what was computed.
@@ -59,14 +59,19 @@ def assert_close(
         dtype: as in `tolerance`; None: the coarser format of both, float32 for Python's floats.
         msg: what was compared.
     """
-    tensors = [as_tensor(found), as_tensor(expected)]
-    dtype = dtype or coarsest(found, expected)
-    magnitude = largest(tensors[1]) if magnitude is None else magnitude
-    limit = tolerance(magnitude, terms, dtype)
-    torch.testing.assert_close(
-        *tensors, rtol=0, atol=limit, equal_nan=True, check_dtype=False,
-        msg=lambda text: f"{msg or 'not close'} (magnitude {magnitude:.3g}, {terms:g} terms, {dtype}): {text}",
-    )  # fmt: skip
+    ours, theirs = tensors(found, dtype), tensors(expected, dtype)
+    assert ours.keys() == theirs.keys(), msg
+    dtype = dtype or coarsest([*ours.values(), *theirs.values()])
+    magnitude = max(map(largest, theirs.values()), default=0.0) if magnitude is None else magnitude
+    for name, tensor in ours.items():
+        torch.testing.assert_close(
+            tensor.double(),
+            theirs[name].double(),
+            rtol=0,
+            atol=tolerance(magnitude, terms, dtype),
+            equal_nan=True,
+            msg=f"{msg} {name} (magnitude {magnitude:.3g}, {terms:g} terms, {dtype}): {{}}".format,
+        )
 
 
 def approx(
@@ -75,27 +80,35 @@ def approx(
     """Return what equals `expected` up to `tolerance`: a number, or a list, an array or a dict of numbers."""
     if magnitude is None:
         magnitude = largest(as_tensor([*expected.values()] if isinstance(expected, Mapping) else expected))
-    expected = expected.tolist() if isinstance(expected, Tensor) else expected
+    expected = expected.detach().numpy() if isinstance(expected, Tensor) else expected
     return pytest.approx(expected, rel=0, abs=tolerance(magnitude, terms, dtype), nan_ok=True)
 
 
 def printed(expected: Any, digits: int) -> Any:
     """Return what equals the number in a text that gives it with some digits after the point."""
-    expected = expected.tolist() if isinstance(expected, Tensor) else expected
-    return pytest.approx(expected, rel=1e-6, abs=0.51 * 10.0**-digits)
+    expected = expected.detach().numpy() if isinstance(expected, Tensor) else expected
+    return pytest.approx(expected, rel=1e-9, abs=0.6 * 10.0**-digits)
 
 
 def sampled(probability: float, draws: float) -> Any:
     """Return what equals the share of independent draws that have this probability."""
-    return pytest.approx(probability, rel=0, abs=DEVIATIONS * math.sqrt(probability * (1 - probability) / draws))
+    deviation = math.sqrt(probability * max(0.0, 1 - probability) / draws)
+    return pytest.approx(probability, rel=0, abs=DEVIATIONS * deviation + 1e-9)
 
 
-def coarsest(*values: Any) -> torch.dtype:
-    """Return the format with the largest unit of those given; float32 for numbers of Python."""
-    formats = [
-        as_tensor(value).dtype if isinstance(value, (Tensor, np.ndarray)) else torch.float32 for value in values
-    ]
-    return max((one for one in formats if one.is_floating_point), key=lambda one: torch.finfo(one).eps)
+def tensors(value: Any, dtype: torch.dtype | None) -> dict[str, Tensor]:
+    """Return the tensors of a value by their keys or indices; Python's floats are of a format, float32 for None."""
+    if isinstance(value, Mapping):
+        return {str(name): as_tensor(one, dtype) for name, one in value.items()}
+    if isinstance(value, (list, tuple)) and any(isinstance(one, (Tensor, np.ndarray)) for one in value):
+        return {str(number): as_tensor(one, dtype) for number, one in enumerate(value)}
+    return {"": as_tensor(value, dtype)}
+
+
+def coarsest(values: Iterable[Tensor]) -> torch.dtype:
+    """Return the format with the largest unit."""
+    formats = (one.dtype for one in values if one.is_floating_point())
+    return max(formats, key=lambda one: torch.finfo(one).eps, default=torch.float32)
 
 
 def largest(x: Tensor) -> float:
@@ -104,10 +117,19 @@ def largest(x: Tensor) -> float:
     return float(finite.max()) if finite.numel() else 0.0
 
 
-def as_tensor(value: Any) -> Tensor:
-    """Return a tensor without gradient; numbers of lists become float64."""
+def as_tensor(value: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """Return a tensor without gradient; numbers of Python become `dtype`, float32 for None."""
     if isinstance(value, Tensor):
         return value.detach()
-    if isinstance(value, Iterable) and not isinstance(value, (np.ndarray, list, tuple)):
-        value = [*value]
-    return torch.from_numpy(np.array(value, dtype=getattr(value, "dtype", np.float64)))
+    return torch.from_numpy(np.asarray(value)) if hasattr(value, "dtype") else torch.tensor(value, dtype=dtype)
+
+
+def within(expected: Any, limit: float) -> Any:
+    """Return what differs by `limit` at most, for another reason than rounding: an estimate, pixels, quantization.
+
+    The limit must be above the error of rounding, which `approx` knows better.
+    """
+    expected = expected.detach().numpy() if isinstance(expected, Tensor) else expected
+    smallest = tolerance(largest(as_tensor([*expected.values()] if isinstance(expected, Mapping) else expected)), 1)
+    assert limit > smallest, f"rounding alone is up to {smallest:.2g}: use approx"
+    return pytest.approx(expected, rel=0, abs=limit)

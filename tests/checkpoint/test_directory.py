@@ -17,6 +17,7 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.checkpoint import Checkpoint, RunDirectory
@@ -589,7 +590,7 @@ def test_averaged_weights_are_computed_in_float64() -> None:
     for name in ("w", "b"):
         exact = sum(model[name].double() for model in models) / 7
         assert mean[name].dtype == torch.float32
-        torch.testing.assert_close(mean[name], exact.float(), rtol=1e-7, atol=0.0)
+        assert_close(mean[name], exact)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -7,6 +7,7 @@ import random
 import pytest
 import torch
 from tests.tasks.test_translation import lines, make_translator
+from tests.tolerances import approx
 
 from manyheads.data.batch import pad_rows
 from manyheads.decoding import model as inference_model
@@ -100,7 +101,7 @@ def test_a_sentence_added_at_any_step_gets_the_output_of_a_separate_search(
         right = search_separately(translator, row, search_options)
         assert [one.tokens for one in outputs] == [one.tokens for one in right]
         for one, other in zip(outputs, right, strict=True):
-            assert one.token_scores == pytest.approx(other.token_scores, abs=2e-5)
+            assert one.token_scores == approx(other.token_scores)
 
 
 @needs_compiler

@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, write_corpus
+from tests.tolerances import assert_close
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import Checkpoint, RunDirectory
@@ -42,7 +43,7 @@ def test_the_averaged_weights_are_the_mean_of_the_last_checkpoints(
     assert found.keys() == models[0].keys()
     for name, tensor in found.items():
         expected = sum(model[name].double() for model in models) / len(models)
-        torch.testing.assert_close(tensor, expected.float(), rtol=1e-6, atol=1e-9)
+        assert_close(tensor, expected)
 
 
 def test_the_mean_of_identical_checkpoints_has_the_same_weights(run: Path) -> None:

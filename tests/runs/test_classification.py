@@ -13,6 +13,7 @@ import pytest
 from safetensors.torch import load_file
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_tsv
 from tests.runs.parts import Interrupting, metrics
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
@@ -146,7 +147,7 @@ def test_validation_in_training_has_the_scores_of_evaluate(finished: Path) -> No
     assert isinstance(result, ClassEvaluation)
     assert result.scores.accuracy == pytest.approx(best["accuracy"])
     assert result.scores.macro_f1 == pytest.approx(best["macro_f1"])
-    assert result.loss == pytest.approx(best["loss"], rel=1e-5)
+    assert result.loss == approx(best["loss"])
 
 
 def test_empty_texts_are_not_scored(finished: Path) -> None:
@@ -243,7 +244,7 @@ def test_scores_do_not_depend_on_batches_or_order(
     right = evaluate_labels(classifier, texts, labels, CollectingListener())
     monkeypatch.setattr("manyheads.tasks.classification.BATCH_TOKENS", batch_tokens)
     found = evaluate_labels(classifier, texts[::-1], labels[::-1], CollectingListener())
-    assert found.loss == pytest.approx(right.loss, rel=1e-6)
+    assert found.loss == approx(right.loss)
     assert (found.scores.accuracy, found.scores.confusion) == (right.scores.accuracy, right.scores.confusion)
     assert found.outputs == right.outputs[::-1]
 

@@ -11,6 +11,7 @@ import pytest
 import sacrebleu
 import torch
 from tests.runs.parts import make_config, write_corpus
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 from torch.nn import functional
 
@@ -132,7 +133,7 @@ def test_the_loss_is_the_sum_over_single_pairs(trained: Path) -> None:
         tokens += len(ids) + 1
     found = evaluate(trained, listener=CollectingListener())
     assert found.tokens == tokens
-    assert found.loss == pytest.approx(nats / tokens, rel=1e-5)
+    assert found.loss == approx(nats / tokens)
 
 
 def test_scored_outputs_are_in_the_order_of_the_lines(trained: Path) -> None:
@@ -172,7 +173,7 @@ def test_words_are_scored_with_the_white_space_of_training(tmp_path: Path) -> No
     listener = CollectingListener()
     train(config, tmp_path / "run", listener=listener)
     found = evaluate(tmp_path / "run", split="valid", listener=CollectingListener())
-    assert found.loss == pytest.approx(min(report.loss for report in listener.validations), rel=1e-5)
+    assert found.loss == approx(min(report.loss for report in listener.validations))
 
 
 def test_files_may_hold_empty_lines_and_miss_the_last_newline(trained: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 from tests.interop.marian import write_marian_folder
 from tests.runs.parts import make_config, metrics, write_corpus
+from tests.tolerances import assert_close, within
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
@@ -172,7 +173,7 @@ def test_an_exported_folder_and_its_run_translate_with_ctranslate2(trained: Path
         # in CTranslate2, padding and start mark have no probability; here they have that of label smoothing
         (one, *_), (other, *_) = (t.translate(TEXTS, beam_size=3, n_best=2) for t in (found, right))
         assert one.hypotheses[0].tokens == other.hypotheses[0].tokens
-        assert one.hypotheses[0].token_scores == pytest.approx(other.hypotheses[0].token_scores, abs=0.03)
+        assert one.hypotheses[0].token_scores == within(other.hypotheses[0].token_scores, 0.03)
         assert "".join(found.stream(TEXTS[0])) == texts_of(found, beam_size=1)[0]
     cached = [path.name for path in (trained / "cache").iterdir() if path.name.startswith("ctranslate2-")]
     assert len(cached) == 1
@@ -315,7 +316,7 @@ def test_a_model_is_fine_tuned_in_one_command(trained: Path, tmp_path: Path, kin
     assert tuned.tokenizers(config).source.sha256 == tokenizers.source.sha256
     after = dict(tuned.model(config, tuned.tokenizers(config)).named_parameters())
     for name, before in model.named_parameters():  # the rate is next to nothing
-        torch.testing.assert_close(after[name], before, rtol=0, atol=1e-6)
+        assert_close(after[name], before)
 
 
 def test_fine_tuning_starts_with_the_loss_of_its_model_and_resumes_without_it(
@@ -330,7 +331,7 @@ def test_fine_tuning_starts_with_the_loss_of_its_model_and_resumes_without_it(
     first = next(record["loss"] for record in metrics(tmp_path / "run") if record["kind"] == "validation")
     before = [record["loss"] for record in metrics(trained) if record["kind"] == "validation"]
     assert first < before[0]
-    assert first == pytest.approx(before[-1], abs=0.5)
+    assert first == within(before[-1], 0.5)
     shutil.rmtree(origin)
     longer = config.model_copy(update={"training": config.training.model_copy(update={"steps": 6})})
     train(longer, tmp_path / "run", listener=CollectingListener(), force=True)

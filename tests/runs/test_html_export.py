@@ -20,6 +20,7 @@ from tests.runs.parts import SENTENCES, make_config, write_corpus
 from tests.serving.browser import SCREENS, PageDriver, open_browser, serve_files
 from tests.serving.firefox import open_firefox
 from tests.serving.process import train_classifier
+from tests.tolerances import printed, within
 
 from manyheads.errors import RunError, UsageError
 from manyheads.inspection.capture import attention_groups
@@ -97,7 +98,7 @@ def answer(page: Page, path: str, **body: Any) -> Any:
 def assert_near(found: Any, expected: Any, where: str = "") -> None:
     """Compare JSON values: numbers nearly, arrays by their numbers, all else exactly."""
     if isinstance(expected, dict) and "uint16" in expected:
-        assert array_from_json(found) == pytest.approx(array_from_json(expected), abs=TOLERANCE), where
+        assert array_from_json(found) == within(array_from_json(expected), TOLERANCE), where
     elif isinstance(expected, dict):
         assert found.keys() == expected.keys(), where
         for name, value in expected.items():
@@ -107,7 +108,7 @@ def assert_near(found: Any, expected: Any, where: str = "") -> None:
         for number, value in enumerate(expected):
             assert_near(found[number], value, f"{where}[{number}]")
     elif isinstance(expected, float):
-        assert found == pytest.approx(expected, abs=TOLERANCE, rel=TOLERANCE), where
+        assert found == within(expected, TOLERANCE * max(1, abs(expected))), where
     else:
         assert found == expected, where
 
@@ -128,7 +129,7 @@ def test_an_int8_page_translates_nearly_as_well(runs: dict[str, Path], open_run:
     for text in TEXTS:
         (expected,) = translator.translate([text], beam_size=1)
         found = page.evaluate("text => window.manyheads.translate(text, { beam: 1 })", text)
-        assert found["score"] == pytest.approx(expected.score, abs=0.2)
+        assert found["score"] == within(expected.score, 0.2)
 
 
 INSPECTED = [
@@ -224,7 +225,7 @@ def test_the_page_translates_without_the_causal_mask_like_python(
         found = answer(page, "api/translate", q=text, beam=beam, changes={"mask": False})
         assert_near(found["sentences"], [right.to_json()], text)
     masked = loaded.translate(TEXTS, beam_size=beam, n_best=beam)
-    assert [right.score for right in expected] != pytest.approx([right.score for right in masked], abs=TOLERANCE)
+    assert [right.score for right in expected] != within([right.score for right in masked], TOLERANCE)
 
 
 def test_the_page_generates_without_the_causal_mask_like_python(runs: dict[str, Path], open_run: Any) -> None:
@@ -265,13 +266,13 @@ def test_a_head_is_shown_step_by_step_under_keyboard_control(
                 right = inspect_head(copied, TEXTS[0], HeadName("decoder", 0, 1))
             reader.open("steps", q=TEXTS[0], kind="decoder", layer=0, head=1, query=2, mask=int(mask))
             reader.figure("steps.scores").wait_for()
-            assert column(2) == pytest.approx(right.scores[2].tolist(), abs=0.006)
+            assert column(2) == printed(right.scores[2], 2)
             lines.locator("button").first.focus()
             reader.page.keyboard.press("ArrowRight")
             assert column(1) == [0.0 if seen else -math.inf for seen in right.mask[2]]
             assert mask == (-math.inf in column(1))
             reader.page.keyboard.press("ArrowRight")
-            assert column(2) == pytest.approx(right.weights[2].tolist(), abs=6e-4)
+            assert column(2) == printed(right.weights[2], 3)
             reader.page.keyboard.press("ArrowRight")
             reader.figure("steps.output").wait_for()
             reader.page.keyboard.press("ArrowLeft")
@@ -520,9 +521,7 @@ def test_a_module_computes_in_node_what_python_computes(runs: dict[str, Path], m
     assert_near(run_module(modules / "translation", script), expected.to_json())
     (classes,) = Classifier.load(runs["classification"]).classify(["a fine film"])
     found = run_module(modules / "classification", 'return manyheads.classify("a fine film");')
-    assert {one["label"]: one["probability"] for one in found} == pytest.approx(
-        classes.probabilities, abs=TOLERANCE
-    )
+    assert {one["label"]: one["probability"] for one in found} == within(classes.probabilities, TOLERANCE)
     assert found[0]["label"] == classes.label
     assert run_module(modules / "classification", 'return manyheads.classify(" ");') == []
     generator = Generator.load(runs["language-modeling"])

@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, write_corpus
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
@@ -125,7 +126,7 @@ def test_a_run_is_judged_by_its_log(trained: Path, tmp_path: Path) -> None:
 
 def test_the_validation_loss_is_that_of_evaluate(trained: Path) -> None:
     expected = evaluate(trained, split="valid", listener=CollectingListener()).loss
-    assert validation_loss(trained) == pytest.approx(expected, rel=1e-5)
+    assert validation_loss(trained) == approx(expected)
 
 
 def test_the_mean_is_compared_with_the_best_checkpoint(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from tests.tolerances import approx
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
@@ -80,8 +81,8 @@ def assert_same(found: Translation, expected: Translation) -> None:
     assert [one.tokens for one in found.hypotheses] == [one.tokens for one in expected.hypotheses]
     assert [one.text for one in found.hypotheses] == [one.text for one in expected.hypotheses]
     for one, other in zip(found.hypotheses, expected.hypotheses, strict=True):
-        assert one.score == pytest.approx(other.score, abs=1e-4)
-        assert one.token_scores == pytest.approx(other.token_scores, abs=1e-4)
+        assert one.score == approx(other.score)
+        assert one.token_scores == approx(other.token_scores)
 
 
 def translate_separately(translator: Translator, texts: list[str], **options: Any) -> list[Translation]:
@@ -214,8 +215,8 @@ def test_a_score_is_the_teacher_forced_score_of_the_output(length_penalty: float
             ended = one.tokens[-1] == "</s>"
             ids = [translator.tokenizers.target.encode([piece])[0][0] for piece in letters_of(one.tokens)]
             expected = teacher_forced(translator, found.source, ids, ended=ended)
-            assert one.token_scores == pytest.approx(expected.tolist(), abs=1e-4)
-            assert one.score == pytest.approx(expected.sum().item() / len(expected) ** length_penalty, abs=1e-4)
+            assert one.token_scores == approx(expected.tolist())
+            assert one.score == approx(expected.sum().item() / len(expected) ** length_penalty)
 
 
 def letters_of(tokens: list[str]) -> list[str]:
@@ -277,7 +278,7 @@ def test_a_source_longer_than_the_model_allows_is_truncated_and_marked() -> None
     found = make_translator().translate([longer, much_longer], options=whole)
     first, second = (one.hypotheses[0] for one in found)
     assert first.tokens == second.tokens
-    assert first.token_scores == pytest.approx(second.token_scores, abs=1e-4)
+    assert first.token_scores == approx(second.token_scores)
 
 
 def test_an_output_that_does_not_end_is_truncated_and_marked() -> None:

@@ -10,6 +10,7 @@ import torch
 from tests.decoding.native.test_heads import BERT, classifier, language_model, scaled_heads
 from tests.interop.html.engine.node import Node, array, pack
 from tests.model.samples import BOS, EOS, SOURCE_SIZE, TARGET_SIZE, VARIANTS, random_ids, scrambled_model
+from tests.tolerances import assert_close
 
 from manyheads.inspection.capture import attention_groups, watch_continuation, watch_head, watch_pair, watch_text
 from manyheads.inspection.codec import array_from_json
@@ -125,7 +126,7 @@ def test_a_language_model_has_the_logits_and_the_attention_of_the_model(node, va
 def test_ids_without_a_token_have_log_probability_minus_infinity(node) -> None:
     model = load_model(node, language_model(absent=[0, 2]), task="language-modeling")
     found = array(node.call("read", "model", None, TARGET, {})["logits"], len(TARGET), -1)
-    np.testing.assert_allclose(found, model(torch.tensor([TARGET]))[0], rtol=1e-6, atol=CLOSE)
+    assert_close(found, model(torch.tensor([TARGET]))[0])
 
 
 @torch.no_grad()

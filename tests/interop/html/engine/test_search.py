@@ -12,6 +12,7 @@ from tests.decoding.native.test_heads import language_model, scaled_heads
 from tests.interop.html.engine.node import Node
 from tests.interop.html.engine.test_model import load_model, max_difference
 from tests.model.samples import BOS, EOS, PAD, TARGET_SIZE, UNK, VARIANTS, random_ids, scrambled_model
+from tests.tolerances import approx, assert_close, within
 
 from manyheads.decoding.batching import SUPPRESSED_IDS, Job
 from manyheads.decoding.engine import TorchEngine
@@ -71,9 +72,9 @@ def check_outputs(found: list[dict[str, Any]], expected: list[Hypothesis]) -> No
     assert [output["tokens"] for output in found] == [list(output.tokens) for output in expected]
     for output, hypothesis in zip(found, expected, strict=True):
         assert output["ended"] == hypothesis.ended
-        np.testing.assert_allclose(output["tokenScores"], hypothesis.token_scores, rtol=0, atol=1e-4)
-        assert output["logProbability"] == pytest.approx(hypothesis.log_probability, abs=1e-3)
-        assert output["score"] == pytest.approx(hypothesis.score, abs=1e-3)
+        assert_close(output["tokenScores"], hypothesis.token_scores)
+        assert output["logProbability"] == approx(hypothesis.log_probability)
+        assert output["score"] == approx(hypothesis.score)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
@@ -186,7 +187,7 @@ def check_trees(node: Node, engine: TorchEngine, prefix: tuple[int, ...], beam_s
             exact = ("number", "parent", "step", "id", "rank", "state", "best")
             assert [getattr(node_, name) for name in exact] == [getattr(other, name) for name in exact]
             for name in ("log_probability", "total", "score", "threshold"):
-                assert getattr(node_, name) == pytest.approx(getattr(other, name), abs=1e-3), name
+                assert getattr(node_, name) == approx(getattr(other, name)), name
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
@@ -238,7 +239,7 @@ def test_heads_that_are_turned_off_change_the_search_as_in_torch(node) -> None:
     log_probs[:, [PAD, BOS]] = -torch.inf
     written = target[1:]
     assert log_probs.argmax(-1).tolist()[: len(written)] == written
-    np.testing.assert_allclose(found["tokenScores"], log_probs[range(len(written)), written], rtol=0, atol=1e-4)
+    assert_close(found["tokenScores"], log_probs[range(len(written)), written])
     (other,) = node.call("translate", "model", ROWS[5], {"beamSize": 1})
     assert abs(other["tokenScores"][0] - found["tokenScores"][0]) > 0.01
 
@@ -254,7 +255,7 @@ def test_a_search_without_positions_is_that_of_a_model_without_positions(node, p
         target = torch.tensor([[BOS, *found["tokens"], EOS]])
         log_probs = model(torch.tensor([[*ROWS[6], EOS]]), target)[0].log_softmax(-1)
         expected = [float(log_probs[t, token]) for t, token in enumerate([*found["tokens"], EOS])]
-        np.testing.assert_allclose(found["tokenScores"], expected[: len(found["tokenScores"])], rtol=0, atol=1e-4)
+        assert_close(found["tokenScores"], expected[: len(found["tokenScores"])])
 
 
 def test_interleaved_searches_are_independent(node) -> None:
@@ -379,7 +380,7 @@ def test_the_weights_of_a_draw_are_those_of_python(node, sampling) -> None:
     values[[4, 9]] = float(values[20])  # ties, of which the lower id comes first
     options_ = {"temperature": sampling.temperature, "topK": sampling.top_k, "topP": sampling.top_p}
     found = node.call("weights", values.tolist(), options_, [])
-    np.testing.assert_allclose(found, drawing_weights(values.double()[None], sampling)[0], rtol=1e-9)
+    assert_close(found, drawing_weights(values.double()[None], sampling)[0], dtype=torch.float64)
 
 
 def test_random_numbers_are_uniform_and_tokens_are_drawn_by_their_probabilities(node) -> None:
@@ -392,7 +393,7 @@ def test_random_numbers_are_uniform_and_tokens_are_drawn_by_their_probabilities(
     drawn = node.call("pick", [*np.log(probabilities), -1.0], {"temperature": 1}, 1, 20_000, [4])
     counts = np.bincount(drawn, minlength=5)
     assert counts[4] == 0
-    np.testing.assert_allclose(counts[:4] / 20_000, probabilities, atol=0.015)
+    assert counts[:4] / 20_000 == within(np.array(probabilities), 0.015)
 
 
 def test_the_best_tokens_are_those_of_python(node) -> None:
@@ -400,4 +401,4 @@ def test_the_best_tokens_are_those_of_python(node) -> None:
     values, ids = best_tokens(logits.log_softmax(-1)[None], 12, SUPPRESSED_IDS)
     found = node.call("best", logits.tolist(), 12, list(SUPPRESSED_IDS))
     assert [token for token, _ in found] == ids[0].tolist()
-    np.testing.assert_allclose([value for _, value in found], values[0], rtol=0, atol=1e-5)
+    assert_close([value for _, value in found], values[0])
