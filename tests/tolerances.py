@@ -77,7 +77,9 @@ def assert_close(
 def approx(
     expected: Any, *, terms: float = SUMS, magnitude: float | None = None, dtype: torch.dtype = torch.float32
 ) -> Any:
-    """Return what equals `expected` up to `tolerance`: a number, or a list, an array or a dict of numbers."""
+    """Return what equals `expected` up to `tolerance`: a number, a list, an array or a dict of numbers, or None."""
+    if expected is None:
+        return None
     if magnitude is None:
         magnitude = largest(as_tensor([*expected.values()] if isinstance(expected, Mapping) else expected))
     expected = expected.detach().numpy() if isinstance(expected, Tensor) else expected

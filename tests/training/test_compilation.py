@@ -46,6 +46,9 @@ from manyheads.training.update import Updater
 
 # torch's compiler raises these warnings in its own code, and hides them only where warnings are no errors
 pytestmark = [
+    pytest.mark.exact_bits(
+        "torch compiles nothing within a dispatch mode; compiled code is compared with eager code"
+    ),
     pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"),
     pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning"),
 ]

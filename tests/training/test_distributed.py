@@ -26,6 +26,7 @@ from manyheads.config.schema import Config
 from manyheads.runs.train import train
 from manyheads.training.distributed import ALONE
 
+LARGEST = 8.0  # times the largest weight: Adam scales small gradients to full steps, with their rounding
 TIMEOUT = 1_200  # seconds; processes that compile on a busy machine take long, and those that hang must end
 
 
@@ -133,9 +134,9 @@ def test_two_processes_make_the_updates_of_one_process(run_of_one: Path, run_of_
         assert expected_record.keys() == record.keys()
         for key, value in expected_record.items():
             if isinstance(value, float) and key != "padding":
-                assert record[key] == approx(value), key
+                assert record[key] == approx(value, magnitude=max(LARGEST, abs(value))), key
     expected, found = load_file(run_of_one / "model.safetensors"), load_file(run_of_two / "model.safetensors")
-    assert_close(found, expected)
+    assert_close(found, expected, magnitude=LARGEST)
 
 
 @pytest.mark.slow
@@ -146,7 +147,7 @@ def test_two_processes_train_the_same_lora_factors(folder: Path) -> None:
     run(config, folder / "adapted by two", 2)
     expected = load_file(folder / "adapted alone" / "model.safetensors")
     found = load_file(folder / "adapted by two" / "model.safetensors")
-    assert_close(found, expected)
+    assert_close(found, expected, magnitude=LARGEST)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 2)])
@@ -161,7 +162,7 @@ def test_a_run_is_resumed_with_another_number_of_processes(
     steps = [record for record in metrics(out) if record["kind"] == "step"]
     assert [record["step"] for record in steps] == list(range(1, 15))
     expected = [record["loss"] for record in metrics(run_of_one) if record["kind"] == "step"]
-    assert [record["loss"] for record in steps] == approx(expected)
+    assert [record["loss"] for record in steps] == approx(expected, magnitude=LARGEST)
 
 
 @pytest.mark.parametrize("ema", [0.0, 0.5])
@@ -177,9 +178,9 @@ def test_sharded_weights_train_as_unsharded_weights(folder: Path, ema: float) ->
     steps = [
         [record["loss"] for record in metrics(out) if record["kind"] == "step"] for out in (run_of_one, run_of_two)
     ]
-    assert steps[1] == approx(steps[0])
+    assert steps[1] == approx(steps[0], magnitude=LARGEST)
     expected, found = load_file(run_of_one / "model.safetensors"), load_file(run_of_two / "model.safetensors")
-    assert_close(found, expected)
+    assert_close(found, expected, magnitude=LARGEST)
 
 
 @needs_compiler
@@ -190,7 +191,7 @@ def test_compiled_processes_make_the_updates_of_one_eager_process(folder: Path, 
     found, expected = (
         [record["loss"] for record in metrics(path) if record["kind"] == "step"] for path in (out, run_of_one)
     )
-    assert found == approx(expected[:4])
+    assert found == approx(expected[:4], magnitude=LARGEST)
 
 
 @pytest.mark.slow
@@ -202,7 +203,7 @@ def test_two_machines_train_together_by_a_rendezvous_address(folder: Path, run_o
     for machine in machines:
         _, errors = wait_for_end(machine)
         assert machine.returncode == 0, errors
-    assert losses(folder / "machines") == approx(losses(run_of_two))
+    assert losses(folder / "machines") == approx(losses(run_of_two), magnitude=LARGEST)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,7 @@ def test_fewer_pairs_than_micro_batches_leave_a_process_idle(
     run_of_one, run_of_two = folder / f"single-{pairs}", folder / f"pair-{pairs}"
     train(config_of(folder, **plan), run_of_one, listener=CollectingListener())
     run(config_of(folder, **plan, shard=sharded), run_of_two, 2)
-    assert losses(run_of_two) == approx(losses(run_of_one))
+    assert losses(run_of_two) == approx(losses(run_of_one), magnitude=LARGEST)
 
 
 @pytest.mark.parametrize("sharded", [False, True])
