@@ -54,8 +54,8 @@ def files(names: str) -> tuple[str, ...]:
 NUMBERS = files("model decoding search golden")
 DECODING = files("decoding")
 SUMS = files(
-    "model search golden inspection/test_weights.py inspection/test_capture.py tasks/inspecting "
-    "training/test_loss.py training/test_r_drop.py training/test_trainer.py decoding/test_stepper.py"
+    "model search golden inspection/test_weights.py inspection/test_capture.py tasks/inspecting/test_head.py "
+    "training/test_loss.py training/test_r_drop.py training/test_trainer.py decoding/test_language_model.py"
 )
 QUICK = ("-m", "not slow")  # sanitizers and warnings of compilers: `make test-slow`, and rows of the long form
 THREADING = files("decoding/native/test_model.py decoding/test_continuous.py decoding/native/test_threads.py")
