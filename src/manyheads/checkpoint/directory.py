@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,15 +18,13 @@ from manyheads.checkpoint.files import (
     read_json_text,
     read_shapes,
     read_tensors,
-    saving,
     sha256,
-    write_atomically,
     write_tensors,
 )
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config, Task
-from manyheads.data.placing import locked_file
 from manyheads.errors import ConfigError, RunError
+from manyheads.files import LOCK, locked, refuse_links, remove_drafts, saving, write_atomically
 from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ __all__ = ["USES", "RunDirectory", "read_tokenizers", "write_tokenizers"]
 CONFIG = "config.json"
 ENVIRONMENT = "environment.json"
 CARD = "README.md"
-LOCK = ".lock"
+WRITTEN = ("cache", "checkpoints", "tensorboard", "metrics.jsonl")  # what is changed in place, or holds such files
 USES: dict[Task, str] = {  # commands that use a run of each task
     "translation": "manyheads translate {run}",
     "classification": "manyheads classify {run}",
@@ -99,23 +97,30 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the directory against other writers; the lock ends with the process.
+        """Lock the directory against other writers, and remove the drafts that killed processes have left.
+
+        The lock ends with the process.
 
         Raises:
-            RunError: another process holds the lock.
-            SaveError: the directory cannot be written.
+            RunError: another process holds the lock, the directory cannot be written, or a link leads out of it.
         """
         in_use = f"{self.path} is being trained by another process. Wait for it, or choose another --output."
-        with ExitStack() as stack:
-            with saving("the run directory", self.path):
-                stack.enter_context(locked_file(self.path / LOCK, RunError(in_use)))
-            stack.callback(self.tidy)
-            yield
+        with locked(self.path / LOCK, RunError(in_use)):
+            try:
+                refuse_links(self.path, WRITTEN)
+                for folder in (self.path, self.path / "cache"):
+                    remove_drafts(folder)
+                with saving("the list of checkpoints", self.path):
+                    self.checkpoints.recover()
+                yield
+            finally:
+                self.tidy()
 
     def tidy(self) -> None:
         """Remove the directory if it holds no run."""
         if not self.exists:
-            (self.path / LOCK).unlink(missing_ok=True)
+            with suppress(OSError):  # Windows removes no open file
+                (self.path / LOCK).unlink()
             for folder in (self.path / "cache", self.path):
                 with suppress(OSError):  # the folder is not empty
                     folder.rmdir()

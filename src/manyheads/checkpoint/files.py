@@ -1,23 +1,22 @@
-"""Write files atomically, and read files that may be damaged or hostile.
+"""Read files that may be damaged or hostile, and write tensors.
 
-Files are written to a temporary name, synced and renamed. When reading, sizes are checked before content, headers
-before tensors, and links out of a folder are not followed.
+When reading, sizes are checked before content, headers before tensors, and links out of a folder are not followed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import re
+import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 
-from manyheads.errors import RunError, SaveError
+from manyheads.errors import RunError
+from manyheads.files import reading, replacing, sum_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,10 +30,7 @@ __all__ = [
     "read_json_text",
     "read_shapes",
     "read_tensors",
-    "saving",
     "sha256",
-    "sync",
-    "write_atomically",
     "write_tensors",
 ]
 
@@ -61,13 +57,11 @@ def plain_file(path: Path) -> Path:
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """Read a file of a run of at most `most` bytes."""
-    try:
+    with reading(path):
         size = plain_file(path).stat().st_size
         if size > most:
             raise RunError(f"{path} is no file of ours: it has {size:,} bytes, and at most {most:,} make sense.")
         return path.read_bytes()
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error}.") from error
 
 
 def check_nodes(data: bytes, origin: Path) -> bytes:
@@ -113,8 +107,8 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
         return entries
 
     try:
-        available = plain_file(path).stat().st_size - 8
-        with path.open("rb") as file:
+        with reading(path), plain_file(path).open("rb") as file:
+            available = os.fstat(file.fileno()).st_size - 8
             length = int.from_bytes(file.read(8), "little")
             if available < 2 or length > min(available, MOST_HEADER):
                 raise ValueError(
@@ -132,7 +126,7 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
         if end != available - length:
             raise ValueError(f"its tensors have {end:,} bytes, and it holds {available - length:,}")
         return {name: tuple(int(size) for size in entry["shape"]) for name, entry in header.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}. Copy it again, or use another checkpoint.") from error
 
 
@@ -142,34 +136,10 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
     read_shapes(path)
     try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
+        with reading(path):
+            return load_file(path)
+    except SafetensorError as error:
         raise RunError(f"{path} is damaged: {error}. Copy it again, or use another checkpoint.") from error
-
-
-@contextmanager
-def saving(
-    what: str,
-    where: Path,
-    cure: str = "The last checkpoint is intact; free some space and run the same command again.",
-) -> Iterator[None]:
-    """Convert the errors of writing to a `SaveError` that says what to do."""
-    try:
-        yield
-    except OSError as error:
-        raise SaveError(f"{what} could not be written to {where}: {error.strerror or error}. {cure}") from error
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; at the end, its file is synced and renamed to `path`, after an error removed."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        yield draft
-        sync(draft)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -177,35 +147,21 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     from safetensors.torch import save_file  # imports torch
 
     plain = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
-    try:
-        with replacing(path) as draft:
-            save_file(plain, draft)
-            draft.chmod(0o644)  # the library makes it readable to its owner alone
-    except SafetensorError as error:
-        raise OSError(str(error)) from error
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file atomically: temporary name, sync, rename."""
     with replacing(path) as draft:
-        draft.write_bytes(content)
-
-
-def sync(path: Path) -> None:
-    """Flush a file that may be written, or a folder, to the disk. Windows can only flush files."""
-    if path.is_dir() and sys.platform == "win32":
-        return
-    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # Windows flushes only what may be written
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        draft.touch()  # with the permissions of the umask; the library makes a file for its owner alone
+        mode = stat.S_IMODE(draft.stat().st_mode)
+        try:
+            save_file(plain, draft)
+        except SafetensorError as error:
+            number = re.search(r"os error (\d+)", str(error))
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) if number else OSError(str(error)) from error
+        draft.chmod(mode)
 
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with plain_file(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with reading(path):
+        return sum_of(plain_file(path))
 
 
 def as_json(value: Mapping[str, Any]) -> bytes:

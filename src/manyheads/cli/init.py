@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -14,6 +15,7 @@ from manyheads.cli.completion import complete_configs
 from manyheads.cli.options import PATH, device_option, option
 from manyheads.cli.verbs import announce_loading, current_settings, verb
 from manyheads.errors import DataError, UsageError
+from manyheads.files import os_errors
 
 if TYPE_CHECKING:
     from manyheads.data.discover import FoundText
@@ -191,14 +193,12 @@ def write(path: Path, content: bytes) -> None:
     Raises:
         UsageError: the file already exists, or cannot be written.
     """
-    try:
+    if os.path.lexists(path):
+        raise UsageError(f"{path} is there already; choose another folder, or delete it.")
+    with os_errors(f"{path} cannot be written", UsageError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
             file.write(content)
-    except FileExistsError as error:
-        raise UsageError(f"{path} is there already; choose another folder, or delete it.") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 VERBS = {"init": init}

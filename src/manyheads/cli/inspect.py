@@ -22,6 +22,7 @@ from manyheads.cli.options import (
     option,
     run_argument,
 )
+from manyheads.cli.streams import open_output
 from manyheads.cli.verbs import current_settings, verb, warn
 from manyheads.errors import UsageError
 
@@ -106,10 +107,8 @@ def deliver(
                 content = document.to_format(kind, view, selection, width=width, language=lang or "en")
             for warning in caught:
                 warn(str(warning.message))
-        try:
-            output.write_bytes(content)
-        except OSError as error:
-            raise UsageError(f"--output {output} cannot be written: {error.strerror}.") from error
+        with open_output(output) as file:
+            file.write(content)
         if not current_settings().quiet:
             click.echo(f"wrote {output}", err=True)
         return

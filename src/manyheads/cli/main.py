@@ -7,7 +7,6 @@ reader (`| head`), 143 SIGTERM.
 
 from __future__ import annotations
 
-import errno
 import importlib
 import io
 import os
@@ -22,6 +21,7 @@ from manyheads import __version__
 from manyheads.cli.signals import WORDS, StopSignals, Terminated
 from manyheads.cli.verbs import INTERRUPTED, SECTIONS, TEXTS, Settings, VerbGroup, in_color
 from manyheads.errors import ManyheadsError
+from manyheads.files import CURES, cure_of
 
 __all__ = ["main", "program", "run"]
 
@@ -118,9 +118,10 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
     except BrokenPipeError:
         return OUTPUT_CLOSED
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in CURES:
             return report_internal_error()
-        return report_error(error, f"{error.filename or 'output'}: {error.strerror}. Free some space.", 3, settings)
+        where = error.filename or "output"
+        return report_error(error, f"{where}: {error.strerror}. {cure_of(error)}", 3, settings)
     except Exception:
         if signals is not None and signals.received:  # a library has replaced the signal's exception
             click.echo(WORDS[signals.received], err=True)

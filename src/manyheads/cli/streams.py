@@ -7,7 +7,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
@@ -26,6 +26,7 @@ from manyheads.data.lines import (
 )  # fmt: skip
 from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
+from manyheads.files import is_stream, locked_output, writing
 from manyheads.training.log import Advance, no_advance
 
 __all__ = [
@@ -44,6 +45,8 @@ def check_output(output: Path | None, file: Path) -> None:
     """Raise `UsageError` if the output file is the input file, or is in a folder that does not exist."""
     if output is not None and not output.parent.is_dir():
         raise UsageError(f"{output} cannot be written: there is no folder {output.parent}.")
+    if output is not None and output.is_dir():
+        raise UsageError(f"{output} is a folder: name a file.")
     if output is not None and output.exists() and file.exists() and output.samefile(file):
         raise UsageError(f"{output} is the input; write to another file.")
 
@@ -52,21 +55,22 @@ def check_output(output: Path | None, file: Path) -> None:
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
     """Open a file for writing bytes, compressed according to its suffix; None and "-" mean stdout.
 
+    Pipes and devices, /dev/stdout among them, are written as they are.
+
     Raises:
-        UsageError: the file cannot be written.
+        WriteError: the file cannot be written, or another process writes it.
     """
     if path is None or str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    try:
-        file = cast(BinaryIO, open_packed(path))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
-    if path.suffix in COMPRESSIONS:
-        file = io.BufferedWriter(cast(io.RawIOBase, file))  # flushed lines stay together, which compress better
-    with file:
-        yield file
+    with ExitStack() as stack:
+        where = path if is_stream(path) else stack.enter_context(locked_output(path))
+        with writing(path):
+            file = cast(BinaryIO, open_packed(where))
+        if path.suffix in COMPRESSIONS:
+            file = io.BufferedWriter(cast(io.RawIOBase, file))  # flushed lines stay together, which compress better
+        yield stack.enter_context(file)
 
 
 @contextmanager

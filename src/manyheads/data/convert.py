@@ -21,7 +21,6 @@ from typing import IO, Any
 
 from manyheads import __version__
 from manyheads.data.discover import check_language
-from manyheads.data.download import sum_of
 from manyheads.data.executors import InlineExecutor
 from manyheads.data.formats.markup import read_tmx, read_xliff
 from manyheads.data.formats.moses import read_archive, read_moses
@@ -37,6 +36,7 @@ from manyheads.data.shards import map_shards, remove_shards
 from manyheads.data.sources import TextSource, sources_path, write_sources
 from manyheads.data.store import chunked
 from manyheads.errors import DataError, UsageError, WriteError
+from manyheads.files import refuse_links, sum_of
 
 __all__ = ["FORMATS", "ConvertOptions", "ConvertResult", "convert_files"]
 
@@ -140,13 +140,12 @@ def convert_files(
         UsageError: a format or the languages are not known.
     """
     groups = grouped(inputs)
-    if out.exists() and not out.is_dir():
-        raise DataError(f"{out} is a file. Name a folder: -o DIR.")
     request = options.request
     sources: list[TextSource] = []
     with placing_files(out, options.name) as draft, ExitStack() as stack:
         files: list[Path] = []
         sides: list[IO[bytes]] = []
+        refuse_links(out, [f".{options.name}.shards"])
         results = stack.enter_context(shard_folder(out / f".{options.name}.shards", executor))
         for group in groups:
             sums = sums_of(group)

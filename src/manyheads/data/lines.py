@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
 from manyheads.errors import DataError, require
+from manyheads.files import cure_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -178,7 +179,7 @@ def damage_named(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{path} is damaged or not what its name says: {error}. Copy it again.") from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise DataError(f"{path} cannot be read: {error.strerror or error}. {cure_of(error)}") from error
 
 
 def open_unpacked(path: Path) -> io.BufferedReader:

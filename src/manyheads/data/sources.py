@@ -14,6 +14,7 @@ from typing import Any
 
 from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
+from manyheads.files import write_atomically
 
 __all__ = ["ENDING", "TextSource", "copy_sources", "read_sources", "sources_path", "write_sources"]
 
@@ -61,7 +62,7 @@ def sources_path(text: Path) -> Path:
 def write_sources(path: Path, sources: Sequence[TextSource], **facts: Any) -> None:
     """Write the sources of a text, with further facts about it."""
     document = {"format_version": VERSION, **facts, "sources": [asdict(source) for source in sources]}
-    path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    write_atomically(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
 
 
 def read_sources(texts: Iterable[Path]) -> list[TextSource]:

@@ -22,7 +22,7 @@ from manyheads.data.filtering import digest
 from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
 from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, read_lines
 from manyheads.data.locate import existing, locate, near_names
-from manyheads.data.placing import open_packed, placing_files
+from manyheads.data.placing import check_folder, open_packed, placing_files
 from manyheads.data.sources import copy_sources
 from manyheads.data.store import chunked
 from manyheads.errors import DataError
@@ -219,8 +219,7 @@ def with_documents(pairs: Iterable[Pair], documents: Path | None) -> Iterator[tu
 
 def refuse_existing(out: Path, languages: tuple[str, str]) -> None:
     """Raise `DataError` if a file of a split already exists, plain or compressed."""
-    if out.exists() and not out.is_dir():
-        raise DataError(f"{out} is a file. Name a folder: -o DIR.")
+    check_folder(out)
     names = (out / f"{split}.{language}" for split in SPLITS for language in languages)
     present = [path.name for name in names if (path := existing(name))]
     if present:
@@ -233,6 +232,7 @@ def write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Adv
     """Write each pair to the files of its split, and the sources of the text; either all files or none."""
     languages = config.source, config.target
     with placing_files(out, "split") as draft, ExitStack() as stack:
+        refuse_existing(out, languages)
         files = {
             split: [
                 stack.enter_context(open_packed(draft / f"{SPLITS[split]}.{language}{packed}"))

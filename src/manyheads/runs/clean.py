@@ -23,10 +23,12 @@ from manyheads.data.corpus import Pair
 from manyheads.data.executors import open_executor
 from manyheads.data.languages import FREQUENT, SCRIPTS_OF, base_code
 from manyheads.data.lines import InvalidUtf8
+from manyheads.data.placing import locked_folder
 from manyheads.data.reading import READINGS
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.sources import copy_sources
 from manyheads.errors import DataError, UsageError
+from manyheads.files import refuse_links
 from manyheads.runs.corpus import read_split
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
@@ -69,14 +71,14 @@ def clean(
             listener.message(f'no words of the language "{code}" are known: other languages are found less often')
     files = names_of(config)
     key, work = text_key(config), (out / WORK).absolute()  # workers of a cluster run in other folders
-    done = finished_report(out, work, files, key)
-    if done is not None:
-        return done
     forward, backward = (run and str(Path(run).absolute()) for run in (config.clean.forward, config.clean.backward))
     score = partial(dual_scores, forward, backward) if forward and backward else None
     job = CleanJob(partial(read_train, config), languages, config.clean, work, key, score)
-    made = not out.exists()
-    try:
+    with locked_folder(out, WORK):
+        done = finished_report(out, work, files, key)
+        if done is not None:
+            return done
+        refuse_links(out, [WORK])
         with open_executor(scheduler, workers) as executor:
             judgement = judge_corpus(job, executor, listener.phase)
             report = report_of(judgement, out, files, languages, key)
@@ -89,10 +91,6 @@ def clean(
             copy_sources(text_files(config), out / files[0])
             with listener.phase("writing", report.read, "pairs"):
                 write_cleaned(out, work, job.read(), judgement, report)
-    except BaseException:
-        if made and out.is_dir() and not any(out.iterdir()):
-            out.rmdir()
-        raise
     return report
 
 

@@ -30,7 +30,6 @@ from manyheads.training.log import NO_LISTENER, Listener, tracked
 
 __all__ = [
     "LANGUAGES",
-    "NO_SPACE",
     "Corpus",
     "available_pairs",
     "cleaning",
@@ -49,7 +48,6 @@ LANGUAGES = "languages.json"  # in a run directory: language profiles of both si
 KEEPS_SPACE = ("words", "huggingface")  # tokenizers whose text keeps the white space inside
 SAMPLES = 16  # sentences on which an export is compared
 PROFILED_PAIRS = 5_000  # evenly spread over the corpus
-NO_SPACE = "Free some space, or choose another --output."
 
 
 @dataclass(frozen=True)
@@ -195,7 +193,7 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
                 require_pairs(count.kept, f"The corpus {name}" if data.more else "data.train", count, reading.noun)
             return {"counts": [asdict(count) for count in counts]}
 
-        with saving("the text", folder, NO_SPACE):
+        with saving("the text", folder, ""):
             folder.parent.mkdir(parents=True, exist_ok=True)
             TextStore.build(folder, corpora(), key=key or "", details=details)
     return Corpus(TextStore(folder), valid)

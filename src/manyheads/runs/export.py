@@ -11,8 +11,9 @@ from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.config.schema import Config, Task
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation.verdicts import verdict_lines
+from manyheads.files import new_folder
 from manyheads.interop.argos import check_argos, package_name, write_argos
-from manyheads.interop.bundle import LoadedModel, atomic_directory, load_run
+from manyheads.interop.bundle import LoadedModel, load_run
 from manyheads.interop.ctranslate2.convert import QUANTIZATIONS, check_ctranslate2, write_ctranslate2
 from manyheads.interop.hub import is_hub_name, push_folder
 from manyheads.interop.huggingface.check import check_pretrained, compare_back
@@ -119,12 +120,12 @@ def export(
     if to in FOR_BROWSERS:
         parity, cost = export_for_browsers(run, out, to, numbers, force=force, listener=listener)
     elif task != "translation":
-        with atomic_directory(out) as draft, listener.phase("comparing and writing"):
+        with new_folder(out) as draft, listener.phase("comparing and writing"):
             parity = write_text_model(draft, directory, to, listener)
     else:
         opened = load_run(run)
         expected = reference(opened.model, samples_of(opened))
-        with atomic_directory(out) as draft:
+        with new_folder(out) as draft:
             with listener.phase("comparing and writing"):
                 parity = WRITERS[to](draft, opened, numbers, expected)
             if to != "argos":

@@ -11,7 +11,8 @@ from typing import Any
 
 from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
 from manyheads.errors import RunError, UsageError
-from manyheads.interop.bundle import LoadedModel, atomic_directory
+from manyheads.files import new_folder
+from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.html.check import compare_packed, reference_of_text_model
 from manyheads.interop.html.pack import PackedModel, pack_model, rounded_model
 from manyheads.interop.html.scripts import ENGINE, JS, joined_script
@@ -81,7 +82,7 @@ def export_for_browsers(
     """
     model = pack_run(run, "fp32" if numbers == "float32" else numbers)
     loaded, cost = model.loaded, None
-    with atomic_directory(out) as draft:
+    with new_folder(out) as draft:
         with listener.phase("comparing and writing"):
             parity = compare_with_run(model, numbers)
         with listener.phase("scoring the test text for the model card"):
@@ -117,7 +118,7 @@ def write_page(run: Path, path: Path) -> None:
     model = pack_run(run, "int8")
     compare_with_run(model, "int8")
     page = html_document(run, model, card=card_of(run))
-    with saving("the page", path, "The run is intact; free some space and run the same command again."):
+    with saving("the page", path, "The run is intact."):
         write_atomically(path, page.encode())
 
 

@@ -16,7 +16,7 @@ from manyheads.checkpoint.directory import USES
 from manyheads.config.schema import Config, Task
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation.verdicts import verdict_lines
-from manyheads.interop.bundle import atomic_directory
+from manyheads.files import new_folder
 from manyheads.interop.hub import folder_of
 from manyheads.interop.huggingface.check import check_pretrained
 from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
@@ -170,7 +170,7 @@ def write_run(
     """Write a run directory atomically; return the number of parameters."""
     documents = {LABELS: labels.to_json()} if labels else {}
     versions = {"manyheads": __version__, "python": platform.python_version(), "torch": torch.__version__}
-    with atomic_directory(out) as draft:
+    with new_folder(out) as draft:
         run = RunDirectory(draft)
         run.begin(config, tokenizers, {**versions, "imported_from": where}, documents)
         run.publish({name: parameter.detach() for name, parameter in model.named_parameters()})

@@ -33,7 +33,7 @@ from manyheads.runs.classification import (
     report_classes,
     warnings_of,
 )
-from manyheads.runs.corpus import LANGUAGES, NO_SPACE, Corpus, held_out, language_profiles
+from manyheads.runs.corpus import LANGUAGES, Corpus, held_out, language_profiles
 from manyheads.runs.initialize import Sides, initial_tokenizers
 from manyheads.runs.language_modeling import TextValidation
 from manyheads.runs.masked import MaskedValidation
@@ -296,7 +296,7 @@ def tokenise(
         return TokenStore(folder)
     source, target = encode or (tokenizers.source.encode, tokenizers.target.encode)
     phase = listener.phase("tokenizing", len(corpus.train), "pairs")
-    with saving("the token ids", folder, NO_SPACE), phase as advance:
+    with saving("the token ids", folder, ""), phase as advance:
         encode = (counted(source, advance), target)
         store = TokenStore.build(folder, corpus.train, encode, key=key, max_length=max_length)
     if not len(store):
@@ -312,7 +312,7 @@ def make_stream(
     key = key_of([corpus.train.sha256, tokenizer.sha256, config.data.documents])
     if not TokenStream.has(folder, key):
         phase = listener.phase("tokenizing", len(corpus.train), "texts")
-        with saving("the token ids", folder, NO_SPACE), phase as advance:
+        with saving("the token ids", folder, ""), phase as advance:
             encode = counted(tokenizer.encode, advance)
             TokenStream.build(folder, corpus.train, encode, key=key, end=EOS, whole_files=config.whole_files)
     return TokenStream(folder)

@@ -10,11 +10,10 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import manyheads
 from manyheads.checkpoint.files import sha256
@@ -22,9 +21,10 @@ from manyheads.config.load import with_overrides
 from manyheads.data.executors import InlineExecutor, open_executor
 from manyheads.data.lines import CALL_LINES, text_line
 from manyheads.data.placing import open_packed
-from manyheads.data.shards import map_shards, remove_shards, writing
+from manyheads.data.shards import map_shards, remove_shards
 from manyheads.decoding.native.threads import limit_threads
 from manyheads.errors import ManyheadsError, RunError
+from manyheads.files import locked_output, refuse_links, replacing_output
 from manyheads.search.options import TranslateOptions
 from manyheads.tasks.assembly import WARNINGS
 from manyheads.tasks.translation import DEFAULTS, Translation, Translator
@@ -267,28 +267,34 @@ def translate_file(
     job = job.for_workers()
     settings = (job, manyheads.__version__, SHARD_LINES, digest_of(inputs))
     sizes: deque[int] = deque()  # numbers of lines of the shards whose results are not written yet
-    with open_executor(scheduler, workers) as executor:
-        work = partial(translate_shard_in_worker, job, manyheads.__version__)
-        if isinstance(executor, InlineExecutor):
-            loaded.job, loaded.translator = job, translator
-            work = partial(translate_shard, job)
-        results = map_shards(
-            work,
-            noting_sizes(shards, sizes),
-            folder,
-            key=hashlib.sha256(repr(settings).encode()).hexdigest(),
-            executor=executor,
-        )
-        with replaced_file(output, folder) as file:
-            file.write("".join(f"{line}\n" for line in header_lines(job.columns)).encode())
-            for result in results:
-                head, _, lines = result.partition(b"\n")
-                with writing(output):
-                    file.write(lines)
-                for warning, numbers in json.loads(head).items():
-                    warn(warning, numbers)
-                advance(sizes.popleft())
-    remove_shards(folder)
+    with locked_output(output) as path:
+        refuse_links(folder.parent, [folder.name])
+        try:
+            with replacing_output(path) as draft, open_executor(scheduler, workers) as executor:
+                work = partial(translate_shard_in_worker, job, manyheads.__version__)
+                if isinstance(executor, InlineExecutor):
+                    loaded.job, loaded.translator = job, translator
+                    work = partial(translate_shard, job)
+                results = map_shards(
+                    work,
+                    noting_sizes(shards, sizes),
+                    folder,
+                    key=hashlib.sha256(repr(settings).encode()).hexdigest(),
+                    executor=executor,
+                )
+                with open_packed(draft) as file:
+                    file.write("".join(f"{line}\n" for line in header_lines(job.columns)).encode())
+                    for result in results:
+                        head, _, lines = result.partition(b"\n")
+                        file.write(lines)
+                        for warning, numbers in json.loads(head).items():
+                            warn(warning, numbers)
+                        advance(sizes.popleft())
+        except BaseException:
+            if not any(folder.glob("*.shard")):  # finished shards are kept
+                remove_shards(folder)
+            raise
+        remove_shards(folder)
 
 
 def noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:
@@ -296,27 +302,3 @@ def noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:
     for shard in shards:
         sizes.append(len(shard.lines))
         yield shard
-
-
-@contextmanager
-def replaced_file(output: Path, folder: Path) -> Iterator[IO[bytes]]:
-    """Write a file in a folder beside it, and rename it at the end; after an error, remove it.
-
-    A folder without finished shards is removed too.
-    """
-    draft = folder / f"output{output.suffix}"
-    try:
-        with writing(output):
-            folder.mkdir(exist_ok=True)
-            file = open_packed(draft)
-        try:
-            yield file
-        finally:
-            with writing(output):
-                file.close()
-        with writing(output):
-            draft.replace(output)
-    finally:
-        draft.unlink(missing_ok=True)
-        if not any(folder.glob("*.shard")):
-            remove_shards(folder)

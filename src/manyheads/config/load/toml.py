@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.errors import ConfigError
+from manyheads.files import cure_of
 
 __all__ = ["NESTED", "NONE", "override", "read_toml", "shorten", "to_toml"]
 
@@ -29,7 +30,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ConfigError([f"cannot be read: {error.strerror}."], origin=str(path)) from error
+        raise ConfigError([f"cannot be read: {error.strerror}. {cure_of(error)}"], origin=str(path)) from error
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
