@@ -34,7 +34,7 @@ DRAFTS = ".draft-"  # beginning of the names of unfinished files and folders
 NAMED_STREAMS = re.compile(r"/dev/(std(in|out|err)$|fd/)|/proc/")
 
 _PERMISSION = "Check who may read and write there (ls -ld), or name another place."
-_NO_LOCKS = "This file system has no locks: name a place on a local disk."
+_NO_LOCKS = "This file system has no locks: name a local disk."
 _TAKEN = "Something else has this name: remove it, or name another place."
 _DISK = "The disk does not answer as it should: check it, or name a place on another one."
 _OPEN_FILES = "Close other programs, or raise the limit of open files (ulimit -n)."
@@ -142,7 +142,7 @@ def put(draft: Path, path: Path) -> None:
             os.rename(path, old)
         try:
             os.rename(draft, path)
-        except OSError:
+        except BaseException:
             if occupied:
                 os.rename(old, path)
             raise
