@@ -72,11 +72,12 @@ def test_averaging_leaves_the_run_unchanged(run: Path) -> None:
 
 def test_an_existing_output_is_not_overwritten(run: Path, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine").touch()
     for out in (tmp_path / "taken", run):
-        with pytest.raises(RunError, match=r"exists\. Choose another --output") as caught:
+        with pytest.raises(RunError, match=r"exists\. Choose another place") as caught:
             average(run, out=out)
         assert str(out) in str(caught.value)
-    assert list((tmp_path / "taken").iterdir()) == []
+    assert [path.name for path in (tmp_path / "taken").iterdir()] == ["mine"]
 
 
 def test_more_checkpoints_than_exist_are_refused_with_both_numbers(run: Path, tmp_path: Path) -> None:

@@ -85,7 +85,8 @@ class Checkpoints:
 
     def recover(self) -> None:
         """Remove drafts that a killed process has left, and put checkpoints in the place of older ones."""
-        remove_drafts(self.folder)
+        for folder in (self.folder, *self.folder.glob("step-*")):
+            remove_drafts(folder)
         for newer in self.folder.glob(f"step-*{NEWER}"):
             folder = newer.with_name(newer.name.removesuffix(NEWER))
             if folder.exists():
