@@ -342,8 +342,8 @@ def locked_output(output: Path) -> Iterator[Path]:
     Raises:
         WriteError: it is a folder or a file that must not be written, or another process writes it.
     """
-    path = _named(output)
     with writing(output):
+        path = _named(output)
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.exists() and not os.access(path, os.W_OK):

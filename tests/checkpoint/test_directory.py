@@ -334,6 +334,16 @@ def test_a_run_directory_with_links_writes_and_removes_nothing_outside(tmp_path:
     assert (outside / "step-1").read_bytes() == b""
 
 
+def test_drafts_of_killed_processes_are_removed_at_the_next_start(tmp_path: Path) -> None:
+    run = begin_run(tmp_path)
+    run.checkpoints.save(make_checkpoint(1), keep=1)
+    for folder in (tmp_path, tmp_path / "cache", tmp_path / "checkpoints", tmp_path / "checkpoints" / "step-1"):
+        (folder / ".draft-of-a-killed-process").mkdir(parents=True)
+        (folder / ".draft-of-a-killed-process" / ".tmpXXXXXX").write_text("of a model's size")
+    with run.locked():
+        assert not any(tmp_path.rglob(".draft*"))
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="modes of POSIX")
 @pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
 def test_the_files_of_a_run_have_the_permissions_of_the_umask(tmp_path: Path, umask: int, mode: int) -> None:

@@ -215,7 +215,12 @@ def test_ctrl_c_exits_130_and_a_full_disk_3_without_a_traceback(
     assert run(["recipes"]) == 130
     make_recipes_fail(monkeypatch, OSError(28, "No space left on device", "runs/x"))
     assert run(["recipes"]) == 3
-    assert capsys.readouterr().err == "interrupted\nerror: runs/x: No space left on device. Free some space.\n"
+    make_recipes_fail(monkeypatch, PermissionError(13, "Permission denied", "runs/x"))
+    assert run(["recipes"]) == 3
+    assert capsys.readouterr().err == (
+        "interrupted\nerror: runs/x: No space left on device. Free some space, and give the same command again.\n"
+        "error: runs/x: Permission denied. Check who may read and write there (ls -ld), or name another place.\n"
+    )
 
 
 @pytest.mark.parametrize(

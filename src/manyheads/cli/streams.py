@@ -26,7 +26,7 @@ from manyheads.data.lines import (
 )  # fmt: skip
 from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
-from manyheads.files import is_stream, locked_output, writing
+from manyheads.files import is_stream, locked_output, os_errors, writing
 from manyheads.training.log import Advance, no_advance
 
 __all__ = [
@@ -43,12 +43,15 @@ Result = TypeVar("Result", bound=JsonResult)
 
 def check_output(output: Path | None, file: Path) -> None:
     """Raise `UsageError` if the output file is the input file, or is in a folder that does not exist."""
-    if output is not None and not output.parent.is_dir():
-        raise UsageError(f"{output} cannot be written: there is no folder {output.parent}.")
-    if output is not None and output.is_dir():
-        raise UsageError(f"{output} is a folder: name a file.")
-    if output is not None and output.exists() and file.exists() and output.samefile(file):
-        raise UsageError(f"{output} is the input; write to another file.")
+    if output is None:
+        return
+    with os_errors(f"{output} cannot be written", UsageError):
+        if not output.parent.is_dir():
+            raise UsageError(f"{output} cannot be written: there is no folder {output.parent}.")
+        if output.is_dir():
+            raise UsageError(f"{output} is a folder: name a file.")
+        if output.exists() and file.exists() and output.samefile(file):
+            raise UsageError(f"{output} is the input; write to another file.")
 
 
 @contextmanager
@@ -65,8 +68,8 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     with ExitStack() as stack:
-        where = path if is_stream(path) else stack.enter_context(locked_output(path))
         with writing(path):
+            where = path if is_stream(path) else stack.enter_context(locked_output(path))
             file = cast(BinaryIO, open_packed(where))
         if path.suffix in COMPRESSIONS:
             file = io.BufferedWriter(cast(io.RawIOBase, file))  # flushed lines stay together, which compress better
