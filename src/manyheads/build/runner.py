@@ -101,8 +101,6 @@ class Builder:
         for name in self.plan.steps:
             if not only or name in only:
                 statuses[name] = self.status(name, statuses)
-        if self.plan.out.is_dir():  # a dry run makes no folder
-            self.hashes.save()
         return statuses
 
     def status(self, name: str, statuses: Mapping[str, StepStatus]) -> StepStatus:
@@ -192,6 +190,7 @@ class Builder:
         """
         with self.locked():
             first = self.statuses(only)
+            self.hashes.save()
             pending = [name for name, status in first.items() if status.reasons]
             if pending:
                 with open_executor(self.context.scheduler, self.context.workers):
