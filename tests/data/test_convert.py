@@ -106,20 +106,19 @@ def test_a_full_disk_keeps_the_finished_shards_without_worker_processes(monkeypa
     alone = convert_files(["x.tsv"], Path("alone"), ConvertOptions("x"))
     synced: list[int] = []
 
-    def fail_on_fourth_sync(file: int) -> None:
+    def fail_on_third_shard(file: int) -> None:
         synced.append(file)
-        if len(synced) == 4:  # the key, two shards, and the third
+        if len(synced) == 7:  # the key, two shards and the folder after each, and the third
             raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", fail_on_fourth_sync)
+        patch.setattr(os, "fsync", fail_on_third_shard)
         kept = r"^out/\.x\.shards/\S+ cannot be written: No space left on device\. What is finished is kept"
         with pytest.raises(WriteError, match=kept):
             convert_files(["x.tsv"], Path("out"), ConvertOptions("x"))
     assert [path.name for path in Path("out").iterdir()] == [".x.shards"]
-    monkeypatch.setattr(os, "fsync", synced.append)
+    assert len([*Path("out/.x.shards/0").glob("*.shard")]) == 2, "the first two shards were kept"
     result = convert_files(["x.tsv"], Path("out"), ConvertOptions("x"))
-    assert len(synced) == 5, "the first two shards were kept"
     assert [path.read_bytes() for path in result.files] == [path.read_bytes() for path in alone.files]
     assert sorted(path.name for path in Path("out").iterdir()) == ["x.de.gz", "x.en.gz", "x.sources.json"]
 
