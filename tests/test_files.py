@@ -296,6 +296,24 @@ def test_processes_that_wait_take_their_turns(tmp_path: Path) -> None:
     assert counter.read_text() == "40"
 
 
+def test_a_lock_file_that_was_removed_meanwhile_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process may lock the file that the holder of the lock removes at its end."""
+    path, lock, locked = tmp_path / "lock", portalocker.lock, list[int]()
+
+    def lock_and_remove(file: Any, flags: Any) -> None:
+        lock(file, flags)
+        locked.append(os.fstat(file.fileno()).st_ino)
+        if len(locked) < 3:
+            path.unlink()
+        if len(locked) == 2:
+            path.touch()
+
+    monkeypatch.setattr(portalocker, "lock", lock_and_remove)
+    with files.locked(path, RunError("in use")):
+        assert path.stat().st_ino == locked[-1]
+    assert len(locked) == 3
+
+
 def make_link(lock: Path) -> None:
     lock.symlink_to(lock.with_name("mine"))
 
