@@ -7,7 +7,8 @@ ManyheadsError            1   base class, never raised itself
 ├── DataError             3   text that cannot be used: file, line, cure
 │   └── WriteError        3   a file that could not be written; what was finished before is kept
 ├── RunError              3   a run directory that is missing, foreign, damaged or in use
-│   └── SaveError         3   a checkpoint that could not be written; the last one is intact
+│   ├── SaveError         3   a checkpoint that could not be written; the last one is intact
+│   └── OverflowedError   3   a model whose outputs are not finite
 ├── TrainingError         1   training cannot go on (a loss that is not finite, memory)
 ├── ParityError           1   an exported model that does not give what it should; it was not kept
 └── MissingExtraError     4   an optional package: the message holds the pip line
@@ -27,6 +28,7 @@ __all__ = [
     "DataError",
     "ManyheadsError",
     "MissingExtraError",
+    "OverflowedError",
     "ParityError",
     "RunError",
     "SaveError",
@@ -80,6 +82,16 @@ class RunError(ManyheadsError):
 
 class SaveError(RunError):
     """A checkpoint that could not be written; the one before it is intact."""
+
+
+class OverflowedError(RunError):
+    """A model whose outputs are not finite."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the outputs of the model are not numbers (NaN or infinity): its weights are damaged, or so large that "
+            "numbers overflow. Use another checkpoint."
+        )
 
 
 class TrainingError(ManyheadsError):

@@ -201,7 +201,7 @@ def test_masked_language_modeling_continues_with_the_head_and_the_mask_of_bert(
 
     shown = hide([9] * 200, 0.5, np.random.default_rng(1), tokenizer).ids
     assert (shown == tokenizer.mask).sum() > 50
-    model = run.fill(MaskedLanguageModel(run.config().model, tokenizer.size))
+    model = run.load(run.config(), lambda: MaskedLanguageModel(run.config().model, tokenizer.size))
     ids, _ = make_texts(tokenizer.encode(["hund katze"]), pad=PAD, bos=BOS, eos=EOS, with_types=False)
     batch = fast(["hund katze"], return_tensors="pt")
     with torch.no_grad():

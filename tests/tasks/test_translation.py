@@ -18,7 +18,7 @@ from manyheads.config.schema import Config
 from manyheads.decoding import continuous
 from manyheads.decoding import engine as module
 from manyheads.decoding.model import InferenceModel
-from manyheads.errors import RunError, UsageError
+from manyheads.errors import OverflowedError, RunError, UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.translation import TranslateOptions, Translation, Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
@@ -138,7 +138,7 @@ def test_a_model_keeps_its_mode_after_an_error() -> None:
     with torch.no_grad():
         translator.model.output.bias.fill_(math.nan)
     translator.model.train()
-    with pytest.raises(FloatingPointError):
+    with pytest.raises(OverflowedError):
         translator.translate(["abc"])
     assert translator.model.training
 

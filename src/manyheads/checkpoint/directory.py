@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,9 +14,9 @@ from manyheads.checkpoint.files import (
     as_json,
     check_nodes,
     read_bytes,
+    read_header,
     read_json,
     read_json_text,
-    read_shapes,
     read_tensors,
     saving,
     sha256,
@@ -171,14 +171,17 @@ class RunDirectory:
         """Read the versions and the machine with which the run began."""
         return read_json(self.path / ENVIRONMENT)
 
+    def recorded(self) -> dict[str, Any]:
+        """Return `environment`, or nothing if the run has none."""
+        return self.environment() if (self.path / ENVIRONMENT).is_file() else {}
+
     def tokenizers(self, config: Config) -> TokenizerPair:
         """Read the tokenizers of the run.
 
         Raises:
             RunError: a tokenizer is missing, damaged, or not the one that the run was begun with.
         """
-        recorded = self.environment().get("tokenizer_sha256") if (self.path / ENVIRONMENT).is_file() else None
-        return read_tokenizers(self.path, config, recorded)
+        return read_tokenizers(self.path, config, self.recorded().get("tokenizer_sha256"))
 
     def document(self, name: str) -> dict[str, Any]:
         """Read a JSON document that `begin` wrote.
@@ -188,8 +191,10 @@ class RunDirectory:
         """
         path = self.path / name
         content = read_json(path)
-        recorded = self.environment() if (self.path / ENVIRONMENT).is_file() else {}
-        if recorded.get("sha256", {}).get(name, sha256(path)) != sha256(path):
+        recorded = self.recorded().get("sha256") or {}
+        if not isinstance(recorded, dict):
+            raise RunError(f"{self.path / ENVIRONMENT} is damaged: its sha256 are no checksums by name.")
+        if recorded.get(name, sha256(path)) != sha256(path):
             raise RunError(f"{path} is not the one this run was begun with. Copy the whole run directory again.")
         return content
 
@@ -199,21 +204,20 @@ class RunDirectory:
         Raises:
             RunError: the weights are missing, damaged, or of another shape.
         """
-        from manyheads.checkpoint.weights import Unfilled, check_shapes  # imports torch
-        from manyheads.model.encoder_decoder import EncoderDecoder
+        from manyheads.model.encoder_decoder import EncoderDecoder  # imports torch
+
+        sizes = tokenizers.source.size, tokenizers.target.size
+        return self.load(config, lambda: EncoderDecoder(config.model, *sizes))
+
+    def load(self, config: Config, build: Callable[[], Model]) -> Model:
+        """Build a model of the configuration and load the best weights into it; see `model`."""
+        from manyheads.checkpoint.weights import Unfilled, check_header, load_weights  # imports torch
 
         path = self.weights_path
-        sizes = tokenizers.source.size, tokenizers.target.size
-        check_shapes(config.model, sizes, read_shapes(path), str(path))  # before any memory is taken
+        check_header(config.model, build, read_header(path), str(path))  # before any memory is taken
         with Unfilled():
-            model = EncoderDecoder(config.model, *sizes)
-        return self.fill(model)
-
-    def fill(self, model: Model) -> Model:
-        """Load the best weights into a model and put it in eval mode; raises as `model`."""
-        from manyheads.checkpoint.weights import load_weights  # imports torch
-
-        load_weights(model, self.weights(), str(self.weights_path))
+            model = build()
+        load_weights(model, self.weights(), str(path))
         return model.eval()
 
     def weights(self) -> dict[str, Tensor]:
@@ -255,16 +259,17 @@ def write_tokenizers(folder: Path, tokenizers: TokenizerPair) -> None:
         write_atomically(folder / f"tokenizer.{side}{tokenizer.suffix}", tokenizer.to_bytes())
 
 
-def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None) -> TokenizerPair:
+def read_tokenizers(folder: Path, config: Config, recorded: Any) -> TokenizerPair:
     """Read the tokenizers of both sides; `recorded` are their checksums when the folder was made, if known.
 
     Raises:
         RunError: a tokenizer is missing, damaged, or not the one that the weights were trained with.
     """
+    sums = recorded or (None, None)
+    if not isinstance(sums, list | tuple) or len(sums) != 2:
+        raise RunError(f"{folder} is damaged: its tokenizer_sha256 are no two checksums. Copy it again.")
     pair = []
-    for side, language, expected in zip(
-        ("source", "target"), config.languages, recorded or (None, None), strict=True
-    ):
+    for side, language, expected in zip(("source", "target"), config.languages, sums, strict=True):
         path, content = tokenizer_file(folder, side)
         try:
             tokenizer = load_tokenizer(config.tokenizer, language, content)
@@ -278,6 +283,11 @@ def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None
         pair.append(tokenizer)
     source, target = pair
     joint = source.sha256 == target.sha256
+    if config.model.tied_embeddings == "all" and source.size != target.size:
+        raise RunError(
+            f"tokenizer.source.* and tokenizer.target.* in {folder} have {source.size:,} and {target.size:,} "
+            "tokens, and the model has one vocabulary. Copy the whole run directory again."
+        )
     return TokenizerPair(source, source if joint else target, joint=joint)
 
 

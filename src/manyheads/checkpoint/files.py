@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from manyheads.errors import RunError, SaveError
 
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
+    "StoredTensor",
     "as_json",
+    "check_largest",
     "check_nodes",
     "plain_file",
     "read_bytes",
+    "read_header",
     "read_json",
     "read_json_text",
-    "read_shapes",
     "read_tensors",
     "saving",
     "sha256",
@@ -42,6 +45,8 @@ __all__ = [
 MOST_BYTES = 64 * 2**20  # of a tokenizer or a JSON document
 MOST_HEADER = 16 * 2**20  # bytes of the header of a safetensors file
 MOST_NODES = 1_000_000  # values of a JSON document
+MOST_AXES = 8  # axes of a tensor
+LARGEST_WEIGHT = 1_000_000  # magnitude; trained weights are below 1,000
 
 
 def plain_file(path: Path) -> Path:
@@ -99,11 +104,25 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Read names and shapes of the tensors of a safetensors file from its header.
+class StoredTensor(NamedTuple):
+    """A tensor of a safetensors file, as the header of the file describes it.
+
+    Attributes:
+        dtype: its type, such as "F32".
+        shape: its shape.
+        start: byte of the file where its values begin.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+
+
+def read_header(path: Path) -> dict[str, StoredTensor]:
+    """Read names, types and shapes of the tensors of a safetensors file, as the library accepts them.
 
     Raises:
-        RunError: the header is too long, is not JSON, names a tensor twice, or has overlapping tensors.
+        RunError: the file cannot be read, its header is too long, names a tensor twice or contradicts itself.
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -121,26 +140,38 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
                     f"its header has {length:,} bytes, and at most {max(0, min(available, MOST_HEADER)):,} fit"
                 )
             header = json.loads(check_nodes(file.read(length), path), object_pairs_hook=once)
-        if not isinstance(header, dict):
-            raise ValueError("its header is no JSON object")
-        header.pop("__metadata__", None)
-        end = 0
-        for first, last in sorted(entry["data_offsets"] for entry in header.values()):
-            if first != end or last < first:
-                raise ValueError("its tensors overlap, or leave holes")
-            end = last
-        if end != available - length:
-            raise ValueError(f"its tensors have {end:,} bytes, and it holds {available - length:,}")
-        return {name: tuple(int(size) for size in entry["shape"]) for name, entry in header.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        with safe_open(path, "np"):  # types, shapes, offsets: whether they fit each other and the file
+            header.pop("__metadata__", None)
+        tensors = {
+            name: StoredTensor(entry["dtype"], tuple(entry["shape"]), 8 + length + entry["data_offsets"][0])
+            for name, entry in header.items()
+        }
+        for name, tensor in tensors.items():  # the library only knows the product, which may be 0
+            if len(tensor.shape) > MOST_AXES or max(tensor.shape, default=0) >= 2**31:
+                raise ValueError(f"no tensor has the shape of {name}, {list(tensor.shape)}")
+        return tensors
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (SafetensorError, ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}. Copy it again, or use another checkpoint.") from error
+
+
+def check_largest(largest: float, name: str, origin: str) -> None:
+    """Raise `RunError` if a magnitude, the largest of a tensor or NaN, is that of no trained weight."""
+    if not math.isfinite(largest):
+        raise RunError(f"{origin} is damaged: {name} holds values that are not finite. Use another.")
+    if largest > LARGEST_WEIGHT:
+        raise RunError(
+            f"{origin} is damaged: {name} holds {largest:g}, and a trained weight is at most {LARGEST_WEIGHT:,}: "
+            "numbers would overflow. Use another checkpoint."
+        )
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read a safetensors file."""
     from safetensors.torch import load_file  # imports torch
 
-    read_shapes(path)
+    read_header(path)
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from manyheads.data.corpus import Pair
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.data.reading import read_text
-from manyheads.errors import DataError, UsageError
+from manyheads.errors import DataError, OverflowedError, UsageError
 from manyheads.evaluation.scores import Scores, score
 from manyheads.interop.bundle import LoadedModel
 from manyheads.runs.classification import ClassEvaluation, evaluate_labels
@@ -73,7 +74,24 @@ def evaluate(
 
     Raises:
         RunError, DataError, ConfigError: see the message.
+        OverflowedError: the loss is not a number.
     """
+    result = score_run(run, split, source, reference, overrides, device, listener)
+    if math.isnan(result.loss):
+        raise OverflowedError
+    return result
+
+
+def score_run(
+    run: Path,
+    split: Split,
+    source: Path | None,
+    reference: Path | None,
+    overrides: Sequence[str],
+    device: str,
+    listener: Listener,
+) -> Evaluation | ClassEvaluation | TextEvaluation | MaskedEvaluation:
+    """Score a run by its task; see `evaluate`."""
     task = RunDirectory.existing(run).config().task
     if task == "classification":
         classifier = load_classifier(run, overrides, device)

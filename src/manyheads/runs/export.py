@@ -229,7 +229,7 @@ def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener
     config = run.config()
     tokenizers = run.tokenizers(config)
     labels = trained_labels(run) if config.task == "classification" else ()
-    model = run.fill(empty_model(config, tokenizers.source, len(labels)))
+    model = run.load(config, lambda: empty_model(config, tokenizers.source, len(labels)))
     parity = TEXT_WRITERS[to](draft, config, tokenizers.source, model, labels)
     card = with_line(exported_card(config, tokenizers, to, labels), card_line(run.path, listener))
     write_atomically(draft / "README.md", card.encode())

@@ -156,7 +156,7 @@ def check_opens(out: Path) -> None:
         run.model(config, tokenizers)
     else:
         labels = Labels.of_run(run).names if config.task == "classification" else ()
-        run.fill(empty_model(config, tokenizers.source, len(labels)))
+        run.load(config, lambda: empty_model(config, tokenizers.source, len(labels)))
 
 
 # --- comparison of a training with the run in its directory ---

@@ -21,7 +21,7 @@ from manyheads.data.examples import cut_text, make_texts
 from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import Encode
-from manyheads.errors import RunError, UsageError
+from manyheads.errors import OverflowedError, RunError, UsageError
 from manyheads.interop.huggingface.task_model import TaskModel
 from manyheads.model.encoder_only import EncoderOnly, TextClassifier
 from manyheads.tasks.loading import LoadableModel, evaluating
@@ -119,7 +119,7 @@ class Classifier(LoadableModel):
     def of_run(cls, run: RunDirectory, config: Config) -> Self:
         """See `LoadableModel.of_run`."""
         labels, tokenizer = Labels.of_run(run), run.tokenizers(config).source
-        model = run.fill(TextClassifier(config.model, tokenizer.size, len(labels.names), pad=PAD))
+        model = run.load(config, lambda: TextClassifier(config.model, tokenizer.size, len(labels.names), pad=PAD))
         return cls(config, tokenizer, labels, model)
 
     @classmethod
@@ -160,8 +160,15 @@ class Classifier(LoadableModel):
         return join_texts(list(parts))
 
     def probabilities(self, rows: Sequence[Ids]) -> NDArray[np.float64]:
-        """Return the probability of every class (N, C); rows: ids without begin and end marks, of any length."""
-        return class_probabilities(self.model, [cut_text(row, self.longest, eos=EOS) for row in rows])
+        """Return the probability of every class (N, C); rows: ids without begin and end marks, of any length.
+
+        Raises:
+            OverflowedError: a probability is not a number.
+        """
+        found = class_probabilities(self.model, [cut_text(row, self.longest, eos=EOS) for row in rows])
+        if np.isnan(found).any():
+            raise OverflowedError
+        return found
 
     @property
     def warning(self) -> str | None:

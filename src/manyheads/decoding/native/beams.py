@@ -198,7 +198,7 @@ class NativeBeams:
         """Append a token to all prefixes, and remove the searches that have ended; return whether any has ended.
 
         Raises:
-            FloatingPointError: the model gave log-probabilities that are not numbers.
+            OverflowedError: the model gave log-probabilities that are not numbers.
         """
         if not self.prepared:
             self.prepare()

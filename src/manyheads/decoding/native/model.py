@@ -19,6 +19,7 @@ from manyheads.config.schema import ModelConfig
 from manyheads.decoding.native.structs import POINTER, BeamOptions, BestTokens, EncoderInput, Failure, Model, Step
 from manyheads.decoding.native.threads import native_threads
 from manyheads.decoding.native.weights import PackedWeights, Precision
+from manyheads.errors import OverflowedError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -248,7 +249,7 @@ class NativeModel:
             Number of beams that have stopped or need a larger KV cache.
 
         Raises:
-            FloatingPointError: the model gave log-probabilities that are not numbers.
+            OverflowedError: the model gave log-probabilities that are not numbers.
             ValueError: an argument is outside of its range.
         """
         failure = Failure()
@@ -268,7 +269,7 @@ class NativeModel:
         if stopped == -1:
             raise refused(failure)
         if stopped < 0:
-            raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
+            raise OverflowedError
         return stopped
 
 
