@@ -35,8 +35,12 @@ __all__ = [
     "TrainingError",
     "UsageError",
     "WriteError",
+    "printable",
     "require",
 ]
+
+
+MAX_LINE = 1_000  # characters of a line of a message
 
 
 class ManyheadsError(Exception):
@@ -106,6 +110,18 @@ class MissingExtraError(ManyheadsError):
     """An optional package that is not installed; the message holds the pip line."""
 
     exit_code = 4
+
+
+def printable(message: str) -> str:
+    """Return a message for a terminal or a client: no control characters, no line of more than 1,000 characters.
+
+    Names in a message may come from a damaged or hostile file. Only line ends before an indented line are kept.
+    """
+    lines = ("".join(c if c.isprintable() else repr(c)[1:-1] for c in line) for line in message.split("\n  "))
+    return "\n  ".join(
+        line if len(line) <= MAX_LINE else f"{line[:600]} ... {len(line) - 900:,} characters ... {line[-300:]}"
+        for line in lines
+    )
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:

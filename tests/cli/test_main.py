@@ -14,10 +14,12 @@ import click
 import pytest
 
 from manyheads import __version__
+from manyheads.cli import signals
 from manyheads.cli.main import Program, program, run
+from manyheads.cli.signals import Terminated
 from manyheads.cli.verbs import SECTIONS, TEXTS, VerbWithSubverbs, program_name
 from manyheads.config.load import recipe_paths
-from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtraError, TrainingError
+from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtraError, TrainingError, UsageError
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 HEAVY = ("torch", "numpy", "pydantic", "rich", "sacrebleu", "sentencepiece", "safetensors")
@@ -185,6 +187,45 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(
     (tmp_path / "x.csv").write_text("a\x1b[2J,b\n1,2\n", encoding="utf-8")
     assert run(["data", "convert", str(tmp_path / "x.csv"), "-o", str(tmp_path / "out")]) == 2
     assert "among: a\\x1b[2J, b." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("failure", [UsageError, ZeroDivisionError])
+def test_no_error_writes_controls_or_very_long_lines(failure, monkeypatch, capsys) -> None:
+    make_recipes_fail(monkeypatch, failure("a\x1b[2J\u202eb\nerror: c\x00" + "x" * 100_000 + " is unknown."))
+    run(["recipes"])
+    error = capsys.readouterr().err
+    assert all(character.isprintable() or character == "\n" for character in error)
+    assert "a\\x1b[2J\\u202eb" in error
+    assert error.rstrip().splitlines()[0 if failure is UsageError else -2].endswith("xxx is unknown.")
+    assert max(map(len, error.splitlines())) < 1_100
+    assert failure is not UsageError or error.count("\n") == 1
+
+
+def ended_by_the_launcher(seconds: float) -> None:
+    raise Terminated
+
+
+@pytest.mark.parametrize(
+    ("rank", "failure", "code", "waits"),
+    [
+        ("0", DataError("cause"), 3, False),
+        ("1", DataError("cause"), 3, True),
+        ("1", RuntimeError("Connection closed by peer"), 1, True),
+        ("0", RuntimeError("Connection closed by peer"), 1, True),
+    ],
+)
+def test_of_several_processes_the_first_reports_and_others_only_what_no_other_has(
+    rank, failure, code, waits, monkeypatch, capsys
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", rank)
+    make_recipes_fail(monkeypatch, failure)
+    monkeypatch.setattr(signals.time, "sleep", lambda seconds: ended_by_the_launcher(seconds) if seconds else None)
+    assert run(["recipes"]) == code
+    assert bool(capsys.readouterr().err) is not waits
+    monkeypatch.setattr(signals.time, "sleep", lambda seconds: None)  # no other process has failed
+    assert run(["recipes"]) == code
+    assert str(failure) in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--debug", "recipes"], ["recipes", "--debug"]])

@@ -22,6 +22,7 @@ from manyheads.cli.options import (
     option,
     run_argument,
 )
+from manyheads.cli.streams import refuse_closed
 from manyheads.cli.verbs import current_settings, verb, warn
 from manyheads.errors import UsageError
 
@@ -201,6 +202,8 @@ def inspect(
     from manyheads.runs.inspect import inspect as inspect_run
     from manyheads.runs.page import stand_alone
 
+    if text == "-":
+        refuse_closed(sys.stdin, "input", "a text")
     content = sys.stdin.read().strip("\n") if text == "-" else text
     with open_progress(current_settings()) as progress:
         inspection = inspect_run(

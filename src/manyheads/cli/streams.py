@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
 import click
 
@@ -30,8 +31,8 @@ from manyheads.training.log import Advance, no_advance
 
 __all__ = [
     "ConstraintFiles", "WarnedLines", "batches", "check_output", "collect_warnings", "input_lines", "line_progress",
-    "lines_at_once", "note_warning", "numbers_text", "open_output", "print_warnings", "text_line",
-    "write_json", "write_results",
+    "lines_at_once", "note_warning", "numbers_text", "open_output", "print_warnings", "refuse_closed",
+    "text_line", "write_json", "write_results",
 ]  # fmt: skip
 
 SHOWN_NUMBERS = 10  # line numbers that a warning names
@@ -48,14 +49,21 @@ def check_output(output: Path | None, file: Path) -> None:
         raise UsageError(f"{output} is the input; write to another file.")
 
 
+def refuse_closed(stream: TextIO, name: str, cure: str) -> None:
+    """Raise `UsageError` for a standard stream that was closed when the program began (`__main__`)."""
+    if getattr(stream, "name", None) == os.devnull:
+        raise UsageError(f"standard {name} is closed. Give {cure}, or open it.")
+
+
 @contextmanager
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
     """Open a file for writing bytes, compressed according to its suffix; None and "-" mean stdout.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: the file cannot be written, or stdout is closed.
     """
     if path is None or str(path) == "-":
+        refuse_closed(sys.stdout, "output", "--output FILE")
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
@@ -95,9 +103,11 @@ def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
     its former content is lost.
 
     Raises:
+        UsageError: stdin is closed.
         DataError: the file is missing or damaged, or (during iteration) a line is not UTF-8.
     """
     if str(file) == "-":
+        refuse_closed(sys.stdin, "input", "a FILE")
         lines = decode_lines(sys.stdin.buffer, "standard input", invalid_utf8=invalid_utf8)
         return (line.text for line in lines)
     texts = read_lines(file, invalid_utf8=invalid_utf8)

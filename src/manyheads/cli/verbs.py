@@ -17,6 +17,7 @@ from typing import Any, Protocol, TextIO, TypeVar
 import click
 
 from manyheads.cli.signals import importing
+from manyheads.errors import printable
 
 __all__ = [
     "INTERRUPTED", "SECTIONS", "TEXTS", "JsonResult", "Settings", "Verb", "VerbGroup", "VerbWithSubverbs",
@@ -272,7 +273,7 @@ def echo_result(result: Result, *, as_json: bool) -> None:
 def warn(text: str) -> None:
     """Print a warning to stderr, unless the command line is quiet."""
     if not current_settings().quiet:
-        click.echo(f"warning: {text}", err=True)
+        click.echo(f"warning: {printable(text)}", err=True)
 
 
 def program_name() -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from starlette.requests import ClientDisconnect as ClientDisconnected
 from starlette.responses import Response
 
+from manyheads.errors import printable
+
 __all__ = ["ApiError", "ClientDisconnected", "error_response", "json_bytes", "json_response"]
 
 
@@ -41,8 +43,9 @@ def json_bytes(content: object) -> bytes:
 
 def error_response(error: ApiError, path: str) -> Response:
     """Return an error in the format that clients of a path expect: LibreTranslate's, or OpenAI's below /v1/."""
-    content: dict[str, Any] = {"error": error.message}
+    message = printable(error.message)
+    content: dict[str, Any] = {"error": message}
     if path.startswith("/v1/"):
         kind = "invalid_request_error" if error.status < 500 else "server_error"
-        content = {"error": {"message": error.message, "type": kind, "param": None, "code": None}}
+        content = {"error": {"message": message, "type": kind, "param": None, "code": None}}
     return json_response(content, error.status, error.headers)
