@@ -220,16 +220,20 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "a configuration of 10**9 layers": (
         change_config(num_encoder_layers=10**9),
-        "model.safetensors does not fit: its 36 tensors cannot be those of 1000000001 layers",
+        "config.json: model.num_encoder_layers = 1000000000 is not a whole number above 0 and at most 1,000",
     ),
-    "a configuration of 10**9 columns": (
-        change_config(d_model=2 * 10**9), "model.safetensors asks for a model that cannot be: "
+    "a configuration of 1,000 layers": (
+        change_config(num_encoder_layers=1_000),
+        "model.safetensors does not fit: its 36 tensors cannot be those of 1001 layers",
+    ),
+    "a configuration of 65,536 columns": (
+        change_config(d_model=65_536), f"{MISFIT} decoder_layers.0.around_cross_attention.norm.bias is (16,)"
     ),
     "a configuration of 10**18 columns": (
-        change_config(d_model=2 * 10**18), "model.safetensors asks for a model that cannot be: "
+        change_config(d_model=2 * 10**18), "config.json: model.d_model = 2000000000000000000 is not a whole number"
     ),
-    "a configuration of 10**12 positions": (
-        change_config(positions="learned", max_positions=10**12),
+    "a configuration of a million positions": (
+        change_config(positions="learned", max_positions=10**6),
         f"{MISFIT} source_embedding.positions.table.weight is missing",
     ),
     "a newer format": (
