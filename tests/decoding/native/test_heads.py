@@ -31,7 +31,7 @@ from torch import nn
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import pointers
 from manyheads.decoding.native.structs import EncoderInput, Failure, Heads, Linear, Model, Step
-from manyheads.decoding.native.weights import PackedWeights, Precision, quantize_int8
+from manyheads.decoding.native.weights import FORMATS, PackedWeights, Precision, quantize_int8
 from manyheads.inspection.capture import watch_continuation, watch_head, watch_pair, watch_text
 from manyheads.model import decoder_only, encoder_decoder
 from manyheads.model.attention import MultiHeadAttention
@@ -450,7 +450,7 @@ def test_a_linear_layer_equals_that_of_torch(precision: Precision) -> None:
     code = Code(model, precision)
     packed: Linear = code.weights.linear("output", 5, bias=True)
     x, y = np.random.default_rng(2).normal(size=(7, 30)).astype(np.float32), empty(7, 5)
-    code.code.linear_layer(packed, ("fp32", "bf16", "int8").index(precision), x.ctypes.data, 7, y.ctypes.data)
+    code.code.linear_layer(packed, FORMATS[precision], x.ctypes.data, 7, y.ctypes.data)
     weight = model.output.weight.numpy()
     if precision == "int8":
         integers, scale = quantize_int8(weight)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -228,6 +231,32 @@ def test_a_source_of_one_token_and_padding_attends_to_the_token_alone() -> None:
     stepper = EncoderDecoderStepper(packed, source)
     found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
     torch.testing.assert_close(found, model(source, target).log_softmax(-1), rtol=0, atol=2e-5)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_the_positions_of_a_step_stay_in_memory_while_it_runs(positions, monkeypatch) -> None:
+    """Another thread may replace the table by a longer one meanwhile."""
+    packed, _ = packed_and_reference(positions=positions, token_types=0)
+    native = packed.native
+    assert native is not None
+    stepper = EncoderDecoderStepper(packed, random_ids(1, 5, TARGET_SIZE))
+    table = weakref.ref(native.target_positions.table)
+    alive = []
+
+    def decoder_steps(*arguments: object) -> int:
+        native.target_positions.first(10_000)
+        gc.collect()
+        alive.append(table() is not None)
+        return 0
+
+    workspace_size = native.library.workspace_size
+    monkeypatch.setattr(
+        native, "library", SimpleNamespace(decoder_steps=decoder_steps, workspace_size=workspace_size)
+    )
+    stepper.step(torch.tensor([5]))
+    gc.collect()
+    assert (alive, table()) == ([True], None)
 
 
 @torch.no_grad()

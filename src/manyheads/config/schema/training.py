@@ -73,7 +73,9 @@ class TrainingConfig(Section):
     betas: tuple[Probability, Probability] = Field(
         (0.9, 0.98), description="decay rates of Adam's two moments (section 5.3)"
     )
-    epsilon: float = Field(1e-9, ge=1e-30, le=1, description="number added to the denominator of Adam (section 5.3)")
+    epsilon: float = Field(
+        1e-9, ge=1e-30, le=1, description="number added to the denominator of Adam (section 5.3)"
+    )
     weight_decay: float = Field(
         0.0,
         ge=0,
