@@ -6,24 +6,23 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Literal, Self, TypeVar
 
-from manyheads.config.schema import SearchConfig
-
 __all__ = ["Ids", "Sampling", "SearchOptions", "TranslateOptions"]
 
 Ids = tuple[int, ...]
-LARGEST: dict[str, float] = {
-    **{
-        name: bound.le
-        for name, setting in SearchConfig.model_fields.items()
-        for bound in setting.metadata
-        if hasattr(bound, "le")
-    },
+LARGEST = {  # of each number; those of `SearchConfig` are its limits
+    "beam_size": 1_000,
+    "length_penalty": 10,
+    "max_length_ratio": 1_000,
+    "max_length_offset": 1_000_000,
+    "coverage_penalty": 1_000,
+    "no_repeat_ngram": 1_000_000,
+    "batch_tokens": 1_000_000_000,
     "n_best": 10_000,
     "diverse_groups": 1_000,
     "diverse_strength": 1_000,
     "min_length_ratio": 1_000,
     "rivals": 10_000,
-}  # of each number
+}
 Entry = TypeVar("Entry")
 
 

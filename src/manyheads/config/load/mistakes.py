@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from manyheads.config.load.toml import NESTED, NONE, shorten, to_toml
 from manyheads.config.schema import AugmentConfig, Config, StageConfig, Task, languages_needed
 
-__all__ = ["closest", "find_mistakes", "known_settings", "optional_settings", "suggestion"]
+__all__ = ["closest", "find_mistakes", "known_settings", "number", "optional_settings", "suggestion"]
 
 BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
 FAR = 1_000  # magnitude of a limit that no usual value comes near
