@@ -17,6 +17,7 @@ from manyheads.config.schema import DataConfig
 from manyheads.data.lines import InvalidUtf8, Line, count_lines, read_decoded
 from manyheads.data.locate import Split, locate
 from manyheads.errors import DataError
+from manyheads.languages import match_language
 
 __all__ = [
     "Pair",
@@ -145,7 +146,9 @@ def pair_from_record(record: object, config: DataConfig, where: str) -> tuple[st
         record = record["translation"]
     if not isinstance(record, dict):
         raise DataError(f"{where}: {type(record).__name__} in place of an object with the two texts.")
-    for keys in ((config.source, config.target), ("source", "target")):
+    names = [key for key in record if isinstance(key, str)]
+    alike = tuple(match_language(language, names) or language for language in (config.source, config.target))
+    for keys in ((config.source, config.target), ("source", "target"), alike):
         if all(key in record for key in keys):
             source, target = (checked_text(record[key], key, config.invalid_utf8, where) for key in keys)
             return source, target

@@ -20,6 +20,7 @@ from manyheads.data.locate import (
     uncompressed,
 )
 from manyheads.errors import DataError, UsageError
+from manyheads.languages import match_language
 
 __all__ = ["FoundText", "check_language", "find_text", "languages_of_files"]
 
@@ -112,6 +113,7 @@ def languages_from_names(root: Path, present: set[str], source: str | None, targ
     Raises:
         UsageError: a language, or the direction, is not known.
     """
+    source, target = (code and (match_language(code, present) or code) for code in (source, target))
     if source and target:
         return check_language(source), check_language(target)
     direction = direction_of(root, present)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from manyheads.evaluation.classes import ClassScores
 from manyheads.evaluation.outputs import LONG, SHORT, WORRY, Output, find_defects, length_ratio
 from manyheads.evaluation.significance import BootstrapResult
+from manyheads.languages import bleu_language, has_blanks_between_words
 
 __all__ = [
     "FEWEST_LINES", "METRIC_NAMES", "UNUSABLE", "judge_bits", "judge_bleu", "judge_classes", "judge_comparison",
@@ -33,7 +34,6 @@ BANDS = (
 )  # fmt: skip
 FEWEST_LINES = 100  # lines that a meaningful BLEU needs
 NO_WORDS = {"char", "zh"}  # tokenizers of sacreBLEU whose units are characters
-LONG_WORDS = {"ko", "th", "km", "lo", "my"}  # languages whose words tok:13a does not separate as the bands assume
 UNCALIBRATED = 0.1  # expected calibration error
 RARE_CLASSES = 0.1  # distance of macro F1 below accuracy
 HOPELESS = 100  # multiple of the compared lines
@@ -73,7 +73,8 @@ def judge_bleu(bleu: float, interval: tuple[float, float], sentences: int, signa
     tokenizer = next((part[4:] for part in signature.split("|") if part.startswith("tok:")), "")
     if tokenizer in NO_WORDS:
         return f"{known}. It counts characters here: compare it with another system on the same text"
-    if tokenizer == "13a" and language.partition("-")[0] in LONG_WORDS:
+    # tok:13a does not separate words as the bands assume: not at all, or in Korean with their particles
+    if tokenizer == "13a" and (bleu_language(language) == "ko" or not has_blanks_between_words(language)):
         return f"{known}. It counts whole words between blanks here and is low even for good translations: see chrF"
     if sentences < FEWEST_LINES:
         return f"{known}: too few for a verdict. Use at least {FEWEST_LINES} sentences"

@@ -21,7 +21,7 @@ from manyheads.data.cleaning.report import CleanReport, report_of
 from manyheads.data.cleaning.writing import finished_report, write_cleaned
 from manyheads.data.corpus import Pair
 from manyheads.data.executors import open_executor
-from manyheads.data.languages import FREQUENT, SCRIPTS_OF, base_code
+from manyheads.data.languages import frequent_words, scripts_of
 from manyheads.data.lines import InvalidUtf8
 from manyheads.data.reading import READINGS
 from manyheads.data.sampler import fixed_batches
@@ -65,7 +65,7 @@ def clean(
         raise UsageError(f'task = "{config.task}": data clean takes pairs of sentences, task = "translation".')
     languages = config.data.source, config.data.target
     for code in languages:
-        if base_code(code) not in FREQUENT and base_code(code) not in SCRIPTS_OF:
+        if not frequent_words(code) and not set(scripts_of(code)) - {"latin"}:
             listener.message(f'no words of the language "{code}" are known: other languages are found less often')
     files = names_of(config)
     key, work = text_key(config), (out / WORK).absolute()  # workers of a cluster run in other folders

@@ -17,6 +17,7 @@ from manyheads.interop.html.pack import PackedModel, pack_model, rounded_model
 from manyheads.interop.html.scripts import ENGINE, JS, joined_script
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.parity import LONGEST, Parity, random_rows, reference
+from manyheads.languages import normal_form
 from manyheads.runs.corpus import samples_of
 from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
 from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cost
@@ -176,11 +177,12 @@ def description(loaded: Loaded, name: str) -> dict[str, Any]:
     page: dict[str, Any] = {"run": name, "facts": asdict(facts(config))}
     if isinstance(loaded, Translator):
         source, target = loaded.tokenizers.source, loaded.tokenizers.target
-        page |= {"source": config.data.source, "target": config.data.target, "max_length": config.data.max_length}
+        page |= {"source": normal_form(config.data.source), "target": normal_form(config.data.target)}
+        page |= {"max_length": config.data.max_length}
         page |= {"copy_literals": config.search.copy_literals, "lower_capitals": config.search.lower_capitals}
         target_tokenizer = None if loaded.tokenizers.joint else describe_tokenizer(target)
         return {"page": page, "tokenizers": {"source": describe_tokenizer(source), "target": target_tokenizer}}
-    page["language"] = config.data.language
+    page["language"] = normal_form(config.data.language)
     if isinstance(loaded, Classifier):
         page |= {"labels": list(loaded.labels.names), "texts": loaded.labels.texts, "longest": loaded.longest}
     else:

@@ -20,6 +20,7 @@ from manyheads.data.reading import READINGS
 from manyheads.data.sources import read_sources
 from manyheads.errors import DataError
 from manyheads.interop.huggingface.check import AUTO_CLASSES
+from manyheads.languages import base_language
 from manyheads.runs.corpus import training_corpora
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
@@ -125,6 +126,7 @@ def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -
     corpora = ([text] if isinstance(text, str) else text for text in (data.train, *data.more))
     first_labels = ", ".join(labels[:10]) + (", ..." if len(labels) > 10 else "")
     return {
+        "languages": ", ".join(dict.fromkeys(map(base_language, config.languages))),
         "source": data.source,
         "target": data.target,
         "language": data.language,

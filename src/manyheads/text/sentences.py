@@ -12,6 +12,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
+from manyheads.languages import base_language
+
 __all__ = ["Span", "pieces_within", "sentence_spans"]
 
 Span = tuple[int, int]
@@ -60,7 +62,7 @@ def sentence_spans(text: str, language: str = "") -> list[Span]:
         text: any text.
         language: language code, such as "de": some languages write ordinal numbers with a dot ("am 3. Mai").
     """
-    ordinals = re.split("[-_]", language)[0].lower() in ORDINAL_DOT
+    ordinals = base_language(language) in ORDINAL_DOT
     spans = []
     for start, end in stretches(text, LINE_ENDS):
         first = start

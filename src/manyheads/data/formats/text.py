@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
+from manyheads import languages
 from manyheads.errors import DataError, UsageError
 
 __all__ = [
@@ -56,15 +57,13 @@ class ParallelText:
 
 
 def match_language(language: str, present: Iterable[str]) -> str | None:
-    """Return the name that a file uses for a language: the same, else one with the same first part (de, de-AT).
+    """Return the name that a file uses for a language, as `languages.match_language` does.
 
     A file that names only one of its two languages has "" for the other; "" matches if no name does.
     """
-    codes = {name: name.lower().replace("_", "-") for name in present}
-    code = language.lower().replace("_", "-")
-    same = [name for name in codes if codes[name] == code]
-    alike = [name for name in codes if name and codes[name].partition("-")[0] == code.partition("-")[0]]
-    return next(chain(same, alike, (name for name in codes if not name)), None)
+    names = tuple(present)
+    found = languages.match_language(language, names)
+    return "" if found is None and "" in names else found
 
 
 def choose_languages(request: TextRequest, present: Iterable[str], name: str) -> tuple[str, str]:
@@ -95,6 +94,8 @@ def choose_languages(request: TextRequest, present: Iterable[str], name: str) ->
 
 def code(language: str) -> str:
     """Return the code of a language in the spelling of manyheads: de for "DE", en-gb for "EN_gb"."""
+    if "@" in language or "." in language:  # of gettext
+        return languages.normal_form(language)
     first, *rest = re.split("[-_]", language)
     return "-".join([first.lower(), *rest])
 

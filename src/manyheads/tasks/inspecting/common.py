@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from manyheads.config.schema import Config
 from manyheads.inspection.parts import ModelFacts, Near, Neighbours, Prediction, Rival, Text, Token
+from manyheads.languages import normal_form
 from manyheads.search.candidates import best_tokens
 from manyheads.tasks.assembly import word_numbers
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -61,7 +62,7 @@ def without_each_word(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[list[in
 def text_of(tokenizer: Tokenizer, ids: Sequence[int], text: str, language: str) -> Text:
     """Return a text with its tokens, marks included."""
     plain = [token for token in ids if token not in MARKS]
-    return Text(text, language, tokens_of(tokenizer, ids), tuple(tokenizer.decode(plain).split()))
+    return Text(text, normal_form(language), tokens_of(tokenizer, ids), tuple(tokenizer.decode(plain).split()))
 
 
 def predictions(

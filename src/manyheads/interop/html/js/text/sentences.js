@@ -26,9 +26,9 @@ const INITIAL = /^(?:[\p{L}\p{Nl}\p{No}]\.)*[\p{L}\p{Nl}\p{No}]$/u; // J, U.S, z
 const NO_INITIAL = ["a.m", "p.m"];
 const ENUMERATION = /^(?:\p{Nd}{1,3}|[a-zA-Z])$/u;
 
-/** Return the spans of the sentences of a text, without white space at their ends; a line end always ends a sentence. */
+/** Return the spans of the sentences of a text, without white space at their ends; a line end always ends a sentence. `language` is a BCP 47 tag. */
 export function sentenceSpans(text, language = "") {
-  const ordinals = ORDINAL_DOT.has(language.split(/[-_]/)[0].toLowerCase());
+  const ordinals = ORDINAL_DOT.has(language.split("-")[0]);
   return spansBetween(text, LINE_ENDS).flatMap(([start, end]) => sentencesOfLine(text, start, end, ordinals));
 }
 
