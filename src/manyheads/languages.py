@@ -86,7 +86,7 @@ def _read(code: str) -> Language:
 
     # Other functions of langcodes keep each code for ever, and clients of a server may send many.
     try:
-        parts = dict(parse_tag(LANGUAGE_REPLACEMENTS.get(text, text)))
+        parts: dict[str, str] = dict(parse_tag(LANGUAGE_REPLACEMENTS.get(text, text)))
         base = parts.pop("language", base)
         extended = f"{base}-{parts.pop('extlang', '')}"  # zh-yue
         parts = dict(parse_tag(LANGUAGE_REPLACEMENTS.get(extended, LANGUAGE_REPLACEMENTS.get(base, base)))) | parts

@@ -106,6 +106,20 @@ def test_paragraphs_stay_in_one_corpus_and_within_the_limit(augmenter: Augmenter
     assert joined > PAIRS / 2
 
 
+@pytest.mark.parametrize(
+    ("languages", "joints"),
+    [(("deu", "cmn_Hans"), (" ", "")), (("jpn", "th"), ("", " ")), (("de", "en"), (" ", " "))],
+)
+def test_sentences_are_joined_as_their_language_writes_them(
+    augmenter: Augmenter, languages: tuple[str, str], joints: tuple[str, str]
+) -> None:
+    plan = replace(augmenter, config=OFF.model_copy(update={"join": 0.9}), languages=languages).plan(0)
+    row = next(row for row in range(PAIRS) if plan.partners[0, row] >= 0)
+    rows = [row, *(other for other in plan.partners[:, row].tolist() if other >= 0)]
+    sides = zip(*(augmenter.pair(other) for other in rows), strict=True)
+    assert plan.texts(row) == tuple(joint.join(side) for joint, side in zip(joints, sides, strict=True))
+
+
 def test_no_phrases_are_drawn_without_a_table(augmenter: Augmenter) -> None:
     plan = replace(augmenter, config=OFF.model_copy(update={"words": 0.9}), table=None).plan(0)
     assert not plan.content.any()

@@ -192,6 +192,7 @@ def test_a_line_of_tsv_without_exactly_one_tab_is_named(tmp_path: Path, line: st
         {"de": "ein", "en": "one", "source": "wrong", "target": "wrong"},
         {"source": "ein", "target": "one", "en": "half"},
         {"id": 3, "translation": {"de": "ein", "en": "one", "fr": "un"}},
+        {"deu_Latn": "ein", "en-US": "one", "fr": "un"},
     ],
 )
 def test_a_json_object_names_its_texts_by_language_or_by_side(tmp_path: Path, record: dict[str, Any]) -> None:

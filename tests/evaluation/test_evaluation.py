@@ -127,8 +127,9 @@ def test_a_protocol_without_its_package_names_the_pip_command(protocol, module, 
         score(["a"], ["a"], protocol=protocol)
 
 
-def test_chinese_is_tokenised_into_characters() -> None:
-    result = score(["我们喜欢狗和猫。"], ["我们喜欢猫和狗。"], language="zh-Hans")
+@pytest.mark.parametrize("language", ["zh", "zho", "cmn_Hans", "zh-CN", "zh_TW", "zt", "yue"])
+def test_chinese_is_tokenised_into_characters(language: str) -> None:
+    result = score(["我们喜欢狗和猫。"], ["我们喜欢猫和狗。"], language=language)
     assert "|tok:zh|" in result.signature["bleu"]
     assert result.bleu == pytest.approx(
         sacrebleu.corpus_bleu(["我们喜欢狗和猫。"], [["我们喜欢猫和狗。"]], tokenize="zh").score
@@ -137,7 +138,13 @@ def test_chinese_is_tokenised_into_characters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "best", "substitute"), [("ja", "ja-mecab", "char"), ("ko-KR", "ko-mecab", "13a")]
+    ("language", "best", "substitute"),
+    [
+        ("ja", "ja-mecab", "char"),
+        ("jpn_Jpan", "ja-mecab", "char"),
+        ("ko-KR", "ko-mecab", "13a"),
+        ("kor", "ko-mecab", "13a"),
+    ],
 )
 def test_a_language_whose_tokeniser_is_missing_gets_another_and_a_warning(
     language, best, substitute, monkeypatch

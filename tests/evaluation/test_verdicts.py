@@ -54,6 +54,9 @@ def test_bleu_is_described_by_its_band(bleu: float, words: str) -> None:
         (100, SIGNATURE.replace("13a", "zh"), "zh", "counts characters here"),
         (100, SIGNATURE.replace("13a", "char"), "ja", "counts characters here"),
         (100, SIGNATURE, "ko", "low even for good translations: see chrF"),
+        (100, SIGNATURE, "kor_Hang", "low even for good translations: see chrF"),
+        (100, SIGNATURE, "tha", "low even for good translations: see chrF"),
+        (100, SIGNATURE, "ko-Latn", "not yet a usable translator"),
         (100, SIGNATURE.replace("13a", "ko-mecab"), "ko", "not yet a usable translator"),
     ],
 )

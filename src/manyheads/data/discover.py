@@ -20,12 +20,13 @@ from manyheads.data.locate import (
     uncompressed,
 )
 from manyheads.errors import DataError, UsageError
-from manyheads.languages import match_language
+from manyheads.languages import base_language, match_language
 
 __all__ = ["FoundText", "check_language", "find_text", "languages_of_files"]
 
-LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})?")
-DIRECTION = re.compile(r"(?:^|[^a-z])([a-z]{2,3})[-_]([a-z]{2,3})(?=[^a-z]|$)")
+CODE = "[a-z]{2,3}(?:[-_](?:[A-Z][a-z]{3}|[A-Z]{2}|[0-9]{3}))*"  # zh, zho_Hans, zh_CN, es-419
+LANGUAGE = re.compile(f"[a-z]{{2,3}}([-_][A-Za-z0-9]{{2,8}})?|{CODE}")
+DIRECTION = re.compile(f"(?:^|[^a-z])({CODE})[-_]({CODE})(?=[^a-z]|$)")
 # Suffixes of file names that look like the code of a language.
 OTHER_SUFFIXES = {"bpe", "csv", "dat", "hyp", "md", "raw", "ref", "src", "sum", "tgt", "tok", "trg", "tsv", "txt"}
 
@@ -113,7 +114,7 @@ def languages_from_names(root: Path, present: set[str], source: str | None, targ
     Raises:
         UsageError: a language, or the direction, is not known.
     """
-    source, target = (code and (match_language(code, present) or code) for code in (source, target))
+    source, target = (code and (match_language(code, sorted(present)) or code) for code in (source, target))
     if source and target:
         return check_language(source), check_language(target)
     direction = direction_of(root, present)
@@ -150,6 +151,7 @@ def direction_of(root: Path, languages: set[str]) -> tuple[str, str] | None:
     """Return the languages in the order of a name such as ko-en: the name of the folder, or of a file in it."""
     names = [root.resolve().name, *(file_names(root) if root.is_dir() else ())]
     pairs = {match.groups() for name in names for match in DIRECTION.finditer(name)}
+    pairs = {pair for pair in pairs if base_language(pair[0]) != base_language(pair[1])}  # zh_cn is one language
     fitting = [(first, second) for first, second in pairs if not languages or {first, second} == languages]
     return fitting[0] if len(fitting) == 1 else None
 

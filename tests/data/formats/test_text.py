@@ -12,7 +12,10 @@ from manyheads.errors import DataError, UsageError
     ("wanted", "present", "found"),
     [
         ("de", ["en", "de-AT", "de"], "de"),
-        ("de", ["en", "de-AT", "DE_DE"], "de-AT"),
+        ("de", ["en", "de-AT", "DE_DE"], "DE_DE"),
+        ("zh", ["zh-TW", "en", "zh_CN"], "zh_CN"),
+        ("zho", ["zh-Hant", "en"], None),
+        ("ger", ["EN", "DE"], "DE"),
         ("pt-BR", ["pt", "PT_br"], "PT_br"),
         ("ko", ["de", "en"], None),
         ("ko", ["", "en"], ""),
