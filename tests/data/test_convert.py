@@ -195,6 +195,8 @@ def test_existing_files_are_not_overwritten_by_a_conversion() -> None:
         convert_files(["opus.zip"], Path("c.de"), ConvertOptions("x"))
     with pytest.raises(UsageError, match=r"^Both texts have the language de\. Say both: --source de --target en\."):
         convert_files(["c.de", "c.en"], Path("new"), ConvertOptions("x", TextRequest("de", "de")))
+    with pytest.raises(UsageError, match=r"^Both texts have the language de and deu\."):
+        convert_files(["c.de", "c.en"], Path("new"), ConvertOptions("x", TextRequest("de", "deu")))
     assert [path.name for path in Path("out").iterdir()] == ["x.de.xz"]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.errors import UsageError
 from manyheads.serving import models as module
 from manyheads.serving.models import Models, ServedRun, load_model, make_detector
 from manyheads.serving.settings import ServeSettings
@@ -60,3 +61,10 @@ def test_two_codes_of_a_language_are_detected_as_one(monkeypatch: pytest.MonkeyP
     assert set(detector.profiles) == {"de", "eng"}
     assert detector.detect("Ein Hund")[0][0] == "de"
     assert detector.detect("A dog")[0][0] == "eng"
+
+
+def test_two_translators_of_one_pair_are_refused_however_it_is_written() -> None:
+    own = Translator.load(GOLDEN, device="cpu")
+    models = Models(translators={("deu", "eng_Latn"): own})
+    with pytest.raises(UsageError, match="translates de-en, and so does a run before it"):
+        models.add(GOLDEN, own)

@@ -37,6 +37,7 @@ from manyheads.data.shards import map_shards, remove_shards
 from manyheads.data.sources import TextSource, sources_path, write_sources
 from manyheads.data.store import chunked
 from manyheads.errors import DataError, UsageError, WriteError
+from manyheads.languages import normal_form
 
 __all__ = ["FORMATS", "ConvertOptions", "ConvertResult", "convert_files"]
 
@@ -229,8 +230,9 @@ def output_files(out: Path, name: str, languages: tuple[str, str]) -> list[Path]
         DataError: a file already exists, plain or compressed.
         UsageError: the languages are equal, or cannot be named in a configuration.
     """
-    if check_language(languages[0]) == check_language(languages[1]):
-        raise UsageError(f"Both texts have the language {languages[0]}. Say both: --source de --target en.")
+    if normal_form(check_language(languages[0])) == normal_form(check_language(languages[1])):
+        codes = " and ".join(dict.fromkeys(languages))
+        raise UsageError(f"Both texts have the language {codes}. Say both: --source de --target en.")
     files = [out / f"{name}.{language}" for language in languages]
     present = [path.name for file in [*files, sources_path(files[0])] if (path := existing(file))]
     if present:
