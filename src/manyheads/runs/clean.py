@@ -15,6 +15,7 @@ from torch.nn import functional
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.files import sha256
 from manyheads.config.schema import Config
+from manyheads.data.access_keys import without_access_keys
 from manyheads.data.batch import pad_rows
 from manyheads.data.cleaning.clean import CleanJob, Texts, judge_corpus
 from manyheads.data.cleaning.report import CleanReport, report_of
@@ -97,9 +98,12 @@ def clean(
 
 
 def read_train(config: Config) -> Iterator[Pair]:
-    """Read the training pairs; a byte that is not UTF-8 becomes U+FFFD, for which a rule removes the pair."""
+    """Read the training pairs without access keys; bytes that are not UTF-8 become U+FFFD, which a rule removes."""
     replaced: InvalidUtf8 = "replace"
-    return read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "translation")
+    pairs = read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "translation")
+    if "access-keys" in config.clean.off:
+        return pairs
+    return (Pair(*without_access_keys(pair.source, pair.target), *pair[2:]) for pair in pairs)
 
 
 def names_of(config: Config) -> tuple[str, str]:

@@ -11,8 +11,8 @@ from manyheads.config.schema.sections import Positive, Probability, Section
 __all__ = ["CleanConfig", "RuleName"]
 
 RuleName = Literal[
-    "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders", "boilerplate",
-    "duplicate", "lexical",
+    "access-keys", "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders",
+    "boilerplate", "duplicate", "lexical",
 ]  # fmt: skip
 
 
@@ -21,8 +21,9 @@ class CleanConfig(Section):
 
     off: tuple[RuleName, ...] = Field(
         (),
-        description="rules that remove nothing: encoding, copy, language, length, cut, repetition, numbers, "
-        "placeholders, boilerplate, duplicate, lexical",
+        description="rules that remove nothing: access-keys (which removes the sign of _Cancel, &File, (_C) from "
+        "a text), encoding, copy, language, length, cut, repetition, numbers, placeholders, boilerplate, "
+        "duplicate, lexical",
     )
     max_ratio: Annotated[float, Field(gt=1)] = Field(
         1.8,
