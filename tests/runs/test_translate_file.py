@@ -136,7 +136,7 @@ def test_columns_can_be_read_by_a_spreadsheet() -> None:
     translation = Translation("x", [candidate], truncated=True, warnings=["repetition"])
     (row,) = output_lines(0, translation, columns=("score", "truncated", "repeated"))
     assert "\n" not in row
-    assert next(csv.reader([row], "excel-tab")) == ['"Hallo"\tsagte er', "-0.5000", "1", "1"]
+    assert next(csv.reader([row], "excel-tab")) == ['"Hallo" sagte er', "-0.5000", "1", "1"]
 
 
 def test_the_columns_of_the_help_are_those_that_exist() -> None:

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from manyheads.config.schema import DataConfig
+from manyheads.data.letters import has_text
 from manyheads.data.lines import InvalidUtf8, Line, count_lines, read_decoded
 from manyheads.data.locate import Split, locate
+from manyheads.data.tsv import split_row
 from manyheads.errors import DataError
 
 __all__ = [
@@ -98,7 +100,7 @@ def read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]
     (path,) = paths
     for number, line in numbered_lines(path, config):
         where = f"{path}, line {number}"
-        if not line.text.strip():
+        if not has_text(line.text):
             source, target = "", ""
         elif ".tsv" in path.suffixes[-2:]:
             source, target = parse_tsv(line.text, where)
@@ -109,7 +111,7 @@ def read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]
 
 def parse_tsv(line: str, where: str) -> tuple[str, str]:
     """Parse source and target of a line with exactly one tab."""
-    columns = line.split("\t")
+    columns = split_row(line)
     if len(columns) != 2:
         tabs = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
         raise DataError(f"{where}: {tabs}. Each line must be source<TAB>target.")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import socket
 import threading
@@ -23,6 +21,7 @@ from manyheads.data.executors import InlineExecutor, open_executor
 from manyheads.data.lines import CALL_LINES, text_line
 from manyheads.data.placing import open_packed
 from manyheads.data.shards import map_shards, remove_shards, writing
+from manyheads.data.tsv import join_row
 from manyheads.decoding.native.threads import limit_threads
 from manyheads.errors import ManyheadsError, RunError
 from manyheads.search.options import TranslateOptions
@@ -123,13 +122,13 @@ def digest_of(paths: Iterable[Path]) -> str:
 
 def header_lines(columns: Sequence[str]) -> list[str]:
     """Return the first line of a table with these columns; none without columns."""
-    return ["\t".join(("translation", *columns))] if columns else []
+    return [join_row(("translation", *columns))] if columns else []
 
 
 def output_lines(index: int, translation: Translation, n_best: int = 1, columns: Sequence[str] = ()) -> list[str]:
     """Return the output line of an input line, or its `n_best` lines with its index.
 
-    With columns the line is a row of tab-separated values, quoted as spreadsheets do.
+    With columns the line is a row of tab-separated values (`data.tsv`).
     """
     if n_best > 1:
         return [
@@ -139,10 +138,7 @@ def output_lines(index: int, translation: Translation, n_best: int = 1, columns:
     text = translation.translation + links
     if not columns:
         return [text]
-    row = io.StringIO()
-    values = (COLUMNS[name](translation) for name in columns)
-    csv.writer(row, "excel-tab", lineterminator="").writerow([text_line(text)[:-1].decode(), *values])
-    return [row.getvalue()]
+    return [join_row((text, *(COLUMNS[name](translation) for name in columns)))]
 
 
 def warnings_of(translation: Translation) -> list[str]:

@@ -15,6 +15,7 @@ from manyheads.data.cleaning.rules import REASONS
 from manyheads.data.corpus import Pair
 from manyheads.data.placing import open_packed
 from manyheads.data.shards import writing
+from manyheads.data.tsv import join_row
 from manyheads.errors import DataError
 
 __all__ = ["REPORT", "finished_report", "write_cleaned"]
@@ -59,7 +60,7 @@ def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report:
             stack.enter_context(io.BufferedWriter(open_packed(draft / name), BUFFER))
             for name in (*report.files, REMOVED)
         )
-        removed.write("\t".join(["reason", *SCORES, "line", "source", "target\n"]).encode())
+        removed.write(f"{join_row(['reason', *SCORES, 'line', 'source', 'target'])}\n".encode())
         number, reasons = -1, judgement.reasons.tobytes()
         for number, pair in enumerate(pairs):
             texts = tsv_field(pair.source), tsv_field(pair.target)
@@ -71,7 +72,7 @@ def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report:
                 target.write(f"{texts[1]}\n".encode())
                 continue
             scores = score_texts(judgement.scores[number].tolist())
-            removed.write("\t".join([reason, *scores, str(pair.line), *texts]).encode() + b"\n")
+            removed.write(f"{join_row([reason, *scores, pair.line, *texts])}\n".encode())
             if number in examples:
                 scored = dict(zip(SCORES, scores, strict=True))
                 report.examples[reason].append(
