@@ -82,9 +82,7 @@ def test_worker_processes_write_the_same_bytes_and_an_interrupted_conversion_is_
     assert alone.to_json()["pairs"] == 10_000 - len(range(0, 10_000, 7)) + 2
     with open_executor(None, 2) as executor:
         Path("broken.tmx").write_text("<tmx>", encoding="utf-8")
-        with pytest.raises(
-            DataError, match=r"^broken\.tmx is no XML that can be read: no element found: line 1, column 5\."
-        ):
+        with pytest.raises(DataError, match=r"^broken\.tmx is no XML that can be read: no element found, line 1\."):
             convert_files(["x.tsv", "broken.tmx"], Path("out"), ConvertOptions("x"), executor=executor)
         submitted = []
         submit = ShardRun.submit
@@ -145,8 +143,8 @@ def test_licence_and_origin_are_in_the_model_card_of_a_run_trained_on_the_text(t
         (["memroy.tmx"], DataError, "There is no file memroy.tmx. Near names there: memory.tmx"),
         (["c.de"], UsageError, f"c.de: a format that is not known. Known are {', '.join(FORMATS)}, hf:NAME"),
         (["opus.zip", "c.de"], UsageError, "c.de: a format that is not known. Known are .zip"),
-        (["broken.tmx"], DataError, "broken.tmx is no XML that can be read: unclosed token: line 1, column 147."),
-        (["opus.zip", "broken.tmx"], DataError, "broken.tmx is no XML that can be read: unclosed token: line 1"),
+        (["broken.tmx"], DataError, "broken.tmx is no XML that can be read: unclosed token, line 1."),
+        (["opus.zip", "broken.tmx"], DataError, "broken.tmx is no XML that can be read: unclosed token, line 1"),
         (["short.de", "short.en"], DataError, "The line counts differ: short.de has 1 lines and short.en has 2"),
         (["empty.tmx"], DataError, "empty.tmx: no pair has text on both sides. Nothing is written."),
         (["opus.zip", "french.tsv"], DataError, "french.tsv has no column for en. Choose two with --columns among"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,9 @@ class TextSource:
         empty: number of pairs left out, because a side had no text.
         licence: licence, if known.
         origin: name or address of the corpus, if known.
+        access_keys: number of pairs whose access keys were removed.
+        skipped: number of units that are no pair of texts, by reason.
+        damage: line and reason of the first damaged units.
     """
 
     file: str
@@ -42,6 +45,9 @@ class TextSource:
     empty: int
     licence: str | None
     origin: str | None
+    access_keys: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    damage: list[str] = field(default_factory=list)
 
     def line(self) -> str:
         """Return one line of text for a model card."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.data.formats.text import TextRequest, choose_languages, match_language, pairs_of_units, stated
+from manyheads.data.formats.text import (
+    Skipped,
+    TextRequest,
+    choose_languages,
+    match_language,
+    pairs_of_units,
+    stated,
+)
 from manyheads.errors import DataError, UsageError
 
 
@@ -49,10 +56,12 @@ def test_fewer_or_more_than_two_languages_are_not_guessed(request_: TextRequest,
 
 def test_one_text_is_never_both_sides() -> None:
     """In each unit both requested languages match the same text, which has no translation."""
-    _, pairs = pairs_of_units(iter([{"de": "a", "en-GB": "b"}, {"en": "c"}]), TextRequest("en-US", "en-GB"), "x")
+    _, pairs = pairs_of_units(
+        iter([{"de": "a", "en-GB": "b"}, {"en": "c"}]), TextRequest("en-US", "en-GB"), "x", Skipped()
+    )
     assert list(pairs) == [("", ""), ("", "")]
     with pytest.raises(DataError, match="x holds no translation"):
-        pairs_of_units(iter([]), TextRequest(), "x")
+        pairs_of_units(iter([]), TextRequest(), "x", Skipped())
 
 
 def test_a_statement_of_a_header_is_read_after_its_colon() -> None:
