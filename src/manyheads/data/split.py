@@ -20,6 +20,7 @@ from manyheads.data.copies import CopyKeys, connected
 from manyheads.data.corpus import Pair, read_pairs
 from manyheads.data.filtering import digest
 from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
+from manyheads.data.letters import has_text
 from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, read_lines
 from manyheads.data.locate import existing, locate, near_names
 from manyheads.data.placing import open_packed, placing_files
@@ -190,14 +191,14 @@ def read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> Pa
     for chunk in chunked(with_documents(read_pairs(config, "train"), options.documents), CHUNK):
         sources, targets, names = [], [], []
         for pair, name in chunk:
-            filled = bool(pair.source.strip() and pair.target.strip())
+            filled = has_text(pair.source) and has_text(pair.target)
             complete.append(filled)
             replaced += pair.replaced
             if filled:
                 sources.append(pair.source.replace("\n", " "))
                 targets.append(pair.target.replace("\n", " "))
                 names.append(number if name is None else digest(name))
-            number += not (pair.source.strip() or pair.target.strip())
+            number += not (has_text(pair.source) or has_text(pair.target))
         hashes.add(sources, targets)
         if known:
             owners.extend(np.asarray(names, np.uint64).tobytes())

@@ -19,11 +19,13 @@ from manyheads.config.schema import Config
 from manyheads.data.batch import Ids
 from manyheads.data.examples import cut_text, make_texts
 from manyheads.data.labelled import join_texts, split_texts
+from manyheads.data.letters import has_text
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import Encode
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.huggingface.task_model import TaskModel
 from manyheads.model.encoder_only import EncoderOnly, TextClassifier
+from manyheads.model.positions import position_limit
 from manyheads.tasks.loading import LoadableModel, evaluating
 from manyheads.text.normalize import clean
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -142,7 +144,7 @@ class Classifier(LoadableModel):
             raise UsageError("the classifier takes a list of texts, not one text. Use classify([text])[0].")
         joined = [self.joined(text) for text in texts]
         rows = encode_texts(self.tokenizer.encode, joined, self.tokenizer.marks_between)
-        not_empty = [index for index, text in enumerate(joined) if text.strip()]
+        not_empty = [index for index, text in enumerate(joined) if has_text(text)]
         computed = self.probabilities([rows[index] for index in not_empty])
         probabilities = dict(zip(not_empty, computed.tolist(), strict=True))
         return [
@@ -211,8 +213,7 @@ def join_ids(rows: Iterable[list[int]], marks: int) -> list[int]:
 
 def longest_text(config: Config) -> int:
     """Return the maximum number of ids of a text without begin and end marks; longer texts are cut."""
-    model = config.model
-    return min(config.data.max_length, model.max_positions - 2 if model.positions == "learned" else 2**31)
+    return min(config.data.max_length, position_limit(config.model) - 2)
 
 
 def class_probabilities(

@@ -31,7 +31,7 @@ BUILTIN: Mapping[str, str] = MappingProxyType(  # SHA-256 of the text
 
 
 @cache
-def load_texts(name: str) -> dict[Split, Texts]:
+def load_texts(name: str) -> dict[str, Texts]:
     """Read a corpus: the pairs of foreign and English sentence of each split.
 
     Raises:
@@ -56,7 +56,7 @@ def foreign_and_english(line: str) -> tuple[str, str]:
     return foreign, english
 
 
-def builtin_pairs(name: str, split: Split, *, source: str, target: str) -> list[Pair]:
+def builtin_pairs(name: str, split: str, *, source: str, target: str) -> list[Pair]:
     """Return the pairs of one split of a corpus, in either direction.
 
     Args:
