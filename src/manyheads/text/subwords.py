@@ -18,7 +18,7 @@ from manyheads.text.normalize import normalize, unify
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 from manyheads.text.vocabulary import damaged
 
-__all__ = ["SubwordTokenizer"]
+__all__ = ["SubwordTokenizer", "possible_size"]
 
 CHUNK = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
 TRAINING_THREADS = 16  # fixed, because the sums of unigram training, and so its pieces, depend on it
@@ -80,35 +80,10 @@ class SubwordTokenizer(Tokenizer):
             ConfigError: the text does not allow this ``tokenizer.vocab_size``; the message names one that is
                 possible.
         """
-        model = io.BytesIO()
         try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=training_lines(texts, lowercase=config.lowercase, keep_space=config.keep_space),
-                model_writer=model,
-                model_type=config.kind,
-                vocab_size=config.vocab_size,
-                byte_fallback=config.byte_fallback,
-                character_coverage=config.character_coverage,
-                split_digits=config.split_digits,
-                normalization_rule_name="identity",
-                # if white space is kept, a line end is a separate symbol, and no blank is put before a text
-                add_dummy_prefix=not config.keep_space,
-                remove_extra_whitespaces=not config.keep_space,
-                user_defined_symbols=[
-                    *(["\n"] if config.keep_space else []),
-                    *(BLANK + symbol for symbol in config.symbols),  # in a text they follow a blank
-                ],
-                unk_id=UNK,
-                pad_id=PAD,
-                bos_id=BOS,
-                eos_id=EOS,
-                unk_surface=SPECIALS[UNK],
-                num_threads=TRAINING_THREADS,
-                minloglevel=2,
-            )
+            return cls(config, trained_model(config, texts))
         except RuntimeError as error:
             raise explain(error, config, languages) from error
-        return cls(config, model.getvalue())
 
     @property
     def size(self) -> int:
@@ -206,6 +181,52 @@ class SubwordTokenizer(Tokenizer):
         if UNK in new:
             return ids
         return [replace_run(row, old, new) for row in ids]
+
+
+def trained_model(config: TokenizerConfig, texts: Sequence[str]) -> bytes:
+    """Return the serialised model of a training of the library; raises its RuntimeError."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=training_lines(texts, lowercase=config.lowercase, keep_space=config.keep_space),
+        model_writer=model,
+        model_type=config.kind,
+        vocab_size=config.vocab_size,
+        byte_fallback=config.byte_fallback,
+        character_coverage=config.character_coverage,
+        split_digits=config.split_digits,
+        normalization_rule_name="identity",
+        # if white space is kept, a line end is a separate symbol, and no blank is put before a text
+        add_dummy_prefix=not config.keep_space,
+        remove_extra_whitespaces=not config.keep_space,
+        user_defined_symbols=[
+            *(["\n"] if config.keep_space else []),
+            *(BLANK + symbol for symbol in config.symbols),  # in a text they follow a blank
+        ],
+        unk_id=UNK,
+        pad_id=PAD,
+        bos_id=BOS,
+        eos_id=EOS,
+        unk_surface=SPECIALS[UNK],
+        num_threads=TRAINING_THREADS,
+        minloglevel=2,
+    )
+    return model.getvalue()
+
+
+def possible_size(config: TokenizerConfig, texts: Sequence[str]) -> int:
+    """Return the vocabulary size nearest to `config.vocab_size` with which these texts can be trained on.
+
+    Raises:
+        DataError: there is no text.
+    """
+    try:
+        trained_model(config, texts)
+    except RuntimeError as error:
+        match = TOO_LARGE.search(str(error)) or TOO_SMALL.search(str(error))
+        if match is None:
+            raise explain(error, config, "train") from error
+        return int(match[1])
+    return config.vocab_size
 
 
 def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
