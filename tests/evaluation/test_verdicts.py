@@ -15,6 +15,7 @@ from manyheads.evaluation.verdicts import (
     judge_bleu,
     judge_classes,
     judge_comparison,
+    judge_empty,
     judge_loss,
     judge_outputs,
     judge_overlap,
@@ -107,6 +108,17 @@ def test_sound_outputs_are_reported_as_sound() -> None:
 def test_outputs_that_are_all_a_little_short_or_long_are_named(characters: int, words: str) -> None:
     text = ("ab cd ef gi kl " * 10)[: characters - 1] + "x"
     assert any(words in sentence for sentence in judge_outputs([Output(1, "s", "r" * 100, text, True)]))
+
+
+def test_lines_without_text_are_counted_and_no_output_is_blamed_for_them() -> None:
+    sentences = list(judge_empty({"sources": ["a", "b"], "references": ["a", "\u200b"], "other": []}))
+    assert sentences == [
+        "1 of 2 references have no text, the first in line 2: no output is right there, and the scores are too "
+        "low. Fill these lines, or remove them from both sides"
+    ]
+    lines = [Output(n, "ein Satz", "" if n % 2 else "a line", "a line", True) for n in range(1, 99)]
+    assert not any("length_penalty" in sentence or "than" in sentence for sentence in judge_outputs(lines))
+    assert list(judge_outputs([Output(1, "", "", "", True)])) == []
 
 
 def test_pairs_seen_in_training_make_the_scores_too_high() -> None:

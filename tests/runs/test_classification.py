@@ -251,8 +251,10 @@ def test_scores_do_not_depend_on_batches_or_order(
 def test_texts_that_are_cut_are_counted(corpus: Path, tmp_path: Path) -> None:
     listener = CollectingListener()
     train(labelled_config(corpus, data={"max_length": 5}), tmp_path / "run", listener=listener)
-    (cut,) = [message for message in listener.messages if "longer than 5 tokens: cut there" in message]
-    assert 0 < int(cut.split()[0]) <= 60
+    messages = [message for message in listener.messages if "longer than 5 tokens: cut there" in message]
+    for message, split in zip(messages, ("train", "valid"), strict=True):
+        assert 0 < int(message.split()[0]) <= 60
+        assert f"texts of data.{split} are" in message
 
 
 def test_labels_that_are_numbers_are_sorted_as_numbers() -> None:

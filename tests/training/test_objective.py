@@ -74,3 +74,16 @@ def test_no_gradient_is_kept() -> None:
     model = tiny_model().eval()
     corpus_nll(model, *random_pairs(5), bos=BOS, eos=EOS)
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_pairs_longer_than_learned_positions_are_left_out() -> None:
+    sources, targets = random_pairs(29)
+    longest = [max(map(len, pair)) for pair in zip(sources, targets, strict=True)]
+    limit = sorted(longest)[14]
+    model = tiny_model(positions="learned", max_positions=limit).eval()
+    fits = [index for index in range(29) if longest[index] < limit]
+    assert 0 < len(fits) < 29
+    short = [sources[index] for index in fits], [targets[index] for index in fits]
+    everything = corpus_nll(model, sources, targets, bos=BOS, eos=EOS)
+    assert everything == corpus_nll(model, *short, bos=BOS, eos=EOS)
+    assert corpus_nll(model, [[4] * 99], [[4]], bos=BOS, eos=EOS) == (0.0, 0)

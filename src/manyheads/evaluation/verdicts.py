@@ -7,15 +7,16 @@ docs/explanation/reading-the-numbers.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from manyheads.data.letters import has_text
 from manyheads.evaluation.classes import ClassScores
 from manyheads.evaluation.outputs import LONG, SHORT, WORRY, Output, find_defects, length_ratio
 from manyheads.evaluation.significance import BootstrapResult
 
 __all__ = [
     "FEWEST_LINES", "METRIC_NAMES", "UNUSABLE", "judge_bits", "judge_bleu", "judge_classes", "judge_comparison",
-    "judge_loss", "judge_outputs", "judge_overlap", "verdict_lines",
+    "judge_empty", "judge_loss", "judge_outputs", "judge_overlap", "verdict_lines",
 ]  # fmt: skip
 
 UNUSABLE = 10.0  # BLEU
@@ -80,6 +81,17 @@ def judge_bleu(bleu: float, interval: tuple[float, float], sentences: int, signa
     return f"{known}. As a rough rule: {next(text for limit, text in BANDS if bleu < limit)}"
 
 
+def judge_empty(texts: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield how many lines have no text, and where, for each of some texts by their name."""
+    for name, lines in texts.items():
+        empty = [number for number, text in enumerate(lines, start=1) if not has_text(text)]
+        if empty:
+            yield (
+                f"{len(empty):,} of {len(lines):,} {name} have no text, the first in line {empty[0]:,}: no output "
+                "is right there, and the scores are too low. Fill these lines, or remove them from both sides"
+            )
+
+
 def judge_loss(loss: float, choices: int, unit: str = "token") -> str:
     """Return the verdict on a loss in nats, against a uniform guess among `choices` tokens or labels."""
     perplexity = math.exp(min(loss, 700))
@@ -121,7 +133,7 @@ def judge_outputs(outputs: Sequence[Output]) -> Iterator[str]:
             f"all outputs together are {ratio:.2f} times as long as the references: too {kind}. Train longer, or "
             f"{way} search.length_penalty"
         )
-    elif not defects:
+    elif not defects and any(output.comparable for output in outputs):
         yield "no output is empty, unfinished, a repetition, a copy of its source, or of an odd length"
 
 

@@ -20,7 +20,7 @@ from manyheads.data.augment_phrases import mine_phrases
 from manyheads.data.batch import Ids
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.runs.batch_sources import PairBatches
-from manyheads.runs.corpus import NO_SPACE
+from manyheads.runs.corpus import NO_SPACE, longest_side
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
 from manyheads.training.log import Listener
 
@@ -106,7 +106,7 @@ def augmented_batches(
         store=tokens,
         languages=config.languages,
         seed=config.training.seed,
-        max_length=config.data.max_length,
+        max_length=longest_side(config),
         table=table,
         growth=measure_growth(texts, tokenizers),
     )

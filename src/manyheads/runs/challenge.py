@@ -22,6 +22,7 @@ from manyheads.data.augment_copies import COPIES, make_tag
 from manyheads.data.augment_text import END_MARK
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import letters_of
+from manyheads.data.letters import has_text
 from manyheads.errors import UsageError
 from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
 from manyheads.runs.corpus import available_pairs
@@ -161,7 +162,7 @@ def challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines:
 def is_sentence(pair: Pair) -> bool:
     """Return whether a pair has a usual length and an end mark."""
     fits = LEAST_WORDS <= len(pair.source.split()) <= MOST_WORDS
-    return fits and bool(END_MARK.search(pair.source)) and bool(pair.target.strip())
+    return fits and bool(END_MARK.search(pair.source)) and has_text(pair.target)
 
 
 def text_words(pairs: Sequence[Pair]) -> list[str]:

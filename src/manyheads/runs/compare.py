@@ -12,7 +12,7 @@ from manyheads.config.load import with_overrides
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
-from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, verdict_lines
+from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, judge_empty, verdict_lines
 from manyheads.runs.classification import classify_in_groups, label_numbers, with_text
 from manyheads.runs.evaluate import load_classifier, load_translator, texts
 from manyheads.runs.grouped import translate_in_groups
@@ -28,11 +28,13 @@ class Comparison:
     Attributes:
         run, other: run directories.
         results: paired bootstrap of each metric, `run` against `other`.
+        empty: sentences on lines without text.
     """
 
     run: Path
     other: Path
     results: tuple[BootstrapResult, ...]
+    empty: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; results by metric."""
@@ -41,7 +43,7 @@ class Comparison:
 
     def verdict(self) -> list[str]:
         """Return which run is better, or the number of lines that would decide it."""
-        return list(judge_comparison(str(self.run), str(self.other), self.results))
+        return [*self.empty, *judge_comparison(str(self.run), str(self.other), self.results)]
 
     def lines(self) -> list[str]:
         """Return lines of text."""
@@ -89,7 +91,8 @@ def compare(
     sources, references = texts(config, split, source, reference)
     if tasks[0] == "translation":
         outputs = [translate(path, sources, overrides, device, listener) for path in (run, other)]
-        return Comparison(run, other, compare_translations(outputs, references, config.data.target))
+        empty = tuple(judge_empty({"sources": sources, "references": references}))
+        return Comparison(run, other, compare_translations(outputs, references, config.data.target), empty)
     filled = with_text(sources, listener)
     sources, references = [sources[index] for index in filled], [references[index] for index in filled]
     labels = [classify(path, sources, overrides, device, listener) for path in (run, other)]

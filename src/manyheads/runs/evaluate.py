@@ -13,6 +13,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
+from manyheads.data.letters import has_text
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.data.reading import read_text
@@ -82,7 +83,7 @@ def evaluate(
     if task == "translation":
         translator = load_translator(run, overrides, device)
         sources, references = texts(translator.config, split, source, reference)
-        result = evaluate_texts(translator, sources, references, listener)
+        result = evaluate_texts(translator, sources, references, listener, str(reference or f"data.{split}"))
         if split == "train" and source is None:
             return result
         config = RunDirectory.existing(run).config()
@@ -183,7 +184,7 @@ def plain_texts(config: Config, split: Split, source: Path | None) -> list[str]:
     else:
         raw = read_split(config.data, split, config.task)
     normal = map(cleaning(config), (pair.target for pair in raw))
-    lines = [text for text in normal if config.whole_files or text.strip()]
+    lines = [text for text in normal if config.whole_files or has_text(text)]
     if not any(lines):
         raise DataError(f"{source or f'data.{split}'} holds no text. There is nothing to score.")
     return lines
@@ -201,7 +202,9 @@ VALIDATION_SET = "its validation set (by which its weights were chosen)"
 def card_line_of_translator(opened: LoadedModel) -> str | None:
     """Return a line for a card: BLEU and chrF with signatures, by the search of the run; None without the text."""
     config = opened.config
-    pairs = [pair for pair in available_pairs(config, "test", MOST) if pair.source and pair.target]
+    pairs = [
+        pair for pair in available_pairs(config, "test", MOST) if has_text(pair.source) and has_text(pair.target)
+    ]
     if not pairs:
         return None
     results = Translator(config, opened.tokenizers, opened.model).translate([pair.source for pair in pairs])
@@ -242,7 +245,7 @@ def line_of_classifier(run: RunDirectory, classifier: Classifier, listener: List
     examples, which = held_out(run, classifier.config, EVERY)
     pairs = [examples[index] for index in evenly(len(examples), MOST)]
     sources, labels = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    if not any(text.strip() for text in sources):
+    if not any(has_text(text) for text in sources):
         return None
     result = evaluate_labels(classifier, sources, labels, listener, which)
     return (
@@ -254,7 +257,7 @@ def line_of_classifier(run: RunDirectory, classifier: Classifier, listener: List
 def line_of_encoder(run: RunDirectory, encoder: Encoder, listener: Listener) -> str | None:
     """Return the perplexity of masked tokens."""
     examples, which = held_out(run, encoder.config, MOST)
-    filled = [pair.target for pair in examples if pair.target.strip()]
+    filled = [pair.target for pair in examples if has_text(pair.target)]
     if not filled:
         return None
     result = score_hidden(encoder, encoder.config, filled, listener)
@@ -268,7 +271,7 @@ def line_of_generator(run: RunDirectory, generator: Generator, listener: Listene
     """Return the perplexity of a text."""
     examples, which = held_out(run, generator.config, MOST_BYTES)
     first = first_bytes([pair.target for pair in examples], MOST_BYTES)
-    if not any(text.strip() for text in first):
+    if not any(has_text(text) for text in first):
         return None
     result = score_text(generator, generator.config, first, listener)
     return (

@@ -11,6 +11,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import config_to_json, with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
+from manyheads.data.letters import has_text
 from manyheads.data.locate import Split
 from manyheads.doctor.catalogue import run_finding
 from manyheads.doctor.checks.curves import curve_findings
@@ -143,7 +144,7 @@ def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) 
 
 def available_text(config: Config, split: Split, most: int) -> list[Pair]:
     """Return the first clean pairs of a split that have a target; none where its text is not on this machine."""
-    return [pair for pair in available_pairs(config, split, most) if pair.target.strip()]
+    return [pair for pair in available_pairs(config, split, most) if has_text(pair.target)]
 
 
 def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Report:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.data.letters import has_text
 from manyheads.doctor.checks.curves import LEAST_VALIDATIONS, UNIGRAM, Curves, curve_findings
 from manyheads.inspection.metrics import records_of
 from manyheads.runs.classification import evaluate_labels
@@ -138,7 +139,7 @@ def validation_loss(path: Path) -> float | None:
     """Return the loss of the first validation examples, in nats a token or a text; None without their text."""
     run = RunDirectory.existing(path)
     config = run.config()
-    pairs = [pair for pair in available_pairs(config, "valid", SCORED) if pair.target.strip()]
+    pairs = [pair for pair in available_pairs(config, "valid", SCORED) if has_text(pair.target)]
     if not pairs:
         return None
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]

@@ -19,7 +19,7 @@ from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.filtering import describe_too_long
 from manyheads.data.reading import READINGS
-from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
+from manyheads.runs.corpus import Corpus, name_limit, open_corpus, read_corpus
 from manyheads.runs.initialize import take_weights, with_initial_shape
 from manyheads.runs.listeners import recording
 from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run, forget_metrics_after, resume
@@ -148,8 +148,7 @@ def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener,
     check_same_corpus(run, corpus, force)
     task = prepare_task(config, run, corpus, listener)
     if task.too_long:
-        kept, longest = corpus.total.kept, config.data.max_length
-        listener.message(describe_too_long(kept, task.too_long, longest, reading.noun))
+        listener.message(describe_too_long(corpus.total.kept, task.too_long, name_limit(config), reading.noun))
     if not run.exists:
         task.begin(run, environment(corpus))
     return task

@@ -33,7 +33,7 @@ from manyheads.runs.classification import (
     report_classes,
     warnings_of,
 )
-from manyheads.runs.corpus import LANGUAGES, NO_SPACE, Corpus, held_out, language_profiles
+from manyheads.runs.corpus import LANGUAGES, NO_SPACE, Corpus, held_out, language_profiles, longest_side, name_limit
 from manyheads.runs.initialize import Sides, initial_tokenizers
 from manyheads.runs.language_modeling import TextValidation
 from manyheads.runs.masked import MaskedValidation
@@ -128,7 +128,7 @@ def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, liste
     """Prepare the training of an encoder-decoder on pairs of texts."""
     training, texts = config.training, corpus.train
     tokenizers = prepare_tokenizers(config, run, texts.sides, listener)
-    store = tokenise(config, run, corpus, tokenizers, listener, max_length=config.data.max_length)
+    store = tokenise(config, run, corpus, tokenizers, listener, max_length=longest_side(config))
     maker = pair_batches(config, run, texts, store, tokenizers, listener)
     return TrainingTask(
         config=config,
@@ -300,7 +300,7 @@ def tokenise(
         encode = (counted(source, advance), target)
         store = TokenStore.build(folder, corpus.train, encode, key=key, max_length=max_length)
     if not len(store):
-        raise DataError(f"every training pair is longer than data.max_length = {config.data.max_length} tokens.")
+        raise DataError(f"every training pair is longer than {name_limit(config)} tokens.")
     return store
 
 

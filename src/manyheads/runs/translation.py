@@ -11,12 +11,21 @@ from typing import Any
 from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
 from manyheads.data.corpus import Pair
+from manyheads.data.letters import has_text
 from manyheads.evaluation import Scores, exact_match, score
-from manyheads.evaluation.outputs import Output, find_defects
+from manyheads.evaluation.outputs import WORRY, Output, find_defects
 from manyheads.evaluation.significance import bleu_interval
-from manyheads.evaluation.verdicts import judge_bleu, judge_loss, judge_outputs, judge_overlap, verdict_lines
+from manyheads.evaluation.verdicts import (
+    judge_bleu,
+    judge_empty,
+    judge_loss,
+    judge_outputs,
+    judge_overlap,
+    verdict_lines,
+)
 from manyheads.inspection.capture import mean_entropies, watch_pair
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.runs.corpus import describe_long, fitting_pairs
 from manyheads.runs.grouped import spread_groups, translate_in_groups
 from manyheads.tasks.options import plain_search
 from manyheads.tasks.translation import Translator
@@ -65,6 +74,10 @@ class Validation:
         self.config = config
         self.world = world
         self.watch = watch
+        long = describe_long(config, tokenizers, pairs, "data.valid")
+        if long:
+            watch.listener.message(long)
+            pairs, _ = fitting_pairs(config, tokenizers, pairs, "data.valid")
         self.sources = tokenizers.source.encode([pair.source for pair in pairs])
         self.targets = tokenizers.target.encode([pair.target for pair in pairs])
         every = max(1, len(pairs) // max(1, config.training.valid_sentences))
@@ -249,15 +262,22 @@ class Evaluation:
         """Perplexity, exp(loss)."""
         return math.exp(min(self.loss, 700))
 
+    @property
+    def sides(self) -> dict[str, list[str]]:
+        """Sources and references by name, line by line."""
+        return {
+            "sources": [output.source for output in self.compared],
+            "references": [output.reference for output in self.compared],
+        }
+
     def verdict(self) -> list[str]:
-        """Return the verdict on the scores, the unusual outputs, and the overlap with the training text."""
+        """Return the verdict on empty lines, the scores, unusual outputs, and the overlap with train."""
         count, signature = len(self.compared), self.scores.signature["bleu"]
-        return [
-            judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, self.language),
-            judge_loss(self.loss, self.vocabulary),
-            *judge_outputs(self.compared),
-            *([judge_overlap(self.overlap[0], count, self.overlap[1])] if self.overlap else []),
-        ]
+        verdict = list(judge_empty(self.sides))
+        if sum(not output.comparable for output in self.compared) <= WORRY * count:
+            verdict.append(judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, self.language))
+        verdict += [judge_loss(self.loss, self.vocabulary), *judge_outputs(self.compared)]
+        return [*verdict, *([judge_overlap(self.overlap[0], count, self.overlap[1])] if self.overlap else [])]
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `evaluate --json`."""
@@ -273,6 +293,10 @@ class Evaluation:
             "signature": self.scores.signature,
             "exact": self.exact,
             "sentences": len(self.compared),
+            "empty": {
+                name: len(texts) - sum(map(has_text, texts))
+                for name, texts in (self.sides | {"outputs": self.outputs}).items()
+            },
             "seconds": self.seconds,
             "defects": {defect.name: defect.count for defect in find_defects(self.compared)},
             "verdict": ". ".join(self.verdict()),
@@ -294,10 +318,21 @@ class Evaluation:
 
 
 def evaluate_texts(
-    translator: Translator, sources: list[str], references: list[str], listener: Listener
+    translator: Translator,
+    sources: list[str],
+    references: list[str],
+    listener: Listener,
+    where: str = "the text to score",
 ) -> Evaluation:
-    """Translate and score texts in memory."""
+    """Translate and score texts in memory; `where` is their name in messages.
+
+    Raises:
+        DataError: every pair is longer than the learned positions of the model.
+    """
     config, tokenizers = translator.config, translator.tokenizers
+    pairs = [Pair(*texts, line) for line, texts in enumerate(zip(sources, references, strict=True), 1)]
+    if long := describe_long(config, tokenizers, pairs, where):
+        listener.message(f"warning: {long}")
     listener.message(f"translating {len(sources):,} sentences, beam {config.search.beam_size}")
     start = time.perf_counter()
     with listener.phase("translating", len(sources), "sentences") as advance:
