@@ -258,9 +258,10 @@ def test_pairs_longer_than_learned_positions_are_named_before_training_and_have_
         task = prepare_task(config, run, read_corpus(config, run), SilentListener())
         assert task.too_long == long
         torch.manual_seed(1)
-        validate = task.validation(task.model().eval(), ALONE, Watch(listener, None, ALONE))
+        validate = task.validation(task.model().eval(), ALONE, Watch(listener))
+        assert isinstance(validate, Validation)
         messages.append([message for message in listener.messages if "tokens on a side" in message])
-        losses.append(validate.size)
+        losses.append(validate(0).loss)
     assert losses[0] == losses[1]
     assert not messages[1]
     assert re.search(

@@ -20,7 +20,7 @@ TMX = "<?xml version='1.0'?>\n<tmx><header><note>License: MIT</note></header><bo
 def read(document: str | bytes, *, strict: bool = False, reader=read_tmx) -> ParallelText:  # type: ignore[no-untyped-def]
     data = document.encode() if isinstance(document, str) else document
     request = TextRequest("de", "en", strict=strict)
-    return reader(io.BufferedReader(io.BytesIO(data)), request, "x.tmx")  # type: ignore[arg-type]
+    return reader(io.BufferedReader(io.BytesIO(data)), request, "x.tmx")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_memory_does_not_grow_with_the_number_of_damaged_units() -> None:
     for count in (2_000, 8_000):
         data = io.BytesIO(b"".join(blocks(count)))
         tracemalloc.start()
-        text = read_tmx(io.BufferedReader(data), TextRequest("de", "en"), "x")  # type: ignore[arg-type]
+        text = read_tmx(io.BufferedReader(data), TextRequest("de", "en"), "x")
         assert sum(1 for _ in text.pairs) == count - -(-count // 3)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
