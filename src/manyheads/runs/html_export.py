@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
+from manyheads.data.literals import literal_kinds
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import LoadedModel, atomic_directory
 from manyheads.interop.html.check import compare_packed, reference_of_text_model
@@ -177,7 +178,9 @@ def description(loaded: Loaded, name: str) -> dict[str, Any]:
     if isinstance(loaded, Translator):
         source, target = loaded.tokenizers.source, loaded.tokenizers.target
         page |= {"source": config.data.source, "target": config.data.target, "max_length": config.data.max_length}
-        page |= {"copy_literals": config.search.copy_literals, "lower_capitals": config.search.lower_capitals}
+        kinds = literal_kinds() if config.search.copy_literals else ()
+        page["literals"] = [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds] or None
+        page["lower_capitals"] = config.search.lower_capitals
         target_tokenizer = None if loaded.tokenizers.joint else describe_tokenizer(target)
         return {"page": page, "tokenizers": {"source": describe_tokenizer(source), "target": target_tokenizer}}
     page["language"] = config.data.language

@@ -8,7 +8,7 @@ const { capitalize, characterBefore, isAlphanumeric, isBlank, isCombining, isDig
   await load("unicode.js");
 const { lower, normalize, unify } = await load("normalize.js");
 const { sentenceCase, sentenceSpans } = await load("sentences.js");
-const { spansToTranslate } = await load("literals.js");
+const { Literals } = await load("literals.js");
 const { Line, Splitter } = await load("parts.js");
 const { copiedLinks, lineAlignment, pharaoh, translationWarnings, wordAlignment, wordIndices } = await load("words.js");
 const { loadTokenizer } = await load("tokenizer.js");
@@ -42,7 +42,10 @@ const FUNCTIONS = {
   stripped: (texts) => texts.map((text) => [strip(text), splitBlanks(text), capitalize(text)]),
   moved: (text, index, characters) => [moveOffset(text, index, characters), characterBefore(text, index)],
   sentences: (texts, language) => texts.map((text) => [inCharacters(text, sentenceSpans(text, language)), sentenceCase(text, language)]),
-  literals: (texts) => texts.map((text) => inCharacters(text, spansToTranslate(text))),
+  literals: (kinds, texts) => {
+    const literals = new Literals(kinds);
+    return texts.map((text) => inCharacters(text, literals.spansToTranslate(text)));
+  },
   load: (name, description) => {
     const tokenizer = loadTokenizer(description);
     tokenizers.set(name, tokenizer);

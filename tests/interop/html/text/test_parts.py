@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.interop.html.text.browser import Browser, first_difference, open_browser, quick_texts
+from tests.interop.html.text.browser import LITERALS, Browser, first_difference, open_browser, quick_texts
 
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.tasks.parts import Line, Splitter
@@ -32,9 +32,12 @@ def browser() -> Iterator[Browser]:
 def in_javascript(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options with their names in JavaScript."""
     names = {
-        "trained_length": "trainedLength", "copy_literals": "copyLiterals", "lower_capitals": "lowerCapitals"
+        "trained_length": "trainedLength", "lower_capitals": "lowerCapitals"
     }  # fmt: skip
-    return {"tokenizer": "bytes", **{names.get(name, name): value for name, value in options.items()}}
+    return {
+        "tokenizer": "bytes", **{names.get(name, name): value for name, value in options.items()},
+        "literals": LITERALS if options["copy_literals"] else None,
+    }  # fmt: skip
 
 
 def as_json(line: Line) -> dict[str, Any]:

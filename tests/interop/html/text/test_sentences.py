@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.interop.html.text.browser import first_difference, open_browser, quick_texts
+from tests.data.test_literals import COPIED, LONG_LINES, PROSE
+from tests.interop.html.text.browser import LITERALS, first_difference, open_browser, quick_texts
 
 from manyheads.data.literals import spans_to_translate
 from manyheads.tasks.parts import sentence_case
@@ -25,9 +26,15 @@ NUMBERS = [
 
 
 def test_spans_of_literals_are_those_of_python() -> None:
-    texts = [*quick_texts(), *NUMBERS]
+    texts = [
+        *quick_texts(),
+        *NUMBERS,
+        *PROSE,
+        *(f"Ein {text} ({text}), „{text}“\t{text}." for text in COPIED),
+        *LONG_LINES,
+    ]
     with open_browser() as browser:
-        found = browser.call("literals", texts)
+        found = browser.call("literals", LITERALS, texts)
     assert first_difference(texts, [[list(s) for s in spans_to_translate(t)] for t in texts], found) == ""
 
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.interop.html.text.browser import Browser, first_difference, open_browser, quick_texts, random_ids
+from tests.interop.html.text.browser import (
+    LITERALS,
+    Browser,
+    first_difference,
+    open_browser,
+    quick_texts,
+    random_ids,
+)
 from tests.interop.html.text.test_parts import as_json
 from tests.interop.parts import sentences
 
@@ -96,7 +103,7 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
     settings: dict[str, Any] = {"language": "de", "split": "auto"}
     assembler = make_assembler(tokenizer)
     splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, copy_literals=True)
-    options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST, "copyLiterals": True}
+    options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST, "literals": LITERALS}
     names = {"source": "bpe", "target": "bpe"}
     seen: set[str] = set()
     for line in splitter.lines([text[:80] for text in quick_texts()]):

@@ -15,8 +15,8 @@ const withEndSymbol = ({ tokens, ended }) => (ended ? [...tokens, EOS] : [...tok
 export class PageTranslator {
   constructor(model, tokenizers, settings) {
     Object.assign(this, { model, tokenizers, settings, longest: model.settings.max_positions - 1 });
-    const { source: language, copy_literals: copyLiterals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
-    this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split: "auto", trainedLength, longest: this.longest, copyLiterals, lowerCapitals });
+    const { source: language, literals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
+    this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split: "auto", trainedLength, longest: this.longest, literals, lowerCapitals });
   }
 
   /**

@@ -1,6 +1,6 @@
 /* Splitting of a line into parts that are translated separately, and joining of their outputs, as in manyheads/tasks/parts.py. */
 
-import { spansToTranslate } from "./literals.js";
+import { Literals } from "./literals.js";
 import { piecesWithin, sentenceCase, sentenceSpans } from "./sentences.js";
 import { characterAt, characterBefore, isAlphanumeric, isWide, strip } from "./unicode.js";
 
@@ -44,11 +44,12 @@ function blankBetween(mark, last, first) {
 
 /**
  * A splitter of lines into parts. `split` is "auto", "sentences" or "none"; `trainedLength` and `longest` are the limits of the
- * training data and of the model in tokens; `language` is the source language.
+ * training data and of the model in tokens; `language` is the source language; `literals` are the kinds of text to copy, if any.
  */
 export class Splitter {
-  constructor({ tokenizer, language, split, trainedLength, longest, copyLiterals = false, lowerCapitals = false }) {
-    Object.assign(this, { tokenizer, language, split, copyLiterals, lowerCapitals });
+  constructor({ tokenizer, language, split, trainedLength, longest, literals = null, lowerCapitals = false }) {
+    Object.assign(this, { tokenizer, language, split, lowerCapitals });
+    this.literals = literals && new Literals(literals);
     this.limit = Math.min(trainedLength, longest);
   }
 
@@ -89,8 +90,8 @@ export class Splitter {
   /** Return the spans of a line between copied literals; the whole line if there are none. */
   segments(text) {
     const wholeLine = [[0, text.length]];
-    if (!this.copyLiterals || !strip(text)) return wholeLine;
-    const spans = spansToTranslate(text);
+    if (!this.literals || !strip(text)) return wholeLine;
+    const spans = this.literals.spansToTranslate(text);
     return spans.length === 1 && slicesOf(text, spans)[0] === strip(text) ? wholeLine : spans;
   }
 
