@@ -37,6 +37,11 @@ class Line:
     cut_sentences: int = 0
     capitals: tuple[bool, ...] = ()
 
+    def part_text(self, part: int) -> str:
+        """Return the text of a part."""
+        start, end = self.spans[part]
+        return self.text[start:end]
+
     def join(self, outputs: Iterable[str]) -> str:
         """Join the outputs of the parts, with the blank space of the line around and between them."""
         return "".join(self.stream([output] if output else [] for output in outputs))

@@ -219,7 +219,7 @@ class Translator:
                         ended.add(part)
                     yield token
 
-            return growing_text(self.tokenizers.target, tokens()) if ids else iter(())
+            return growing_text(self.tokenizers.target, tokens(), line.part_text(part)) if ids else iter(())
 
         yield from line.stream(stream_part(part, ids) for part, ids in enumerate(line.parts))
         return len(ended) < len(parts) or any(len(ids) > self.longest_source for ids in line.parts)

@@ -6,7 +6,8 @@ import io
 import os
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Self
 
 import sentencepiece
@@ -174,9 +175,14 @@ class SubwordTokenizer(Tokenizer):
         return [UNK] if UNK in byte_ids else byte_ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Decode the pieces; bytes that are not UTF-8 become U+FFFD; begin, end and padding have no text."""
-        text: str = self.processor.decode(self.check(ids))
+        """Decode the pieces; bytes that form no character, begin, end and padding have no text."""
+        text: str = self.processor.decode(self.whole_characters(self.check(ids))[0])
         return text
+
+    @cached_property
+    def byte_values(self) -> Mapping[int, int]:
+        """Return the byte of each byte piece."""
+        return {i: int(text[1:-1], 16) for i, text in enumerate(self.texts) if self.processor.is_byte(i)}
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the pieces as the library writes them: ``▁Hund``, ``<0xEA>``."""

@@ -68,7 +68,11 @@ const FUNCTIONS = {
   wordAlignment: (attention, source, target) => pharaoh(wordAlignment(attention, source, target)),
   copiedLinks: (triples) => triples.map((texts) => copiedLinks(...texts)),
   lineAlignment: (options, text, outputs, names, longest) => pharaoh(lineAlignment(lines(options, [text])[0], outputs, pair(names), longest)),
-  warnings: (fields, outputs, text, expected) => translationWarnings(new Line(fields), outputs, text, expected),
+  warnings: (name, fields, outputs, text, expected) => translationWarnings(new Line(fields), outputs, text, tokenizers.get(name), expected),
+  whole: (name, rows, source) => rows.map((ids) => {
+    const { whole, broken } = tokenizers.get(name).wholeCharacters(ids, source);
+    return [whole, broken];
+  }),
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -24,6 +24,7 @@ from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import Assembler, copied_links, pharaoh, word_alignment, word_numbers
 from manyheads.tasks.options import Expected
 from manyheads.tasks.parts import Line, Splitter
+from manyheads.text.characters import ByteTokenizer
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
 
 LONGEST = 9
@@ -95,7 +96,7 @@ def test_a_repetitive_source_may_have_a_repetitive_translation(
         line = Line("x", [(0, 1)], [source], unsplit=False)
         output = Hypothesis((7,) * length, 0.0, 0.0, (), True)
         python_result = make_assembler(tokenizer).warnings(line, [output], "y", Expected())
-        assert browser.call("warnings", as_json(line), [{"tokens": output.tokens}], "y", {}) == python_result
+        assert browser.call("warnings", "bpe", as_json(line), [{"tokens": output.tokens}], "y", {}) == python_result
 
 
 def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
@@ -118,6 +119,23 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
         expected = Expected(("a", text[1:3]), ("", text[2:4], "x")[: rng.randint(0, 3)])
         phrases = {"forbidden": expected.forbidden, "required": expected.required}
         python_result = assembler.warnings(line, hypotheses, text, expected)
-        assert browser.call("warnings", as_json(line), outputs, text, phrases) == python_result, line.text
+        assert browser.call("warnings", "bpe", as_json(line), outputs, text, phrases) == python_result, line.text
         seen.update(python_result)
     assert seen >= {"sentence-cut", "repetition", "length-ratio", "forbidden-phrase", "missing-phrase"}
+
+
+def test_bytes_that_form_no_character_are_left_out_or_completed_as_by_python(browser: Browser) -> None:
+    tokenizer = ByteTokenizer(lowercase=False)
+    browser.call("load", "bytes", describe_tokenizer(tokenizer))
+    rng = random.Random(1)
+    data = [
+        bytes(
+            rng.choice(b"a\x80\x9f\xa0\xbf\xc3\xe0\xe2\xed\xf0\xf4\xff\x98\x83") for _ in range(rng.randint(0, 9))
+        )
+        for _ in range(3000)
+    ]
+    rows = [[4 + byte for byte in row] for row in data]
+    for source in ("", "ein ☃ für Ä"):
+        expected = [list(tokenizer.whole_characters(row, source)) for row in rows]
+        assert first_difference(rows, expected, browser.call("whole", "bytes", rows, source)) == ""
+    assert browser.call("decode", "bytes", rows) == [row.decode(errors="ignore") for row in data]

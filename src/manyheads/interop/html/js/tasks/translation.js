@@ -47,7 +47,7 @@ export class PageTranslator {
       alignment: attended && hypotheses.length ? pharaoh(lineAlignment(line, attended, this.tokenizers, this.longest)) : null,
       truncated: line.parts.some((ids) => ids.length > this.longest) || best.some((output) => output && !output.ended),
       sentences: copied ? 1 : line.parts.length,
-      warnings: copied || !ranks ? [] : translationWarnings(line, best, hypotheses[0].text),
+      warnings: copied || !ranks ? [] : translationWarnings(line, best, hypotheses[0].text, this.tokenizers.target),
     };
   }
 
@@ -58,7 +58,7 @@ export class PageTranslator {
     const scores = outputs.flatMap((output) => [...output.tokenScores]);
     const total = outputs.reduce((sum, output) => sum + output.logProbability, 0);
     return {
-      text: line.join(parts.map((output) => (output ? tokenizer.decode(output.tokens) : ""))),
+      text: line.join(parts.map((output, part) => (output ? tokenizer.decode(tokenizer.wholeCharacters(output.tokens, line.partText(part)).whole) : ""))),
       score: outputs.length === 1 ? outputs[0].score : total / Math.max(scores.length, 1) ** this.model.search.length_penalty,
       tokens: outputs.flatMap((output) => tokenizer.pieces(withEndSymbol(output))),
       token_scores: scores,

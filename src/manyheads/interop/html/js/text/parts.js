@@ -14,6 +14,11 @@ export class Line {
     Object.assign(this, { text, spans, parts, unsplit, cutSentences, capitals });
   }
 
+  /** Return the text of a part. */
+  partText(part) {
+    return this.text.slice(...this.spans[part]);
+  }
+
   /** Join the outputs of the parts, with the white space of the line around and between them. */
   join(outputs) {
     const { text, spans, capitals } = this;
