@@ -13,7 +13,7 @@ from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
 from manyheads.data.literals import literal_kinds
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import LoadedModel, atomic_directory
-from manyheads.interop.html.check import compare_packed, reference_of_text_model
+from manyheads.interop.html.check import compare_packed, reference_of_text_model, translate_packed
 from manyheads.interop.html.pack import PackedModel, pack_model, rounded_model
 from manyheads.interop.html.scripts import ENGINE, JS, joined_script
 from manyheads.interop.html.tokenizer import describe_tokenizer
@@ -21,6 +21,7 @@ from manyheads.interop.parity import LONGEST, Parity, random_rows, reference
 from manyheads.runs.corpus import samples_of
 from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
 from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cost
+from manyheads.runs.export_settings import TextComparison, compare_texts, setting_lines
 from manyheads.runs.inspect import Loaded, curves, last_total_steps, load_for_inspection
 from manyheads.runs.model_card import exported_card
 from manyheads.runs.page import PageModel, card_of, described, example_of, model_document, page_with, strings
@@ -72,7 +73,7 @@ class HtmlModel:
 
 def export_for_browsers(
     run: Path, out: Path, to: str, numbers: str, *, force: bool, listener: Listener
-) -> tuple[Parity | None, QuantizationCost | None]:
+) -> tuple[Parity | None, TextComparison | None, QuantizationCost | None]:
     """Write a run as a page or a module, and compare it in Node.js if that is installed.
 
     Raises:
@@ -85,6 +86,7 @@ def export_for_browsers(
     with atomic_directory(out) as draft:
         with listener.phase("comparing and writing"):
             parity = compare_with_run(model, numbers)
+            texts = compare_texts_with_run(model, to, numbers)
         with listener.phase("scoring the test text for the model card"):
             if isinstance(loaded, Translator):
                 line = card_line_of_translator(opened(loaded))
@@ -101,7 +103,7 @@ def export_for_browsers(
             listener.message(f"measuring what {numbers} costs")
             engines = PageEngine(loaded.model, "float32"), PageEngine(rounded_model(loaded.model), numbers)
             cost = measure_cost(opened(loaded), numbers, engines, force=force, listener=listener)
-    return parity, cost
+    return parity, texts, cost
 
 
 def write_page(run: Path, path: Path) -> None:
@@ -134,6 +136,22 @@ def compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
     else:
         expected = reference_of_text_model(loaded.model, marked_samples(loaded))
     return compare_packed(model.head(), model.packed.block(), loaded.config.task, expected, numbers)
+
+
+def compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComparison | None:
+    """Compare the translations of lines by a packed model with those of its run; None without Node.js.
+
+    Raises:
+        ParityError: the translations differ.
+    """
+    if not isinstance(model.loaded, Translator):
+        return None
+    run = opened(model.loaded)
+    lines = setting_lines(run)
+    outputs = translate_packed(model.head(), model.packed.block(), lines)
+    if outputs is None:
+        return None
+    return compare_texts(run, to, lines, outputs, exact=numbers == "float32")
 
 
 def opened(translator: Translator) -> LoadedModel:

@@ -21,6 +21,7 @@ from manyheads.data.sources import read_sources
 from manyheads.errors import DataError
 from manyheads.interop.huggingface.check import AUTO_CLASSES
 from manyheads.runs.corpus import training_corpora
+from manyheads.runs.export_settings import described_losses
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
@@ -81,6 +82,7 @@ def imported_card(config: Config, tokenizers: TokenizerPair, where: str, labels:
 def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Sequence[str] = ()) -> str:
     """Return the card of an export in the format `to`."""
     facts, usages = facts_of(config, tokenizers, labels), card_texts()["usage"]
+    facts["lost"] = "".join(f"\n- Not in this format: {setting}" for setting in described_losses(config, to))
     if config.task == "translation":
         return filled("translation", facts, "exported", LIBRARIES[to], usage_of_export(config, tokenizers, to))
     names = FUNCTIONS if to == "javascript" else AUTO_CLASSES

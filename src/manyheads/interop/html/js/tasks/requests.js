@@ -11,7 +11,11 @@ import { PageTranslator } from "./translation.js";
 /** Load a model with its tokenizers; `header` is its description (JSON), `readTensors` as in Engine.loadModel. */
 export async function loadPageModel(wasmBytes, header, readTensors) {
   const engine = await createEngine(wasmBytes);
-  const model = await engine.loadModel(header, readTensors);
+  return pageModel(await engine.loadModel(header, readTensors), header);
+}
+
+/** Join a model of the engine with its tokenizers. */
+export function pageModel(model, header) {
   const { source, target } = header.tokenizers;
   const tokenizer = loadTokenizer(source);
   if (header.task === "classification") return new PageClassifier(model, tokenizer, header.page);
