@@ -57,10 +57,12 @@ def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: 
         assert done.cost.bleu is not None
         assert (done.cost.quantization, done.cost.sentences) == ("int8", 6)
         assert done.cost.bleu.signature.startswith("nrefs:1|")
-        assert done.lines()[2] == done.cost.line()
-        assert done.verdict()[1:] == [done.cost.verdict()]
+        assert done.lines()[2:4] == [done.texts.line(), done.cost.line()]
+        assert done.verdict()[2:] == [done.cost.verdict()]
     else:
-        assert done.verdict() == ["both give the same results: what is left is rounding"]
+        lost = done.texts.verdict()
+        same = "both give the same results: what is left is rounding"
+        assert done.verdict() == ([f"for the same tokens, {same}", lost] if lost else [same])
     assert done.lines()[-len(done.verdict()) :] == [f"verdict: {sentence}" for sentence in done.verdict()]
     assert done.to_json()["verdict"] == ". ".join(done.verdict())
     assert any("greedy outputs are the same" in line for line in done.lines())
@@ -88,7 +90,7 @@ def test_a_run_without_its_text_is_compared_on_random_pieces(trained: Path, tmp_
     assert done.parity.origin == "random pieces of the vocabulary"
     assert done.cost is not None
     assert (done.cost.origin, done.cost.bleu) == ("rows of random pieces", None)
-    assert "The run's validation text is not on this machine" in done.lines()[2]
+    assert "The run's validation text is not on this machine" in done.lines()[3]
 
 
 def test_a_card_gets_its_scores_once_and_keeps_its_other_lines() -> None:
