@@ -13,37 +13,45 @@ from manyheads.data.augment_copies import COPIES, make_tag
 from manyheads.data.literals import SIGN, joined, literal_kinds, literals_of, placeholders_of, spans_to_translate
 
 COPIED = """
-{name} {user-name} {person.name} {0} {} {0!r:>10} {0:N2} {0,10:N2} {x:.2f} {:>8} {items[0].id} {0:{w}.{p}f} {이름} {n}px
-{count,number} {{name}} {{person.name}} {{{raw}}} {{#if}} {{>partial}} ${name} ${USER:-x} #{x} %{name} @{x} {!Account.Name}
-%s %d %i %u %x %c %5.2f %-10s %05d %+d %'d %*d %.*f %lld %zu %ld %1$s %2$d %@ %1$@ %I64d %Y-%m %(name)s %(name)05.2f %<name>s %<price>.2f
-%USER% %user.name% %% %1 %L1 %v %dpx $USER $user.name $t(key) $(date) $1 @@name@@ @version@ ##NAME## __NAME__ __USER_NAME__ *|FNAME|*
-[name] [Name] [NAME] [user_id] [USER_ID] [orderId] [id1] [[name]] [[Seite]] [/quote] [url=x.org] :blobcat: :+1: :skin-tone-2: :user_id :name
-`code` `a.b(c)` `x` &amp; &lt; &nbsp; &#8217; &#x1F600; M&uuml;ller it&#39;s AT&amp;T #fff #00FF00 #1a2 #tag #Straße #여행 @tom @babel/core
-https://x.org/a?b=1&c=2#d www.x.org mailto:a@x.org ftp://x.org/y myapp://open/1 x.org/a tom@x.org a.b+c@x-y.co.uk wals.info <b> </b> <br/> <x>
-C:\\Users\\tom\\a.txt \\\\server\\share /usr/local/bin ~/notes ./run.sh ../a/b src/main.py README.md config.toml Node.js
-550e8400-e29b-41d4-a716-446655440000 v1.2 v7.1.17 V2.0 1.2.3-beta 10.15.7 192.168.0.1 2001.1.2.3 😀 👍🏽 ⭐ ❤️ 👨‍👩‍👧 \\n \\t \\" \\u00e4 \\(name)
+{name} {user-name} {person.name} {0} {} {0!r:>10} {0:N2} {0,10:N2} {x:.2f} {:>8} {items[0].id} {0:{w}.{p}f}
+{이름} {n}px {count,number} {{name}} {{person.name}} {{{raw}}} {{#if}} {{>partial}} ${name} ${USER:-x} #{x}
+%{name} @{x} {!Account.Name} %s %d %i %u %x %c %5.2f %-10s %05d %+d %'d %*d %.*f %lld %zu %ld %1$s %2$d %@
+%1$@ %I64d %Y-%m %(name)s %(name)05.2f %<name>s %<price>.2f %USER% %user.name% %% %1 %L1 %v %dpx $USER
+$user.name $t(key) $(date) $1 @@name@@ @version@ ##NAME## __NAME__ __USER_NAME__ *|FNAME|* [name] [Name]
+[NAME] [user_id] [USER_ID] [orderId] [id1] [[name]] [[Seite]] [/quote] [url=x.org] :blobcat: :+1:
+:skin-tone-2: :user_id :name `code` `a.b(c)` `x` &amp; &lt; &nbsp; &#8217; &#x1F600; M&uuml;ller it&#39;s
+AT&amp;T #fff #00FF00 #1a2 #tag #Straße #여행 @tom @babel/core https://x.org/a?b=1&c=2#d www.x.org
+mailto:a@x.org ftp://x.org/y myapp://open/1 x.org/a tom@x.org a.b+c@x-y.co.uk wals.info <b> </b> <br/> <x>
+C:\\Users\\tom\\a.txt \\\\server\\share /usr/local/bin ~/notes ./run.sh ../a/b src/main.py README.md
+config.toml Node.js 550e8400-e29b-41d4-a716-446655440000 v1.2 v7.1.17 V2.0 1.2.3-beta 10.15.7 192.168.0.1
+2001.1.2.3 😀 👍🏽 ⭐ ❤️ 👨‍👩‍👧 \\n \\t \\" \\u00e4 \\(name)
 """.split() + [
-    "{ name }", "{ $name }", "{ -brand }", "{ NUMBER($n, digits: 2) }", "{d, date, short}", "{n, number, ::currency/USD}",
-    "{n,choice,0#none|1#one}", "{0:yyyy-MM-dd HH:mm}", "{t:%d %b %Y}", "{x: >10}", "{{ a.b | upper }}", "{{x, format}}", "{% if a %}",
-    "{# note #}", "{@html x}", "${a + b}", "% 5d", "`code span`", "``a b``", "$t(ns:key, x)", "%(a b)s", "<a href='x y'>", "<!-- a b -->",
-    "<%= x %>", "<?php x ?>", "+49 30 123456", "+49 (30) 1234-5678",
+    "{ name }", "{ $name }", "{ -brand }", "{ NUMBER($n, digits: 2) }", "{d, date, short}",
+    "{n, number, ::currency/USD}", "{n,choice,0#none|1#one}", "{0:yyyy-MM-dd HH:mm}", "{t:%d %b %Y}",
+    "{x: >10}", "{{ a.b | upper }}", "{{x, format}}", "{% if a %}", "{# note #}", "{@html x}", "${a + b}",
+    "% 5d", "`code span`", "``a b``", "$t(ns:key, x)", "%(a b)s", "<a href='x y'>", "<!-- a b -->", "<%= x %>",
+    "<?php x ?>", "+49 30 123456", "+49 (30) 1234-5678",
 ]  # fmt: skip
 
 PROSE = [
     "Ein Hund läuft.", "17:45", " * * * ", "", "Tom kam um 17:45 Uhr.", "1 + 1 = 2, C++ und V8, 3+4567",
-    "100 % sicher, x < y und y > z, a@b", "100% sure, 100% definitely, 5% discount", "50 % der Leute, 50 %ige, 5-%-ige, 10%-ige",
-    "6 %zu verringern", "in % d. BIP", "20% inflation, 3% unemployment, 10 % im Jahr", "Das kostet 5 $ oder $2.50.",
-    "It costs $5 and $10, or US$3.", "$1 million, $US 10", "(c) 2020, (R), (a)", "3:30:15 at 12:30, a ratio of 1:2:3",
-    "Note: this: that", "Note:this:that", "{", "}", "{ a b }", "{see the note below}", ":-) :) ;-) :D :p :o XD <3 :( ^^ \\o/",
-    "[sic] [laughs] [Applause] [...] [1] [d]er", "und/oder, he/she, km/h, 24/7, 1/2, w/o", "Am 3.10.2012, 1.2.2020, 12.30 Uhr, 3.5",
-    "1.234.567 Euro", "d.h., z.B., e.g. this, i.e. that", "C# and F#, #1, # 3", "AT&T, R&D; Q&A; Tom&Jerry;", "it`s what I don`t know",
-    "`` quoted '' and `so'", "`공포`라고", "Le prix : 5 €", "std::string", "snake_case", "What?!", "A* and B*, 2*3", "[siehe unten] (oben)",
+    "100 % sicher, x < y und y > z, a@b", "100% sure, 100% definitely, 5% discount",
+    "50 % der Leute, 50 %ige, 5-%-ige, 10%-ige", "6 %zu verringern", "in % d. BIP",
+    "20% inflation, 3% unemployment, 10 % im Jahr", "Das kostet 5 $ oder $2.50.",
+    "It costs $5 and $10, or US$3.", "$1 million, $US 10", "(c) 2020, (R), (a)",
+    "3:30:15 at 12:30, a ratio of 1:2:3", "Note: this: that", "Note:this:that", "{", "}", "{ a b }",
+    "{see the note below}", ":-) :) ;-) :D :p :o XD <3 :( ^^ \\o/", "[sic] [laughs] [Applause] [...] [1] [d]er",
+    "und/oder, he/she, km/h, 24/7, 1/2, w/o", "Am 3.10.2012, 1.2.2020, 12.30 Uhr, 3.5", "1.234.567 Euro",
+    "d.h., z.B., e.g. this, i.e. that", "C# and F#, #1, # 3", "AT&T, R&D; Q&A; Tom&Jerry;",
+    "it`s what I don`t know", "`` quoted '' and `so'", "`공포`라고", "Le prix : 5 €", "std::string", "snake_case",
+    "What?!", "A* and B*, 2*3", "[siehe unten] (oben)",
 ]  # fmt: skip
 
 LONG_LINES = [
     part * (20_000 // len(part)) + end + "z {x}"
-    for part in ("(", "[", "{", "<", "%", "$", "#", ":", "`", "\\", "/", ".", "a", "1", "&", "a@", "a.", "a/", "[a", "{{", "{a ", "%(",
-                 "$a", "&amp;", "`a ", ":ab:", "a://", "www.", "<a", "![", "](a", "+1 ", "0123-", "[%", "{#", "{a, plural, b {", "a_")
+    for part in ("(", "[", "{", "<", "%", "$", "#", ":", "`", "\\", "/", ".", "a", "1", "&", "a@", "a.", "a/",
+                 "[a", "{{", "{a ", "%(", "$a", "&amp;", "`a ", ":ab:", "a://", "www.", "<a", "![", "](a", "+1 ", "0123-",
+                 "[%", "{#", "{a, plural, b {", "a_")
     for end in ("", "@")
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""An export says which settings of the run its format does not hold, and what that changes; the others it applies."""
+"""An export names the settings of the run that its format does not hold, and applies the others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def copying(run: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("to", "search", "lost"),
     [
-        ("argos", {**COPYING, "beam_size": 4, "length_penalty": 0.2}, {"copy_literals": False, "lower_capitals": False}),
+        ("argos", {**COPYING, "beam_size": 4, "length_penalty": 0.2},
+         {"copy_literals": False, "lower_capitals": False}),
         ("argos", {"no_repeat_ngram": 3}, {"no_repeat_ngram": 0, "beam_size": 4, "length_penalty": 0.2}),
         ("huggingface", COPYING, {"copy_literals": False, "lower_capitals": False}),
         ("huggingface", {"no_repeat_ngram": 3, "max_length_offset": 7}, {"max_length_offset": 20}),
@@ -100,9 +101,7 @@ def test_an_export_that_drops_a_setting_is_not_kept(copying: Path) -> None:
 
 
 def test_losses_are_described_with_the_value_that_is_used_instead() -> None:
-    config = Config.model_validate(
-        {"data": DATA, "search": {**COPYING, "beam_size": 5, "length_penalty": 0.2}}
-    )
+    config = Config.model_validate({"data": DATA, "search": {**COPYING, "beam_size": 5, "length_penalty": 0.2}})
     assert described_losses(config, "argos") == [
         "search.copy_literals = true", "search.lower_capitals = true", "search.beam_size = 5 (4 instead)",
     ]  # fmt: skip

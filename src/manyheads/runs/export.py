@@ -64,8 +64,8 @@ class Export:
         quantization: number format of the matrices.
         bytes: size of all files.
         parity: comparison with the run in float32; None for a page or a module where Node.js is missing.
-        texts: comparison with the run on lines of text that use its settings; None for runs that are no translators, and
-            for a page or a module where Node.js is missing.
+        texts: comparison with the run on lines of text that use its settings; None for runs that are no
+            translators, and for a page or a module where Node.js is missing.
         cost: cost of the quantization on this machine; None for float32, and for runs that are no translators.
     """
 
@@ -201,8 +201,8 @@ def card_of(opened: LoadedModel, to: str) -> str:
 def compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> TextComparison:
     """Compare an export with its run on lines of text that use the settings of the run.
 
-    manyheads opens CTranslate2 folders, and applies the settings that are in them. The programs of the other formats
-    do not, and what that changes is computed by manyheads.
+    manyheads opens CTranslate2 folders, and applies the settings that are in them. The programs of the other
+    formats do not, and what that changes is computed by manyheads.
 
     Raises:
         ParityError: the results differ.

@@ -1,4 +1,4 @@
-"""Compare a run and its export on lines of text that use the settings of the run, and name the settings that are lost."""
+"""Compare an export with its run on lines that use the settings of the run, and name the settings that are lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "setting_lines",
 ]
 
-# The settings of [search] that the programs of a format do not take from an export, with the value that they have there.
+# Settings of [search] that the programs of a format do not take from an export, with the value that they use.
 # manyheads itself opens html, javascript and ctranslate2, and applies all others; a page refuses what it lacks.
 OFF = {"copy_literals": False, "lower_capitals": False, "coverage_penalty": 0.0}
 DEFAULT_LENGTHS = {
@@ -85,8 +85,8 @@ class TextComparison:
     def line(self) -> str:
         """Return the comparison."""
         return (
-            f"compared on {self.lines} lines in capitals, with placeholders, unknown characters, of several sentences, "
-            f"too long or empty: {self.same} translations are the same"
+            f"compared on {self.lines} lines in capitals, with placeholders or unknown characters, of several "
+            f"sentences, too long or empty: {self.same} translations are the same"
         )
 
     def verdict(self) -> str:
@@ -96,7 +96,8 @@ class TextComparison:
         text = f"this format does not hold {', '.join(self.lost)}"
         if self.example:
             source, own, other = map(quoted, self.example)
-            text += f": {self.lines - self.same} of {self.lines} such lines come out otherwise, {source} as {other}, not {own}"
+            count = f"{self.lines - self.same} of {self.lines}"
+            text += f": {count} such lines come out otherwise, {source} as {other}, not {own}"
         return text
 
 

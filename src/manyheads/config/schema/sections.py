@@ -363,9 +363,9 @@ class SearchConfig(Section):
     )
     copy_literals: bool = Field(
         False,
-        description="copy addresses, file names, telephone numbers such as +49 30 123456, versions such as v1.2, emoji, "
-        "tags, code between backquotes, placeholders such as {name}, %s and $NAME, and lines without a letter; the text "
-        "before and after each is translated apart",
+        description="copy addresses, file names, telephone numbers such as +49 30 123456, versions such as v1.2, "
+        "emoji, tags, code between backquotes, placeholders such as {name}, %s and $NAME, and lines without a "
+        "letter; the text before and after each is translated apart",
     )
     lower_capitals: bool = Field(
         False,
