@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from manyheads.data.augment_copies import COPIES, make_tag
 from manyheads.data.literals import SIGN, joined, literal_kinds, literals_of, placeholders_of, spans_to_translate
 
-COPIED = """
+WITHOUT_BLANKS = """
 {name} {user-name} {person.name} {0} {} {0!r:>10} {0:N2} {0,10:N2} {x:.2f} {:>8} {items[0].id} {0:{w}.{p}f}
 {이름} {n}px {count,number} {{name}} {{person.name}} {{{raw}}} {{#if}} {{>partial}} ${name} ${USER:-x} #{x}
 %{name} @{x} {!Account.Name} %s %d %i %u %x %c %5.2f %-10s %05d %+d %'d %*d %.*f %lld %zu %ld %1$s %2$d %@
@@ -25,7 +25,9 @@ mailto:a@x.org ftp://x.org/y myapp://open/1 x.org/a tom@x.org a.b+c@x-y.co.uk wa
 C:\\Users\\tom\\a.txt \\\\server\\share /usr/local/bin ~/notes ./run.sh ../a/b src/main.py README.md
 config.toml Node.js 550e8400-e29b-41d4-a716-446655440000 v1.2 v7.1.17 V2.0 1.2.3-beta 10.15.7 192.168.0.1
 2001.1.2.3 😀 👍🏽 ⭐ ❤️ 👨‍👩‍👧 \\n \\t \\" \\u00e4 \\(name)
-""".split() + [
+"""
+COPIED = [
+    *WITHOUT_BLANKS.split(),
     "{ name }", "{ $name }", "{ -brand }", "{ NUMBER($n, digits: 2) }", "{d, date, short}",
     "{n, number, ::currency/USD}", "{n,choice,0#none|1#one}", "{0:yyyy-MM-dd HH:mm}", "{t:%d %b %Y}",
     "{x: >10}", "{{ a.b | upper }}", "{{x, format}}", "{% if a %}", "{# note #}", "{@html x}", "${a + b}",
@@ -50,8 +52,8 @@ PROSE = [
 LONG_LINES = [
     part * (20_000 // len(part)) + end + "z {x}"
     for part in ("(", "[", "{", "<", "%", "$", "#", ":", "`", "\\", "/", ".", "a", "1", "&", "a@", "a.", "a/",
-                 "[a", "{{", "{a ", "%(", "$a", "&amp;", "`a ", ":ab:", "a://", "www.", "<a", "![", "](a", "+1 ", "0123-",
-                 "[%", "{#", "{a, plural, b {", "a_")
+                 "[a", "{{", "{a ", "%(", "$a", "&amp;", "`a ", ":ab:", "a://", "www.", "<a", "![", "](a", "+1 ",
+                 "0123-", "[%", "{#", "{a, plural, b {", "a_")
     for end in ("", "@")
 ]  # fmt: skip
 
