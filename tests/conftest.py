@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-import manyheads  # noqa: F401  # before any test imports torch: sets how long OpenMP's threads spin
-
+# As the program does, before any test imports torch.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 # With pytest-xdist (pytest -n), each process has a core of its own.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
