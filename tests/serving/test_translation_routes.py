@@ -137,10 +137,11 @@ def test_a_query_string_and_a_form_are_equivalent(server: Server) -> None:
     with server.client() as client:
         assert client.post("/translate", params=VALID).json() == expected
         assert client.post("/translate", data=VALID).json() == expected
-        both = client.post(
-            "/translate", params={"q": SENTENCE, "source": "de"}, data={"source": "zz", "target": "en"}
-        )
-        assert both.json() == expected  # the query string has priority
+        both = client.post("/translate", params={"q": SENTENCE, "source": "de"}, data={"target": "en"})
+        assert both.json() == expected
+        repeated = client.post("/translate", data=VALID | {"q": [SENTENCE, GERMAN[1]]}).json()
+    assert repeated == post(server, "/translate", VALID | {"q": [SENTENCE, GERMAN[1]]})[1]
+    assert len(repeated["translatedText"]) == 2
 
 
 def test_line_ends_of_a_form_are_those_of_unix(server: Server) -> None:

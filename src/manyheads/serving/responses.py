@@ -18,7 +18,7 @@ class ApiError(Exception):
 
     Attributes:
         status: the HTTP status.
-        message: message for the client; it never holds text of the request beyond names of languages and formats.
+        message: message for the client; of the request it holds names of fields, languages and formats at most.
         headers: `Retry-After` in whole seconds, or none.
     """
 
