@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from manyheads.decoding.language_model import DecoderOnlyStepper, held_tokens
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.engine import NativeEngine
 from manyheads.decoding.prepare import native_model
+from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
 from manyheads.inspection.capture import watch_pair
 from manyheads.interop.html.pack import rounded_model
@@ -103,6 +107,43 @@ def test_the_best_output_has_the_cross_attention_of_each_of_its_tokens(node, bea
         (cross,) = (attention.weights for attention in expected.attention if attention.kind == "cross")
         assert max_difference(best["crossAttention"], cross) < 1e-5
         assert not any("crossAttention" in other for other in others)
+
+
+def outcome(search: Callable[[], Any]) -> Any:
+    """Return the outputs of a search, or the number of tokens that its error names."""
+    try:
+        return search()
+    except (AssertionError, UsageError) as error:
+        return re.findall(r"an input of \d+ tokens|prefix.* has \d+ tokens", str(error))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_all_engines_agree_at_the_limit_of_positions(node, positions, beam) -> None:
+    """Sources and outputs, also begun by a prefix, below, at and above the limit; here the end mark makes 20."""
+    model = scrambled_model(positions=positions, max_positions=20).float()
+    model.output.bias[EOS] -= 100
+    load_model(node, model, search=SEARCH)
+    torch_engine, code = TorchEngine([model]), library()
+    engines = [torch_engine]
+    if code is not None:
+        engines.append(NativeEngine(native_model(model, "fp32", code), lambda: torch_engine))
+    for length, prefix in [*product((1, 7, 18, 19, 20), (0,)), *product((7, 19), (18, 19, 20))]:
+        source, forced = (
+            random_ids(1, count, TARGET_SIZE)[0].tolist() if count else [] for count in (length, prefix)
+        )
+        chosen = options(beam, beam, prefixes=(tuple(forced),) if forced else ())
+        wanted = {**page_options(chosen), "prefix": forced}
+        found = outcome(lambda: node.call("translate", "model", source, wanted))  # noqa: B023
+        for engine in engines:
+            expected = outcome(lambda: engine.search([source], chosen)[0])  # noqa: B023
+            if expected and isinstance(expected[0], Hypothesis):
+                check_outputs(found, expected)
+                assert prefix or length == 1 or len(found[0]["tokens"]) == min(19, int(1.5 * length) + 6)
+            else:
+                assert len(expected) == len(found) == 1
+                assert (length if length == 20 else prefix) == 20
 
 
 def test_a_beam_whose_cache_must_grow_gives_the_same_outputs(node) -> None:

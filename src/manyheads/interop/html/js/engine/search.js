@@ -83,7 +83,7 @@ class BeamSearch {
     const scores = this.prefill();
     const tables = model.positions.decoder;
     const noPositions = this.options.positions === false;
-    const { signals, rotary } = noPositions ? this.cache.stepPositions(0) : tables.tableFor(maxLength + 2);
+    const { signals, rotary } = noPositions ? this.cache.stepPositions(0) : tables.tableFor(maxLength + 1);
     const positionAddresses = noPositions ? { position_signal: this.cache.stepPositions(0).position_signal, rotary: 0 } : {
       position_signal: signals ? signals + 4 * prefix.length * model.width : 0,
       rotary: rotary ? rotary + 4 * prefix.length * model.headDim : 0,
