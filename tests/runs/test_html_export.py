@@ -399,6 +399,89 @@ def test_a_slow_translation_is_announced_until_it_is_shown(
         reader.close()
 
 
+def test_a_worker_that_failed_is_started_again(runs: dict[str, Path], browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "model.html"
+    path.write_text(html_document(runs["translation"], pack_run(runs["translation"], "int8")), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    translate = "(text) => window.manyheads.translate(text).then(({ translation }) => translation)"
+    first = page.evaluate(translate, TEXTS[0])
+    for _ in range(2):
+        error = page.evaluate(
+            """(text) => {
+              const waiting = window.manyheads.translate(text);
+              worker.postMessage(null); // no message of the page: the worker throws
+              return waiting.then(() => "", (error) => error.message);
+            }""",
+            LONG,
+        )
+        assert "null" in error
+        assert page.evaluate(translate, TEXTS[0]) == first
+    page.close()
+
+
+@pytest.mark.parametrize("task", ["translation", "classification"])
+def test_the_newest_inspection_replaces_those_before_it(runs: dict[str, Path], open_run: Any, task: str) -> None:
+    page = open_run(runs[task], "int8")
+    page.evaluate(
+        """() => { window.ask = (q, changes) => request("api/inspect", { model: "m", q, changes })
+          .then(({ kind }) => kind, ({ message }) => message); }"""
+    )
+    answers = page.evaluate("(texts) => Promise.all(texts.map((text) => ask(text)))", TEXTS[:5])
+    assert answers == ["Another text was asked for."] * 4 + [task]
+    both = "(text) => Promise.all([ask(text), ask(text, { heads: [], mask: true, positions: false })])"
+    assert page.evaluate(both, TEXTS[5]) == [task] * 2, "the model and its changed copy are shown side by side"
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [("constructor", None), ("__proto__", "ko"), ("xx", "toString"), ("", "ko"), ("", "valueOf")],
+)
+def test_a_language_that_the_page_does_not_have_is_ignored(
+    runs: dict[str, Path], browser: Browser, tmp_path: Path, name: str, stored: str | None
+) -> None:
+    """The next valid choice counts: the stored one, then that of the browser; nothing invalid is stored."""
+    path = tmp_path / "model.html"
+    path.write_text(html_document(runs["translation"], pack_run(runs["translation"], "int8")), encoding="utf-8")
+    reader = PageDriver(browser, path.as_uri(), language=name)
+    settings = {"language": stored, "theme": "hasOwnProperty"}
+    reader.context.add_init_script(
+        f"for (const [name, value] of Object.entries({json.dumps(settings)})) "
+        "if (value !== null) localStorage.setItem(`manyheads-${name}`, value);"
+    )
+    try:
+        reader.open("translate", q="der")
+        assert reader.page.locator("html").get_attribute("lang") == ("ko" if stored == "ko" else "en")
+        assert reader.page.locator("html").get_attribute("data-theme") == "auto"
+        assert reader.page.evaluate("localStorage.getItem('manyheads-language')") in ("ko", "en")
+        assert reader.faults == []
+    finally:
+        reader.close()
+
+
+def test_a_page_opens_without_storage_and_with_invalid_values_in_its_address(
+    runs: dict[str, Path], browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.html"
+    path.write_text(html_document(runs["translation"], pack_run(runs["translation"], "int8")), encoding="utf-8")
+    reader = PageDriver(browser, path.as_uri())
+    reader.context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no'); } })"
+    )
+    numbers = ("sentence", "padding", "more", "at", "layer", "step", "checkpoint", "query", "stage", "mask")
+    names = ("model", "kind", "head", "other", "symbol")
+    try:
+        for tab in ("translate", "words", "alignment", "attention", "steps", "beam", "model"):
+            for value in ("-7", "0.5", "1e999", "__proto__"):
+                reader.open(tab, q=TEXTS[0], **dict.fromkeys(numbers, value), **dict.fromkeys(names, value))
+                assert reader.page.locator(".wrong").all_inner_texts() == [], (tab, value)
+        reader.page.goto(f"{path.as_uri()}?lang=en#/constructor?q=der&q=__proto__&%")
+        reader.wait_for_view("translate")
+        assert reader.faults == []
+    finally:
+        reader.close()
+
+
 def damaged(document: str, name: str) -> str:
     """Return a page in which the first letter of an element is another, or the last tensors are missing."""
     start = document.index(f'"manyheads-{name}"')

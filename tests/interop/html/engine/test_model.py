@@ -133,7 +133,7 @@ def test_a_text_is_read_up_to_the_limit_of_positions(node, make, length, positio
         classifier: ("classification", "classify", []),
     }[make]
     model = load_model(node, make(positions=positions, max_positions=20), task=task)
-    ids = [BOS, *random_ids(1, length - 1, SOURCE_SIZE)[0].tolist()]
+    ids = [BOS, *random_ids(1, length - 1, min(SOURCE_SIZE, TARGET_SIZE))[0].tolist()]
     if positions == "learned" and length > 20:
         message = "an input of 21 tokens is longer than model.max_positions = 20"
         with pytest.raises(UsageError, match=message):
