@@ -139,8 +139,8 @@ def served_language(code: str, service: Service) -> str:
 def translations(service: Service, query: TranslationRequest, handle: RequestHandle) -> dict[str, Any]:
     """Translate the texts of a request and return the JSON object of the response; runs in the request's thread.
 
-    Texts of one language are translated together. Texts without a letter, and texts that are in the target language
-    already, are returned unchanged.
+    Texts of one language are translated together. Texts that are in the target language already are returned
+    unchanged, and texts without a letter also where no translator has their language.
 
     Raises:
         ApiError: 400, no served translator has this language pair.
@@ -150,9 +150,11 @@ def translations(service: Service, query: TranslationRequest, handle: RequestHan
     results: list[list[str]] = [[document.unchanged] for document in documents]
     by_source: dict[str, list[int]] = {}
     for index, (document, (source, _)) in enumerate(zip(documents, sources, strict=True)):
-        if source == query.target or not document.has_letters:
+        if source == query.target:
             continue
         if (source, query.target) not in service.models.translators:
+            if not document.has_letters:
+                continue
             raise ApiError(
                 400,
                 f"{language_name(query.target)} ({query.target}) is not available as a target language from "
@@ -191,7 +193,7 @@ def translate_documents(
     count = 0 if query.html else query.alternatives
     texts = [text for document in documents for text in document.texts]
     tagged = any(document.is_tagged for document in documents)
-    options = TranslateOptions(split="sentences", token_scores=False, alignment=tagged)
+    options = TranslateOptions(token_scores=False, alignment=tagged)
     translated = translator.translate(texts, n_best=count + 1, options=options)
     service.metrics.count_texts(len(texts), sum(map(len, texts)))
     remaining = iter(translated)

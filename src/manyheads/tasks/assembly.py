@@ -52,17 +52,14 @@ class Assembler:
 
         Args:
             line: the line and its parts.
-            outputs: hypotheses of each part, best first; none for a part without tokens.
+            outputs: hypotheses of each part, best first; at least one.
             expected: phrases that were forbidden and required in the line.
         """
         ranks = range(max(map(len, outputs), default=0))
-        by_rank = [
-            [hypotheses[min(rank, len(hypotheses) - 1)] if hypotheses else None for hypotheses in outputs]
-            for rank in ranks
-        ]
+        by_rank = [[hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in outputs] for rank in ranks]
         candidates = [self.candidate(line, parts) for parts in by_rank]
         if not by_rank:
-            copied = [Candidate(text, 0.0, [], [], 0.0)] if (text := line.join([])) else []
+            copied = [Candidate(line.text, 0.0, [], [], 0.0)] if line.text else []
             links = pharaoh(copied_links("", "", line.text)) if self.options.alignment and copied else None
             return Translation(line.text, copied, truncated=False, alignment=links)
         best = by_rank[0]
@@ -70,16 +67,15 @@ class Assembler:
         return Translation(
             source=line.text,
             hypotheses=candidates,
-            truncated=cut or any(output is not None and not output.ended for output in best),
+            truncated=cut or not all(output.ended for output in best),
             alignment=pharaoh(self.alignment(line, best)) if self.options.alignment else None,
             sentences=len(line.parts),
             warnings=self.warnings(line, best, candidates[0].text, expected),
         )
 
-    def candidate(self, line: Line, parts: Sequence[Hypothesis | None]) -> Candidate:
+    def candidate(self, line: Line, outputs: Sequence[Hypothesis]) -> Candidate:
         """Join the outputs of the parts of a line to one candidate."""
         tokenizer = self.tokenizers.target
-        outputs = [output for output in parts if output is not None]
         scores = [score for output in outputs for score in output.token_scores]
         total = sum(output.log_probability for output in outputs)
         length = sum(len(output.tokens) + output.ended for output in outputs)
@@ -89,7 +85,7 @@ class Assembler:
             for token_rivals in output.rivals or ()
         ]
         return Candidate(
-            text=line.join("" if output is None else tokenizer.decode(output.tokens) for output in parts),
+            text=line.join(tokenizer.decode(output.tokens) for output in outputs),
             score=outputs[0].score if len(outputs) == 1 else total / max(length, 1) ** self.options.length_penalty,
             tokens=[piece for output in outputs for piece in tokenizer.pieces(with_end_mark(output))],
             token_scores=scores,
@@ -97,16 +93,14 @@ class Assembler:
             rivals=rivals if self.options.rivals else None,
         )
 
-    def alignment(self, line: Line, parts: Sequence[Hypothesis | None]) -> list[Link]:
+    def alignment(self, line: Line, parts: Sequence[Hypothesis]) -> list[Link]:
         """Return the links between the words of a line and those of its translation."""
         links: list[Link] = []
         end, before = 0, ""  # end of the previous parts in the line, and their translation
         for index, (ids, output) in enumerate(zip(line.parts, parts, strict=True)):
-            if output is None:
-                continue
             start, stop = line.spans[index]
             text = self.tokenizers.target.decode(output.tokens)
-            gap = line.between(index, before[-1:], text[:1]) if index else line.text[:start]
+            gap = line.between(index, before[-1:], text[:1])
             links += copied_links(line.text[:end], before, gap)
             before += gap
             source, target = next_word(line.text[:start], line.text[start:stop]), next_word(before, text)
@@ -120,9 +114,9 @@ class Assembler:
             end, before = stop, before + text
         return links + copied_links(line.text[:end], before, line.text[end:])
 
-    def warnings(self, line: Line, parts: Sequence[Hypothesis | None], text: str, expected: Expected) -> list[str]:
+    def warnings(self, line: Line, parts: Sequence[Hypothesis], text: str, expected: Expected) -> list[str]:
         """Return the names of the warnings about a translation; see `WARNINGS`."""
-        pairs = [(ids, output.tokens) for ids, output in zip(line.parts, parts, strict=True) if output is not None]
+        pairs = [(ids, output.tokens) for ids, output in zip(line.parts, parts, strict=True)]
         signs = {
             "sentence-cut": line.cut_sentences > 0,
             "repetition": any(repeats_itself(source, output) for source, output in pairs),

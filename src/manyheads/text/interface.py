@@ -107,6 +107,13 @@ class Tokenizer(ABC):
         """Return the SHA-256 of `to_bytes` in hexadecimal: equal vocabularies have equal digests."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
+    @cached_property
+    def knows_letters(self) -> bool:
+        """Return whether text with letters can be encoded; not so in a task of numbers alone."""
+        pieces = (self.pieces([token])[0] for token in range(len(SPECIALS), self.size))
+        whole = (piece for piece in pieces if not piece.startswith("<0x"))
+        return next((True for piece in whole if any(map(str.isalpha, piece))), self.kind == "bytes")
+
     def prepare(self, texts: Sequence[str]) -> list[str]:
         """Normalise the texts, and lower-case them if configured.
 

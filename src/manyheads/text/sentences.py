@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Span", "pieces_within", "sentence_spans"]
+__all__ = ["UNSPACED_END", "Span", "line_spans", "pieces_within", "sentence_spans"]
 
 Span = tuple[int, int]
 
@@ -20,6 +20,8 @@ WIDE_MARKS = "。！？｡．"  # marks that end a sentence without a blank afte
 MARKS = ".!?…؟۔।॥" + WIDE_MARKS
 CLOSERS = "\"'”’»«“‘›‹)]}」』）】》〉］｝"
 OPENERS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•"
+# After it a text is cut without a blank.
+UNSPACED_END = re.compile(rf"[{WIDE_MARKS}、，；：][{re.escape(CLOSERS)}]*\Z")
 LINE_ENDS = re.compile("[\n\r\v\f\x85\u2028\u2029]")
 NOT_BLANK = re.compile(r"\S")
 # A run of marks with its closing quotes and brackets, then a blank; after wide marks anything. Possessive
@@ -48,6 +50,11 @@ DATE = re.compile(r"\d\.\s?\d{1,2}\Z")  # 2020. 5. 3. is the third of May in Kor
 INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # J, U.S, z.B
 NO_INITIAL = ("a.m", "p.m")
 ENUMERATION = re.compile(r"\d{1,3}|[a-zA-Z]")
+
+
+def line_spans(text: str) -> list[Span]:
+    """Return the (start, end) offsets of the lines of a text, without white space at their ends; none if blank."""
+    return [span for line in stretches(text, LINE_ENDS) for span in trimmed(text, *line)]
 
 
 def sentence_spans(text: str, language: str = "") -> list[Span]:
