@@ -110,7 +110,7 @@ function change(changes) {
 
 /** Save a setting in the storage of the browser, if there is one. */
 function saveSetting(name, value) {
-  try { localStorage.setItem(`manyheads-${name}`, value); } catch { /* without storage the setting lasts as long as the page */ }
+  try { localStorage.setItem(`manyheads-${name}`, value); } catch { /* it lasts as long as the page */ }
 }
 
 /** Read a setting from the storage of the browser; null without storage. */

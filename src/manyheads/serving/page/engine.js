@@ -4,7 +4,8 @@ const workerText = document.getElementById("manyheads-worker");
 const hasWorker = Boolean(workerText);
 const modelParts = hasWorker && !isDamaged() && takeModel();
 const pending = new Map();
-let worker = null; // null: not started, or it has failed, and the next request starts another
+/* null after a failure: the next request starts another. */
+let worker = null;
 let requestCount = 0;
 
 /** Return whether an element of the model was changed: the first one has the Adler-32 checksum of all. */
@@ -30,7 +31,7 @@ function takeModel() {
   const elements = [document.getElementById("manyheads-model"), ...document.querySelectorAll(".manyheads-tensors")];
   const [description, ...chunks] = elements.map((element) => element.textContent);
   for (const element of elements) element.remove();
-  // A browser may keep a Blob on its disk; its text is read in the worker.
+  /* A browser may keep a Blob on its disk; its text is read in the worker. */
   return { code: new Blob([workerText.textContent], { type: "text/javascript" }), messages: [JSON.parse(description), ...chunks.map((text) => ({ chunk: new Blob([text]) })), { ready: true }] };
 }
 

@@ -6,7 +6,8 @@ if (embedded ? embedded.about.char_limit && !hasWorker : hasWorker || location.p
 /** Whether the model can compute on new texts: on the server, or in the worker. */
 const canCompute = !embedded || hasWorker;
 const cachedAnswers = new Map();
-const inProgress = new Map(); // kind of request -> AbortController of the newest one
+/* The AbortController of the newest request of each kind. */
+const inProgress = new Map();
 const MAX_CACHED = 24;
 
 /** Send a request, or return the cached answer; a failed request throws an Error with the server's message. */

@@ -26,8 +26,9 @@ function inCharacters(text, spans) {
 }
 
 const tokenizers = new Map();
-const lines = ({ tokenizer, ...options }, texts) => {
-  const splitter = new Splitter({ ...options, tokenizer: tokenizers.get(tokenizer) });
+const splitterOf = ({ tokenizer, ...options }) => new Splitter({ ...options, tokenizer: tokenizers.get(tokenizer) });
+const lines = (options, texts) => {
+  const splitter = splitterOf(options);
   return texts.map((text) => splitter.line(text));
 };
 const pair = ({ source, target }) => ({ source: tokenizers.get(source), target: tokenizers.get(target) });
@@ -60,6 +61,8 @@ const FUNCTIONS = {
     }
   },
   lines: (options, texts) => lines(options, texts).map((line) => ({ ...line, spans: inCharacters(line.text, line.spans) })),
+  units: (options, texts) => texts.map((text) => inCharacters(text, splitterOf(options).units(text))),
+  knowsLetters: (name) => tokenizers.get(name).knowsLetters,
   joined: (options, texts, outputs) => lines(options, texts).map((line, index) => line.join(line.parts.map((_, part) => outputs[index][part % outputs[index].length]))),
   wordNumbers: (name, rows) => rows.map((ids) => wordIndices(tokenizers.get(name), ids)),
   wordAlignment: (attention, source, target) => pharaoh(wordAlignment(attention, source, target)),

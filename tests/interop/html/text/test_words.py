@@ -85,7 +85,7 @@ def test_a_repetitive_source_may_have_a_repetitive_translation(
     browser: Browser, tokenizer: Tokenizer, length: int
 ) -> None:
     for source in ([4] * 12, [4, 5] * 6, list(range(4, 16))):
-        line = Line("x", [(0, 1)], [source], unsplit=False)
+        line = Line("x", [(0, 1)], [source])
         output = Hypothesis((7,) * length, 0.0, 0.0, (), True)
         python_result = make_assembler(tokenizer).warnings(line, [output], "y", Expected())
         assert browser.call("warnings", as_json(line), [{"tokens": output.tokens}], "y", {}) == python_result
@@ -100,14 +100,11 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
     names = {"source": "bpe", "target": "bpe"}
     seen: set[str] = set()
     for line in splitter.lines([text[:80] for text in quick_texts()]):
-        hypotheses = [random_output(tokenizer, min(len(ids), LONGEST), rng) if ids else None for ids in line.parts]
-        outputs = [
-            None if output is None else {"tokens": list(output.tokens), "attention": output.attention}
-            for output in hypotheses
-        ]
+        hypotheses = [random_output(tokenizer, min(len(ids), LONGEST), rng) for ids in line.parts]
+        outputs = [{"tokens": list(output.tokens), "attention": output.attention} for output in hypotheses]
         found = browser.call("lineAlignment", options, line.text, outputs, names, LONGEST)
         assert found == pharaoh(assembler.alignment(line, hypotheses)), line.text
-        text = line.join("" if output is None else tokenizer.decode(output.tokens) for output in hypotheses)
+        text = line.join(tokenizer.decode(output.tokens) for output in hypotheses)
         expected = Expected(("a", text[1:3]), ("", text[2:4], "x")[: rng.randint(0, 3)])
         phrases = {"forbidden": expected.forbidden, "required": expected.required}
         python_result = assembler.warnings(line, hypotheses, text, expected)

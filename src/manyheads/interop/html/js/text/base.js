@@ -1,6 +1,7 @@
 /* The base class of all tokenizers, as in manyheads/text/interface.py. */
 
 import { lower, normalize, unify } from "./normalize.js";
+import { hasLetters } from "./unicode.js";
 
 export const UNK = 0;
 export const PAD = 1;
@@ -17,6 +18,13 @@ export class Tokenizer {
 
   constructor({ kind, lowercase = false, keepSpace = false, mask = UNK, marksBetween = 1, absent = [] }) {
     Object.assign(this, { kind, lowercase, keepSpace, mask, marksBetween, absent });
+  }
+
+  /** Whether text with letters can be encoded; not so in a task of numbers alone. */
+  get knowsLetters() {
+    this.letters ??= this.kind === "bytes" || this.pieces(Array.from({ length: this.size - SPECIALS.length }, (_, i) => SPECIALS.length + i))
+      .some((piece) => !piece.startsWith("<0x") && hasLetters(piece));
+    return this.letters;
   }
 
   /** Normalise a text, and lower-case it if the tokenizer was trained so. */

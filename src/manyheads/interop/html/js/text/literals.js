@@ -1,6 +1,6 @@
 /* Literals: parts of a text that a translation copies unchanged, as in manyheads/data/literals.py. */
 
-import { strip, stripStart, WHITE } from "./unicode.js";
+import { hasLetters, strip, stripStart, WHITE } from "./unicode.js";
 
 const PLACEHOLDERS = [
   "(?:https?://|www\\.)[!-;=?-~]*[\\w/]", // addresses
@@ -28,7 +28,7 @@ export function spansToTranslate(text) {
   let start = 0;
   for (const end of [...literals.map((match) => match.index), text.length]) {
     const part = text.slice(start, end);
-    if (/\p{L}/u.test(part)) {
+    if (hasLetters(part)) {
       const first = start + part.length - stripStart(part).length;
       spans.push([first, first + strip(part).length]);
     }

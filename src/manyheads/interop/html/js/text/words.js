@@ -43,18 +43,17 @@ export function copiedLinks(source, target, copied) {
 }
 
 /**
- * Return the links between the words of a line and those of its translation. `outputs` holds the tokens and the attention of each part,
- * null for a part without tokens; `tokenizers` has the tokenizers of source and target; `longest` is the limit of a source in tokens.
+ * Return the links between the words of a line and those of its translation. `outputs` holds the tokens and the attention of each part;
+ * `tokenizers` has the tokenizers of source and target; `longest` is the limit of a source in tokens.
  */
 export function lineAlignment(line, outputs, tokenizers, longest) {
   const links = [];
   let end = 0, before = ""; // end of the previous part in the line; translation of all previous parts
   line.parts.forEach((ids, index) => {
     const output = outputs[index];
-    if (!output) return;
     const [start, stop] = line.spans[index];
     const text = tokenizers.target.decode(output.tokens);
-    const gap = index ? line.between(index, [...before].at(-1) ?? "", [...text][0] ?? "") : line.text.slice(0, start);
+    const gap = line.between(index, [...before].at(-1) ?? "", [...text][0] ?? "");
     links.push(...copiedLinks(line.text.slice(0, end), before, gap));
     before += gap;
     const source = nextWord(line.text.slice(0, start), line.text.slice(start, stop)), target = nextWord(before, text);
@@ -68,7 +67,7 @@ export function lineAlignment(line, outputs, tokenizers, longest) {
 
 /** Return the names of the warnings about the translation `text` of a line; `outputs` as in `lineAlignment`. */
 export function translationWarnings(line, outputs, text, { forbidden = [], required = [] } = {}) {
-  const pairs = line.parts.map((ids, index) => [ids, outputs[index]?.tokens]).filter(([, tokens]) => tokens);
+  const pairs = line.parts.map((ids, index) => [ids, outputs[index].tokens]);
   const detected = {
     "sentence-cut": line.cutSentences > 0,
     "repetition": pairs.some(([source, output]) => repeatsItself(source, output)),
