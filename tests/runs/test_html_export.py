@@ -116,7 +116,7 @@ def test_the_page_translates_like_python(runs: dict[str, Path], open_run: Any) -
     page = open_run(runs["translation"], "fp32")
     translator = Translator.load(runs["translation"])
     for beam in (1, 3):
-        for text in ["", " ", *TEXTS, LONG]:
+        for text in ["", " ", *TEXTS, LONG, f"  {TEXTS[0]}\n\n***\r\n\t12:30\n{LONG}\n| --- | "]:
             (expected,) = translator.translate([text], beam_size=beam, options=TranslateOptions(alignment=True))
             found = page.evaluate("([text, beam]) => window.manyheads.translate(text, { beam })", [text, beam])
             assert_near(found, expected.to_json(), text)
