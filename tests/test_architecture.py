@@ -23,7 +23,7 @@ LAYERS = [
     {"checkpoint"},
     {"model", "text", "data", "search", "config.load"},
     {"config.schema"},
-    {"errors"},
+    {"errors", "shell"},
 ]
 LAYER_OF = {package: len(LAYERS) - depth for depth, packages in enumerate(LAYERS) for package in packages}
 MAY_OPEN_FILES = {"build", "runs", "cli", "serving", "checkpoint", "interop", "data", "config.load"}

@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import json
 import random
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,12 @@ def test_a_single_file_of_another_format_is_refused_with_the_known_formats(tmp_p
     write(tmp_path, train_csv="a,b\n")
     with pytest.raises(DataError, match=r"train\.csv is a file: a single one must be named \.tsv or \.jsonl"):
         read_pairs(config(tmp_path, train="train.csv"), "train")
+
+
+def test_a_path_whose_backslashes_toml_has_read_as_escapes_says_so(tmp_path: Path) -> None:
+    values = tomllib.loads(r'root = "C:\new\table"')
+    with pytest.raises(DataError, match=r'data\.root = "C:\\new\\table" is no folder.* single quotes'):
+        read_pairs(config(tmp_path).model_copy(update=values), "train")
 
 
 def test_a_missing_folder_and_an_empty_folder_have_different_errors(tmp_path: Path) -> None:

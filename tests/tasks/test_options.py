@@ -92,6 +92,14 @@ def test_required_phrases_are_in_every_candidate_in_any_batch() -> None:
             assert_same(found, without)
 
 
+@pytest.mark.parametrize(("text", "capitals"), [("Abc abc", False), ("ABC ABC", True)])
+def test_a_required_phrase_is_found_in_an_output_in_capitals(text: str, capitals: bool) -> None:
+    translator = make_translator(search={"lower_capitals": True})
+    (found,) = translator.translate([text], required=[["mlk"]])
+    assert ("MLK" in found.translation, "mlk" in found.translation) == (capitals, not capitals)
+    assert "missing-phrase" not in found.warnings
+
+
 def test_length_ratios_limit_the_outputs() -> None:
     texts = lines(9)
     options = TranslateOptions(min_length_ratio=1.0)

@@ -27,6 +27,7 @@ from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config, Task
 from manyheads.data.placing import locked_file
 from manyheads.errors import ConfigError, RunError
+from manyheads.shell import command_line
 from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
 
 if TYPE_CHECKING:
@@ -35,17 +36,16 @@ if TYPE_CHECKING:
     from manyheads.model.encoder_decoder import EncoderDecoder
     from manyheads.model.transformer import Transformer
 
-__all__ = ["USES", "RunDirectory", "read_tokenizers", "write_tokenizers"]
+__all__ = ["RunDirectory", "command_to_use", "read_tokenizers", "write_tokenizers"]
 
 CONFIG = "config.json"
 ENVIRONMENT = "environment.json"
 CARD = "README.md"
 LOCK = ".lock"
-USES: dict[Task, str] = {  # commands that use a run of each task
-    "translation": "manyheads translate {run}",
-    "classification": "manyheads classify {run}",
-    "language-modeling": "manyheads generate {run}",
-    "masked-lm": "manyheads train CONFIG --set model.init_from={run}",
+USES: dict[Task, str] = {  # verbs that use a run of each task
+    "translation": "translate",
+    "classification": "classify",
+    "language-modeling": "generate",
 }
 
 Model = TypeVar("Model", bound="Transformer")
@@ -163,7 +163,7 @@ class RunDirectory:
         """Read the configuration of a run of this task; raises as `config`, and `RunError` for another task."""
         config = self.config()
         if config.task != task:
-            use = USES[config.task].format(run=self.path)
+            use = command_to_use(self.path, config.task)
             raise RunError(f'{self.path} was trained for task = "{config.task}", not for "{task}". Use: {use}')
         return config
 
@@ -238,6 +238,13 @@ class RunDirectory:
         """Write the model card."""
         with saving("the model card", self.path):
             write_atomically(self.path / CARD, card.encode())
+
+
+def command_to_use(run: Path, task: Task) -> str:
+    """Return the command that uses a run of a task; a masked language model is where others start from."""
+    if task in USES:
+        return command_line("manyheads", USES[task], run)
+    return command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={run}")
 
 
 def runs_near(path: Path) -> str:

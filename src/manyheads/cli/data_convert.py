@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from manyheads.cli.options import executor_options, json_option, option
 from manyheads.cli.verbs import current_settings, echo, verb
 from manyheads.errors import UsageError
+from manyheads.shell import command_line
 
 __all__ = ["convert"]
 
@@ -95,5 +95,5 @@ def convert(
         progress.phase("converting", None, "pairs") as advance,
     ):
         result = convert_files(files, out, options, advance, executor if workers or scheduler else None)
-    following = f"Next: manyheads data split {shlex.join(map(str, result.files))}"
+    following = f"Next: {command_line('manyheads', 'data', 'split', *result.files)}"
     echo(result.to_json(), [*result.lines(), following], as_json=as_json)

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TextIO, TypeVar
 import click
 
 from manyheads.cli.signals import importing
+from manyheads.shell import command_line, quote
 
 __all__ = [
     "INTERRUPTED", "SECTIONS", "TEXTS", "JsonResult", "Settings", "Verb", "VerbGroup", "VerbWithSubverbs",
@@ -281,6 +282,6 @@ def program_name() -> str:
         return "manyheads"
     script = Path(sys.executable).with_name("manyheads")
     if not script.is_file():
-        return f"{sys.executable} -m manyheads"
+        return command_line(sys.executable, "-m", "manyheads")
     inside = script.is_relative_to(Path.cwd())
-    return str(script.relative_to(Path.cwd()) if inside else script)
+    return quote(script.relative_to(Path.cwd()) if inside else script)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from manyheads.data.locate import (
     uncompressed,
 )
 from manyheads.errors import DataError, UsageError
+from manyheads.shell import command_line
 
 __all__ = ["FoundText", "check_language", "find_text", "languages_of_files"]
 
@@ -88,10 +88,10 @@ def no_single_text(root: Path, languages: tuple[str, str], texts: Sequence[tuple
             f"{contents(root)}. Name the files by their languages, such as corpus.{source} and corpus.{target}."
         )
     listed = ", ".join(" and ".join(path.name for path in text) for text in texts[:4])
-    first = shlex.join(map(str, texts[0]))
+    first = command_line("manyheads", "data", "split", *texts[0])
     return (
         f"{root} holds no train and valid, but several texts: {listed}. Join them to one, "
-        f"or divide one of them: manyheads data split {first}"
+        f"or divide one of them: {first}"
     )
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "attempt",
     "make_checks",
     "make_report",
+    "merge_findings",
     "reason_of",
 ]
 
@@ -182,7 +183,7 @@ class Report:
     def lines(self, language: Language = "en") -> list[str]:
         """Return the findings for people, remarks, the checks that were made and not made, and the verdict."""
         labels = FINDING_TEXTS[language]["report"]
-        made = [f"  - {check_text(check, language)}" for check in self.asked]
+        made = [f"  - {line}" for line in self.asked_lines(language)]
         skipped = [
             f"  - {check_text(check, language)} ({check_text(reason, language)})" for check, reason in self.skipped
         ]
@@ -191,6 +192,13 @@ class Report:
         lines += [labels["asked"], *made] if made else []
         lines += [labels["skipped"], *skipped] if skipped else []
         return [*lines, self.verdict(language)]
+
+    def asked_lines(self, language: Language = "en") -> Iterator[str]:
+        """Yield the checks that were made; one that does not hold names its findings."""
+        for check in self.asked:
+            names = ", ".join(finding.name for finding in self.findings if finding.check == check)
+            failed = self.labels(language)["failed"].format(names=names) if names else ""
+            yield f"{check_text(check, language)}{failed}"
 
     def brief_lines(self, language: Language = "en") -> list[str]:
         """Return the findings for people and the verdict."""
@@ -216,14 +224,32 @@ def make_report(
     skipped: Iterable[tuple[str, str]] = (),
     remarks: Sequence[str] = (),
 ) -> Report:
-    """Return a report with its findings in order of severity, and each finding, check and remark once."""
+    """Return a report with its findings in order of severity, and each finding, check and remark once.
+
+    A finding without a check belongs to the check that was made, if that was a single one.
+    """
     unique: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
-        unique.setdefault(finding.name, finding)
+        single = asked[0] if len(asked) == 1 else ""
+        unique.setdefault(finding.name, finding if finding.check else replace(finding, check=single))
     left_out = {check: reason for check, reason in skipped if check not in asked}
     return Report(
         tuple(unique.values()), tuple(dict.fromkeys(asked)), tuple(left_out.items()), tuple(dict.fromkeys(remarks))
     )
+
+
+def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings of the same name as one, with the evidence of all and the worst severity."""
+    merged: dict[str, Finding] = {}
+    for finding in findings:
+        first = merged.setdefault(finding.name, finding)
+        if finding is not first:
+            merged[finding.name] = replace(
+                first,
+                evidence=f"{first.evidence}; {finding.evidence}",
+                severity=min(first.severity, finding.severity, key=SEVERITIES.index),
+            )
+    return list(merged.values())
 
 
 def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
@@ -267,7 +293,8 @@ def make_checks(checks: Iterable[Check[Subject]], subject: Subject, listener: Li
         listed = [check.sentence] if check.sentence else []
         if check.possible(subject):
             with listener.phase(f"checking: {check.sentence or 'attention heads'}"):
-                findings = [replace(finding, check=check.sentence or "") for finding in check.find(subject)]
+                findings = merge_findings(check.find(subject))
+                findings = [replace(finding, check=check.sentence or "") for finding in findings]
                 report += make_report(findings, listed)
         else:
             report += make_report([], [], [(sentence, check.reason) for sentence in listed])

@@ -110,8 +110,8 @@ def names_of(config: Config) -> tuple[str, str]:
 
 
 def text_files(config: Config) -> list[Path]:
-    """Return the files of data.train; none for built-in text."""
-    return [] if config.data.dataset is not None else list(READINGS["translation"].files(config.data, "train"))
+    """Return the files of data.train; none for the text of a data set."""
+    return list(READINGS["translation"].files(config.data, "train")) if config.data.reads_files("train") else []
 
 
 def text_key(config: Config) -> str:

@@ -83,7 +83,7 @@ class Corpus:
 
 def read_split(config: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
     """Read the raw pairs of a split from files, a built-in corpus, or a data set of the hub."""
-    if config.dataset is None:
+    if config.dataset is None or config.reads_files(split):
         return READINGS[task].read(config, split)
     if task != "translation":
         raise DataError(f'data.dataset = "{config.dataset}": task = "{task}" reads files. Name them in data.train.')
@@ -142,7 +142,7 @@ def held_out(config: Config, split: Split) -> list[Pair]:
 
 def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
     """Return the first normalised pairs of a split; none if its text is not on this machine."""
-    if (config.data.dataset or "").startswith("hf:"):
+    if (config.data.dataset or "").startswith("hf:") and not config.data.reads_files(split):
         return []
     try:
         raw = list(islice(read_split(config.data, split, config.task), most))
@@ -211,11 +211,11 @@ def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     """Return a key of everything that the text of a run depends on; None for text of a hub, which must be read."""
     data = config.data
     parts = training_corpora(data)
-    if any(part.dataset is not None and not part.dataset.startswith("builtin:") for part in parts):
+    if any(not part.reads_files("train") and not (part.dataset or "").startswith("builtin:") for part in parts):
         return None
     origin: list[Any] = [__version__]
     files = READINGS[config.task].files
-    for path in chain.from_iterable(files(part, "train") for part in parts if part.dataset is None):
+    for path in chain.from_iterable(files(part, "train") for part in parts if part.reads_files("train")):
         status = path.stat()
         origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
     settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature", "augment"})

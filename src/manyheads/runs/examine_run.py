@@ -16,7 +16,7 @@ from manyheads.doctor.catalogue import run_finding
 from manyheads.doctor.checks.curves import curve_findings
 from manyheads.doctor.checks.heads import weight_findings
 from manyheads.doctor.checks.registry import examine_trained
-from manyheads.doctor.report import Diagnosis, Finding, Report, make_report
+from manyheads.doctor.report import Diagnosis, Finding, Report, make_report, merge_findings
 from manyheads.doctor.subjects import (
     TrainedClassifier,
     TrainedLanguageModel,
@@ -162,9 +162,8 @@ def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Re
             facts[f"export {path.name}"] = f"not compared: {error}"
         except RunError as error:
             findings.append(run_finding("export-differs", f"{path} cannot be read: {error}"))
-    return make_report(
-        findings, checks, [] if checks else [(EXPORTS, "there is no export inside or beside the run")]
-    )
+    skipped = [] if checks else [(EXPORTS, "there is no export inside or beside the run")]
+    return make_report(merge_findings(findings), checks, skipped)
 
 
 def find_exports(run: Path, config: Config) -> Iterator[Path]:

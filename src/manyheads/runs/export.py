@@ -31,6 +31,7 @@ from manyheads.runs.evaluate import card_line, card_line_of_translator, with_lin
 from manyheads.runs.export_cost import QuantizationCost, ctranslate2_engines, measure_cost
 from manyheads.runs.html_export import FOR_BROWSERS, export_for_browsers
 from manyheads.runs.model_card import exported_card, licence_of
+from manyheads.shell import command_line
 from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
@@ -240,9 +241,9 @@ def trained_labels(run: RunDirectory) -> tuple[str, ...]:
     """Return the classes of a classifier; raise `RunError` if its head was never trained."""
     labels = Labels.of_run(run)
     if not labels.trained:
+        train = command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={run.path}")
         raise RunError(
-            f"the head of {run.path} was never trained: its labels mean nothing. Fine-tune it first: "
-            f"manyheads train CONFIG --set model.init_from={run.path}"
+            f"the head of {run.path} was never trained: its labels mean nothing. Fine-tune it first: {train}"
         )
     return labels.names
 

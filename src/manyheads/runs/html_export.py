@@ -23,6 +23,7 @@ from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cos
 from manyheads.runs.inspect import Loaded, curves, last_total_steps, load_for_inspection
 from manyheads.runs.model_card import exported_card
 from manyheads.runs.page import PageModel, card_of, described, example_of, model_document, page_with, strings
+from manyheads.shell import command_line
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.inspecting.common import facts
@@ -165,7 +166,7 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
         advice = " With --quantization int8 they are a quarter." if precision == "fp32" else ""
         raise UsageError(
             f"the weights of {run} take {size / 2**20:.0f} MiB, and a page can hold {LARGEST >> 20} MiB.{advice} "
-            "Serve the run instead, `manyheads serve RUN`, or distil it to a smaller one."
+            f"Serve the run instead, `{command_line('manyheads', 'serve', run)}`, or distil it to a smaller one."
         )
     return HtmlModel(loaded, packed, {**packed.header, **description(loaded, run.resolve().name)})
 

@@ -64,7 +64,7 @@ def trained_card(config: Config, tokenizers: TokenizerPair, progress: Progress, 
 def source_lines(config: Config) -> list[str]:
     """Return a line with licence and origin for each source that is noted beside the training text."""
     try:
-        corpora = [corpus for corpus in training_corpora(config.data) if corpus.dataset is None]
+        corpora = [corpus for corpus in training_corpora(config.data) if corpus.reads_files("train")]
         files = [path for corpus in corpora for path in READINGS[config.task].files(corpus, "train")]
         return [source.line() for source in read_sources(files)]
     except DataError as error:  # the text was moved meanwhile; the run is finished all the same
@@ -141,7 +141,7 @@ def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -
         "classes": f"; labels: {first_labels}" if labels else "",
         "title": f"{'Language model' if config.task == 'language-modeling' else 'Encoder'} for {config.task}",
         "pipeline": PIPELINES.get(config.task, ""),
-        "data": data.dataset
+        "data": ("" if data.reads_files("train") else data.dataset)
         or "; ".join(" and ".join(shown_path(data.root, name) for name in files) for files in corpora),
     }
 

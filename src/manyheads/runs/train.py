@@ -26,6 +26,7 @@ from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run,
 from manyheads.runs.signals import Requests
 from manyheads.runs.training_tasks import TrainingTask, prepare_task
 from manyheads.runs.translation import Validation
+from manyheads.shell import command_line
 from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE, World, joined
 from manyheads.training.interruption import Interrupted, Watch
@@ -217,7 +218,7 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) ->
     if not trainer.world.gather(trainer.limit.affords(trainer.limit.validation))[0]:
         listener.message(
             f"the mean of the last {len(steps)} checkpoints is not tried: the time is over. "
-            f"To make it: manyheads train average {run.path} --last {len(steps)}"
+            f"To make it: {command_line('manyheads', 'train', 'average', run.path, '--last', str(len(steps)))}"
         )
         return
     trainer.answer = f"stopping; the checkpoint of step {progress.step:,} is saved"

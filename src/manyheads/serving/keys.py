@@ -20,6 +20,7 @@ from typing import Any
 
 from manyheads.checkpoint.files import as_json, saving, write_atomically
 from manyheads.errors import DataError, UsageError
+from manyheads.shell import command_line
 
 __all__ = ["Key", "KeyFile", "KeyRing"]
 
@@ -60,9 +61,8 @@ class KeyFile:
                 raise DataError(f"{self.path} has format {content['format']}, and this version reads {FORMAT}.")
             return [key_of(entry) for entry in content["keys"]]
         except FileNotFoundError as error:
-            raise DataError(
-                f"{self.path} does not exist. Make it: manyheads serve keys add {self.path} NAME"
-            ) from error
+            command = command_line("manyheads", "serve", "keys", "add", self.path, "NAME")
+            raise DataError(f"{self.path} does not exist. Make it: {command}") from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{self.path} cannot be read as a file of keys: {type(error).__name__}.") from error
 

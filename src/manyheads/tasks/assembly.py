@@ -128,7 +128,7 @@ class Assembler:
             "repetition": any(repeats_itself(source, output) for source, output in pairs),
             "length-ratio": any(unusual_length(len(source), len(output)) for source, output in pairs),
             "forbidden-phrase": any(begins_word(phrase, text) for phrase in expected.forbidden),
-            "missing-phrase": not all(phrase in text for phrase in expected.required),
+            "missing-phrase": not all(line.holds(phrase, text) for phrase in expected.required),
         }
         return [name for name, present in signs.items() if present]
 

@@ -41,6 +41,10 @@ class Line:
         """Join the outputs of the parts, with the blank space of the line around and between them."""
         return "".join(self.stream([output] if output else [] for output in outputs))
 
+    def holds(self, phrase: str, translation: str) -> bool:
+        """Return whether a translation of the line holds a phrase, in capitals where the line is."""
+        return phrase in translation or (any(self.capitals) and phrase.upper() in translation)
+
     def stream(self, outputs: Iterable[Iterable[str]]) -> Iterator[str]:
         """Yield the pieces of `join` for outputs that arrive in pieces, none of them empty."""
         if not self.parts and self.text.strip():

@@ -85,7 +85,8 @@ class DataConfig(Section):
     )
     dataset: str | None = Field(
         None,
-        description='corpus instead of files: "builtin:de-en", "builtin:ko-en", or "hf:NAME/CONFIG" (extra hf)',
+        description='corpus instead of files: "builtin:de-en", "builtin:ko-en", or "hf:NAME/CONFIG" (extra hf); a '
+        "split that is set to [source file, target file] is read from these files",
     )
     source: Language = Field("", description="language translated from, such as de")
     target: Language = Field("", description="language translated into, such as en")
@@ -166,6 +167,10 @@ class DataConfig(Section):
         if not any(self.weights) or self.temperature != 1:
             raise ValueError("data.weights must not all be 0, and cannot be given together with data.temperature.")
         return self
+
+    def reads_files(self, split: Literal["train", "valid", "test"]) -> bool:
+        """Return whether a split is read from files, not from a data set."""
+        return self.dataset is None or isinstance(getattr(self, split), tuple)
 
     @property
     def corpus_names(self) -> list[str]:

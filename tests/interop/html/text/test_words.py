@@ -95,11 +95,14 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
     rng = random.Random(1)
     settings: dict[str, Any] = {"language": "de", "split": "auto"}
     assembler = make_assembler(tokenizer)
-    splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, copy_literals=True)
-    options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST, "copyLiterals": True}
+    literals = {"copy_literals": True, "lower_capitals": True}
+    splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, **literals)
+    options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST}
+    options |= {"copyLiterals": True, "lowerCapitals": True}
     names = {"source": "bpe", "target": "bpe"}
     seen: set[str] = set()
-    for line in splitter.lines([text[:80] for text in quick_texts()]):
+    texts = [text[:80] for text in quick_texts()]
+    for line in splitter.lines([*texts, *(text.upper() for text in texts[::8])]):
         hypotheses = [random_output(tokenizer, min(len(ids), LONGEST), rng) if ids else None for ids in line.parts]
         outputs = [
             None if output is None else {"tokens": list(output.tokens), "attention": output.attention}
@@ -108,7 +111,7 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
         found = browser.call("lineAlignment", options, line.text, outputs, names, LONGEST)
         assert found == pharaoh(assembler.alignment(line, hypotheses)), line.text
         text = line.join("" if output is None else tokenizer.decode(output.tokens) for output in hypotheses)
-        expected = Expected(("a", text[1:3]), ("", text[2:4], "x")[: rng.randint(0, 3)])
+        expected = Expected(("a", text[1:3]), ("", text[2:4].lower(), "x")[: rng.randint(0, 3)])
         phrases = {"forbidden": expected.forbidden, "required": expected.required}
         python_result = assembler.warnings(line, hypotheses, text, expected)
         assert browser.call("warnings", as_json(line), outputs, text, phrases) == python_result, line.text

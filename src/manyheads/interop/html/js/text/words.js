@@ -74,9 +74,14 @@ export function translationWarnings(line, outputs, text, { forbidden = [], requi
     "repetition": pairs.some(([source, output]) => repeatsItself(source, output)),
     "length-ratio": pairs.some(([source, output]) => unusualLength(source.length, output.length)),
     "forbidden-phrase": forbidden.some((phrase) => beginsWord(phrase, text)),
-    "missing-phrase": !required.every((phrase) => text.includes(phrase)),
+    "missing-phrase": !required.every((phrase) => holdsPhrase(line, phrase, text)),
   };
   return Object.keys(detected).filter((name) => detected[name]);
+}
+
+/** Return whether a translation of a line holds a phrase, in capitals where the line is. */
+function holdsPhrase(line, phrase, text) {
+  return text.includes(phrase) || (line.capitals.some(Boolean) && text.includes(phrase.toUpperCase()));
 }
 
 /** Return whether a phrase occurs in a text at the beginning of a word. */
