@@ -259,6 +259,9 @@ def run_evaluate(context: BuildContext, name: str, step: EvaluateStep, folder: P
     return {
         "bleu": round(scores["bleu"], 2),
         "chrf": round(scores["chrf"], 2),
+        "text": step.text,
+        "sentences": scores["sentences"],
+        "beam": scores["beam_size"],
         "signature": scores["signature"]["bleu"],
     }
 

@@ -112,7 +112,7 @@ def is_model(subject: str) -> bool:
 
 
 def origin_of(subject: str) -> str:
-    """Return the file or the module in the name of a model; a path may hold colons, as after the drive of Windows."""
+    """Return the file or the module in the name of a model; a path may hold a colon, as C: of Windows."""
     match = SUBJECT.fullmatch(subject)
     assert match is not None
     return match["file"] or match["module"]

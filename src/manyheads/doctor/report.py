@@ -8,9 +8,11 @@ from typing import Any, Generic, Literal, TypeVar
 
 from rich.cells import set_cell_size
 
+from manyheads.config.schema import Config
 from manyheads.doctor.texts import FINDING_TEXTS, Language, check_text
 from manyheads.doctor.user_errors import describe_error
 from manyheads.errors import ManyheadsError
+from manyheads.evaluation.advice import settings_to_try
 from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = [
@@ -109,6 +111,17 @@ class Finding:
         text = self.texts.get(language)
         return self if text is None or language == "en" else replace(self, cause=text.cause, cure=text.cure)
 
+    def with_settings(self, config: Config) -> Finding:
+        """Return the finding whose cure names the settings of a configuration that may help."""
+        settings = ", ".join(settings_to_try(self.name, config))
+        if not settings:
+            return self
+        texts = {}
+        for language, text in self.texts.items():
+            form = FINDING_TEXTS[language]["report"]["settings"]
+            texts[language] = replace(text, cure=form.format(cure=text.cure, settings=settings))
+        return replace(self, cure=texts["en"].cure, texts=texts)
+
     def to_json(self) -> dict[str, str | None]:
         """Return plain values under the names of the attributes, and the command that explains the finding."""
         plain = {name: getattr(self, name) for name in ("name", "severity", "evidence", "cause", "cure")}
@@ -168,6 +181,10 @@ class Report:
     def __str__(self) -> str:
         """Return the report for people, in English."""
         return "\n".join(self.lines())
+
+    def with_settings(self, config: Config) -> Report:
+        """Return the report whose cures name the settings of a configuration that may help."""
+        return replace(self, findings=tuple(finding.with_settings(config) for finding in self.findings))
 
     def to_json(self, language: Language = "en") -> dict[str, Any]:
         """Return plain values under the names of the attributes; cause and cure are in the given language."""

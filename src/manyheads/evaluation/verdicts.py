@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from manyheads.config.schema import Config
+from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.classes import ClassScores
 from manyheads.evaluation.outputs import LONG, SHORT, WORRY, Output, find_defects, length_ratio
 from manyheads.evaluation.significance import BootstrapResult
@@ -39,15 +41,13 @@ RARE_CLASSES = 0.1  # distance of macro F1 below accuracy
 HOPELESS = 100  # multiple of the compared lines
 METRIC_NAMES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy", "macro_f1": "macro F1"}
 
+CLEAN = "`manyheads doctor CONFIG` counts them, and `manyheads data clean CONFIG -o DIR` removes them"
 # Name in `outputs.DEFECTS` -> (description of the outputs, advice if there are many of them).
 DEFECT_TEXTS = {
-    "never-ends": ("are cut at the length limit of the model or of the search",
-                   "Train longer, give shorter lines, or raise search.max_length_ratio"),
-    "nothing-said": ("are empty", "A larger search.length_penalty makes outputs longer"),
-    "repeats-itself": ("repeat themselves",
-                       "That is usual with too little training; search.no_repeat_ngram forbids repetitions"),
-    "copies-its-source": ("copy their source",
-                          "Look for untranslated pairs in the training text: manyheads doctor CONFIG counts them"),
+    "never-ends": ("are cut at the longest length of model or search", "Train longer, or give shorter lines"),
+    "nothing-said": ("are empty", f"Train longer. Misaligned pairs in the training text are a cause, too: {CLEAN}"),
+    "repeats-itself": ("repeat themselves", "That is usual with too little training: train longer"),
+    "copies-its-source": ("copy their source", f"Look for untranslated pairs in the training text: {CLEAN}"),
     "far-too-long": ("are more than twice as long as their reference", "Read some of them with --output"),
     "far-too-short": ("are less than half as long as their reference", "Read some of them with --output"),
 }  # fmt: skip
@@ -104,22 +104,23 @@ def judge_bits(bits_per_byte: float) -> Iterator[str]:
     )
 
 
-def judge_outputs(outputs: Sequence[Output]) -> Iterator[str]:
+def judge_outputs(outputs: Sequence[Output], config: Config) -> Iterator[str]:
     """Name the outputs with a defect: how many, the first line, and what to do; else say that there are none."""
     defects, ratio = list(find_defects(outputs)), length_ratio(outputs)
     for defect in defects:
         does, advice = DEFECT_TEXTS[defect.name]
         share = defect.count / len(outputs)
         worry = share > WORRY and defect.count > 1
+        advice = with_settings(advice, defect.name, config)
         yield (
             f"outputs that {does}: {defect.count:,} of {len(outputs):,} ({share:.1%}), the first in line "
             f"{defect.line:,}. {advice if worry else 'So few are no reason to worry'}"
         )
     if not SHORT <= ratio <= LONG:
-        kind, way = ("short", "raise") if ratio < SHORT else ("long", "lower")
+        kind = "short" if ratio < SHORT else "long"
         yield (
-            f"all outputs together are {ratio:.2f} times as long as the references: too {kind}. Train longer, or "
-            f"{way} search.length_penalty"
+            f"all outputs together are {ratio:.2f} times as long as the references: too {kind}. "
+            f"{with_settings('Train longer', f'too-{kind}', config)}"
         )
     elif not defects:
         yield "no output is empty, unfinished, a repetition, a copy of its source, or of an odd length"
@@ -147,11 +148,13 @@ def judge_classes(scores: ClassScores) -> Iterator[str]:
     precision = f"accuracy is {low:.1%} to {high:.1%} with 95 % confidence on these {texts:,} texts"
     if low > share:
         yield f"{precision}; {always}: the classifier is better than that"
-    else:
+    elif high < share:
         yield (
-            f"{precision}; {always}: the classifier is not clearly better. More training, more text, or "
-            "training.class_weights may help"
+            f"{precision}; {always}: the classifier is worse than that. Do the labels mean what they meant in "
+            "training? manyheads doctor RUN looks for the reason"
         )
+    else:
+        yield (f"{precision}; {always}: the classifier is not clearly better. More training or more text may help")
     missed = [score.label for score in scores.classes if score.support and not score.recall]
     if missed:
         named = ", ".join(f'"{label}"' for label in missed[:5])

@@ -57,7 +57,7 @@ def demo(
     train(config, out, listener=listener)
     translator = Translator.load(out, device=device)
     sources, references = texts(config, "test", None, None)
-    result = evaluate_texts(translator, sources, references, listener)
+    result = evaluate_texts(translator, sources, references, listener, "data.test")
     write(f"\n{len(sources)} sentences that were not in training:")
     for line in [*result.lines(), f"verdict: {EASY_TEXT}"]:
         write(f"  {line}")

@@ -82,7 +82,7 @@ def evaluate(
     if task == "translation":
         translator = load_translator(run, overrides, device)
         sources, references = texts(translator.config, split, source, reference)
-        result = evaluate_texts(translator, sources, references, listener)
+        result = evaluate_texts(translator, sources, references, listener, str(source or f"data.{split}"))
         if split == "train" and source is None:
             return result
         config = RunDirectory.existing(run).config()
@@ -211,9 +211,10 @@ def card_line_of_translator(opened: LoadedModel) -> str | None:
 
 
 def scores_line(config: Config, sentences: int, scores: Scores) -> str:
-    """Return a line for a card: BLEU and chrF of a translator on so many sentences of its test set."""
+    """Return a line for a card: BLEU and chrF of a translator on the first sentences of its test set."""
+    first = "the first " if sentences == MOST else ""
     return (
-        f"- Scores on {sentences:,} sentences of its test set, beam {config.search.beam_size}: "
+        f"- Scores on {first}{sentences:,} sentences of its test set, {config.search.method}: "
         f"BLEU {scores.bleu:.2f} ({scores.signature['bleu']}), chrF {scores.chrf:.2f} ({scores.signature['chrf']})"
     )
 

@@ -79,7 +79,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
         plan, costs = plan_training(task, model, updates, tokens)
         training = NewTraining(plan, token_sides, vocabularies, list(too_long(task)), start)
         measured = config.expected(task.corpus.total.kept)
-    report += make_checks(NEW_TRAINING, training)
+    report += make_checks(NEW_TRAINING, training).with_settings(config)
     facts |= {
         "model": f"{plan.parameters:,} parameters, vocabulary {task.vocabulary}",
         **plan.facts(costs),
@@ -104,7 +104,7 @@ def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LI
     }
     text = examine_text(config, splits, cleaning(config))
     document = {"subject": name, "facts": text.facts, **({"text": text.document} if text.document else {})}
-    return replace(text, document=document)
+    return replace(text, report=text.report.with_settings(config), document=document)
 
 
 def loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) -> tuple[float, int, int]:

@@ -97,7 +97,7 @@ def examine_run(
         report += make_report(curve_findings(curves, unigram_loss), [CURVES])
     else:
         report += make_report([], [], [(CURVES, "the run has no log of a training")])
-    return Diagnosis(facts, report, {"subject": str(path), "facts": facts})
+    return Diagnosis(facts, report.with_settings(config), {"subject": str(path), "facts": facts})
 
 
 def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) -> TrainedModel:

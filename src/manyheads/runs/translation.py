@@ -90,7 +90,7 @@ class Validation:
             measured = {"bleu": scores.bleu, "chrf": scores.chrf}
             sample = all_samples[step % len(all_samples)]
             samples = tuple(all_samples[index] for index in evenly(len(all_samples), SAMPLES))
-        return ValidationReport(step, loss, measured, False, sample, samples, self.entropy())
+        return ValidationReport(step, loss, measured, False, sample, samples, self.entropy(), len(self.decoded))
 
     def seconds(self, every: int) -> float:
         """Return the seconds of a validation late in training, estimated from one pair in `every`.
@@ -222,7 +222,8 @@ class Evaluation:
         exact: share of outputs equal to their reference, 0 to 1.
         compared: sources, references and translations, line by line.
         seconds: time of the search in seconds.
-        language: language of the translations.
+        config: configuration of the translator, its search included.
+        text: name of the text, such as "data.test".
         vocabulary: number of target tokens.
         overlap: number of pairs found in the training text, and of training pairs compared; None if not compared.
     """
@@ -235,7 +236,8 @@ class Evaluation:
     exact: float
     compared: list[Output]
     seconds: float
-    language: str
+    config: Config
+    text: str
     vocabulary: int
     overlap: tuple[int, int] | None = None
 
@@ -252,11 +254,14 @@ class Evaluation:
     def verdict(self) -> list[str]:
         """Return the verdict on the scores, the unusual outputs, and the overlap with the training text."""
         count, signature = len(self.compared), self.scores.signature["bleu"]
+        overlap = [judge_overlap(self.overlap[0], count, self.overlap[1])] if self.overlap else []
+        found = bool(self.overlap and self.overlap[0])  # what makes the scores too high is said before them
         return [
-            judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, self.language),
+            *(overlap if found else []),
+            judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, self.config.data.target),
             judge_loss(self.loss, self.vocabulary),
-            *judge_outputs(self.compared),
-            *([judge_overlap(self.overlap[0], count, self.overlap[1])] if self.overlap else []),
+            *judge_outputs(self.compared, self.config),
+            *([] if found else overlap),
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -272,7 +277,9 @@ class Evaluation:
             "ter": self.scores.ter,
             "signature": self.scores.signature,
             "exact": self.exact,
+            "text": self.text,
             "sentences": len(self.compared),
+            "beam_size": self.config.search.beam_size,
             "seconds": self.seconds,
             "defects": {defect.name: defect.count for defect in find_defects(self.compared)},
             "verdict": ". ".join(self.verdict()),
@@ -283,6 +290,7 @@ class Evaluation:
         scores, count = self.scores, len(self.compared)
         speed = count / max(self.seconds, 1e-9)
         return [
+            f"{self.text}: {count:,} sentences, {self.config.search.method}",
             f"BLEU {scores.bleu:.2f}   {scores.signature['bleu']}",
             f"chrF {scores.chrf:.2f}   {scores.signature['chrf']}",
             f"TER  {scores.ter:.2f}   {scores.signature['ter']}",
@@ -294,11 +302,11 @@ class Evaluation:
 
 
 def evaluate_texts(
-    translator: Translator, sources: list[str], references: list[str], listener: Listener
+    translator: Translator, sources: list[str], references: list[str], listener: Listener, text: str
 ) -> Evaluation:
-    """Translate and score texts in memory."""
+    """Translate and score texts in memory; `text` is their name."""
     config, tokenizers = translator.config, translator.tokenizers
-    listener.message(f"translating {len(sources):,} sentences, beam {config.search.beam_size}")
+    listener.message(f"translating {len(sources):,} sentences, {config.search.method}")
     start = time.perf_counter()
     with listener.phase("translating", len(sources), "sentences") as advance:
         results = translate_in_groups(translator, sources, advance)
@@ -322,6 +330,7 @@ def evaluate_texts(
             )
         ],
         seconds=seconds,
-        language=language,
+        config=config,
+        text=text,
         vocabulary=tokenizers.target.size,
     )

@@ -378,6 +378,11 @@ class SearchConfig(Section):
         "capitals",
     )
 
+    @property
+    def method(self) -> str:
+        """The search beside a score: "beam 5", or "greedy search"."""
+        return f"beam {self.beam_size}" if self.beam_size > 1 else "greedy search"
+
 
 class EvaluationConfig(Section):
     """Scoring of outputs."""

@@ -148,7 +148,7 @@ def size_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
             f"{vocabulary.name}: {rare} pieces occur less than {RARE} times in the {vocabulary.tokens:,} tokens of "
             f"train, {vocabulary.unused:,} of them never"
         )
-        yield config_finding("vocabulary-too-large", evidence)
+        yield config_finding("vocabulary-too-large", evidence, frequent=f"{vocabulary.pieces - vocabulary.rare:,}")
 
 
 def use_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
