@@ -49,6 +49,9 @@ def test_a_setting_can_be_typed_and_changes_the_configuration(name: str) -> None
         ("held-out-in-train", "data.drop_overlap=true", "data."),
         ("under-fitting", "training.max_minutes=5", "training.steps"),
         ("takes-days", "training.max_minutes=5", "training.max_minutes"),
+        ("single words", "data.augment.case=0.1", "data."),
+        ("capitals", "search.lower_capitals=true", "search."),
+        ("URLs", "search.copy_literals=true", "search."),
     ],
 )
 def test_a_setting_that_the_configuration_has_is_not_advised(name: str, override: str, setting: str) -> None:
@@ -64,6 +67,8 @@ def test_a_setting_that_the_configuration_has_is_not_advised(name: str, override
         ("under-fitting", "training.epochs=4", "training.epochs = 8"),
         ("memory", "training.accumulation=4", "training.accumulation = 8"),
         ("too-long", "search.length_penalty=3", "search.length_penalty = 1"),
+        ("single words", "data.augment.words=0", "data.augment.words = 0.08"),
+        ("URLs", "search.copy_literals=false", "search.copy_literals = true"),
         ("never-ends", "search.max_length_ratio=3", "search.max_length_ratio = 6"),
     ],
 )

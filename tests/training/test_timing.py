@@ -245,7 +245,7 @@ def test_a_resumed_training_keeps_its_fixed_plan(clock: Clock) -> None:
     first.listener.validation = lambda report: stop()  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         first.trainer.run()
-    second = clock.idle_harness(0.001, steps=10_000, max_minutes=2)
+    second = clock.idle_harness(2.0, steps=10_000, max_minutes=2)
     second.storage.saved = first.storage.saved
     assert second.storage.go_back(second.trainer)
     second.trainer.run()
@@ -301,6 +301,24 @@ def test_a_plan_is_shortened_when_updates_become_slower(clock: Clock) -> None:
     assert 360 - 8 <= clock.now - start <= 360 * 1.03
     assert harness.trainer.progress.step < 180
     assert any("have become slower" in message for message in harness.listener.messages)
+
+
+def test_a_plan_is_lengthened_again_when_the_machine_is_free(clock: Clock) -> None:
+    harness = clock.idle_harness(
+        lambda update: 8.0 if 60 < update <= 70 else 2.0, steps=10_000, max_minutes=6, schedule="linear"
+    )
+    start = clock.now
+    harness.trainer.run()
+    assert 360 * 0.97 <= clock.now - start <= 360 * 1.03
+    _, slower, *_, faster = harness.listener.messages
+    assert ("have become slower" in slower, "have become faster" in faster) == (True, True)
+    assert harness.trainer.progress.step == harness.trainer.progress.total_steps > 140
+
+
+def test_a_plan_is_not_lengthened_beyond_the_configured_steps(clock: Clock) -> None:
+    harness = clock.idle_harness(lambda update: 8.0 if update <= 30 else 0.5, steps=100, max_minutes=6)
+    harness.trainer.run()
+    assert harness.trainer.progress.step == 100
 
 
 def test_a_plan_that_is_shortened_gradually_is_reported_in_steps_of_a_tenth(clock: Clock) -> None:

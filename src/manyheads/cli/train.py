@@ -66,10 +66,16 @@ def train(
     evaluate = command_line(
         "manyheads", "evaluate", summary.out, *(() if settings.data.test else ("--split", "valid"))
     )
+    limit = settings.training.max_minutes
+    of_limit = (
+        f" of updates; {duration(summary.used)} of {duration(60 * limit)} with preparation and validation"
+        if summary.used is not None and limit is not None
+        else ""
+    )
     verdict = training_verdict(summary.out)
     lines = [
-        f"{summary.out}: {summary.step:,} steps in {duration(summary.seconds)}{early}; "
-        f"best {summary.metric} {summary.best:.3f} at step {summary.best_step:,}",
+        f"{summary.out}: {summary.step:,} steps in {duration(summary.seconds)}{of_limit}{early}; "
+        f"best validation {summary.metric} {summary.best:.3f} at step {summary.best_step:,}",
         *verdict_lines(verdict),
         f"Next: {evaluate}",
     ]

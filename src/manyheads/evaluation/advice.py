@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from manyheads.config.schema import Config
+from manyheads.config.schema import AugmentConfig, Config
 
 __all__ = ["settings_to_try", "with_settings"]
 
@@ -95,6 +95,19 @@ def known_symbols(config: Config) -> Choices:
     }
 
 
+def augmentation(field: str, setting: str | None = None) -> Callable[[Config], Choices]:
+    """Return the settings for lines of a challenge: one of the search, and a rate of the augmentation."""
+
+    def choices(config: Config) -> Choices:
+        augment = config.data.augment
+        rate = getattr(AugmentConfig(), field)
+        of_search = {f"search.{setting} = true": not getattr(config.search, setting)} if setting else {}
+        return {**of_search, f"data.augment.{field} = {rate:g}": augment is None or not getattr(augment, field)}
+
+    return choices
+
+
+COPIED_TEXT = augmentation("copies", "copy_literals")
 SETTINGS: Mapping[str, Callable[[Config], Choices]] = {
     "over-fitting": less_fitting,
     "model-too-large": less_fitting,
@@ -119,6 +132,14 @@ SETTINGS: Mapping[str, Callable[[Config], Choices]] = {
     "held-out-in-train": lambda config: {"data.drop_overlap = true": not config.data.drop_overlap},
     "takes-days": lambda config: {"training.max_minutes = 600": config.training.max_minutes is None},
     "cut-or-dropped": lambda config: {f"data.max_length = {2 * config.data.max_length}": True},
+    # groups of `doctor RUN --challenge`
+    "single words": augmentation("words"),
+    "capitals": augmentation("case", "lower_capitals"),
+    "no end mark": augmentation("end_mark"),
+    "two sentences": augmentation("join"),
+    **dict.fromkeys(
+        ("numbers", "URLs", "emoji", "placeholders", "tags", "empty-looking lines", "other scripts"), COPIED_TEXT
+    ),
 }
 
 
@@ -126,7 +147,7 @@ def settings_to_try(name: str, config: Config) -> list[str]:
     """Return assignments such as "model.dropout = 0.3" that may mend a finding or a defect of the outputs.
 
     Args:
-        name: name of the finding of the doctor, or key of `outputs.DEFECTS`.
+        name: name of a finding of the doctor, of a group of its challenge, or of a defect in `outputs.DEFECTS`.
         config: configuration of the training; an assignment that it holds already is left out.
     """
     choices = SETTINGS[name](config) if name in SETTINGS else {}

@@ -37,6 +37,7 @@ LIBRARIES = {
     "sentence-transformers": "sentence-transformers",
     "javascript": "manyheads",
 }
+GREEDY = dict.fromkeys(("bleu", "chrf"), " (greedy search)")  # the search that measures a validation metric
 FUNCTIONS: dict[Task, str] = {"classification": "classify", "language-modeling": "generate"}
 PIPELINES: dict[Task, str] = {
     "classification": "text-classification",
@@ -53,7 +54,7 @@ def trained_card(config: Config, tokenizers: TokenizerPair, progress: Progress, 
         "steps": progress.step,
         "metric": config.training.metric,
         "best": best,
-        "unit": " nats a token" if decoder else "",
+        "unit": " nats a token" if decoder else GREEDY.get(config.training.metric, ""),
         "best_step": progress.best_step,
         "sources": "".join(f"\n  - {line}" for line in source_lines(config)),
     }

@@ -50,6 +50,7 @@ class TrainingSummary:
         seconds: training time in seconds, without validation.
         metric, best, best_step: best validation score by `training.metric`, and its step.
         stopped_early: whether `training.patience` ended the training.
+        used: seconds of `training.max_minutes` that were used, by all commands; None without a limit.
     """
 
     out: Path
@@ -59,6 +60,7 @@ class TrainingSummary:
     best: float
     best_step: int
     stopped_early: bool
+    used: float | None = None
 
 
 def train(
@@ -258,4 +260,5 @@ def summary(out: Path, trainer: Trainer, config: Config) -> TrainingSummary:
         best=-best if metric == "loss" else best,
         best_step=progress.best_step,
         stopped_early=progress.stopped_early,
+        used=trainer.limit.elapsed if trainer.limit.limited else None,
     )

@@ -31,7 +31,7 @@ class Progress:
         epoch, position: the current epoch, and the number of updates done in it.
         total_steps: number of updates planned.
         fixed: whether `total_steps` is planned; with `max_minutes` it is planned after the first updates, and
-            lowered when they no longer fit.
+            adjusted when the speed changes.
         pending: whether the checkpoint of this step is not validated yet.
         seconds: training time, without validation.
         recent_seconds: seconds an update, averaged over about the last minute, as other programs come and go.

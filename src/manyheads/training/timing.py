@@ -2,8 +2,8 @@
 
 The minutes count from the start of the command to its end: reading the text, training the tokenizer, timing a
 validation, updates, validations, checkpoints, and the averaging of checkpoints. Of all that comes before the first
-update, at most half of the limit counts. When updates or validations turn out slower than planned, the plan is
-shortened; it never becomes longer.
+update, at most half of the limit counts. When updates or validations turn out slower or faster than planned, the
+plan is shortened, or lengthened up to the number of updates that the configuration asks for.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ __all__ = [
 WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE, LATE_SHARE, VERY_LATE_SHARE = 3, 27, 0.02, 0.25, 0.6
 PREPARATION_SHARE = 0.5  # share of the whole time that the preparation can use up
 FEW_UPDATES, MORE_UPDATES = 100, 300  # below FEW_UPDATES, a warning names the minutes for MORE_UPDATES
-OVERSHOOT = 0.02  # share of the time by which the plan may exceed it before it is shortened
-SAID_SHARE = 0.9  # a plan is reported again once it is shortened to this share of the plan last reported
+DEVIATION = 0.02  # share of the time by which the plan may miss it before it is shortened or lengthened
+SAID_SHARE = 0.9  # a plan is reported again once it, or the plan last reported, is at most this share of the other
 LAST_OVERSHOOT = 0.05  # share of the time by which the averaging of checkpoints at the end may exceed it
 SAMPLES = (16, 4, 1)  # to time a validation, one example in so many is validated, as long as the time allows
 SAMPLE_SHARE = 0.01  # share of the whole time that a larger sample may take
@@ -190,10 +190,12 @@ class TimeLimit:
         """Return how many updates fit into the limit after `step` updates, at most `most`."""
         return self.costs().fitting(self.config, most, done=step, seconds=self.elapsed)
 
-    def exceeded(self, step: int, updates: int) -> bool:
-        """Return whether a plan of `updates` updates has become too long, after `step` updates."""
-        total = self.costs().total(self.config, updates, done=step, seconds=self.elapsed)
-        return total > (1 + OVERSHOOT) * self.allowed
+    def adjusted(self, step: int, planned: int, most: int) -> int:
+        """Return the number of updates to plan after `step` updates: the planned one, unless it fits badly."""
+        total = self.costs().total(self.config, planned, done=step, seconds=self.elapsed)
+        if total > (1 + DEVIATION) * self.allowed:
+            return self.fitting(step, planned)
+        return self.fitting(step, most) if total < (1 - DEVIATION) * self.allowed else planned
 
     def share_of_validation(self, step: int, most: int) -> float:
         """Return the seconds that one validation may take, so that all together take `MUCH_VALIDATION` at most."""
@@ -236,7 +238,7 @@ class TimeLimit:
 
 
 def fit_steps(trainer: Trainer, seconds: float, tokens: float, *, compiled: bool) -> None:
-    """Time an update; after enough of them, plan the number of updates that fit, and later shorten a late plan.
+    """Time an update; after enough of them, plan the number of updates that fit, and later adjust the plan.
 
     Args:
         trainer: trainer with a time limit.
@@ -253,13 +255,14 @@ def fit_steps(trainer: Trainer, seconds: float, tokens: float, *, compiled: bool
         return
     limit.follow(seconds)
     planned = progress.total_steps
-    late = limit.exceeded(progress.step, planned)
-    progress.total_steps = world.gather(limit.fitting(progress.step, planned) if late else planned)[0]
+    progress.total_steps = world.gather(limit.adjusted(progress.step, planned, trainer.most_steps))[0]
     limit.reported = limit.reported or planned
-    if progress.total_steps <= SAID_SHARE * limit.reported:
+    fewer, more = sorted((progress.total_steps, limit.reported))
+    if fewer <= SAID_SHARE * more:
         trainer.listener.message(
-            f"updates or validations have become slower: {progress.total_steps:,} instead of {limit.reported:,} "
-            f"updates fit into {minutes_text(trainer.config.max_minutes or 0)}"
+            f"updates or validations have become {'slower' if progress.total_steps == fewer else 'faster'}: "
+            f"{progress.total_steps:,} instead of {limit.reported:,} updates fit into "
+            f"{minutes_text(trainer.config.max_minutes or 0)}"
         )
         limit.reported = progress.total_steps
 

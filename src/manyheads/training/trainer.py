@@ -96,7 +96,8 @@ class Trainer:
         self.oom = OomRecovery(self.updater, listener.message)
         self.schedule = Schedule(config, model.config.d_model)
         self.ema = ExponentialMovingAverage(model, config.ema) if config.ema > 0 else None
-        self.progress = Progress(total_steps=self.planned_steps(), fixed=config.max_minutes is None)
+        self.most_steps = self.planned_steps()
+        self.progress = Progress(total_steps=self.most_steps, fixed=config.max_minutes is None)
         self.window = Window()
         self.divergence = DivergenceDetector()
         self.limit = TimeLimit(config, measured, prepared)
