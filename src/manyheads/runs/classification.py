@@ -18,6 +18,7 @@ from manyheads.data.examples import cut_text, make_texts
 from manyheads.data.labelled import BETWEEN
 from manyheads.errors import DataError
 from manyheads.evaluation import ClassScores, accuracy, confusion_matrix, macro_f1
+from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.verdicts import judge_classes, verdict_lines
 from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
@@ -150,8 +151,8 @@ def report_classes(
     if counts[most] > UNBALANCED * counts[fewest]:
         listener.message(
             f'warning: unbalanced classes: {counts[most]:,} examples of "{names[most]}", {counts[fewest]:,} of '
-            f'"{names[fewest]}". Accuracy says little then: look at macro F1, and try '
-            'training.class_weights = "balanced".'
+            f'"{names[fewest]}". Accuracy says little then: '
+            f"{with_settings('look at macro F1', 'labels-unbalanced', config)}."
         )
 
 

@@ -224,8 +224,10 @@ def suggest(
     words = array("q")
     splits["train"] = noting_words(splits["train"], words)
     measured = report(config, splits, normalize)
-    if measured.splits["train"].filtered is None or not measured.splits["train"].filtered.kept:
-        raise DataError(f"{root} holds no pair to train with. See: manyheads data report.")
+    counts = measured.splits["train"].filtered
+    if counts is None or not counts.kept:
+        described = f": {counts.describe()}" if counts else ""
+        raise DataError(f"{root} holds no pair to train with{described}. Look at its files, line by line.")
     data["root"] = written_root(root, folder)
     plain = Suggestion(measured, SIZES[0], minutes, None, data, device or "auto")
     plain = replace(plain, size=next(size for size in SIZES if plain.pairs < size.pairs))

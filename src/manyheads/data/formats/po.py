@@ -45,7 +45,7 @@ def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> Paral
             written = copy.write(f"{line}\n")
             size, part = size + written, 0 if BEGINNING.match(line) else part + written
             if size > LARGEST:
-                raise DataError(f"{name}: longer than {LARGEST:,} characters. Divide it: msgsplit, msggrep.")
+                raise DataError(f"{name}: longer than {LARGEST:,} characters. Divide it, as with msggrep.")
             if part > LONGEST_PART:
                 raise DataError(f"{name}, line {number:,}: a text of more than {LONGEST_PART:,} characters.")
         copy.flush()
