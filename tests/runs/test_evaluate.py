@@ -91,7 +91,7 @@ def test_pairs_of_the_training_text_are_found_in_scored_files(trained: Path, tmp
         (tmp_path / side).write_text("".join(f"{line}\n" for line in [*seen, *new]), encoding="utf-8")
     found = evaluate(trained, source=tmp_path / "de", reference=tmp_path / "en", listener=CollectingListener())
     assert found.overlap == (2, 36)
-    assert found.verdict()[-1].startswith("2 of 5 pairs (40.0%) are among the 36 training pairs")
+    assert found.verdict()[0].startswith("2 of 5 pairs (40.0%) are among the 36 training pairs")
 
 
 def test_pairs_that_training_has_dropped_are_not_searched_for(trained: Path, tmp_path: Path) -> None:
@@ -221,7 +221,8 @@ def test_settings_can_be_overridden(trained: Path, tmp_path: Path) -> None:
     listener = CollectingListener()
     found = evaluate(trained, overrides=[f"data.root={moved}", "search.beam_size=1"], listener=listener)
     assert len(found.outputs) == 1
-    assert "beam 1" in listener.messages[0]
+    assert "greedy search" in listener.messages[0]
+    assert found.lines()[0] == f"data.test: {len(found.outputs)} sentences, greedy search"
     with pytest.raises(ConfigError, match=r"search\.beam_sise"):
         evaluate(trained, overrides=["search.beam_sise=1"], listener=CollectingListener())
 
