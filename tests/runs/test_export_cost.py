@@ -144,7 +144,8 @@ def test_run_and_export_are_scored_on_the_validation_text(trained: Path, tmp_pat
     assert cost.bleu is not None
     loaded = load_run(trained)
     pairs = available_pairs(loaded.config, "valid", 500)
-    assert (cost.sentences, cost.origin) == (len(pairs), "validation sentences") == (6, "validation sentences")
+    assert (cost.sentences, cost.origin) == (len(pairs), "validation sentences, beam 2")
+    assert len(pairs) == 6
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     for path, right in ((trained, cost.bleu.baseline), (tmp_path / "out", cost.bleu.score)):
         translated = Translator.load(path, engine="ctranslate2").translate(sources)
