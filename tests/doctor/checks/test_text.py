@@ -16,6 +16,7 @@ from tests.runs.labelled import examples, labelled_config, write_tsv
 from manyheads.config.schema import Config
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.locate import Split
+from manyheads.doctor.texts import Language
 from manyheads.runs.examine_config import examine_config_text
 
 Pairs = list[tuple[str, str]]
@@ -226,6 +227,7 @@ def test_a_cure_does_not_name_a_setting_that_is_on(tmp_path: Path, *, dropped: b
     data = config.data.model_copy(update={"drop_duplicates": dropped, "drop_overlap": dropped})
     report = examine_config_text(config.model_copy(update={"data": data}), "text").report
     assert {*report.names} == {"much-duplicated", "held-out-in-train"}
-    for language, heading in (("en", "Settings to try: data.drop_"), ("ko", "시도해 볼 설정: data.drop_")):
+    headings: dict[Language, str] = {"en": "Settings to try: data.drop_", "ko": "시도해 볼 설정: data.drop_"}
+    for language, heading in headings.items():
         cures = [finding.translate(language).cure for finding in report.findings]
         assert [heading in cure for cure in cures] == [not dropped] * 2

@@ -95,7 +95,7 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
     rng = random.Random(1)
     settings: dict[str, Any] = {"language": "de", "split": "auto"}
     assembler = make_assembler(tokenizer)
-    literals = {"copy_literals": True, "lower_capitals": True}
+    literals: dict[str, Any] = {"copy_literals": True, "lower_capitals": True}
     splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, **literals)
     options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST}
     options |= {"copyLiterals": True, "lowerCapitals": True}
