@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Generator
 
 import pytest
 
-import manyheads  # noqa: F401  # before any test imports torch: sets how long OpenMP's threads spin
-
+# As the program does, before any test imports torch.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 # With pytest-xdist (pytest -n), each process has a core of its own.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -17,6 +18,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # The C decoder is tested wherever it can be compiled, also where it is slower than torch.
 os.environ.setdefault("MANYHEADS_NATIVE", "1")
+# The number of the rounding mode (tests/rounding.py), which moves the last bits of results; 0: off.
+ROUNDING_SEED = int(os.environ.get("MANYHEADS_TEST_ROUNDING") or 0)
+if ROUNDING_SEED:
+    from tests import rounding
+
+    rounding.install()
 
 
 @pytest.fixture(scope="session", params=range(1, 1 + int(os.environ.get("MANYHEADS_TEST_SEEDS", "1"))))
@@ -30,3 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "training_seed" in getattr(item, "fixturenames", ()):
             item.add_marker("learning")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test and its fixtures in the rounding mode, where MANYHEADS_TEST_ROUNDING asks for it."""
+    if not ROUNDING_SEED or item.get_closest_marker("exact_bits"):
+        return (yield)
+    with rounding.rounding(ROUNDING_SEED):
+        return (yield)

@@ -42,6 +42,7 @@ AVX2 = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE
         "CT2_FORCE_CPU_ISA": "AVX2"}  # fmt: skip
 AVX512 = {"ATEN_CPU_CAPABILITY": "avx512", "CT2_FORCE_CPU_ISA": "AVX512"}
 NO_C = {"MANYHEADS_NATIVE": "0"}
+ROUNDING = {"MANYHEADS_TEST_ROUNDING": "1"}  # tests/rounding.py
 
 
 def files(names: str) -> tuple[str, ...]:
@@ -52,9 +53,14 @@ def files(names: str) -> tuple[str, ...]:
 # Tests whose results depend on kernels or on timing, by topic.
 NUMBERS = files("model decoding search golden")
 DECODING = files("decoding")
+SUMS = files(
+    "model search golden inspection/test_weights.py inspection/test_capture.py tasks/inspecting/test_head.py "
+    "training/test_loss.py training/test_r_drop.py training/test_trainer.py decoding/test_language_model.py"
+)
 QUICK = ("-m", "not slow")  # sanitizers and warnings of compilers: `make test-slow`, and rows of the long form
 THREADING = files("decoding/native/test_model.py decoding/test_continuous.py decoding/native/test_threads.py")
 TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
+NUMERICAL = files("model decoding search golden tasks training inspection interop evaluation doctor runs devices")
 EXPORTS = files("interop/test_ctranslate2.py interop/test_huggingface.py interop/test_onnx.py runs/test_export.py")
 ENCODER_DECODER = files("model/test_encoder_decoder.py")
 PROCESSORS = "tests.decoding.native.processors"
@@ -130,6 +136,8 @@ ROWS = [
     Row("AVX-512: numbers, 1 thread", NUMBERS, AVX512, ("avx512f",), threads=1),
     Row("AVX-512, no compiler: numbers, exports", (*NUMBERS, *EXPORTS), AVX512, ("avx512f",), compiler=False),
     Row("AVX-512: decoding, training, 8 threads", (*DECODING, *TRAINING), AVX512, ("avx512f",), threads=8),
+    Row("rounding mode: numbers", (*SUMS, *QUICK), ROUNDING, short=True),
+    Row("rounding mode: all numerical packages", (*NUMERICAL, *QUICK), ROUNDING),
     Row("this processor, beside 4 busy processes: clocks", TIMING, busy=True),
     Row("this processor, beside 4 busy processes: decoding, 2 threads", THREADING, threads=2, busy=True,
         short=True),
@@ -171,7 +179,7 @@ def busy_processes(count: int) -> Iterator[None]:
 
 def variables(row: Row, path: str, cache: str) -> dict[str, str]:
     """Return the environment of a row, without other variables for instruction sets, compilers or threads."""
-    chosen = {*SSE, *AVX2, *NO_C, "OMP_NUM_THREADS", "MKL_NUM_THREADS", "CC", "CXX"}
+    chosen = {*SSE, *AVX2, *NO_C, *ROUNDING, "OMP_NUM_THREADS", "MKL_NUM_THREADS", "CC", "CXX"}
     found = {name: value for name, value in os.environ.items() if name not in chosen} | dict(row.environment)
     if not row.compiler:
         found |= {"PATH": path, "XDG_CACHE_HOME": cache}  # an empty cache, without compiled libraries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -34,13 +35,51 @@ def test_importing_manyheads_imports_no_heavy_package() -> None:
     assert printed.strip() == "[]"
 
 
+STATE = """
+import os, signal, sys, warnings
+def state():
+    handlers = [signal.getsignal(number) for number in range(1, signal.NSIG)]
+    return [dict(os.environ), handlers, list(sys.path), warnings.filters[:], sys.excepthook]
+"""
+LIGHT_ENVIRONMENT = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT") if name in os.environ}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import manyheads", "import manyheads.doctor.plugin", "import manyheads.cli.main, manyheads.tasks.loading"],
+)
+def test_an_import_changes_nothing_of_the_program_that_imports(statement: str) -> None:
+    code = f"{STATE}\nimport torch, pytest\nbefore = state()\n{statement}\nassert state() == before"
+    subprocess.run([sys.executable, "-c", code], check=True, env=LIGHT_ENVIRONMENT)
+
+
+def test_the_plugin_changes_nothing_of_a_pytest_session(tmp_path: Path) -> None:
+    """The environment of the session is the same without the plugin, and nothing large is imported."""
+    (tmp_path / "test_other.py").write_text(
+        "import json, os, sys\ndef test_it():\n    heavy = {'torch', 'numpy', 'pydantic'} & set(sys.modules)\n"
+        "    print('found', json.dumps([dict(os.environ), sorted(heavy)]))\n"
+    )
+
+    def found(*options: str) -> tuple[dict[str, str], list[str]]:
+        command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *options, "test_other.py"]
+        environment = LIGHT_ENVIRONMENT | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith("found ")]
+        return tuple(json.loads(line.removeprefix("found ")))
+
+    variables, heavy = found("-p", "manyheads.doctor.plugin")
+    assert variables == found()[0]
+    assert heavy == []
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="torch has libgomp there alone")
 @pytest.mark.parametrize(("asked", "count"), [({}, "10000"), ({"GOMP_SPINCOUNT": "77"}, "77")])
 def test_threads_of_openmp_spin_briefly_unless_the_environment_sets_a_count(
     asked: dict[str, str], count: str
 ) -> None:
     unset = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
-    command = [sys.executable, "-c", "import manyheads, torch"]
+    code = "from manyheads.__main__ import main\ntry: main()\nfinally: import torch"
+    command = [sys.executable, "-c", code, "--version"]
     environment = unset | {"OMP_DISPLAY_ENV": "verbose"} | asked
     printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stderr
     assert f"GOMP_SPINCOUNT = '{count}'" in printed

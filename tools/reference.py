@@ -23,6 +23,7 @@ import manyheads
 from manyheads.cli.main import program
 from manyheads.cli.recipes import MEASURED, headline
 from manyheads.config.load import json_schema, recipe_paths
+from manyheads.config.load.mistakes import number
 from tools.docstrings import class_signature, escaped, module_tree, paragraphs, public_methods, signature
 
 __all__ = ["FOLDER", "main", "pages"]
@@ -104,7 +105,7 @@ def type_text(setting: Mapping[str, Any]) -> str:
         "array": "list",
     }
     signs = {"minimum": "≥", "exclusiveMinimum": "\\>", "maximum": "≤", "exclusiveMaximum": "\\<"}
-    limits = " and ".join(f"{sign} {setting[key]:g}" for key, sign in signs.items() if key in setting)
+    limits = " and ".join(f"{sign} {number(setting[key])}" for key, sign in signs.items() if key in setting)
     return words[setting["type"]] + (f" {limits}" if limits else "")
 
 

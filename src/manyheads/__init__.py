@@ -11,7 +11,6 @@ blocks of the model can be imported too: `from manyheads.model.attention import 
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
     from manyheads.tasks.pretrained import from_pretrained
     from manyheads.tasks.translation import Translator
     from manyheads.text.tokenizer import Tokenizer
-
-# OpenMP's threads spin at every barrier, by default for milliseconds. Beside other programs the spinning thread
-# holds the core that the awaited thread needs; so let it spin briefly, then sleep. Read when torch is imported.
-os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 __version__ = "0.1.0"
 

@@ -7,7 +7,8 @@ ManyheadsError            1   base class, never raised itself
 ├── DataError             3   text that cannot be used: file, line, cure
 │   └── WriteError        3   a file that could not be written; what was finished before is kept
 ├── RunError              3   a run directory that is missing, foreign, damaged or in use
-│   └── SaveError         3   a checkpoint that could not be written; the last one is intact
+│   ├── SaveError         3   a checkpoint that could not be written; the last one is intact
+│   └── OverflowedError   3   a model whose outputs are not finite
 ├── TrainingError         1   training cannot go on (a loss that is not finite, memory)
 ├── ParityError           1   an exported model that does not give what it should; it was not kept
 └── MissingExtraError     4   an optional package: the message holds the pip line
@@ -27,14 +28,19 @@ __all__ = [
     "DataError",
     "ManyheadsError",
     "MissingExtraError",
+    "OverflowedError",
     "ParityError",
     "RunError",
     "SaveError",
     "TrainingError",
     "UsageError",
     "WriteError",
+    "printable",
     "require",
 ]
+
+
+MAX_LINE = 1_000  # characters of a line of a message
 
 
 class ManyheadsError(Exception):
@@ -82,6 +88,16 @@ class SaveError(RunError):
     """A checkpoint that could not be written; the one before it is intact."""
 
 
+class OverflowedError(RunError):
+    """A model whose outputs are not finite."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the outputs of the model are not numbers (NaN or infinity): its weights are damaged, or so large that "
+            "numbers overflow. Use another checkpoint."
+        )
+
+
 class TrainingError(ManyheadsError):
     """Training that cannot go on; the last good checkpoint is intact."""
 
@@ -94,6 +110,18 @@ class MissingExtraError(ManyheadsError):
     """An optional package that is not installed; the message holds the pip line."""
 
     exit_code = 4
+
+
+def printable(message: str) -> str:
+    """Return a message for a terminal or a client: no control characters, no line of more than 1,000 characters.
+
+    Names in a message may come from a damaged or hostile file. Only line ends before an indented line are kept.
+    """
+    lines = ("".join(c if c.isprintable() else repr(c)[1:-1] for c in line) for line in message.split("\n  "))
+    return "\n  ".join(
+        line if len(line) <= MAX_LINE else f"{line[:600]} ... {len(line) - 900:,} characters ... {line[-300:]}"
+        for line in lines
+    )
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:

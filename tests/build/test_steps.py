@@ -74,7 +74,7 @@ def test_every_kind_of_step_makes_its_product(tmp_path: Path) -> None:
     assert (out / "page" / "model.html").read_text("utf-8").startswith("<!doctype html>")
     record = Record.read(builder.record_path("scores"))
     assert record is not None
-    assert {"bleu", "chrf", "signature"} == set(record.result)
+    assert {"bleu", "chrf", "text", "sentences", "beam", "signature"} == set(record.result)
     assert plan.configs["tuned"].model.init_from == str(out / "forward")
     for text in ("back", "mixed", "distilled"):
         assert read_sources([out / text / "text.de"]) == [source]

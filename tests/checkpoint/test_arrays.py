@@ -44,6 +44,7 @@ def test_numbers_that_are_not_finite_or_of_another_type_are_refused(path) -> Non
     for tensor, message in (
         (torch.tensor([1.0, torch.nan]), "a holds values that are not finite"),
         (torch.tensor([1.0, torch.inf]), "a holds values that are not finite"),
+        (torch.tensor([1.0, -1e38]), r"a holds 1e\+38, and a trained weight is at most 1,000,000"),
         (torch.ones(2).double(), "another type: a is F64"),
     ):
         save_file({"a": tensor}, path)

@@ -1,41 +1,47 @@
-"""Files are flushed to disk, also on Windows, which flushes neither folders nor files opened for reading."""
+"""Errors of the disk are no damage, and have the cure of their kind."""
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
 
-from manyheads.checkpoint import files
-
-
-def test_a_file_and_its_folder_are_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flushed = []
-    monkeypatch.setattr(files.os, "fsync", lambda handle: flushed.append(os.fstat(handle).st_ino))
-    files.write_atomically(tmp_path / "state.json", b"{}")
-    files.sync(tmp_path)
-    assert flushed == [(tmp_path / "state.json").stat().st_ino, tmp_path.stat().st_ino]
+from manyheads.checkpoint.files import read_bytes, read_header, read_json, read_tensors, sha256, write_tensors
+from manyheads.errors import RunError
 
 
-def test_on_windows_files_are_flushed_and_folders_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fcntl = pytest.importorskip("fcntl", reason="this is Windows")
-    open_file, flushed = os.open, []
+@pytest.mark.parametrize("read", [read_bytes, read_header, read_json, read_tensors, sha256])
+@pytest.mark.parametrize(
+    ("number", "cure"), [("EACCES", "Check who may"), ("EMFILE", "ulimit -n"), ("EIO", "check it")]
+)
+def test_a_file_that_cannot_be_read_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], Any], number: str, cure: str
+) -> None:
+    write_tensors(tmp_path / "x", {"a": torch.ones(2)})
 
-    def open_on_windows(path: Path, flags: int) -> int:
-        if os.path.isdir(path):
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return open_file(path, flags)
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(getattr(errno, number), os.strerror(getattr(errno, number)), str(tmp_path / "x"))
 
-    def fsync_on_windows(handle: int) -> None:
-        if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
-            raise OSError(errno.EBADF, "Bad file descriptor")
-        flushed.append(os.fstat(handle).st_ino)
+    monkeypatch.setattr(Path, "open", fail)
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.raises(RunError, match=f"x cannot be read: .*{cure}") as caught:
+        read(tmp_path / "x")
+    assert "damaged" not in str(caught.value)
 
-    monkeypatch.setattr(files.sys, "platform", "win32")
-    monkeypatch.setattr(files.os, "open", open_on_windows)
-    monkeypatch.setattr(files.os, "fsync", fsync_on_windows)
-    files.sync(tmp_path)
-    files.write_atomically(tmp_path / "state.json", b"{}")
-    assert flushed == [(tmp_path / "state.json").stat().st_ino]
+
+def test_the_number_of_an_error_of_safetensors_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise SafetensorError("I/O error: Read-only file system (os error 30)")
+
+    monkeypatch.setattr(safetensors.torch, "save_file", fail)
+    with pytest.raises(OSError, match="Read-only") as caught:
+        write_tensors(tmp_path / "x", {"a": torch.ones(2)})
+    assert caught.value.errno == errno.EROFS
+    assert [*tmp_path.iterdir()] == []

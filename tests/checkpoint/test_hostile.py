@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import re
@@ -20,7 +21,8 @@ from safetensors.torch import load_file, save_file
 from tests.checkpoint.test_directory import begin_run, make_config, make_model, named_tensors
 
 from manyheads.checkpoint import RunDirectory, read_json, read_tensors
-from manyheads.checkpoint.files import read_shapes
+from manyheads.checkpoint.arrays import TensorFile
+from manyheads.checkpoint.files import StoredTensor, read_header
 from manyheads.errors import RunError
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
@@ -125,6 +127,23 @@ def pipe(name: str) -> Callable[[Path], None]:
     return write
 
 
+def set_value(name: str, value: float) -> Callable[[Path], None]:
+    """Return a function that changes one value of a tensor."""
+    return change_weights(lambda tensors: tensors[name].view(-1)[0].fill_(value) and None)
+
+
+def smaller_source_vocabulary(run: Path) -> None:
+    """Leave out a symbol of the source alone; nothing has recorded the former tokenizer."""
+    content = json.loads((run / "tokenizer.source.json").read_text(encoding="utf-8"))
+    content["symbols"].pop()
+    (run / "tokenizer.source.json").write_text(json.dumps(content), encoding="utf-8")
+    (run / "environment.json").unlink()
+
+
+def write_environment(content: object) -> Callable[[Path], None]:
+    return lambda run: (run / "environment.json").write_text(json.dumps(content), encoding="utf-8") and None
+
+
 def to_float16(tensors: dict[str, torch.Tensor]) -> None:
     tensors["output.bias"] = tensors["output.bias"].half()
 
@@ -136,7 +155,7 @@ def move_to_parent(tensors: dict[str, torch.Tensor]) -> None:
 MANY = b"[" + b"0," * 2_000_000 + b"0]"
 DUPLICATES = b'{"a": %s, "a": %s}' % ((json.dumps(entry(0, 8)).encode(),) * 2)
 WRONG_HEADER = "model.safetensors is damaged: its header has"
-GAPS = "model.safetensors is damaged: its tensors overlap, or leave holes"
+REFUSED = "model.safetensors is damaged: Error while deserializing header: "
 MISFIT = "model.safetensors does not fit the configuration and the tokenizers beside it:"
 NO_RUN = "run is not a run of manyheads: it has no config.json"
 TOO_MANY = "is no file of ours: it holds up to 2,000,001 values, at most 1,000,000 make sense"
@@ -153,23 +172,23 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "header of two million names": (write_weights(header(MANY)), f"model.safetensors {TOO_MANY}"),
     "header that is a list": (
-        write_weights(header(b"[1]")), "model.safetensors is damaged: its header is no JSON object"
+        write_weights(header(b"[1]")), REFUSED
     ),
     "header nested deeply": (write_weights(header(b"[" * 100_000)), "model.safetensors is damaged: "),
     "a name twice": (
         write_weights(header(DUPLICATES, b"\0" * 8)), "model.safetensors is damaged: a name stands in it twice"
     ),
-    "overlapping tensors": (write_weights(header({"a": entry(0, 8), "b": entry(4, 12)}, b"\0" * 12)), GAPS),
-    "holes between tensors": (write_weights(header({"a": entry(0, 8), "b": entry(12, 20)}, b"\0" * 20)), GAPS),
+    "overlapping tensors": (write_weights(header({"a": entry(0, 8), "b": entry(4, 12)}, b"\0" * 12)), REFUSED),
+    "holes between tensors": (write_weights(header({"a": entry(0, 8), "b": entry(12, 20)}, b"\0" * 20)), REFUSED),
     "bytes behind the tensors": (
         write_weights(header({"a": entry(0, 8)}, b"\0" * 99)),
-        "model.safetensors is damaged: its tensors have 8 bytes, and it holds 99",
+        REFUSED,
     ),
     "a shape without its bytes": (
         write_weights(header({"a": entry(0, 8, [10**12])}, b"\0" * 8)),
-        "model.safetensors does not fit: its 1 tensors cannot be those of 2 layers",
+        REFUSED,
     ),
-    "a negative offset": (write_weights(header({"a": entry(-8, 0)})), GAPS),
+    "a negative offset": (write_weights(header({"a": entry(-8, 0)})), REFUSED),
     "cut weights": (lambda run: os.truncate(run / "model.safetensors", 3_000), WRONG_HEADER),
     "empty weights": (write_weights(b""), f"{WRONG_HEADER} 0 bytes, and at most 0 fit"),
     "../ in a name": (change_weights(move_to_parent), f"{MISFIT} ../../output.bias is unknown"),
@@ -177,22 +196,44 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
         change_weights(to_float16),
         "model.safetensors holds numbers of another type: output.bias is torch.float16, not torch.float32",
     ),
+    "a weight that is NaN": (
+        set_value("decoder_norm.weight", math.nan), "decoder_norm.weight holds values that are not finite"
+    ),
+    "a weight that is infinite": (
+        set_value("output.bias", -math.inf), "is damaged: output.bias holds values that are not finite"
+    ),
+    "a weight of 1e38": (
+        set_value("output.bias", -1e38), "output.bias holds 1e+38, and a trained weight is at most"
+    ),
+    "a smaller vocabulary on one side": (
+        smaller_source_vocabulary, "run have 24 and 25 tokens, and the model has one vocabulary. Copy"
+    ),
+    "checksums that are a number": (
+        write_environment({"tokenizer_sha256": 5}), "run is damaged: its tokenizer_sha256 are no two checksums"
+    ),
+    "three checksums": (
+        write_environment({"tokenizer_sha256": ["a", "b", "c"]}), "its tokenizer_sha256 are no two checksums"
+    ),
     "a wider configuration": (
         change_config(d_model=32),
         f"{MISFIT} decoder_layers.0.around_cross_attention.norm.bias is (16,), not (32,)",
     ),
     "a configuration of 10**9 layers": (
         change_config(num_encoder_layers=10**9),
-        "model.safetensors does not fit: its 36 tensors cannot be those of 1000000001 layers",
+        "config.json: model.num_encoder_layers = 1000000000 is not a whole number above 0 and at most 1,000",
     ),
-    "a configuration of 10**9 columns": (
-        change_config(d_model=2 * 10**9), "model.safetensors asks for a model that cannot be: "
+    "a configuration of 1,000 layers": (
+        change_config(num_encoder_layers=1_000),
+        "model.safetensors does not fit: its 36 tensors cannot be those of 1001 layers",
+    ),
+    "a configuration of 65,536 columns": (
+        change_config(d_model=65_536), f"{MISFIT} decoder_layers.0.around_cross_attention.norm.bias is (16,)"
     ),
     "a configuration of 10**18 columns": (
-        change_config(d_model=2 * 10**18), "model.safetensors asks for a model that cannot be: "
+        change_config(d_model=2 * 10**18), "config.json: model.d_model = 2000000000000000000 is not a whole number"
     ),
-    "a configuration of 10**12 positions": (
-        change_config(positions="learned", max_positions=10**12),
+    "a configuration of a million positions": (
+        change_config(positions="learned", max_positions=10**6),
         f"{MISFIT} source_embedding.positions.table.weight is missing",
     ),
     "a newer format": (
@@ -226,6 +267,49 @@ def test_a_hostile_run_is_refused_quickly(run: Path, name: str) -> None:
     with pytest.raises(RunError, match=re.escape(message)):
         load_run(run)
     assert time.perf_counter() - start < 20, "a pipe or a device would be read for ever"
+
+
+def first(**changes: Any) -> bytes:
+    """Return a file of one tensor of two floats, whose entry in the header is changed; None removes a part."""
+    parts = {**entry(0, 8), **changes}
+    return header({"a": {name: part for name, part in parts.items() if part is not None}}, b"\0" * 8)
+
+
+CONTRADICTIONS: dict[str, bytes] = {
+    "no dtype": first(dtype=None),
+    "no shape": first(shape=None),
+    "no offsets": first(data_offsets=None),
+    "an unknown dtype": first(dtype="F33"),
+    "a dtype that is a number": first(dtype=4),
+    "a shape of 64 GiB": first(shape=[2**34]),
+    "a shape smaller than its bytes": first(shape=[1]),
+    "a wider dtype than its bytes": first(dtype="F64"),
+    "a shape whose product overflows": first(shape=[2**40, 2**40]),
+    "a shape of true": first(shape=[True, 2]),
+    "a shape of floats": first(shape=[2.0]),
+    "a negative shape": first(shape=[-2]),
+    "a shape that is text": first(shape="2"),
+    "three offsets": first(data_offsets=[0, 8, 8]),
+    "offsets of true": first(data_offsets=[False, 8]),
+    "offsets beyond 64 bits": first(data_offsets=[0, 2**64]),
+    "offsets in reverse": first(data_offsets=[8, 0]),
+    "nothing times 10**18": first(shape=[0, 10**18], data_offsets=[0, 0])[:-8],
+    "a hundred axes": first(shape=[*[1] * 99, 2]),
+    "a part twice": header(b'{"a": {"dtype": "F32", "dtype": "F32"}}'),
+    "metadata that is a number": header({"__metadata__": {"x": 1}}),
+    "metadata that is a list": header({"__metadata__": []}),
+    "NaN in JSON": header(b'{"a": NaN}'),
+    "a name that is no Unicode": header(b'{"\\ud800": 1}'),
+    "a zero byte behind the header": header(b"{}\0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("read", [read_header, read_tensors, lambda path: TensorFile(path, {})])
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_header_that_contradicts_itself_is_refused_with_and_without_torch(tmp_path, name, read) -> None:
+    (tmp_path / "model.safetensors").write_bytes(CONTRADICTIONS[name])
+    with pytest.raises(RunError, match=r"/model\.safetensors is damaged: .*\. Copy it again, or use another"):
+        read(tmp_path / "model.safetensors")
 
 
 def test_a_pickle_in_a_run_is_not_loaded(run: Path, tmp_path: Path) -> None:
@@ -308,10 +392,12 @@ def test_refusing_hostile_runs_uses_little_memory(run: Path, tmp_path: Path) -> 
 
 def test_shapes_are_read_without_the_tensors(tmp_path: Path) -> None:
     save_file({"a": torch.zeros(3, 5), "b": torch.zeros(7, dtype=torch.int64)}, tmp_path / "x", {"format": "pt"})
-    assert read_shapes(tmp_path / "x") == {"a": (3, 5), "b": (7,)}
+    header = read_header(tmp_path / "x")
+    start = header["b"].start
+    assert header == {"a": StoredTensor("F32", (3, 5), start + 56), "b": StoredTensor("I64", (7,), start)}
     assert read_tensors(tmp_path / "x")["b"].dtype == torch.int64
     save_file({}, tmp_path / "nothing")
-    assert read_shapes(tmp_path / "nothing") == {}
+    assert read_header(tmp_path / "nothing") == {}
 
 
 def test_a_json_file_that_is_missing_is_named(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -97,3 +99,18 @@ def test_a_cleaning_that_was_killed_resumes_to_the_same_files(folder: Path) -> N
         process.wait()
     assert run(["data", "clean", "my.toml", "-o", "out"]) == 0
     assert files("out") == files("whole")
+
+
+def test_the_next_command_trains_on_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = ["clean.loss=0", "data.limit=300", "training.steps=1", "model.d_model=8"]
+    given = [word for setting in settings for word in ("--set", setting)]
+    assert run(["data", "clean", "demo-de-en", "-o", "my out [1]", *given]) == 0
+    printed = capsys.readouterr().out
+    program, *words = shlex.split(printed.rpartition("Next: ")[2])
+    assert program == "manyheads"
+    assert run(words) == 0
+    kept = re.findall(r"([\d,]+) kept", printed)[0]
+    assert f"{kept} pairs read" in capsys.readouterr().err

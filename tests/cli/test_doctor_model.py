@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,17 @@ def test_a_mistake_is_one_line_that_says_what_to_do(
     printed = capsys.readouterr().err
     assert message in printed
     assert printed.count("\n") == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the name would be a path")
+def test_the_drive_of_a_file_is_not_taken_for_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "C:\\proj\\model.py"
+    Path(name).write_text("class Net: pass\n", encoding="utf-8")
+    assert run(["doctor", name]) == 2
+    assert capsys.readouterr().err.endswith(f"Say which: {name}:Net.\n")
 
 
 def test_options_of_a_model_are_refused_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,10 +14,12 @@ import click
 import pytest
 
 from manyheads import __version__
+from manyheads.cli import signals
 from manyheads.cli.main import Program, program, run
+from manyheads.cli.signals import Terminated
 from manyheads.cli.verbs import SECTIONS, TEXTS, VerbWithSubverbs, program_name
 from manyheads.config.load import recipe_paths
-from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtraError, TrainingError
+from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtraError, TrainingError, UsageError
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 HEAVY = ("torch", "numpy", "pydantic", "rich", "sacrebleu", "sentencepiece", "safetensors")
@@ -142,7 +144,7 @@ def test_a_mistake_in_the_configuration_needs_no_torch(tmp_path: Path) -> None:
         (["qqq"], "no verb qqq. See: manyheads --help"),
         (["train"], "Missing argument 'CONFIG'. See: manyheads train --help"),
         (["train", "nothing.toml"], "no configuration file or recipe nothing.toml; `manyheads recipes` lists"),
-        (["train", "average", "x", "--last", "0"], "Invalid value for '--last': 0 is not in the range x>=1."),
+        (["train", "average", "x", "--last", "0"], "Invalid value for '--last': 0 is not in the range 1<=x<="),
         (["evaluate", "x", "--against", "y", "--output", "z"], "--output does not go with --against."),
         (["evaluate", "x", "--split", "dev"], "Invalid value for '--split': 'dev' is not one of"),
         (["show-config", "--set", "a.b=1"], "--set needs a CONFIG to change."),
@@ -187,6 +189,45 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(
     assert "among: a\\x1b[2J, b." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("failure", [UsageError, ZeroDivisionError])
+def test_no_error_writes_controls_or_very_long_lines(failure, monkeypatch, capsys) -> None:
+    make_recipes_fail(monkeypatch, failure("a\x1b[2J\u202eb\nerror: c\x00" + "x" * 100_000 + " is unknown."))
+    run(["recipes"])
+    error = capsys.readouterr().err
+    assert all(character.isprintable() or character == "\n" for character in error)
+    assert "a\\x1b[2J\\u202eb" in error
+    assert error.rstrip().splitlines()[0 if failure is UsageError else -2].endswith("xxx is unknown.")
+    assert max(map(len, error.splitlines())) < 1_100
+    assert failure is not UsageError or error.count("\n") == 1
+
+
+def ended_by_the_launcher(seconds: float) -> None:
+    raise Terminated
+
+
+@pytest.mark.parametrize(
+    ("rank", "failure", "code", "waits"),
+    [
+        ("0", DataError("cause"), 3, False),
+        ("1", DataError("cause"), 3, True),
+        ("1", RuntimeError("Connection closed by peer"), 1, True),
+        ("0", RuntimeError("Connection closed by peer"), 1, True),
+    ],
+)
+def test_of_several_processes_the_first_reports_and_others_only_what_no_other_has(
+    rank, failure, code, waits, monkeypatch, capsys
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", rank)
+    make_recipes_fail(monkeypatch, failure)
+    monkeypatch.setattr(signals.time, "sleep", lambda seconds: ended_by_the_launcher(seconds) if seconds else None)
+    assert run(["recipes"]) == code
+    assert bool(capsys.readouterr().err) is not waits
+    monkeypatch.setattr(signals.time, "sleep", lambda seconds: None)  # no other process has failed
+    assert run(["recipes"]) == code
+    assert str(failure) in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["--debug", "recipes"], ["recipes", "--debug"]])
 def test_debug_shows_the_traceback_before_the_error_line(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -215,7 +256,12 @@ def test_ctrl_c_exits_130_and_a_full_disk_3_without_a_traceback(
     assert run(["recipes"]) == 130
     make_recipes_fail(monkeypatch, OSError(28, "No space left on device", "runs/x"))
     assert run(["recipes"]) == 3
-    assert capsys.readouterr().err == "interrupted\nerror: runs/x: No space left on device. Free some space.\n"
+    make_recipes_fail(monkeypatch, PermissionError(13, "Permission denied", "runs/x"))
+    assert run(["recipes"]) == 3
+    assert capsys.readouterr().err == (
+        "interrupted\nerror: runs/x: No space left on device. Free some space, and give the same command again.\n"
+        "error: runs/x: Permission denied. Check who may read and write there (ls -ld), or name another place.\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,12 @@ REPORT = StepReport(
     skipped=0,
 )
 VALIDATION = ValidationReport(
-    step=500, loss=2.31, scores={"bleu": 23.44, "chrf": 45.66}, best=True, sample=("Ein\x1b[2J Hund", "A", "가")
+    step=500,
+    loss=2.31,
+    scores={"bleu": 23.44, "chrf": 45.66},
+    best=True,
+    sample=("Ein\x1b[2J Hund", "A", "가"),
+    decoded=500,
 )
 
 
@@ -72,7 +77,8 @@ def test_a_validation_line_shows_its_scores_and_later_lines_repeat_the_bleu() ->
     progress.validation(VALIDATION)
     progress.step(replace(REPORT, skipped=2))
     first, second = stream.getvalue().split("\n")[:2]
-    assert first == "step 500  valid loss 2.310  perplexity 10.07  BLEU 23.4  chrF 45.7  best so far"
+    scores = "BLEU 23.4  chrF 45.7  (greedy, 500 sentences)"
+    assert first == f"step 500  valid loss 2.310  perplexity 10.07  {scores}  best so far"
     assert second.endswith("3:10 left  BLEU 23.4  2 skipped")
 
 

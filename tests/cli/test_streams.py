@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
+import threading
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -13,8 +15,8 @@ import pytest
 from tests.stdin import set_stdin
 
 from manyheads.cli.progress import Progress
-from manyheads.cli.streams import input_lines, line_progress, numbers_text, write_json
-from manyheads.errors import DataError
+from manyheads.cli.streams import check_output, input_lines, line_progress, numbers_text, open_output, write_json
+from manyheads.errors import DataError, UsageError, WriteError
 from manyheads.training.log import Advance
 
 
@@ -84,3 +86,46 @@ def test_the_progress_of_lines_is_not_mixed_with_an_output_on_the_same_terminal(
     monkeypatch.setattr(sys, "stderr", Terminal())
     with line_progress("translating", tmp_path / "text", Output()) as advance:
         advance(1)
+
+
+# --- outputs ---
+
+
+def write_output(path: Path, content: bytes = b"new") -> None:
+    with open_output(path) as file:
+        file.write(content)
+
+
+def test_an_output_that_another_process_writes_is_not_touched(tmp_path: Path) -> None:
+    with open_output(tmp_path / "out") as file:
+        file.write(b"first")
+        file.flush()
+        with pytest.raises(WriteError, match="another process"):
+            write_output(tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="links and pipes of POSIX")
+def test_links_are_written_through_and_pipes_and_devices_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("real")
+    write_output(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+    os.mkfifo(tmp_path / "pipe")
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
+    read: list[bytes] = []
+    reader.start()
+    write_output(tmp_path / "pipe")
+    reader.join()
+    assert read == [b"new"]
+    write_output(Path("/dev/null"))
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("name", ["folder", "n" * 300, "missing/out", "file/out"])
+def test_an_output_that_cannot_be_written_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises((UsageError, WriteError), match=f"{name} (cannot be written|is a folder)"):
+        check_output(tmp_path / name, tmp_path / "in")

@@ -286,6 +286,8 @@ def test_an_error_on_a_missing_data_section_names_the_languages_of_the_task() ->
         ("norm = post", '; write norm = "post".'),
         ("root = /data/x  # there", '; write root = "/data/x".'),
         ("bias = True", "; write bias = true."),
+        (r'root = "C:\Users\me"', r"or with forward slashes: root = 'C:\Users\me'."),
+        (r'train = ["C:\proj\a", "b"]', r"""or with forward slashes: train = ['C:\proj\a', "b"]."""),
         ("d_model 5", " in `d_model 5`."),
     ],
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.tolerances import within
 
 from manyheads.config.schema import AugmentConfig
 from manyheads.data.augment import CAPITALS, JOINED, LOWER, PHRASE, SMALL_FIRST, Augmenter, Growth, PhraseTable
@@ -73,7 +74,7 @@ def test_each_rate_is_the_share_of_changed_pairs_and_0_changes_none(augmenter: A
 def test_kinds_of_case_changes_have_their_documented_shares(augmenter: Augmenter) -> None:
     plan = replace(augmenter, config=OFF.model_copy(update={"case": 0.99})).plan(0)
     shares = [float((plan.case == kind).mean()) for kind in (CAPITALS, LOWER, SMALL_FIRST)]
-    assert shares == pytest.approx([0.1, 0.7, 0.2], abs=0.05)
+    assert shares == within([0.1, 0.7, 0.2], 0.05)
 
 
 def test_lengths_are_exact_for_phrases_and_joined_sentences(augmenter: Augmenter) -> None:
@@ -104,6 +105,20 @@ def test_paragraphs_stay_in_one_corpus_and_within_the_limit(augmenter: Augmenter
         assert all((other < 900) == (row < 900) for other in partners)
         assert len(plan.texts(row)[0].split()) <= 17
     assert joined > PAIRS / 2
+
+
+@pytest.mark.parametrize(
+    ("languages", "joints"),
+    [(("deu", "cmn_Hans"), (" ", "")), (("jpn", "th"), ("", " ")), (("de", "en"), (" ", " "))],
+)
+def test_sentences_are_joined_as_their_language_writes_them(
+    augmenter: Augmenter, languages: tuple[str, str], joints: tuple[str, str]
+) -> None:
+    plan = replace(augmenter, config=OFF.model_copy(update={"join": 0.9}), languages=languages).plan(0)
+    row = next(row for row in range(PAIRS) if plan.partners[0, row] >= 0)
+    rows = [row, *(other for other in plan.partners[:, row].tolist() if other >= 0)]
+    sides = zip(*(augmenter.pair(other) for other in rows), strict=True)
+    assert plan.texts(row) == tuple(joint.join(side) for joint, side in zip(joints, sides, strict=True))
 
 
 def test_no_phrases_are_drawn_without_a_table(augmenter: Augmenter) -> None:

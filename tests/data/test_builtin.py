@@ -32,6 +32,12 @@ def test_the_reverse_direction_holds_the_same_pairs_with_sides_exchanged() -> No
     assert reverse == [Pair(pair.target, pair.source, pair.line) for pair in forward]
 
 
+def test_languages_may_be_written_in_any_spelling() -> None:
+    assert builtin_pairs("ko-en", "test", source="eng", target="ko_KR") == builtin_pairs(
+        "ko-en", "test", source="en", target="ko"
+    )
+
+
 def test_a_caller_may_change_the_list_that_it_got() -> None:
     builtin_pairs("de-en", "valid", source="de", target="en").clear()
     assert len(builtin_pairs("de-en", "valid", source="de", target="en")) == CORPUS_SIZES["valid"]

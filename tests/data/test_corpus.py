@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import json
 import random
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,12 @@ def test_a_single_file_of_another_format_is_refused_with_the_known_formats(tmp_p
         read_pairs(config(tmp_path, train="train.csv"), "train")
 
 
+def test_a_path_whose_backslashes_toml_has_read_as_escapes_says_so(tmp_path: Path) -> None:
+    values = tomllib.loads(r'root = "C:\new\table"')
+    with pytest.raises(DataError, match=r'data\.root = "C:\\new\\table" is no folder.* single quotes'):
+        read_pairs(config(tmp_path).model_copy(update=values), "train")
+
+
 def test_a_missing_folder_and_an_empty_folder_have_different_errors(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r'data\.root = ".*nowhere" is no folder'):
         read_pairs(config(tmp_path / "nowhere"), "train")
@@ -192,6 +199,7 @@ def test_a_line_of_tsv_without_exactly_one_tab_is_named(tmp_path: Path, line: st
         {"de": "ein", "en": "one", "source": "wrong", "target": "wrong"},
         {"source": "ein", "target": "one", "en": "half"},
         {"id": 3, "translation": {"de": "ein", "en": "one", "fr": "un"}},
+        {"deu_Latn": "ein", "en-US": "one", "fr": "un"},
     ],
 )
 def test_a_json_object_names_its_texts_by_language_or_by_side(tmp_path: Path, record: dict[str, Any]) -> None:

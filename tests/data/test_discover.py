@@ -27,6 +27,11 @@ def write_files(root: Path, *names: str) -> Path:
         (("코퍼스.ko", "코퍼스.en"), ("ko", "en")),
         (("a.pt-BR", "a.zh_Hans"), ("pt-BR", "zh_Hans")),
         (("corpus.de-en.tsv",), ("de", "en")),
+        (("corpus.zh-Hant-TW", "corpus.deu_Latn"), ("zh-Hant-TW", "deu_Latn")),
+        (("corpus.eng_Latn-zho_Hans.tsv",), ("eng_Latn", "zho_Hans")),
+        (("corpus_zh_CN-en.tsv",), ("zh_CN", "en")),
+        (("en-es-419.jsonl",), ("en", "es-419")),
+        (("zh_cn-en.tsv",), None),
         (("source.txt", "target.txt"), None),
         (("train.src", "train.tgt"), None),
         (("one.de", "two.en"), None),
@@ -71,6 +76,13 @@ def test_text_without_splits_is_found(tmp_path: Path, names: list[str], undivide
 def test_the_second_language_is_found_from_the_first(tmp_path: Path) -> None:
     root = write_files(tmp_path / "text", "corpus.de", "corpus.en")
     assert (find_text(root, source="en").target, find_text(root, target="en").source) == ("de", "de")
+
+
+@pytest.mark.parametrize(("source", "target"), [("zh", "en"), ("zho_Hans", "eng"), ("ZH-cn", "en-US")])
+def test_languages_are_asked_for_in_any_spelling(tmp_path: Path, source: str, target: str) -> None:
+    found = find_text(write_files(tmp_path / "text", "corpus.zh_CN", "corpus.eng_Latn"), source, target)
+    assert (found.source, found.target) == ("zh_CN", "eng_Latn")
+    assert [path.name for path in found.undivided] == ["corpus.zh_CN", "corpus.eng_Latn"]
 
 
 @pytest.mark.parametrize("name", ["de-en", "my-corpus_en-de", "news.en-de"])

@@ -172,7 +172,7 @@ def test_a_file_without_a_known_checksum_has_its_checksum_recorded_and_reported(
 
 def test_a_folder_that_cannot_be_written_is_a_data_error(host: str, tmp_path: Path) -> None:
     (tmp_path / "set").write_text("in the way")
-    with pytest.raises(DataError, match="Cannot write into"):
+    with pytest.raises(DataError, match="set cannot be written: File exists"):
         fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
 
 

@@ -146,12 +146,6 @@ def test_an_error_on_a_missing_split_suggests_the_split_that_is_meant(tmp_path: 
         read_hub_pairs(config(tmp_path, "hf:x"), "valid")
 
 
-def test_file_names_instead_of_a_split_are_refused(tmp_path: Path, install: Any) -> None:
-    install(x={"train": FakeStream(ROWS)})
-    with pytest.raises(DataError, match=r"data\.train = \['a', 'b'\].*Name one of its splits"):
-        read_hub_pairs(config(tmp_path, "hf:x", train=("a", "b")), "train")
-
-
 def test_rows_that_fail_while_reading_are_named_by_number(tmp_path: Path, install: Any) -> None:
     install(x={"train": FakeStream([*ROWS[:2], TimeoutError("the read\ntimed out")])})
     with pytest.raises(DataError, match='hf:x, split "train": reading failed after row 2: the read timed out'):

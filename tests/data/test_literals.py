@@ -3,49 +3,138 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.data.literals import placeholders_of, spans_to_translate
+from manyheads.data.augment_copies import COPIES, make_tag
+from manyheads.data.literals import SIGN, joined, literal_kinds, literals_of, placeholders_of, spans_to_translate
+
+WITHOUT_BLANKS = """
+{name} {user-name} {person.name} {0} {} {0!r:>10} {0:N2} {0,10:N2} {x:.2f} {:>8} {items[0].id} {0:{w}.{p}f}
+{이름} {n}px {count,number} {{name}} {{person.name}} {{{raw}}} {{#if}} {{>partial}} ${name} ${USER:-x} #{x}
+%{name} @{x} {!Account.Name} %s %d %i %u %x %c %5.2f %-10s %05d %+d %'d %*d %.*f %lld %zu %ld %1$s %2$d %@
+%1$@ %I64d %Y-%m %(name)s %(name)05.2f %<name>s %<price>.2f %USER% %user.name% %% %1 %L1 %v %dpx $USER
+$user.name $t(key) $(date) $1 @@name@@ @version@ ##NAME## __NAME__ __USER_NAME__ *|FNAME|* [name] [Name]
+[NAME] [user_id] [USER_ID] [orderId] [id1] [[name]] [[Seite]] [/quote] [url=x.org] :blobcat: :+1:
+:skin-tone-2: :user_id :name `code` `a.b(c)` `x` &amp; &lt; &nbsp; &#8217; &#x1F600; M&uuml;ller it&#39;s
+AT&amp;T #fff #00FF00 #1a2 #tag #Straße #여행 @tom @babel/core https://x.org/a?b=1&c=2#d www.x.org
+mailto:a@x.org ftp://x.org/y myapp://open/1 x.org/a tom@x.org a.b+c@x-y.co.uk wals.info <b> </b> <br/> <x>
+C:\\Users\\tom\\a.txt \\\\server\\share /usr/local/bin ~/notes ./run.sh ../a/b src/main.py README.md
+config.toml Node.js 550e8400-e29b-41d4-a716-446655440000 v1.2 v7.1.17 V2.0 1.2.3-beta 10.15.7 192.168.0.1
+2001.1.2.3 😀 👍🏽 ⭐ ❤️ 👨‍👩‍👧 \\n \\t \\" \\u00e4 \\(name)
+"""
+COPIED = [
+    *WITHOUT_BLANKS.split(),
+    "{ name }", "{ $name }", "{ -brand }", "{ NUMBER($n, digits: 2) }", "{d, date, short}",
+    "{n, number, ::currency/USD}", "{n,choice,0#none|1#one}", "{0:yyyy-MM-dd HH:mm}", "{t:%d %b %Y}",
+    "{x: >10}", "{{ a.b | upper }}", "{{x, format}}", "{% if a %}", "{# note #}", "{@html x}", "${a + b}",
+    "% 5d", "`code span`", "``a b``", "$t(ns:key, x)", "%(a b)s", "<a href='x y'>", "<!-- a b -->", "<%= x %>",
+    "<?php x ?>", "+49 30 123456", "+49 (30) 1234-5678",
+]  # fmt: skip
+
+PROSE = [
+    "Ein Hund läuft.", "17:45", " * * * ", "", "Tom kam um 17:45 Uhr.", "1 + 1 = 2, C++ und V8, 3+4567",
+    "100 % sicher, x < y und y > z, a@b", "100% sure, 100% definitely, 5% discount",
+    "50 % der Leute, 50 %ige, 5-%-ige, 10%-ige", "6 %zu verringern", "in % d. BIP",
+    "20% inflation, 3% unemployment, 10 % im Jahr", "Das kostet 5 $ oder $2.50.",
+    "It costs $5 and $10, or US$3.", "$1 million, $US 10", "(c) 2020, (R), (a)",
+    "3:30:15 at 12:30, a ratio of 1:2:3", "Note: this: that", "Note:this:that", "{", "}", "{ a b }",
+    "{see the note below}", ":-) :) ;-) :D :p :o XD <3 :( ^^ \\o/", "[sic] [laughs] [Applause] [...] [1] [d]er",
+    "und/oder, he/she, km/h, 24/7, 1/2, w/o", "Am 3.10.2012, 1.2.2020, 12.30 Uhr, 3.5", "1.234.567 Euro",
+    "d.h., z.B., e.g. this, i.e. that", "C# and F#, #1, # 3", "AT&T, R&D; Q&A; Tom&Jerry;",
+    "it`s what I don`t know", "`` quoted '' and `so'", "`공포`라고", "Le prix : 5 €", "std::string", "snake_case",
+    "What?!", "A* and B*, 2*3", "[siehe unten] (oben)",
+]  # fmt: skip
+
+LONG_LINES = [
+    part * (20_000 // len(part)) + end + "z {x}"
+    for part in ("(", "[", "{", "<", "%", "$", "#", ":", "`", "\\", "/", ".", "a", "1", "&", "a@", "a.", "a/",
+                 "[a", "{{", "{a ", "%(", "$a", "&amp;", "`a ", ":ab:", "a://", "www.", "<a", "![", "](a", "+1 ",
+                 "0123-", "[%", "{#", "{a, plural, b {", "a_")
+    for end in ("", "@")
+]  # fmt: skip
+
+
+def parts(text: str) -> list[str]:
+    return [text[start:end] for start, end in spans_to_translate(text)]
+
+
+AROUND = {
+    "{}": [],
+    "Ein Hund {} hier": ["Ein Hund", "hier"],
+    "Hier\t{}  da": ["Hier", "da"],
+    "({}) ist da": ["ist da"],
+    "„{}“, sagt er": ["sagt er"],
+    'Es ist "{}"': ["Es ist"],
+    "Er hat {}.": ["Er hat"],
+}
+
+
+@pytest.mark.parametrize("text", COPIED)
+def test_a_literal_is_copied_whole_wherever_it_stands(text: str) -> None:
+    assert {line: parts(line.replace("{}", text)) for line in AROUND} == AROUND
+
+
+@pytest.mark.parametrize("text", PROSE)
+def test_prose_has_no_literals(text: str) -> None:
+    assert literals_of(text) == []
+    assert parts(text) == ([text.strip()] if any(map(str.isalpha, text)) else [])
 
 
 @pytest.mark.parametrize(
-    ("text", "parts"),
+    ("text", "expected"),
     [
-        ("Ein Hund läuft.", ["Ein Hund läuft."]),
         ("Siehe https://example.org/a?b=1, wenn du willst.", ["Siehe", "wenn du willst."]),
-        ("https://example.org/a?b=1", []),
         ("Hallo 😀👍🏽!", ["Hallo"]),
         ("<b>Hallo <i class='x'>Welt</i></b>!", ["Hallo", "Welt"]),
         ("Frag Tom (tom@x.org).", ["Frag Tom"]),
-        ("Hallo {name}, {{x}} %s %1$s %(n)s ${a} __NAME__ @tom", ["Hallo"]),
         ("서울은 https://a.b/c에서 보세요.", ["서울은", "에서 보세요."]),
+        ("{이름}님, @tom에게", ["님,", "에게"]),
         ("„www.x.org“ sagte er.", ["sagte er."]),
-        ("Das kostet $1 mehr", ["Das kostet", "mehr"]),
-        ("Am __DATE__ kommt er", ["Am", "kommt er"]),
-        ("Ruf +49 (30) 1234-5678 an!", ["Ruf", "an!"]),
-        ("Ab v7.1.17 geht es.", ["Ab", "geht es."]),
-        ("1 + 1 = 2, C++ und V8, 3+4567", ["1 + 1 = 2, C++ und V8, 3+4567"]),
-        ("17:45", []),
-        (" * * * ", []),
-        ("", []),
-        ("Tom kam um 17:45 Uhr.", ["Tom kam um 17:45 Uhr."]),
-        ("100 % sicher, x < y und y > z, a@b", ["100 % sicher, x < y und y > z, a@b"]),
-        ("Das kostet 5 $ oder $2.50.", ["Das kostet 5 $ oder $2.50."]),
+        ("Siehe [die Seite](https://x.org) und ![Bild](a.png).", ["Siehe", "die Seite", "und", "Bild"]),
+        ("[b]Fett[/b] # Titel", ["Fett", "Titel"]),
+        ("{count, plural, one {# Datei} other {# Dateien}}", ["Datei", "Dateien"]),
+        ("{g, select, male {Er mag {x}} other {Sie mögen {x}}}", ["Er mag", "Sie mögen"]),
+        ("100%% sicher, $1 und $2", ["sicher,", "und"]),
+        ("Zeile\\nZwei", ["Zeile", "Zwei"]),
     ],
 )
-def test_spans_to_translate_leave_out_literals(text: str, parts: list[str]) -> None:
-    assert [text[start:end] for start, end in spans_to_translate(text)] == parts
+def test_the_text_between_literals_is_translated(text: str, expected: list[str]) -> None:
+    assert parts(text) == expected
 
 
-@given(st.text(alphabet="ab <>{}@.:/wh1😀가 \n", max_size=40))
+def test_every_text_that_is_made_up_to_be_copied_is_a_literal() -> None:
+    for seed in range(300):
+        for name in ("URLs", "emoji", "placeholders"):
+            text = COPIES[name](Random(seed))
+            assert literals_of(f"Ein {text} da") == [(4, 4 + len(text))], text
+        start, end = make_tag(Random(seed))
+        assert parts(f"{start}Hund{end}") == ["Hund"]
+
+
+@pytest.mark.parametrize("text", LONG_LINES, ids=lambda text: text[:8])
+def test_the_time_for_a_long_line_grows_with_its_length(text: str) -> None:
+    assert spans_to_translate(text) is not None
+    assert placeholders_of(text) is not None
+
+
+def test_patterns_have_no_groups_and_mean_the_same_in_python_and_javascript() -> None:
+    for kind in literal_kinds():
+        assert joined((), same=False).groups == 0
+        assert "\\s" not in kind.pattern.replace("\\\\", "")
+        assert "(?P" not in kind.pattern
+
+
+@given(st.text(alphabet="ab <>{}@.:/wh1😀가 \n%$#[]_&;-+`\\(),", max_size=40))
 def test_the_spans_are_in_order_and_hold_letters(text: str) -> None:
     spans = spans_to_translate(text)
     assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert all(any(map(str.isalpha, text[start:end])) for start, end in spans)
+    assert SIGN.search(text) or not joined((), same=False).search(text), "the quick search misses no literal"
 
 
 @pytest.mark.parametrize(
@@ -53,8 +142,8 @@ def test_the_spans_are_in_order_and_hold_letters(text: str) -> None:
     [
         ("Siehe https://example.org/a?b=1, wenn du willst.", ["https://example.org/a?b=1"]),
         ("(www.x.org) tom@x.org", ["www.x.org", "tom@x.org"]),
-        ("<b>{name}</b> %(n)s %1$s ${a}", ["<b>", "{name}", "</b>", "%(n)s", "%1$s", "${a}"]),
-        ("$1 @tom __NAME__ 😀 5 % 17:45", []),
+        ("<b>{name}</b> %(n)s %1$s ${a} %5.2f", ["<b>", "{name}", "</b>", "%(n)s", "%1$s", "${a}", "%5.2f"]),
+        ("$1 @tom __NAME__ 😀 5 % 17:45 &amp; `x`", []),
     ],
 )
 def test_placeholders_are_the_literals_that_both_languages_share(text: str, expected: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -41,7 +42,7 @@ def test_an_error_removes_a_new_folder_and_leaves_an_existing_one_unchanged(tmp_
 
 def test_a_full_disk_is_an_error_with_advice(tmp_path: Path) -> None:
     with (
-        pytest.raises(DataError, match=r"out cannot be written: No space left.*-o DIR"),
+        pytest.raises(DataError, match=r"out cannot be written: No space left.*Free some space"),
         placing_files(tmp_path / "out", "text"),
     ):
         raise OSError(28, "No space left on device")
@@ -69,13 +70,13 @@ def test_the_draft_of_a_killed_process_is_removed_by_the_next_call(tmp_path: Pat
 
 def test_the_note_of_sources_is_moved_before_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[str] = []
-    rename = Path.rename
+    replace = os.replace
 
-    def record_rename(path: Path, target: Path) -> Path:
-        moved.append(path.name)
-        return rename(path, target)
+    def record_rename(path: Path, target: Path) -> None:
+        moved.append(target.name)
+        replace(path, target)
 
-    monkeypatch.setattr(Path, "rename", record_rename)
+    monkeypatch.setattr(os, "replace", record_rename)
     with placing_files(tmp_path, "text") as draft:
         for name in ("text.uk.gz", "text.de.gz", "text.sources.json"):
             (draft / name).touch()
@@ -86,7 +87,7 @@ def test_two_processes_do_not_write_the_same_draft(tmp_path: Path) -> None:
     with placing_files(tmp_path, "text") as draft, placing_files(tmp_path, "other"):
         (draft / "one").write_text("1", encoding="utf-8")
         with (
-            pytest.raises(DataError, match=r"\.text\.draft is being written by another process"),
+            pytest.raises(DataError, match=r"text is being written by another process"),
             placing_files(tmp_path, "text"),
         ):
             raise AssertionError

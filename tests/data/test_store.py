@@ -185,16 +185,6 @@ def test_a_build_refused_at_the_end_leaves_no_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_draft_of_a_killed_build_is_removed_by_the_next_build(tmp_path: Path) -> None:
-    draft = tmp_path / "s.draft"
-    draft.mkdir()
-    (draft / "source.values").write_bytes(b"\x01" * 40)
-    (draft / "stray").write_text("x")
-    assert not TokenStore.has(tmp_path / "s", "k")
-    assert len(build(tmp_path / "s", make_pairs(2))) == 2
-    assert not (tmp_path / "s" / "stray").exists()
-
-
 @pytest.mark.parametrize("content", ["", "{", '{"key": "k"}', '{"key": "k", "format": 99}', "[1]", "null"])
 def test_a_folder_without_a_proper_index_is_no_store(tmp_path: Path, content: str) -> None:
     build(tmp_path / "s", make_pairs(2))
@@ -210,15 +200,20 @@ def test_a_store_of_another_format_is_no_store(tmp_path: Path) -> None:
     assert not TokenStore.has(tmp_path / "s", "k")
 
 
-@pytest.mark.parametrize("name", ["source.values", "target.offsets", "rows"])
-@pytest.mark.parametrize("damage", ["missing", "short"])
-def test_a_store_that_lost_bytes_is_no_store(tmp_path: Path, name: str, damage: str) -> None:
+@pytest.mark.parametrize("name", ["source.values", "target.offsets", "rows", "index.json"])
+@pytest.mark.parametrize("damage", ["missing", "short", "changed"])
+def test_a_store_that_was_changed_is_no_store(tmp_path: Path, name: str, damage: str) -> None:
     build(tmp_path / "s", make_pairs(8))
     path = tmp_path / "s" / name
     content = path.read_bytes()
     path.unlink()
-    if damage == "short":
-        path.write_bytes(content[:-8])
+    if damage != "missing":
+        changed = content[:-1] + bytes([content[-1] ^ 1])
+        path.write_bytes(content[:-8] if damage == "short" else changed)
+    assert not TokenStore.has(tmp_path / "s", "k")
+    path.write_bytes(content)
+    assert TokenStore.has(tmp_path / "s", "k")
+    (tmp_path / "s" / "stray").touch()
     assert not TokenStore.has(tmp_path / "s", "k")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from tests.model.samples import random_ids, scramble
+from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
@@ -42,7 +43,7 @@ def check(model: DecoderOnly, texts: list[list[int]], history: list[list[int] | 
         found = stepper.step(latest)
         assert found.dtype == torch.float32
         right = torch.stack([read_whole(model, text, window) for text in texts])
-        torch.testing.assert_close(found, right, rtol=0, atol=2e-5)
+        assert_close(found, right)
         if rows is not None:
             stepper.select(torch.tensor(rows))
             texts = [list(texts[row]) for row in rows]
@@ -71,7 +72,7 @@ def test_rows_of_different_lengths_equal_separate_forward_passes(positions: str)
     check(language_model(positions=positions), prompts(5, 11, 2), history, window=97)
 
 
-@pytest.mark.parametrize("window", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("window", [2, 3, 7, 8])
 @torch.no_grad()
 def test_a_full_window_continues_with_its_last_half_independently_of_other_rows(window: int) -> None:
     history: list[list[int] | None] = [*[None] * 5, [1, 2, 0], *[None] * 40]
@@ -87,7 +88,7 @@ def test_a_prompt_read_at_once_equals_a_prompt_read_token_by_token() -> None:
         found = stepper.step(torch.zeros(1, dtype=torch.int64))
         for token in text[read:]:
             found = stepper.step(torch.tensor([token]))
-        torch.testing.assert_close(found[0], read_whole(model, text, 9), rtol=0, atol=2e-5)
+        assert_close(found[0], read_whole(model, text, 9))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from tests.model.samples import BOS, PAD, random_ids, scrambled_model
+from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.decoding import layers
@@ -68,7 +69,7 @@ def check_history(
         found = stepper.step(latest)
         right = model(source[sentences], prefixes)[:, -1].log_softmax(-1)
         assert found.dtype == torch.float32
-        torch.testing.assert_close(found, right.float(), rtol=0, atol=2e-5)
+        assert_close(found, right)
         if rows is not None:
             chosen = torch.tensor(rows)
             stepper.select(chosen)
@@ -113,7 +114,7 @@ def test_steps_beyond_the_first_table_of_positions_give_the_teacher_forced_proba
     source, target = padded_source(model), random_ids(3, FIRST_ROWS + 7, TARGET_SIZE)
     stepper = EncoderDecoderStepper(model, source)
     stepped = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
-    torch.testing.assert_close(stepped, model(source, target).log_softmax(-1).float(), rtol=0, atol=2e-5)
+    assert_close(stepped, model(source, target).log_softmax(-1))
 
 
 @torch.no_grad()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from tests.devices.pretended import CUDA, MixedDevicesError, WithoutDevice, pretended_cuda
+from tests.tolerances import approx
 from tests.training.parts import CPU, EOS, PAD, VOCABULARY, random_pairs, tiny_model
 from torch import Tensor
 
@@ -74,7 +75,7 @@ def test_a_search_finds_the_outputs_of_the_cpu(search: str, models: int) -> None
     with pretended_cuda() as device:
         found = engine_on(device, models).search(ROWS, options)
     assert tokens_of(found) == tokens_of(expected)
-    assert scores(found) == pytest.approx(scores(expected), rel=1e-5, abs=1e-5)
+    assert scores(found) == approx(scores(expected))
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from tests.devices.pretended import CUDA, MixedDevicesError, WithoutDevice, pretended_cuda
+from tests.tolerances import approx, assert_close
 from tests.training.parts import (
     BOS,
     CPU,
@@ -103,8 +104,7 @@ def test_a_training_is_that_of_the_cpu(settings: dict[str, Any]) -> None:
     with pretended_cuda() as device:
         found, reports = trained(device, **settings)
     assert found.keys() == expected.keys()
-    for name, tensor in found.items():
-        assert torch.allclose(tensor, expected[name], rtol=1e-8, atol=1e-10), name
+    assert_close(found, expected, magnitude=1e4)  # Adam scales the rounding of zero gradients to full steps
     assert [report.loss for report in reports] == pytest.approx([report.loss for report in expected_reports])
 
 
@@ -149,7 +149,7 @@ def test_an_update_of_every_other_task_is_that_of_the_cpu(
 
     expected = losses(CPU)
     with pretended_cuda() as device:
-        assert losses(device) == pytest.approx(expected, rel=1e-4)
+        assert losses(device) == approx(expected)
 
 
 def index_on_the_cpu(model: Any, batch: Any) -> tuple[Tensor, Tensor]:

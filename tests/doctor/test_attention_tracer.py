@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from tests.tolerances import assert_close
 
 from manyheads.doctor.attention_tracer import AttentionTracer
 from manyheads.doctor.checks.masks import hidden_scores
@@ -105,7 +106,7 @@ def test_attentions_written_in_other_orders_leave_the_same_record(order: str) ->
     assert attention.factor == pytest.approx(WIDTH**-0.5)
     assert attention.used is not None
     used = attention.used.transpose(0, 1) if order == "heads first" else attention.used
-    assert torch.allclose(used.reshape(plain.shape), plain.double(), atol=1e-6)
+    assert_close(used.reshape(plain.shape), plain)
 
 
 @pytest.mark.parametrize("axis", ["queries", "other"])

@@ -9,10 +9,10 @@ import pytest
 
 import manyheads.doctor
 from manyheads.doctor import Report
-from manyheads.doctor.catalogue import CATALOGUE, model_finding
+from manyheads.doctor.catalogue import CATALOGUE, config_finding, model_finding
 from manyheads.doctor.checks.registry import NO_TRAIN
-from manyheads.doctor.report import Check, Severity, make_checks, make_report
-from manyheads.doctor.texts import LANGUAGES
+from manyheads.doctor.report import Check, Severity, make_checks, make_report, merge_findings
+from manyheads.doctor.texts import LANGUAGES, check_text
 from manyheads.training.log import Advance, SilentListener
 
 
@@ -32,6 +32,22 @@ def test_findings_are_sorted_by_severity_and_each_defect_is_listed_once() -> Non
     assert str(report).splitlines()[-1] == (
         "2 checks, 2 errors, 1 warning: correct the errors first, because results are wrong"
     )
+
+
+def test_a_check_with_a_finding_is_not_listed_as_one_that_holds() -> None:
+    report = make_report([config_finding("encoding-damaged", "seen")], ["no letters are damaged"])
+    report += make_report([], ["the vocabulary is used"])
+    for language in LANGUAGES:
+        damaged, used = report.asked_lines(language)
+        assert "encoding-damaged" in damaged
+        assert damaged in str("\n".join(report.lines(language)))
+        assert used == check_text("the vocabulary is used", language)
+
+
+def test_findings_of_a_name_are_merged_with_the_evidence_of_all() -> None:
+    parts = [config_finding("encoding-damaged", "train: 1"), config_finding("encoding-damaged", "test: 2", "error")]
+    (merged,) = merge_findings(parts)
+    assert (merged.severity, merged.evidence) == ("error", "train: 1; test: 2")
 
 
 def test_a_report_of_notes_alone_is_ok() -> None:

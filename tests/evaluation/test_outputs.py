@@ -52,4 +52,6 @@ def test_a_source_that_equals_its_reference_is_no_copy() -> None:
 def test_the_length_ratio_is_that_of_all_characters() -> None:
     outputs = [Output(1, "s", "abcd", "ab", True), Output(2, "s", "abcdef", "abc", True)]
     assert length_ratio(outputs) == 0.5
-    assert length_ratio([Output(1, "s", "", "", True)]) == 0
+    without = [Output(3, "s", " ", "abcd", True), Output(4, "", "a", "abcd", True)]
+    assert length_ratio([*outputs, *without]) == 0.5, "lines without text have no length to compare"
+    assert length_ratio(without) == 1

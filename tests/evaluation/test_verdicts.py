@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from manyheads.config.load import parse_config, with_overrides
 from manyheads.evaluation import BootstrapResult, ClassScores
 from manyheads.evaluation.outputs import Output
 from manyheads.evaluation.verdicts import (
@@ -15,6 +16,7 @@ from manyheads.evaluation.verdicts import (
     judge_bleu,
     judge_classes,
     judge_comparison,
+    judge_empty,
     judge_loss,
     judge_outputs,
     judge_overlap,
@@ -23,6 +25,9 @@ from manyheads.evaluation.verdicts import (
 )
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
+
+
+CONFIG = parse_config({"data": {"source": "de", "target": "en"}}, origin="test")
 
 
 @pytest.mark.parametrize(
@@ -54,6 +59,9 @@ def test_bleu_is_described_by_its_band(bleu: float, words: str) -> None:
         (100, SIGNATURE.replace("13a", "zh"), "zh", "counts characters here"),
         (100, SIGNATURE.replace("13a", "char"), "ja", "counts characters here"),
         (100, SIGNATURE, "ko", "low even for good translations: see chrF"),
+        (100, SIGNATURE, "kor_Hang", "low even for good translations: see chrF"),
+        (100, SIGNATURE, "tha", "low even for good translations: see chrF"),
+        (100, SIGNATURE, "ko-Latn", "not yet a usable translator"),
         (100, SIGNATURE.replace("13a", "ko-mecab"), "ko", "not yet a usable translator"),
     ],
 )
@@ -87,16 +95,17 @@ def outputs(count: int, broken: int, text: str = "") -> list[Output]:
 
 
 def test_outputs_with_a_defect_are_counted_with_their_share_and_first_line() -> None:
-    (few,) = judge_outputs(outputs(100, 3))
+    (few,) = judge_outputs(outputs(100, 3), CONFIG)
     assert few == "outputs that are empty: 3 of 100 (3.0%), the first in line 98. So few are no reason to worry"
-    (many,) = judge_outputs(outputs(100, 4))
-    assert many.startswith("outputs that are empty: 4 of 100 (4.0%), the first in line 97. A larger ")
-    (one,) = judge_outputs(outputs(10, 1))
+    (many,) = judge_outputs(outputs(100, 4), CONFIG)
+    assert many.startswith("outputs that are empty: 4 of 100 (4.0%), the first in line 97. Train longer. ")
+    assert "; or set search.length_penalty = 1.5 or search.beam_size = 1" in many
+    (one,) = judge_outputs(outputs(10, 1), CONFIG)
     assert one.endswith("So few are no reason to worry")
 
 
 def test_sound_outputs_are_reported_as_sound() -> None:
-    assert list(judge_outputs(outputs(10, 0))) == [
+    assert list(judge_outputs(outputs(10, 0), CONFIG)) == [
         "no output is empty, unfinished, a repetition, a copy of its source, or of an odd length"
     ]
 
@@ -106,7 +115,27 @@ def test_sound_outputs_are_reported_as_sound() -> None:
 )
 def test_outputs_that_are_all_a_little_short_or_long_are_named(characters: int, words: str) -> None:
     text = ("ab cd ef gi kl " * 10)[: characters - 1] + "x"
-    assert any(words in sentence for sentence in judge_outputs([Output(1, "s", "r" * 100, text, True)]))
+    assert any(words in sentence for sentence in judge_outputs([Output(1, "s", "r" * 100, text, True)], CONFIG))
+
+
+@pytest.mark.parametrize(("characters", "setting"), [(50, "length_penalty = 1.5"), (200, "length_penalty = 0.5")])
+@pytest.mark.parametrize("beam", [1, 5])
+def test_a_greedy_search_is_not_told_to_choose_another_length(characters: int, setting: str, beam: int) -> None:
+    text = ("ab cd ef gi kl " * 20)[: characters - 1] + "x"
+    config = with_overrides(CONFIG, [f"search.beam_size={beam}"])
+    verdicts = ". ".join(judge_outputs([Output(1, "s", "r" * 100, text, True)], config))
+    assert (setting in verdicts, "search." in verdicts) == (beam > 1, beam > 1)
+
+
+def test_lines_without_text_are_counted_and_no_output_is_blamed_for_them() -> None:
+    sentences = list(judge_empty({"sources": ["a", "b"], "references": ["a", "\u200b"], "other": []}))
+    assert sentences == [
+        "1 of 2 references have no text, the first in line 2: no output is right there, and the scores are too "
+        "low. Fill these lines, or remove them from both sides"
+    ]
+    lines = [Output(n, "ein Satz", "" if n % 2 else "a line", "a line", True) for n in range(1, 99)]
+    assert not any("length_penalty" in sentence or "than" in sentence for sentence in judge_outputs(lines, CONFIG))
+    assert list(judge_outputs([Output(1, "", "", "", True)], CONFIG)) == []
 
 
 def test_pairs_seen_in_training_make_the_scores_too_high() -> None:

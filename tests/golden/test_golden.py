@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.runs.parts import metrics
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
@@ -33,7 +34,7 @@ def test_a_run_of_an_old_format_gives_the_same_translations(golden: Path) -> Non
     results = expected(golden)
     found = Translator.load(golden / "run").translate(results["sources"])
     assert [one.translation for one in found] == results["translations"]
-    assert [one.score for one in found] == pytest.approx(results["scores"], abs=1e-4)
+    assert [one.score for one in found] == approx(results["scores"])
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
@@ -45,7 +46,7 @@ def test_a_run_of_an_old_format_resumes_with_the_same_losses(golden: Path, tmp_p
     train(config, copied / "run", listener=listener)
     assert "resuming after step 90" in listener.messages
     found = {str(record["step"]): record["loss"] for record in metrics(copied / "run") if record["kind"] == "step"}
-    assert found == pytest.approx(expected(golden)["losses"], abs=1e-3)
+    assert found == approx(expected(golden)["losses"])
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)

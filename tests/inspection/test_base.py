@@ -16,6 +16,7 @@ from tests.inspection.svg.drawing import marks, texts, view_of
 from tests.tasks.test_classification import make_classifier
 from tests.tasks.test_inspecting import KOREAN, korean
 from tests.tasks.test_language_modeling import make_generator
+from tests.tolerances import printed
 
 from manyheads.errors import UsageError
 from manyheads.inspection.base import FORMATS
@@ -122,7 +123,7 @@ def test_the_heat_map_holds_every_weight_and_every_token(found: TranslationInspe
     weights = found.attention[2].weights[0, 1]
     assert len(titles) == weights.size
     values = [float(title.rpartition(": ")[2].removesuffix(" (masked)")) for title in titles]
-    assert values == pytest.approx(weights.flatten().tolist(), abs=1e-4)
+    assert values == printed(weights.flatten(), 4)
     shown = {mark.text for mark in root.iter(f"{SVG}text")}
     assert {piece.replace("▁", "␣") for piece in (*found.source.pieces, *found.target.pieces)} <= shown
 
@@ -131,10 +132,10 @@ def test_csv_holds_the_values_of_the_json(found: TranslationInspection) -> None:
     rows = list(csv.reader(io.StringIO(found.to_csv("attention", AttentionSelection("cross", 0, None)))))
     assert [row[0] for row in rows[1:]] == found.target.pieces
     expected = np.array(found.to_dict()["attention"][2]["weights"][0]).mean(0)
-    assert np.array([row[1:] for row in rows[1:]], float) == pytest.approx(expected, abs=2e-6)
+    assert np.array([row[1:] for row in rows[1:]], float) == printed(expected, 6)
     probabilities = list(csv.DictReader(io.StringIO(found.to_csv("probabilities"))))
-    assert [float(row["probability"]) for row in probabilities] == pytest.approx(
-        [one.probability for one in found.predictions], abs=1e-6
+    assert [float(row["probability"]) for row in probabilities] == printed(
+        [one.probability for one in found.predictions], 6
     )
 
 

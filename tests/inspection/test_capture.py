@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
@@ -56,7 +57,7 @@ def test_weights_equal_a_softmax_computed_by_hand(model: EncoderDecoder) -> None
             scores = [float(query[0, head, t] @ keys_values[0][0, head, s]) / math.sqrt(4) for s in range(5)]
             total = sum(math.exp(score) for score in scores)
             expected[head, t] = torch.tensor([math.exp(score) / total for score in scores])
-    torch.testing.assert_close(attention_maps(model, SOURCE, TARGET).cross[0], expected, atol=1e-6, rtol=0)
+    assert_close(attention_maps(model, SOURCE, TARGET).cross[0], expected)
 
 
 def test_capturing_does_not_change_the_output(model: EncoderDecoder) -> None:

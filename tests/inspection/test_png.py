@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.tolerances import within
 
 from manyheads.errors import MissingExtraError, UsageError
 from manyheads.inspection.beam_tree import BeamNode, BeamTree
@@ -102,11 +103,11 @@ def test_a_huge_picture_is_drawn_at_a_smaller_scale(resvg: Any) -> None:
 
 def test_a_width_in_millimetres_is_drawn_at_300_dpi_and_stored_in_the_file(resvg: Any) -> None:
     png = png_of([TABLE], width=77.0)
-    assert size_of(png)[0] == pytest.approx(77 / 25.4 * 300, abs=2)
+    assert size_of(png)[0] == within(77 / 25.4 * 300, 2)
     at = png.index(b"pHYs")
     dots, same, metre = struct.unpack(">IIB", png[at + 4 : at + 13])
     assert (dots, metre) == (same, 1)
-    assert size_of(png)[0] / dots == pytest.approx(0.077, rel=1e-3)
+    assert size_of(png)[0] / dots == within(0.077, 0.077e-3)
     assert zlib.crc32(png[at : at + 13]) == struct.unpack(">I", png[at + 13 : at + 17])[0]
     assert first_pixel(png) == b"\xff\xff\xff\xff"
 

@@ -7,6 +7,7 @@ import warnings
 import pytest
 from tests.inspection.svg.drawing import marks, size_of, view_of
 from tests.inspection.test_png import CHARTS
+from tests.tolerances import within
 
 from manyheads.inspection.charts import Table
 from manyheads.inspection.svg import PIXELS_PER_MM, svg_of
@@ -33,8 +34,8 @@ def test_the_width_is_in_millimetres_and_the_picture_is_laid_out_for_it(kind: st
     written, high = size_of(svg)
     assert written == f"{width:g}mm"
     view = view_of(svg)
-    assert view[0] == pytest.approx(width * PIXELS_PER_MM, abs=1), "not scaled"
-    assert float(high.removesuffix("mm")) / width == pytest.approx(view[1] / view[0], rel=0.01)
+    assert view[0] == within(width * PIXELS_PER_MM, 1), "not scaled"
+    assert float(high.removesuffix("mm")) / width == within(view[1] / view[0], 0.01 * view[1] / view[0])
 
 
 def test_a_picture_that_is_too_wide_is_scaled_down_and_small_text_is_reported() -> None:

@@ -9,6 +9,7 @@ import torch
 from tests.tasks.test_classification import make_classifier
 from tests.tasks.test_language_modeling import make_generator
 from tests.tasks.test_translation import make_translator
+from tests.tolerances import approx, assert_close, printed
 from torch import Tensor
 
 from manyheads.inspection.capture import Reading, mean_entropies, watch_continuation, watch_pair, watch_text
@@ -51,8 +52,7 @@ def compare(reading: Reading, reference: ReferenceAttention, order: list[tuple[i
     """Compare weights with those of the reference; `order` holds (kind, layer) in the order of computation."""
     assert len(reference.weights) == len(order)
     for (kind, layer), weights in zip(order, reference.weights, strict=True):
-        found = torch.from_numpy(reading.attention[kind].weights[layer]).double()
-        torch.testing.assert_close(found, weights, atol=1e-6, rtol=0)
+        assert_close(reading.attention[kind].weights[layer], weights)
 
 
 @pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
@@ -64,7 +64,7 @@ def test_weights_of_a_translator_equal_those_of_the_reference_implementation(
     reference = ReferenceAttention()
     monkeypatch.setattr(module, "attend", reference)
     with torch.inference_mode():
-        torch.testing.assert_close(model(SOURCE, TARGET)[0], reading.logits, atol=1e-5, rtol=0)
+        assert_close(model(SOURCE, TARGET)[0], reading.logits)
     compare(reading, reference, [(0, 0), (0, 1), (1, 0), (2, 0), (1, 1), (2, 1)])
 
 
@@ -104,7 +104,7 @@ def test_masks_are_those_of_the_model_and_masked_positions_get_no_weight() -> No
     assert cross.mask.tolist() == [[1, 1, 1, 1, 1, 0, 0]] * 4
     for one in (encoder, decoder, cross):
         assert not (one.weights * (one.mask == 0)).any()
-        assert one.weights.sum(-1) == pytest.approx(1, abs=1e-5)
+        assert one.weights.sum(-1) == approx(1)
 
 
 def test_entropy_is_0_for_one_token_and_the_logarithm_of_their_number_for_equal_ones() -> None:
@@ -119,4 +119,4 @@ def test_entropies_of_several_texts_are_their_mean() -> None:
     found = mean_entropies(readings)
     assert list(found) == ["encoder", "decoder", "cross"]
     expected = (readings[0].attention[2].entropy + readings[1].attention[2].entropy) / 2
-    assert found["cross"] == [pytest.approx(row, abs=1e-4) for row in expected.tolist()]
+    assert found["cross"] == [printed(row, 4) for row in expected.tolist()]

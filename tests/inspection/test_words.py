@@ -20,13 +20,13 @@ from manyheads.inspection import beam_tree, curves, views, words
 from manyheads.inspection.base import Document
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.metrics import read_metrics
+from manyheads.languages import NAMES
 from manyheads.tasks.inspecting import (
     inspect_classification,
     inspect_language_model,
     inspect_model,
     inspect_translation,
 )
-from manyheads.text.languages import NAMES
 
 SOURCES = sorted(Path(inspection.__file__).parent.rglob("*.py"))
 HANGUL = re.compile("[가-힣]")

@@ -12,6 +12,7 @@ import sentencepiece
 import torch
 from tests.interop.parts import Parts, make_parts, sentences
 from tests.model.samples import VARIANTS
+from tests.tolerances import approx, assert_close
 
 from manyheads.data.batch import pad_rows
 from manyheads.decoding.stepper import EncoderDecoderStepper
@@ -85,9 +86,9 @@ def assert_scores_match(parts: Parts, row: list[int], hypothesis: Hypothesis, le
     logits = parts[2](torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *tokens][: len(tokens)]]))[0]
     logits[:, [PAD, BOS]] = -torch.inf
     expected = logits.log_softmax(-1)[torch.arange(len(tokens)), torch.tensor(tokens)].tolist()
-    assert list(hypothesis.token_scores) == pytest.approx(expected, abs=1e-4)
-    assert hypothesis.log_probability == pytest.approx(sum(expected), abs=1e-3)
-    assert hypothesis.score == pytest.approx(sum(expected) / len(expected) ** length_penalty, abs=1e-3)
+    assert list(hypothesis.token_scores) == approx(expected)
+    assert hypothesis.log_probability == approx(sum(expected))
+    assert hypothesis.score == approx(sum(expected) / len(expected) ** length_penalty)
 
 
 def assert_rounding_alone(folder: Path, parts: Parts, expected: Reference) -> None:
@@ -226,9 +227,9 @@ def test_scores_are_the_same_without_token_scores(tmp_path: Path) -> None:
         for hypothesis, other in zip(
             (h for row in full for h in row), (h for row in bare for h in row), strict=True
         ):
-            assert not other.token_scores or other.token_scores == pytest.approx(hypothesis.token_scores, abs=1e-4)
-            assert other.log_probability == pytest.approx(hypothesis.log_probability, abs=1e-3)
-            assert other.score == pytest.approx(hypothesis.score, abs=1e-3)
+            assert not other.token_scores or other.token_scores == approx(hypothesis.token_scores)
+            assert other.log_probability == approx(hypothesis.log_probability)
+            assert other.score == approx(hypothesis.score)
 
 
 def test_results_do_not_depend_on_other_rows(tmp_path: Path) -> None:
@@ -280,7 +281,7 @@ def test_attention_is_that_of_the_last_layer(tmp_path: Path) -> None:
         attention.observer = None
         expected = seen.pop()[: len(hypothesis.token_scores)]
         assert hypothesis.attention is not None
-        torch.testing.assert_close(torch.tensor(hypothesis.attention), expected, rtol=0, atol=1e-4)
+        assert_close(torch.tensor(hypothesis.attention), expected)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from tests.interop.test_hub import local_hub
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.test_masked import masked_config
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads import Classifier, Encoder, Generator, Translator, from_pretrained
@@ -227,7 +228,7 @@ def test_a_classifier_of_transformers_is_loaded_by_its_name(local_hub: Path) -> 
     with torch.no_grad():
         expected = hf_model(**batch).logits.softmax(-1).numpy()
     found = [list(result.probabilities.values()) for result in opened.classify(TEXTS[:2])]
-    assert found == pytest.approx(expected, abs=1e-5)
+    assert found == approx(expected)
     with pytest.raises(RunError, match="of the type bert for classification, not for language-modeling"):
         Generator.from_pretrained("somebody/bert")
     with pytest.raises(UsageError, match='engine = "ctranslate2" is for translators'):
@@ -241,7 +242,8 @@ def test_gpt2_is_loaded_by_its_name(local_hub: Path) -> None:
     (found,) = opened.generate(["hund katze"], GREEDY)[0].samples
     ids = fast("hund katze", return_tensors="pt")["input_ids"]
     expected = hf_model.generate(ids, max_new_tokens=12, do_sample=False, pad_token_id=fast.eos_token_id)
-    assert found.text == fast.decode(expected[0][ids.size(1) :], skip_special_tokens=True)
+    text = fast.decode(expected[0][ids.size(1) :], skip_special_tokens=True)
+    assert found.text == text.replace("\ufffd", "")  # bytes that form no character
     for kind in (Classifier, Encoder):
         with pytest.raises(RunError, match="of the type gpt2 for language-modeling, not for"):
             kind.from_pretrained("somebody/gpt2")  # type: ignore[attr-defined]
@@ -260,10 +262,10 @@ def test_an_encoder_gives_the_mean_of_the_hidden_states_of_transformers(
     real = batch["attention_mask"][..., None]
     expected = ((hidden * real).sum(1) / real.sum(1)).numpy()
     found = opened.encode(TEXTS)
-    assert np.stack([result.vector for result in found[:3]]) == pytest.approx(expected, abs=1e-5)
+    assert np.stack([result.vector for result in found[:3]]) == approx(expected)
     assert [result.truncated for result in found] == [False, False, False, True]
     alone = [opened.encode([text])[0].vector for text in TEXTS]
-    assert np.stack([result.vector for result in found]) == pytest.approx(np.stack(alone), abs=1e-5)
+    assert np.stack([result.vector for result in found]) == approx(np.stack(alone))
     with pytest.raises(UsageError, match="takes a list of texts"):
         opened.encode("one")
     if not head:

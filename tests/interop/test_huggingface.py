@@ -12,6 +12,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 from tests.interop.pretrained import ENCODERS, FAMILIES, HOSTILE, change_settings, minilm_folder, write_folder
+from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.config.schema import Config, ModelConfig, Task, TokenizerConfig
@@ -91,7 +92,7 @@ def test_hidden_states_are_those_of_transformers_with_padding(family: str, folde
         extra = {"token_type_ids": batch["token_type_ids"]} if family == "bert" else {}
         expected = hf_model(batch["input_ids"], attention_mask=batch["attention_mask"], **extra).last_hidden_state
         hidden, _ = model.encode(ids, types if family == "bert" else None)
-        torch.testing.assert_close(hidden[real], expected[real], rtol=1e-5, atol=1e-5)
+        assert_close(hidden[real], expected[real])
 
 
 @pytest.mark.parametrize("family", ENCODERS)
@@ -108,7 +109,7 @@ def test_heads_give_the_logits_of_transformers(family: str, folders: Any) -> Non
             real = batch["attention_mask"].bool()
             logits = logits[real][:, [found.tokenizer.ids_by_original[n] for n in range(expected.size(-1))]]
             expected = expected[real]
-        torch.testing.assert_close(logits, expected, rtol=1e-5, atol=1e-5)
+        assert_close(logits, expected)
 
 
 @torch.no_grad()
@@ -120,8 +121,8 @@ def test_gpt2_gives_the_logits_of_transformers_and_no_special_symbols_that_it_la
     ids = torch.randint(EOS, found.tokenizer.size, (3, 64))
     logits, expected = model(ids), hf_model(to_hf_ids(found.tokenizer, ids)).logits
     columns = [found.tokenizer.ids_by_original[n] for n in range(expected.size(-1))]
-    torch.testing.assert_close(logits[..., columns], expected, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(logits.log_softmax(-1)[..., columns], expected.log_softmax(-1), rtol=1e-5, atol=1e-5)
+    assert_close(logits[..., columns], expected)
+    assert_close(logits.log_softmax(-1)[..., columns], expected.log_softmax(-1))
     assert (logits.softmax(-1)[..., :EOS] == 0).all()
 
 
@@ -321,9 +322,9 @@ def test_an_unsupported_model_type_is_refused_with_the_supported_types(folders: 
         ({"num_attention_heads": 7}, "makes no model.*not divisible"),
         ({"hidden_size": None}, "hidden_size is None"),
         ({"num_hidden_layers": 3}, r"lacks weights.*encoder\.layer\.2\.attention"),
-        ({"num_hidden_layers": 10**9}, "lacks weights"),
+        ({"num_hidden_layers": 10**9}, "makes no model"),
         ({"num_hidden_layers": 1}, r"has weights that its config\.json does not speak of: encoder\.layer\.1"),
-        ({"hidden_size": 3 * 10**9}, "do not fit its config|cannot be"),
+        ({"hidden_size": 3 * 10**9}, "makes no model"),
         ({"vocab_size": 99}, r"word_embeddings\.weight has \d+ rows, and vocab_size is 99"),
         ({"intermediate_size": 38}, r"expand\.weight is \(37, 30\), not \(38, 30\)"),
         ({"max_position_embeddings": 65}, r"positions\.table\.weight is \(64, 30\), not \(65, 30\)"),
@@ -411,7 +412,7 @@ def test_a_real_bert_gives_the_hidden_states_and_ids_of_transformers() -> None:
     real = batch["attention_mask"].bool()
     output = hf_model(**batch)
     hidden, mask = model.encode(ids, types)
-    torch.testing.assert_close(hidden[real], output.last_hidden_state[real], rtol=1e-5, atol=1e-5)
+    assert_close(hidden[real], output.last_hidden_state[real])
     pooled = torch.tanh(model.pooler(model.pool(hidden, mask)))
-    torch.testing.assert_close(pooled, output.pooler_output, rtol=1e-5, atol=1e-5)
+    assert_close(pooled, output.pooler_output)
     assert sum(tensor.numel() for tensor in found.tensors("classification").values()) == 22_713_216

@@ -13,6 +13,7 @@ import pytest
 import torch
 from tests.interop.parts import Parts, make_parts, sentences
 from tests.model.samples import BOS, PAD, VARIANTS, random_ids
+from tests.tolerances import assert_close
 
 from manyheads.errors import MissingExtraError, ParityError, RunError
 from manyheads.interop.onnx import convert
@@ -54,7 +55,7 @@ def test_each_step_of_every_variant_gives_the_teacher_forced_probabilities(varia
         values = runtime.begin(source.numpy())
         steps = [runtime.step(values, target[:, position].numpy(), position) for position in range(7)]
         expected = model(source, target).log_softmax(-1)
-        torch.testing.assert_close(torch.from_numpy(np.stack(steps, 1)), expected, rtol=0, atol=1e-4)
+        assert_close(torch.from_numpy(np.stack(steps, 1)), expected)
 
 
 def test_a_folder_is_compared_and_another_model_is_refused(tmp_path) -> None:

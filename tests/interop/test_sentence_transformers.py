@@ -17,6 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.interop.pretrained import ENCODERS, write_folder
 from tests.runs.labelled import examples, labelled_config, write_labelled
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 from torch import Tensor, nn
 
@@ -101,7 +102,7 @@ def test_the_modules_give_the_probabilities_of_the_classifier(
     assert classifier.config.model.pooling == "mean"
     expected = probabilities(classifier, TEXTS)
     logits = torch.from_numpy(logits_of_modules(exported[family], TEXTS))
-    assert logits.softmax(-1).numpy() == pytest.approx(expected, abs=1e-5)
+    assert logits.softmax(-1).numpy() == approx(expected)
     names = transformers.AutoConfig.from_pretrained(exported[family]).id2label
     assert list(names.values()) == LABELS
     card = (exported[family] / "README.md").read_text(encoding="utf-8")
@@ -117,13 +118,13 @@ def test_the_library_itself_gives_the_probabilities_of_the_classifier(
     classifier = Classifier.load(trained_runs[family], device="cpu")
     opened = library.SentenceTransformer(str(exported[family]), device="cpu")
     found = opened.encode(TEXTS, convert_to_tensor=True).softmax(-1).numpy()
-    assert found == pytest.approx(probabilities(classifier, TEXTS), abs=1e-5)
+    assert found == approx(probabilities(classifier, TEXTS))
     (code,) = re.findall(r"```python\n(.*?)```", (exported[family] / "README.md").read_text(encoding="utf-8"), re.S)
     capsys.readouterr()
     exec(code.replace("DIRECTORY", str(exported[family])).replace('"..."', '"a great film"'), {})
     (expected,) = classifier.classify(["a great film"])
     label, _, probability = capsys.readouterr().out.strip().rpartition(" ")
-    assert (label, float(probability)) == (expected.label, pytest.approx(expected.probability, abs=1e-5))
+    assert (label, float(probability)) == (expected.label, approx(expected.probability))
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
@@ -138,7 +139,7 @@ def test_a_trained_classifier_is_exported_by_the_command_line(pooling: str, tmp_
     assert program(["export", run, "-o", out, "--to", "sentence-transformers"]) == 0
     expected = probabilities(Classifier.load(run, device="cpu"), TEXTS)
     found = torch.from_numpy(logits_of_modules(tmp_path / "out", TEXTS)).softmax(-1).numpy()
-    assert found == pytest.approx(expected, abs=1e-5)
+    assert found == approx(expected)
     assert "- Scores on 14 texts of its test set: accuracy" in (tmp_path / "out" / "README.md").read_text()
     if pooling == "mean":
         with pytest.raises(RunError, match=r'model\.pooling = "mean" \(it has "cls"; --to sentence-transformers'):

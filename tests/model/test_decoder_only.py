@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.tolerances import assert_close
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -59,7 +60,7 @@ def test_a_model_with_the_weights_of_gpt2_gives_its_logits(ids: Tensor) -> None:
         state[name] = tensor + 0.1 * torch.randn_like(tensor)
     theirs.transformer.load_state_dict(state)
     copy_weights(ours, state)
-    torch.testing.assert_close(ours(ids), theirs(ids).logits, rtol=1e-5, atol=1e-5)
+    assert_close(ours(ids), theirs(ids).logits)
     assert ours.output.weight is ours.embedding.tokens.weight
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.tolerances import assert_close
 from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
@@ -95,8 +96,8 @@ def test_a_classifier_with_the_weights_of_bert_gives_its_logits(ids: Tensor, typ
     real = (ids != PAD).long()
     hidden = theirs.bert(ids, real, types).last_hidden_state
     found, _ = ours.encode(ids, types)
-    torch.testing.assert_close(found[real.bool()], hidden[real.bool()], rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(ours(ids, types), theirs(ids, real, types).logits, rtol=1e-5, atol=1e-5)
+    assert_close(found[real.bool()], hidden[real.bool()])
+    assert_close(ours(ids, types), theirs(ids, real, types).logits)
 
 
 @torch.no_grad()
@@ -110,7 +111,7 @@ def test_a_masked_language_model_with_the_weights_of_bert_gives_its_logits(ids: 
     ours.output.bias.copy_(head.bias)
     real = ids != PAD
     expected = theirs(ids, real.long(), types).logits
-    torch.testing.assert_close(ours(ids, types)[real], expected[real], rtol=1e-5, atol=1e-5)
+    assert_close(ours(ids, types)[real], expected[real])
     assert ours.output.weight is ours.embedding.tokens.weight
 
 
@@ -122,7 +123,7 @@ def test_a_class_does_not_depend_on_padding_or_other_rows(ids: Tensor, pooling: 
     together = model(ids)
     for row, logits in zip(ids, together, strict=True):
         alone = row[row != PAD][None]
-        torch.testing.assert_close(model(alone)[0], logits, rtol=1e-5, atol=1e-5)
+        assert_close(model(alone)[0], logits)
 
 
 @torch.no_grad()

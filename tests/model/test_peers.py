@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from tests.model.samples import BOS, EOS, PAD, paper_signal, random_ids, scramble, scrambled_model
+from tests.tolerances import assert_close
 from torch import Tensor, nn
 
 from manyheads.model.attention import MultiHeadAttention
@@ -123,7 +124,7 @@ def test_the_transformer_of_torch_gives_the_same_logits(norm, activation, gradie
     real = target != PAD
     with torch.set_grad_enabled(gradients):
         right = torch_logits(model, peer, source, target)[real]
-        torch.testing.assert_close(model(source, target)[real], right, rtol=0, atol=1e-5)
+        assert_close(model(source, target)[real], right, dtype=torch.float32)
 
 
 def test_every_weight_of_the_transformer_of_torch_is_paired_with_one_of_ours() -> None:
@@ -234,4 +235,4 @@ def test_marian_gives_the_same_logits(tied, activation, direction) -> None:
                 ours.copy_(reordered(theirs, axes, ORDER.argsort()))
         right = peer(input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=target).logits
         real = target != PAD
-        torch.testing.assert_close(model(source, target)[real], right[real], rtol=0, atol=1e-5)
+        assert_close(model(source, target)[real], right[real], dtype=torch.float32)

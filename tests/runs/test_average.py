@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, write_corpus
+from tests.tolerances import assert_close
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import Checkpoint, RunDirectory
@@ -42,7 +43,7 @@ def test_the_averaged_weights_are_the_mean_of_the_last_checkpoints(
     assert found.keys() == models[0].keys()
     for name, tensor in found.items():
         expected = sum(model[name].double() for model in models) / len(models)
-        torch.testing.assert_close(tensor, expected.float(), rtol=1e-6, atol=1e-9)
+        assert_close(tensor, expected)
 
 
 def test_the_mean_of_identical_checkpoints_has_the_same_weights(run: Path) -> None:
@@ -72,11 +73,12 @@ def test_averaging_leaves_the_run_unchanged(run: Path) -> None:
 
 def test_an_existing_output_is_not_overwritten(run: Path, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine").touch()
     for out in (tmp_path / "taken", run):
-        with pytest.raises(RunError, match=r"exists\. Choose another --output") as caught:
+        with pytest.raises(RunError, match=r"exists\. Choose another place") as caught:
             average(run, out=out)
         assert str(out) in str(caught.value)
-    assert list((tmp_path / "taken").iterdir()) == []
+    assert [path.name for path in (tmp_path / "taken").iterdir()] == ["mine"]
 
 
 def test_more_checkpoints_than_exist_are_refused_with_both_numbers(run: Path, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from tests.runs.parts import make_config, write_corpus, write_split
 from tests.training.parts import CollectingListener
 
 from manyheads.cli.main import run as run_program
+from manyheads.config.load import with_overrides
 from manyheads.data.corpus import Pair
 from manyheads.evaluation.outputs import letters_of
 from manyheads.runs.challenge import Challenge, challenge_groups, challenge_run, text_words
@@ -52,6 +55,16 @@ def test_every_kind_of_input_is_translated_and_judged(result: Challenge) -> None
         assert figures
         assert all(figure.verdict for figure in figures)
     assert result.exit_code == 1, "twelve updates are too few"
+
+
+def test_a_run_is_not_told_to_switch_on_what_is_on(result: Challenge) -> None:
+    names = [group.name for group, _ in result.results]
+    advised = re.findall(r"\S+ = \S+[^,. ]", result.cure(names))
+    assert {"search.copy_literals = true", "search.lower_capitals = true", "data.augment.words = 0.08"} <= {
+        *advised
+    }
+    config = with_overrides(result.config, advised)
+    assert "are on already" in replace(result, config=config).cure(names)
 
 
 def test_two_calls_give_the_same_figures(run: Path, result: Challenge) -> None:

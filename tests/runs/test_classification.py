@@ -13,6 +13,7 @@ import pytest
 from safetensors.torch import load_file
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_tsv
 from tests.runs.parts import Interrupting, metrics
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
@@ -135,8 +136,8 @@ def test_two_classifiers_are_compared_on_the_texts_of_the_first(
         assert isinstance(own, ClassEvaluation)
         scores = [100 * own.scores.accuracy, 100 * own.scores.macro_f1]
         assert [getattr(one, name) for one in found.results] == pytest.approx(scores)
-    assert found.lines()[1].startswith("accuracy ")
-    assert {"run", "other", "accuracy", "macro_f1", "verdict"} == set(found.to_json())
+    assert found.lines()[2].startswith("accuracy ")
+    assert {"run", "other", "text", "accuracy", "macro_f1", "verdict"} == set(found.to_json())
 
 
 def test_validation_in_training_has_the_scores_of_evaluate(finished: Path) -> None:
@@ -146,7 +147,7 @@ def test_validation_in_training_has_the_scores_of_evaluate(finished: Path) -> No
     assert isinstance(result, ClassEvaluation)
     assert result.scores.accuracy == pytest.approx(best["accuracy"])
     assert result.scores.macro_f1 == pytest.approx(best["macro_f1"])
-    assert result.loss == pytest.approx(best["loss"], rel=1e-5)
+    assert result.loss == approx(best["loss"])
 
 
 def test_empty_texts_are_not_scored(finished: Path) -> None:
@@ -243,7 +244,7 @@ def test_scores_do_not_depend_on_batches_or_order(
     right = evaluate_labels(classifier, texts, labels, CollectingListener())
     monkeypatch.setattr("manyheads.tasks.classification.BATCH_TOKENS", batch_tokens)
     found = evaluate_labels(classifier, texts[::-1], labels[::-1], CollectingListener())
-    assert found.loss == pytest.approx(right.loss, rel=1e-6)
+    assert found.loss == approx(right.loss)
     assert (found.scores.accuracy, found.scores.confusion) == (right.scores.accuracy, right.scores.confusion)
     assert found.outputs == right.outputs[::-1]
 
@@ -251,8 +252,10 @@ def test_scores_do_not_depend_on_batches_or_order(
 def test_texts_that_are_cut_are_counted(corpus: Path, tmp_path: Path) -> None:
     listener = CollectingListener()
     train(labelled_config(corpus, data={"max_length": 5}), tmp_path / "run", listener=listener)
-    (cut,) = [message for message in listener.messages if "longer than 5 tokens: cut there" in message]
-    assert 0 < int(cut.split()[0]) <= 60
+    messages = [message for message in listener.messages if "longer than 5 tokens: cut there" in message]
+    for message, split in zip(messages, ("train", "valid"), strict=True):
+        assert 0 < int(message.split()[0]) <= 60
+        assert f"texts of data.{split} are" in message
 
 
 def test_labels_that_are_numbers_are_sorted_as_numbers() -> None:

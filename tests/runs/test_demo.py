@@ -57,7 +57,7 @@ def test_a_full_disk_leaves_no_page_and_raises_an_error_with_the_cure(
 
     monkeypatch.setattr(html_export, "write_atomically", fail)
     with pytest.raises(
-        SaveError, match=r"page\.html: No space left on device\. The run is intact; free some space"
+        SaveError, match=r"page\.html: No space left on device\. The run is intact\. Free some space"
     ):
         printed_by_demo(tmp_path / "run")
     assert not list((tmp_path / "run").glob("*page*"))

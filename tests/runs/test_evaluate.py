@@ -11,6 +11,7 @@ import pytest
 import sacrebleu
 import torch
 from tests.runs.parts import make_config, write_corpus
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 from torch.nn import functional
 
@@ -91,7 +92,7 @@ def test_pairs_of_the_training_text_are_found_in_scored_files(trained: Path, tmp
         (tmp_path / side).write_text("".join(f"{line}\n" for line in [*seen, *new]), encoding="utf-8")
     found = evaluate(trained, source=tmp_path / "de", reference=tmp_path / "en", listener=CollectingListener())
     assert found.overlap == (2, 36)
-    assert found.verdict()[-1].startswith("2 of 5 pairs (40.0%) are among the 36 training pairs")
+    assert found.verdict()[0].startswith("2 of 5 pairs (40.0%) are among the 36 training pairs")
 
 
 def test_pairs_that_training_has_dropped_are_not_searched_for(trained: Path, tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_the_loss_is_the_sum_over_single_pairs(trained: Path) -> None:
         tokens += len(ids) + 1
     found = evaluate(trained, listener=CollectingListener())
     assert found.tokens == tokens
-    assert found.loss == pytest.approx(nats / tokens, rel=1e-5)
+    assert found.loss == approx(nats / tokens)
 
 
 def test_scored_outputs_are_in_the_order_of_the_lines(trained: Path) -> None:
@@ -172,7 +173,7 @@ def test_words_are_scored_with_the_white_space_of_training(tmp_path: Path) -> No
     listener = CollectingListener()
     train(config, tmp_path / "run", listener=listener)
     found = evaluate(tmp_path / "run", split="valid", listener=CollectingListener())
-    assert found.loss == pytest.approx(min(report.loss for report in listener.validations), rel=1e-5)
+    assert found.loss == approx(min(report.loss for report in listener.validations))
 
 
 def test_files_may_hold_empty_lines_and_miss_the_last_newline(trained: Path, tmp_path: Path) -> None:
@@ -221,7 +222,8 @@ def test_settings_can_be_overridden(trained: Path, tmp_path: Path) -> None:
     listener = CollectingListener()
     found = evaluate(trained, overrides=[f"data.root={moved}", "search.beam_size=1"], listener=listener)
     assert len(found.outputs) == 1
-    assert "beam 1" in listener.messages[0]
+    assert "greedy search" in listener.messages[0]
+    assert found.lines()[0] == f"data.test: {len(found.outputs)} sentences, greedy search"
     with pytest.raises(ConfigError, match=r"search\.beam_sise"):
         evaluate(trained, overrides=["search.beam_sise=1"], listener=CollectingListener())
 

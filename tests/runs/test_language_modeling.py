@@ -13,6 +13,7 @@ import torch
 from tests.runs.language import PLAY, make_language_config, write_play
 from tests.runs.parts import Interrupting, metrics
 from tests.runs.test_train import assert_same_run
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 from torch.nn import functional
 
@@ -123,14 +124,14 @@ def test_evaluation_is_the_sum_over_single_tokens(finished: Path) -> None:
     ids = Generator.load(finished).tokenizer.encode(["\n" + text])[0]
     nats = naive(finished, ids, 16)
     assert (found.tokens, found.bytes) == (len(text), len(text.encode()))
-    assert found.loss == pytest.approx(sum(nats) / len(nats), rel=1e-5)
+    assert found.loss == approx(sum(nats) / len(nats))
     assert found.perplexity == pytest.approx(math.exp(found.loss))
-    assert found.bits_per_byte == pytest.approx(sum(nats) / math.log(2) / len(text.encode()), rel=1e-5)
+    assert found.bits_per_byte == approx(sum(nats) / math.log(2) / len(text.encode()))
     assert json.loads(json.dumps(found.to_json())).keys() >= {
         "task", "loss", "perplexity", "bits_per_byte", "tokens", "bytes", "window", "stride", "seconds",
     }  # fmt: skip
     validated = [line["loss"] for line in metrics(finished) if "best" in line]
-    assert min(validated) == pytest.approx(found.loss, rel=1e-5)
+    assert min(validated) == approx(found.loss)
 
 
 def test_a_shorter_stride_gives_more_context_and_a_lower_loss(memorized: Path) -> None:

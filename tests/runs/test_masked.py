@@ -10,6 +10,7 @@ import pytest
 from safetensors.torch import load_file
 from tests.runs.labelled import labelled_config, write_labelled, write_unlabelled
 from tests.runs.parts import Interrupting, metrics
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
@@ -65,7 +66,7 @@ def test_evaluate_has_the_loss_of_validation(encoder: Path, tmp_path: Path) -> N
     found = evaluate(encoder, split="valid")
     assert isinstance(found, MaskedEvaluation)
     best = min(record["loss"] for record in metrics(encoder) if record["kind"] == "validation")
-    assert found.loss == pytest.approx(best, rel=1e-6)
+    assert found.loss == approx(best)
     assert found.texts == 16
     (tmp_path / "new.txt").write_text("a great film\n\nthe plot was dull\n", encoding="utf-8")
     other = evaluate(encoder, source=tmp_path / "new.txt")
@@ -85,7 +86,7 @@ def test_perplexity_does_not_depend_on_batching(
     assert isinstance(right, MaskedEvaluation)
     assert isinstance(found, MaskedEvaluation)
     assert found.tokens == right.tokens
-    assert found.loss == pytest.approx(right.loss, rel=1e-6)
+    assert found.loss == approx(right.loss)
 
 
 def test_a_masked_language_model_is_refused_as_a_classifier(encoder: Path) -> None:

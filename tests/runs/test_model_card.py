@@ -49,6 +49,24 @@ def test_the_page_shows_a_card_without_code_and_without_lines_to_be_filled_in() 
     assert shown_card("") == {"licence": "", "blocks": []}
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "languages"),
+    [
+        ("deu_Latn", "zh-Hant", "de, zh"),
+        ("no", "en_US", "nb, en"),
+        ("zh-TW", "zh-CN", "zh"),
+        ("src", "tgt", "src, tgt"),
+    ],
+)
+def test_a_card_lists_languages_by_the_codes_of_the_hub(
+    trained: RunDirectory, source: str, target: str, languages: str
+) -> None:
+    config = trained.config()
+    data = config.data.model_copy(update={"source": source, "target": target})
+    facts = facts_of(config.model_copy(update={"data": data}), trained.tokenizers(config), ())
+    assert facts["languages"] == languages
+
+
 def test_a_card_names_no_licence_until_its_author_does(trained: RunDirectory) -> None:
     card = (trained.path / "README.md").read_text(encoding="utf-8")
     assert licence_of(card) == ""

@@ -16,6 +16,7 @@ from tests.runs.labelled import examples, labelled_config, write_labelled, write
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import make_config, write_corpus
 from tests.runs.test_masked import masked_config
+from tests.tolerances import approx, assert_close
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
@@ -79,9 +80,7 @@ def test_a_classifier_of_the_same_classes_is_initialized_with_the_whole_model(
     assert report.endswith("new: none; not used: none")
     classifier = Classifier.load(tmp_path / "run")
     assert classifier.tokenizer.kind == "huggingface"
-    assert probabilities_of(classifier, TEXTS) == pytest.approx(
-        original_probabilities(original, fast, TEXTS), abs=1e-5
-    )
+    assert probabilities_of(classifier, TEXTS) == approx(original_probabilities(original, fast, TEXTS))
     scored = evaluate(tmp_path / "run", split="test")
     assert scored.to_json()["examples"] == 14
     files = {path.name for path in (tmp_path / "run").iterdir()}
@@ -107,7 +106,7 @@ def test_a_classifier_with_fewer_layers_is_initialized_with_the_first_layers(
         right = original_probabilities(original, fast, TEXTS)
     finally:
         original.bert.encoder.layer = all_layers
-    assert probabilities_of(Classifier.load(tmp_path / "run"), TEXTS) == pytest.approx(right, abs=1e-5)
+    assert probabilities_of(Classifier.load(tmp_path / "run"), TEXTS) == approx(right)
 
 
 def test_a_student_is_initialized_with_evenly_spread_layers_of_its_teacher(tmp_path: Path) -> None:
@@ -201,12 +200,12 @@ def test_masked_language_modeling_continues_with_the_head_and_the_mask_of_bert(
 
     shown = hide([9] * 200, 0.5, np.random.default_rng(1), tokenizer).ids
     assert (shown == tokenizer.mask).sum() > 50
-    model = run.fill(MaskedLanguageModel(run.config().model, tokenizer.size))
+    model = run.load(run.config(), lambda: MaskedLanguageModel(run.config().model, tokenizer.size))
     ids, _ = make_texts(tokenizer.encode(["hund katze"]), pad=PAD, bos=BOS, eos=EOS, with_types=False)
     batch = fast(["hund katze"], return_tensors="pt")
     with torch.no_grad():
         found = model(ids)[..., [tokenizer.ids_by_original[n] for n in range(len(fast) + 3)]]  # type: ignore[attr-defined]
-        torch.testing.assert_close(found, original(**batch).logits, rtol=1e-5, atol=1e-5)
+        assert_close(found, original(**batch).logits)
 
 
 def test_a_model_for_another_kind_of_task_is_refused_by_name(folders: Any, text: Path, tmp_path: Path) -> None:
@@ -261,7 +260,7 @@ def test_an_imported_gpt2_writes_the_same_text(folders: Any, tmp_path: Path) -> 
     greedy = GenerateOptions(sampling=None, max_tokens=20)
     for prompt in ("hund katze", "안녕", "\n"):
         (found,) = generator.generate([prompt], greedy)[0].samples
-        assert found.text == original_text(original, fast, prompt, len(found.tokens))
+        assert found.text == original_text(original, fast, prompt, len(found.tokens)).replace("\ufffd", "")
         assert len(found.tokens) == 20
     (tmp_path / "new.txt").write_text("hund katze\nstern\n", encoding="utf-8")
     scored = evaluate(tmp_path / "run", source=tmp_path / "new.txt").to_json()
@@ -269,7 +268,7 @@ def test_an_imported_gpt2_writes_the_same_text(folders: Any, tmp_path: Path) -> 
     with torch.no_grad():
         scores = original(ids[:, :-1]).logits[0].log_softmax(-1)
         right = -scores.gather(1, ids[0, 1:, None]).mean().item()
-    assert scored["loss"] == pytest.approx(right, abs=1e-4)
+    assert scored["loss"] == approx(right)
 
 
 def test_training_from_a_gpt2_and_from_its_imported_run_has_the_same_losses(
@@ -374,7 +373,7 @@ def test_an_imported_classifier_classifies_like_transformers_and_is_exported_aga
     classifier = Classifier.load(tmp_path / "run")
     assert (classifier.warning, classifier.labels.names) == (None, ("LABEL_0", "LABEL_1"))
     right = original_probabilities(original, fast, TEXTS)
-    assert probabilities_of(classifier, TEXTS) == pytest.approx(right, abs=1e-5)
+    assert probabilities_of(classifier, TEXTS) == approx(right)
     done = export(tmp_path / "run", tmp_path / "out", "huggingface")
     assert done.parity.largest < 1e-4
     assert "labels are the same" in done.lines()[1]
@@ -382,7 +381,7 @@ def test_an_imported_classifier_classifies_like_transformers_and_is_exported_aga
     assert document["verdict"].endswith("Use the run in place of the original")
     again = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
     written = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
-    assert original_probabilities(again, written, TEXTS) == pytest.approx(right, abs=1e-6)
+    assert original_probabilities(again, written, TEXTS) == approx(right)
 
 
 def test_a_head_that_was_never_trained_is_warned_of_before_classification(

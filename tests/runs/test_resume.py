@@ -13,7 +13,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TrainingConfig
-from manyheads.errors import RunError
+from manyheads.errors import RunError, TrainingError
 from manyheads.runs.resume import RunStorage, forget_metrics_after
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.snapshot import Snapshot
@@ -46,6 +46,29 @@ def test_the_previous_checkpoint_is_kept_until_the_validation_is_known(tmp_path:
     storage.save(snapshot(15))
     storage.discard(15)
     assert run.checkpoints.steps() == [10]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf")])
+@pytest.mark.parametrize("part", ["model", "optimizer"])
+def test_a_checkpoint_that_is_not_finite_is_not_saved(tmp_path: Path, part: str, value: float) -> None:
+    run = RunDirectory(tmp_path)
+    storage, bad = storage_of(run), snapshot(10)
+    storage.save(snapshot(5))
+    next(iter(getattr(bad, part).values())).view(-1)[-1] = value
+    with pytest.raises(
+        TrainingError, match="is not finite at step 10: not saved, and earlier checkpoints are good"
+    ):
+        storage.save(bad)
+    assert run.checkpoints.steps() == [5]
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"kind": "step"}', '{"kind": "x", "step": 1}', "\udcff", "[" * 9_000])
+def test_a_damaged_line_of_the_log_is_forgotten(tmp_path: Path, line: str) -> None:
+    run = RunDirectory(tmp_path)
+    good = '{"kind": "step", "step": 1}\n'
+    run.metrics_path.write_text(f"{line}\n{good}", encoding="utf-8", errors="surrogateescape")
+    forget_metrics_after(run, 1)
+    assert run.metrics_path.read_text(encoding="utf-8") == good
 
 
 def test_a_confirmed_checkpoint_has_the_new_state_and_its_tensors(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from manyheads.errors import DataError
 from manyheads.runs import suggest as module
 from manyheads.runs.estimate import MachineSpeed
 from manyheads.runs.suggest import SIZES, Suggestion
+from manyheads.text.tokenizer import train_tokenizers
 
 
 def suggest(root: Path, minutes: float | None = None, *, measure: bool = False) -> Suggestion:
@@ -70,14 +72,14 @@ def test_a_folder_without_a_pair_to_train_with_is_named(tmp_path: Path) -> None:
     root = write_text(tmp_path / "text", 5)
     for language in ("aa", "bb"):
         (root / f"valid.{language}").write_bytes((root / f"train.{language}").read_bytes())
-    with pytest.raises(DataError, match=r"text holds no pair to train with\. See: manyheads data report"):
+    with pytest.raises(DataError, match=r"text holds no pair to train with: .*5 also held out"):
         suggest(root)
 
 
 def test_more_text_gives_a_larger_model_and_less_dropout(tmp_path: Path) -> None:
     small, large = (suggest(write_text(tmp_path / str(n), n)).config for n in (500, 16_000))
     assert small.model.d_model < large.model.d_model
-    assert small.tokenizer.vocab_size < large.tokenizer.vocab_size
+    assert small.tokenizer.vocab_size == large.tokenizer.vocab_size, "all that the same few words allow"
     assert small.tokenizer.sampling > large.tokenizer.sampling == 0
     assert [size.dropout for size in SIZES] == sorted((size.dropout for size in SIZES), reverse=True)
 
@@ -136,3 +138,22 @@ def test_a_busy_machine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(module, "measure_speed", FakeMachine(1e6, free=0.4).measure)
     lines = suggest(write_text(tmp_path / "text", 50), measure=True).lines()
     assert lines[-1].startswith("warning: other programs used 60% of the processors")
+
+
+@pytest.mark.parametrize("pairs", [4, 20, 50, 100, 453, 1_000, 5_000])
+@pytest.mark.parametrize("kind", ["words", "ideographs", "few"])
+def test_training_accepts_the_suggested_vocabulary(tmp_path: Path, pairs: int, kind: str) -> None:
+    """For texts of any size: of many words, of thousands of characters on a side, of the same few words."""
+    rng = random.Random(1)
+    make = {
+        "words": lambda: " ".join("".join(rng.choices("abcdefghij", k=rng.randint(2, 9))) for _ in range(6)),
+        "ideographs": lambda: "".join(chr(0x4E00 + rng.randrange(9_000)) for _ in range(12)),
+        "few": lambda: f"{rng.choice(['yes', 'no'])} {rng.randrange(10 * pairs)}",
+    }[kind]
+    for split, count in (("train", pairs), ("valid", 3)):
+        for language in ("aa", "bb"):
+            write = make if language == "aa" else (lambda: f"line {rng.randrange(10 * pairs)} of a text")
+            (tmp_path / f"{split}.{language}").write_text("".join(f"{write()}\n" for _ in range(count)))
+    config = suggest(tmp_path).config
+    texts = [(tmp_path / f"train.{language}").read_text(encoding="utf-8").splitlines() for language in ("aa", "bb")]
+    assert train_tokenizers(config.tokenizer, *texts, "aa", "bb").source.size == config.tokenizer.vocab_size

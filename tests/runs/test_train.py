@@ -505,6 +505,36 @@ def test_a_damaged_checkpoint_is_named_and_training_resumes_from_the_previous_on
     assert_same_run(copied, finished)
 
 
+@pytest.mark.parametrize("name", ["model", "optimizer"])
+def test_a_checkpoint_with_nan_is_not_the_last_good_one(
+    corpus: Path, finished: Path, copied: Path, name: str
+) -> None:
+    checkpoints = RunDirectory(copied).checkpoints
+    checkpoint = checkpoints.read(12)
+    weights = getattr(checkpoint, name)
+    next(tensor for tensor in weights.values() if tensor.is_floating_point() and tensor.ndim)[0] = math.nan
+    checkpoints.save(checkpoint, keep=2)
+    listener = CollectingListener()
+    train(full_config(corpus), copied, listener=listener)
+    (warning,) = [text for text in listener.messages if text.startswith("warning")]
+    assert f"step-12/{name}.safetensors cannot be used" in warning
+    assert "resuming after step 8" in listener.messages
+    assert_same_run(copied, finished)
+
+
+@pytest.mark.parametrize("name", ["text/target.values", "train/source.values", "train/rows", "text/index.json"])
+def test_a_cache_that_was_changed_between_runs_is_made_again(
+    corpus: Path, finished: Path, copied: Path, name: str
+) -> None:
+    path = copied / "cache" / name
+    content = path.read_bytes()
+    path.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
+    shutil.rmtree(copied / "checkpoints" / "step-12")
+    train(full_config(corpus), copied, listener=CollectingListener())
+    assert_same_run(copied, finished)
+    assert path.read_bytes() == content
+
+
 def test_training_does_not_start_again_when_no_checkpoint_can_be_used(corpus: Path, copied: Path) -> None:
     for step in (8, 12):
         (copied / "checkpoints" / f"step-{step}" / "model.safetensors").write_bytes(b"")

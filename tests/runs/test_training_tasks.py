@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from tests.runs.parts import SENTENCES, make_config, write_corpus, write_split
+from tests.tolerances import within
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
@@ -296,8 +297,8 @@ def test_weights_and_temperature_set_how_often_each_corpus_is_drawn(
     counts = np.zeros(42)
     for epoch in range(60):
         np.add.at(counts, np.concatenate(list(found.epoch(epoch))), 1 / 60)
-    assert counts[:36].mean() == pytest.approx(frequencies[0], abs=0.05)
-    assert counts[36:].mean() == pytest.approx(frequencies[1], abs=0.15)
+    assert counts[:36].mean() == within(frequencies[0], 0.05)
+    assert counts[36:].mean() == within(frequencies[1], 0.15)
 
 
 @pytest.mark.parametrize("sampling", [0.0, 0.3])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from manyheads.runs.translate_file import (
     TranslationJob,
     output_lines,
     shards_folder,
+    translate_file,
     translate_shard,
     warnings_of,
 )
@@ -136,7 +138,7 @@ def test_columns_can_be_read_by_a_spreadsheet() -> None:
     translation = Translation("x", [candidate], truncated=True, warnings=["repetition"])
     (row,) = output_lines(0, translation, columns=("score", "truncated", "repeated"))
     assert "\n" not in row
-    assert next(csv.reader([row], "excel-tab")) == ['"Hallo"\tsagte er', "-0.5000", "1", "1"]
+    assert next(csv.reader([row], "excel-tab")) == ['"Hallo" sagte er', "-0.5000", "1", "1"]
 
 
 def test_the_columns_of_the_help_are_those_that_exist() -> None:
@@ -212,19 +214,48 @@ def test_another_input_run_option_or_version_starts_again(trained, text, tmp_pat
 def test_a_full_disk_keeps_the_old_output_and_the_shards(trained, text, tmp_path, monkeypatch, capsys) -> None:
     out = tmp_path / "out"
     out.write_text("of yesterday", encoding="utf-8")
-    original = module.Path.replace
+    original = os.replace
 
-    def raise_disk_full(self: Path, target: Path) -> Path:
+    def raise_disk_full(draft: Path, target: Path) -> None:
         if target == out:
             raise OSError(28, "No space left on device")
-        return original(self, target)
+        original(draft, target)
 
-    monkeypatch.setattr(Path, "replace", raise_disk_full)
+    monkeypatch.setattr(os, "replace", raise_disk_full)
     from_file(trained, text, out, code=3)
     assert f"{out} cannot be written: No space left on device" in capsys.readouterr().err
     assert out.read_text(encoding="utf-8") == "of yesterday"
     assert len(list(shards_folder(out).glob("*.shard"))) == 7
-    assert not (shards_folder(out) / "output").exists()
+    assert sorted(path.name for path in out.parent.iterdir()) == ["out", "out.shards", "text.de"]
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_a_second_process_leaves_the_work_of_the_first_and_is_told_at_once(trained, text, tmp_path, capsys) -> None:
+    out = tmp_path / "out"
+    expected = from_file(trained, text, tmp_path / "expected")
+    job, translator = job_of(trained), job_of(trained).open()
+
+    def read_shards() -> Iterator[Shard]:
+        yield Shard(0, LINES[:6], {})
+        from_file(trained, text, out, code=3)  # the second process, while the first works
+        from_file(trained, text, out, "--json", code=3)
+        assert list(shards_folder(out).glob("*.shard"))
+        yield Shard(6, LINES[6:], {})
+
+    translate_file(job, translator, read_shards(), out, inputs=[text])
+    assert capsys.readouterr().err.count(f"{out} is being written by another process. Wait for it") == 2
+    assert expected == 5 * out.read_bytes()
+    assert [path.name for path in tmp_path.glob("out*")] == ["out"]
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_a_folder_of_shards_that_is_a_link_is_refused(trained, text, tmp_path, capsys) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "00000000.shard").write_text("mine")
+    shards_folder(tmp_path / "out").symlink_to(tmp_path / "mine")
+    from_file(trained, text, tmp_path / "out", code=3)
+    assert "out.shards is a link" in capsys.readouterr().err
+    assert (tmp_path / "mine" / "00000000.shard").read_text() == "mine"
 
 
 def test_a_worker_without_the_model_is_named_with_its_path(trained, text, tmp_path, monkeypatch, capsys) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -239,3 +240,30 @@ def test_a_request_to_stop_ends_the_loss(validation: Validation) -> None:
     with pytest.raises(Interrupted):
         validation(1)
     assert "validating: translating" not in dict(listener.phases)
+
+
+def test_pairs_longer_than_learned_positions_are_named_before_training_and_have_no_loss(tmp_path: Path) -> None:
+    """A long line of train is left out as well; without the long lines, the loss is the same."""
+    losses, messages = [], []
+    for long in (True, False):
+        folder = write_corpus(tmp_path / f"corpus-{long}")
+        if long:
+            for path in folder.iterdir():
+                lines = path.read_text(encoding="utf-8").split("\n")
+                filler = " ".join(lines * 9)
+                place = len(lines) - 1 if path.name.startswith("train") else 2
+                path.write_text("\n".join([*lines[:place], filler, *lines[place:]]), encoding="utf-8")
+        config = make_config(folder, model={"positions": "learned", "max_positions": 40})
+        run, listener = RunDirectory(tmp_path / f"run-{long}"), CollectingListener()
+        task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+        assert task.too_long == long
+        torch.manual_seed(1)
+        validate = task.validation(task.model().eval(), ALONE, Watch(listener))
+        assert isinstance(validate, Validation)
+        messages.append([message for message in listener.messages if "tokens on a side" in message])
+        losses.append(validate(0).loss)
+    assert losses[0] == losses[1]
+    assert not messages[1]
+    assert re.search(
+        r"1 of 7 pairs of data\.valid \(\S+ and \S+\) have more than 39 tokens .*: line 3\.", messages[0][0]
+    )

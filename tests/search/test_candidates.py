@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from manyheads.errors import OverflowedError
 from manyheads.search.candidates import best_tokens
 
 
@@ -38,7 +39,7 @@ def test_the_best_tokens_are_those_of_a_stable_sort(seed, width, count, levels, 
     values, ids = best_tokens(log_probs, count, forbidden)
     expected_values, expected_ids = by_sorting(log_probs, count, forbidden)
     possible = expected_values > -torch.inf
-    torch.testing.assert_close(values, expected_values, rtol=0, atol=0)
+    assert torch.equal(values, expected_values)
     assert torch.equal(ids[possible], expected_ids[possible])
     assert torch.equal(log_probs, before)
 
@@ -55,5 +56,5 @@ def test_the_best_tokens_of_a_row_do_not_depend_on_other_rows() -> None:
 def test_a_log_probability_of_nan_is_refused() -> None:
     log_probs = torch.zeros(3, 900)
     log_probs[1, 777] = torch.nan
-    with pytest.raises(FloatingPointError, match="NaN"):
+    with pytest.raises(OverflowedError):
         best_tokens(log_probs, 2, ())

@@ -20,6 +20,7 @@ from tests.search.tables import (
     reference_beam,
     score,
 )
+from tests.tolerances import approx
 from torch import Tensor
 
 from manyheads.search.beam import beam_search
@@ -107,9 +108,9 @@ def test_diverse_search_equals_the_reference_search(
         assert [(output.tokens, output.ended) for output in result] == [
             (output.tokens, output.ended) for output in expected
         ]
-        assert [output.score for output in result] == pytest.approx([output.score for output in expected], abs=1e-5)
+        assert [output.score for output in result] == approx([output.score for output in expected])
         for output in result:
-            assert output.token_scores == pytest.approx(table.score_tokens(output), abs=1e-5), "scores of the model"
+            assert output.token_scores == approx(table.score_tokens(output)), "scores of the model"
 
 
 def test_a_higher_strength_gives_more_different_first_tokens() -> None:

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from tests.search.tables import Prefix, ReferenceOutput, Table, TableStepper, parameters, reference_beam
+from tests.tolerances import approx
 from torch import Tensor
 
 from manyheads.search.beam import beam_search
@@ -44,7 +45,7 @@ def test_the_search_of_an_ensemble_equals_that_of_a_model_of_the_mean(combine, k
         assert [ReferenceOutput(0, output.tokens, output.ended) for output in result] == [
             ReferenceOutput(0, output.tokens, output.ended) for output in expected
         ]
-        assert [output.score for output in result] == pytest.approx([output.score for output in expected], abs=1e-5)
+        assert [output.score for output in result] == approx([output.score for output in expected])
 
 
 def test_the_mean_of_a_single_model_is_bit_identical() -> None:

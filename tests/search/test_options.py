@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.search.options import Sampling, SearchOptions
+from manyheads.config.schema import SearchConfig
+from manyheads.search.options import LARGEST, Sampling, SearchOptions
 
 
 def make_options(**changes: object) -> SearchOptions:
@@ -35,6 +36,9 @@ def make_options(**changes: object) -> SearchOptions:
         {"required": (((4,),),), "sampling": Sampling()},
         {"required": (((4,),),), "diverse_groups": 2},
         {"forbidden": (((),),)},
+        {"length_penalty": 2_147_483_647},
+        {"beam_size": 100_000},
+        {"n_best": 10**12, "sampling": Sampling()},
     ],
     ids=str,
 )
@@ -88,3 +92,14 @@ def test_settings_of_a_run_have_no_defaults_in_search_options(name: str) -> None
     incomplete = {key: value for key, value in vars(make_options()).items() if key != name}
     with pytest.raises(TypeError, match=name):
         SearchOptions(**incomplete)
+
+
+def test_the_limits_are_those_of_the_settings() -> None:
+    limits = {
+        name: bound.le
+        for name, setting in SearchConfig.model_fields.items()
+        for bound in setting.metadata
+        if hasattr(bound, "le") and name in LARGEST
+    }
+    assert limits == {name: LARGEST[name] for name in limits}
+    assert len(limits) == 7

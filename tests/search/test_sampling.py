@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.search.tables import EOS, FORBIDDEN, Prefix, Table, TableStepper, assert_independent, parameters
 
+from manyheads.errors import OverflowedError
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling
@@ -171,7 +172,7 @@ def test_the_largest_random_number_draws_the_last_possible_token() -> None:
 
 
 def test_log_probabilities_of_nan_are_refused_in_sampling() -> None:
-    with pytest.raises(FloatingPointError):
+    with pytest.raises(OverflowedError):
         draw_tokens(torch.full((1, 5), torch.nan), torch.zeros(1, dtype=torch.float64), Sampling(), ())
 
 

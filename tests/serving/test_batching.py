@@ -10,6 +10,7 @@ from time import monotonic, sleep
 
 import pytest
 from tests.tasks.test_translation import make_translator
+from tests.tolerances import approx
 
 from manyheads.search.interface import Cancelled
 from manyheads.serving.batching import Batcher, choose_batch
@@ -408,4 +409,4 @@ def test_a_translation_does_not_depend_on_the_other_texts_of_its_batch() -> None
     batcher.close(5)
     for result, expected in zip(found, separate * 3, strict=True):
         assert (result.translation, result.alignment) == (expected.translation, expected.alignment)
-        assert result.score == pytest.approx(expected.score, abs=1e-5)
+        assert result.score == approx(expected.score)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from tests.serving.process import Server, run_of
+from tests.tolerances import approx
 
 from manyheads.tasks.classification import Classifier
 
@@ -17,9 +17,9 @@ def test_texts_are_classified_as_the_run_classifies_them(server: Server) -> None
         single = client.post("/classify", data={"q": TEXTS[0]}).json()
     assert [one["label"] for one in found] == [one.label for one in expected]
     for one, other in zip(found, expected, strict=True):
-        assert one["probabilities"] == pytest.approx(other.probabilities, abs=1e-5)
+        assert one["probabilities"] == approx(other.probabilities)
     assert single["label"] == found[0]["label"]
-    assert single["probabilities"] == pytest.approx(found[0]["probabilities"], abs=1e-5)
+    assert single["probabilities"] == approx(found[0]["probabilities"])
 
 
 def test_an_unknown_model_is_refused_with_the_known_models(server: Server) -> None:

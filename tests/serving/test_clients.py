@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.serving.process import ENGLISH, GERMAN, Server
 
-from manyheads.tasks.translation import TranslateOptions, Translator
+from manyheads.tasks.translation import Translator
 
 libretranslatepy = pytest.importorskip("libretranslatepy")
 deep_translator = pytest.importorskip("deep_translator")
@@ -21,9 +21,7 @@ SENTENCE = GERMAN[0]
 @pytest.fixture(scope="module")
 def expected(translator_run: Path) -> dict[str, str]:
     """Return the translation of each sentence by the run itself."""
-    found = Translator.load(translator_run, device="cpu").translate(
-        GERMAN, options=TranslateOptions(split="sentences")
-    )
+    found = Translator.load(translator_run, device="cpu").translate(GERMAN)
     texts = {one.source: one.translation for one in found}
     assert len(set(texts.values())) > len(texts) // 2
     return texts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import httpx
 import numpy as np
 import pytest
 from tests.serving.process import GERMAN, Server
+from tests.tolerances import approx, sampled, within
 
 from manyheads.inspection.codec import from_json_values
 from manyheads.inspection.documents import ClassificationInspection, Inspection, TranslationInspection
@@ -61,12 +61,12 @@ def test_an_inspection_is_that_of_the_package(client: httpx.Client, translator_r
     assert found.target == own.target
     assert [one.text for one in found.hypotheses] == [one.text for one in own.hypotheses]
     for one, other in zip(found.attention, own.attention, strict=True):
-        np.testing.assert_allclose(one.weights, other.weights, atol=2e-5)
+        assert one.weights == within(other.weights, 2e-5)
         np.testing.assert_array_equal(one.mask, other.mask)
     assert found.beam is not None
     assert own.beam is not None
     assert [node.state for node in found.beam.nodes] == [node.state for node in own.beam.nodes]
-    assert found.score == pytest.approx(own.score, abs=1e-5)
+    assert found.score == approx(own.score)
 
 
 def test_a_prefix_is_continued_and_a_given_target_is_inspected(client: httpx.Client) -> None:
@@ -93,7 +93,7 @@ def test_a_changed_model_translates_and_is_inspected(client: httpx.Client, trans
         sentence = post(client, "translate", model="de-en", q=GERMAN[3], changes=changes)["sentences"][0]
         found = inspect_translation(client, q=GERMAN[3], changes=changes)
         assert found.target.text == sentence["translation"]
-        assert found.score == pytest.approx(sentence["score"], abs=1e-5)
+        assert found.score == approx(sentence["score"])
     assert inspect_translation(client, q=GERMAN[3], occlusion=False).occlusion is None
 
 
@@ -104,9 +104,9 @@ def test_a_head_is_described_step_by_step(client: httpx.Client) -> None:
         document = post(client, "head", model="de-en", kind=attention.kind, layer=0, head=1, **asked)
         found = from_json_values(HeadSteps, document, "head")
         assert (found.kind, found.layer, found.head) == (attention.kind, 0, 1)
-        np.testing.assert_allclose(found.weights, attention.weights[0, 1], atol=5e-5)
+        assert found.weights == within(attention.weights[0, 1], 5e-5)
         np.testing.assert_array_equal(found.mask, inspected.attention[index].mask)
-        np.testing.assert_allclose(found.outputs, found.weights @ found.values, atol=2e-3)
+        assert found.outputs == within(found.weights @ found.values, 2e-3)
     for model, kind in (("reviews", "encoder"), ("writer", "decoder")):
         assert post(client, "head", model=model, q="a fine film", kind=kind)["weights"]["shape"][0] > 2
 
@@ -131,7 +131,7 @@ def test_sentences_are_translated_separately_and_joined(client: httpx.Client, tr
     for one, other in zip(found["sentences"], own, strict=True):
         assert [line["text"] for line in one["hypotheses"]] == [line.text for line in other.hypotheses]
         scores = [line["score"] for line in one["hypotheses"]]
-        assert scores == pytest.approx([line.score for line in other.hypotheses], abs=1e-5)
+        assert scores == approx([line.score for line in other.hypotheses])
         assert scores == sorted(scores, reverse=True)
 
 
@@ -154,8 +154,7 @@ def test_the_generated_text_is_sampled_with_these_probabilities(client: httpx.Cl
     expected = {one["text"]: one["share"] for one in document["tokens"][:2]}
     assert set(drawn) <= set(expected)
     for text, share in expected.items():
-        spread = 4 * math.sqrt(share * (1 - share) / len(drawn))
-        assert drawn.count(text) / len(drawn) == pytest.approx(share, abs=spread + 0.01)
+        assert drawn.count(text) / len(drawn) == sampled(share, len(drawn))
 
 
 def test_the_model_is_described_with_its_source_code(client: httpx.Client, translator_run: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -72,13 +73,60 @@ def test_a_running_server_notices_added_and_removed_keys(tmp_path: Path, monkeyp
     assert ring.find(new) is not None
     file.remove("old")
     assert ring.find(old) is None
-    file.path.write_text("{")  # corrupt: the known keys stay valid
-    assert ring.find(new) is not None
+    for corrupt in ("{", "[" * 100_000):  # the known keys stay valid
+        file.path.write_text(corrupt)
+        assert ring.find(new) is not None
+
+
+def test_a_server_notices_a_removed_key_although_time_and_inode_are_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RELOAD_SECONDS", 0.0)
+    file = KeyFile(tmp_path / "keys.json")
+    secret = file.add("old")
+    status = file.path.stat()
+    ring = KeyRing(file)
+    assert ring.find(secret) is not None
+    file.path.write_text('{"format": 1, "keys": []}')
+    os.utime(file.path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert ring.find(secret) is None
+
+
+def test_changes_at_the_same_time_are_all_made(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    for number in range(4):
+        file.add(f"old {number}")
+
+    def change(number: int) -> None:
+        file.remove(f"old {number}")
+        file.add(f"new {number}")
+
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(change, range(4)))
+    assert sorted(key.name for key in file.read()) == [f"new {number}" for number in range(4)]
+    assert [path.name for path in tmp_path.iterdir()] == ["keys.json"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="links of POSIX")
+def test_a_key_file_behind_a_link_is_changed_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "keys.json").symlink_to("secrets/keys.json")
+    file = KeyFile(tmp_path / "keys.json")
+    file.add("one")
+    file.add("two")
+    assert file.path.is_symlink()
+    assert [key.name for key in KeyFile(tmp_path / "secrets" / "keys.json").read()] == ["one", "two"]
+    assert (tmp_path / "secrets" / "keys.json").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"format": 1, "keys": [{"name": 1, "sha256": "00"}]}', '{"format": 2, "keys": []}']
-)
+    "text",
+    [
+        "", "{}", "[]", "[" * 100_000, '{"format": ' * 100_000, "\x00",
+        '{"format": 1, "keys": [{"name": 1, "sha256": "00"}]}',
+        '{"format": 2, "keys": []}', '{"format": 1, "keys": 1}',
+    ],
+)  # fmt: skip
 def test_a_file_of_another_format_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     (tmp_path / "keys.json").write_text(text)
     with pytest.raises(DataError, match=r"keys\.json"):

@@ -38,8 +38,14 @@ def with_tags(source: str, text: str, links: str | None) -> str:
         ("<ul><li>eins<li>zwei</ul>", ["eins", "zwei"]),
         ("<code>nie geschlossen ja", []),
         ("a < b und c > d", ["a < b und c > d"]),
+        ('<head><meta name="description" content="nein"><title>Ein Hund</title><style>nein</style></head>',
+         ["Ein Hund"]),
+        ('<img alt="nein"><input placeholder="nein"><b title="nein" aria-label="nein">ja</b>', ["ja"]),
+        ("<option>eins</option><button>zwei</button><label>drei</label>", ["eins", "zwei", "drei"]),
+        ("<!-- nein --><template>nein</template><noscript>nein</noscript><kbd>nein</kbd>", []),
+        ('<p TRANSLATE=" NO ">nein</p><p class="a\nnotranslate">nein</p><p translate="yes">ja</p>', ["ja"]),
     ],
-)
+)  # fmt: skip
 def test_the_translated_texts_are_the_running_text(source: str, texts: list[str]) -> None:
     assert read_html(source).texts == [text for text in texts if any(one.isalpha() for one in text)]
 

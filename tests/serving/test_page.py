@@ -12,6 +12,7 @@ from playwright.sync_api import Browser
 from tests.runs.parts import make_config, write_corpus
 from tests.serving.browser import PageDriver, open_browser
 from tests.serving.process import Server, serving, train_classifier, train_language_model
+from tests.tolerances import printed, within
 
 from manyheads.cli.main import run as manyheads
 from manyheads.inspection.colours import CIVIDIS, DIVERGING, hexadecimal
@@ -206,7 +207,7 @@ def test_the_numbers_are_those_of_the_inspection(driver: PageDriver, runs: tuple
         cells = rows.nth(row).locator("td").all_inner_texts()[1:]
         assert cells[row + 1 :] == ["masked"] * (len(values) - row - 1)
         shown = [float(cell.replace("−", "-")) for cell in cells[: row + 1]]
-        assert shown == pytest.approx(values[: row + 1].tolist(), abs=1e-4)
+        assert shown == printed(values[: row + 1], 4)
 
 
 def test_the_page_can_be_used_by_keyboard_with_a_visible_focus(driver: PageDriver) -> None:
@@ -262,11 +263,11 @@ def test_the_difference_of_two_heads_has_a_scale_about_zero(driver: PageDriver, 
     panel = driver.figure("attention.cross").nth(2)
     ends = [number(part) for part in re.findall(r"[−.\d]+", panel.locator(".legend").inner_text())]
     assert ends[0] == -ends[1]
-    assert ends[1] == pytest.approx(abs(weights[0] - weights[1]).max(), abs=0.006)
+    assert ends[1] == printed(abs(weights[0] - weights[1]).max(), 2)
     assert panel.locator(".ramp.signed").count() == 1
     panel.get_by_role("button", name="Show as table").click()
     row = panel.locator(".values tbody tr").first.locator("td").all_inner_texts()[1:]
-    assert [number(cell) for cell in row] == pytest.approx((weights[0] - weights[1])[0].tolist(), abs=1e-3)
+    assert [number(cell) for cell in row] == printed((weights[0] - weights[1])[0], 3)
 
 
 def test_axes_are_named_by_side_and_language_and_heads_by_their_tokens(
@@ -330,9 +331,9 @@ def test_a_head_is_computed_step_by_step(driver: PageDriver, runs: tuple[Path, .
         return [line.locator("td").nth(index).inner_text().strip() for line in lines.all()]
 
     for text, score in zip(column(2), right.scores[2], strict=True):
-        assert number(text) == pytest.approx(score, abs=0.006)
+        assert number(text) == printed(score, 2)
     dots = right.queries[2] @ right.keys.T
-    assert [number(text) for text in column(1)] == pytest.approx(dots.tolist(), abs=0.02)
+    assert [number(text) for text in column(1)] == within(dots.tolist(), 0.02)
     assert driver.page.locator("math msqrt").count() == 2, "the formula, and with the numbers of a key"
     score = driver.page.locator(".strips .current td").last.inner_text()
     assert driver.page.locator("math").last.evaluate("e => e.textContent").endswith(f"={score}")
@@ -343,13 +344,13 @@ def test_a_head_is_computed_step_by_step(driver: PageDriver, runs: tuple[Path, .
     assert column(1) == ["0"] * 3 + ["−∞"] * (len(right.keys) - 3)
     keys.press("ArrowRight")
     weights = [number(text.split()[-1]) for text in column(2)]
-    assert weights == pytest.approx(right.weights[2].tolist(), abs=6e-4)
+    assert weights == printed(right.weights[2], 3)
     keys.press("ArrowRight")
     assert "stage=3" in driver.page.url
     panel = driver.figure("steps.output")
     panel.get_by_role("button", name="Show as table").click()
     last = panel.locator(".values tbody tr").last.locator("td").all_inner_texts()[2:]
-    assert [number(text) for text in last] == pytest.approx(right.outputs[2].tolist(), abs=6e-3)
+    assert [number(text) for text in last] == printed(right.outputs[2], 2)
     assert driver.page.get_by_role("button", name="Next").is_disabled()
     driver.page.get_by_role("button", name="Back").click()
     assert driver.figure("steps.softmax").count() == 1
@@ -425,7 +426,7 @@ def test_a_temperature_changes_the_probabilities(driver: PageDriver, runs: tuple
     shown = driver.figure("words.rivals").locator(".bar-value").all_inner_texts()
     one = found.predictions[1]
     expected = [one.probability, *(rival.probability for rival in one.rivals)]
-    assert [number(text.split()[0]) for text in shown] == pytest.approx(expected, abs=6e-4)
+    assert [number(text.split()[0]) for text in shown] == printed(expected, 3)
     driver.page.get_by_label("Temperature").focus()
     for _ in range(10):
         driver.page.keyboard.press("ArrowLeft")

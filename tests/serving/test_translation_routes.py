@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.serving.process import ENGLISH, GERMAN, Server
+
+from manyheads.cli.main import run as manyheads
 
 SENTENCE = GERMAN[0]
 VALID = {"q": SENTENCE, "source": "de", "target": "en"}
@@ -105,10 +108,39 @@ def test_alternatives_of_a_list_are_a_list_of_lists_without_the_first(server: Se
         assert len({text, *others}) == len(others) + 1
 
 
-def test_sentences_are_translated_one_by_one_and_keep_the_space_between_them(server: Server) -> None:
-    first, second = (post(server, "/translate", VALID | {"q": text})[1]["translatedText"] for text in GERMAN[:2])
-    _, found = post(server, "/translate", VALID | {"q": f"  {GERMAN[0]}\n\n{GERMAN[1]}\n"})
-    assert found["translatedText"] == f"  {first}\n\n{second}\n"
+def test_the_server_and_the_command_line_give_the_same_text(
+    server: Server, translator_run: Path, tmp_path: Path
+) -> None:
+    """Each line of a text, with white space around it, without a letter, of several sentences or too long."""
+    long = " ".join(GERMAN)
+    lines = [
+        f"  {GERMAN[0]}",
+        "",
+        "***",
+        "| --- | :-: |",
+        f"\t{GERMAN[1]} {GERMAN[2]} ",
+        "```",
+        " 12:30",
+        long,
+        "3,50 €",
+    ]
+    (tmp_path / "in.txt").write_text("\n".join([*lines, "   ", ""]))
+    assert (
+        manyheads(["translate", str(translator_run), str(tmp_path / "in.txt"), "-o", str(tmp_path / "out.txt")])
+        == 0
+    )
+    translated = (tmp_path / "out.txt").read_text().split("\n")
+    for index in (1, 2, 3, 5, 6, 8, 9):
+        assert translated[index] == [*lines, "   "][index]
+    for end in ("\n", "\r\n"):
+        text = end.join([*lines, "   ", ""])
+        assert post(server, "/translate", VALID | {"q": text})[1] == {"translatedText": end.join(translated)}
+        assert post(server, "/api/translate", {"q": text, "model": "de-en"})[1]["translation"] == end.join(
+            translated
+        )
+    html = "".join(f"<p>{line}</p>" for line in lines)
+    expected = "".join(f"<p>{line}</p>" for line in translated[:-2]).replace("\t", " ").replace("  ", " ")
+    assert post(server, "/translate", VALID | {"q": html, "format": "html"})[1]["translatedText"] == expected
 
 
 @pytest.mark.parametrize("text", ["🙂🙂", "12 / 7", "...", "  \n", "\u200b"])
@@ -137,10 +169,11 @@ def test_a_query_string_and_a_form_are_equivalent(server: Server) -> None:
     with server.client() as client:
         assert client.post("/translate", params=VALID).json() == expected
         assert client.post("/translate", data=VALID).json() == expected
-        both = client.post(
-            "/translate", params={"q": SENTENCE, "source": "de"}, data={"source": "zz", "target": "en"}
-        )
-        assert both.json() == expected  # the query string has priority
+        both = client.post("/translate", params={"q": SENTENCE, "source": "de"}, data={"target": "en"})
+        assert both.json() == expected
+        repeated = client.post("/translate", data=VALID | {"q": [SENTENCE, GERMAN[1]]}).json()
+    assert repeated == post(server, "/translate", VALID | {"q": [SENTENCE, GERMAN[1]]})[1]
+    assert len(repeated["translatedText"]) == 2
 
 
 def test_line_ends_of_a_form_are_those_of_unix(server: Server) -> None:

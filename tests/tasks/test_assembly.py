@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.text.test_interface import KINDS, TOKENIZERS
 
+from manyheads.config.schema import SearchConfig
+from manyheads.search.interface import Hypothesis
 from manyheads.tasks.assembly import (
+    Assembler,
     max_repetitions,
     pharaoh,
     repeats_itself,
@@ -16,6 +19,10 @@ from manyheads.tasks.assembly import (
     word_alignment,
     word_numbers,
 )
+from manyheads.tasks.options import Expected, plain_search
+from manyheads.tasks.parts import Line
+from manyheads.text.characters import ByteTokenizer
+from manyheads.text.tokenizer import TokenizerPair
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -28,6 +35,23 @@ def test_the_tokens_of_a_word_decode_to_the_word(kind, text) -> None:
     for number, word in enumerate(tokenizer.decode(ids).split()):
         own = [one for one, belongs in zip(ids, numbers, strict=True) if belongs == number]
         assert tokenizer.decode(own).strip() == word
+
+
+@pytest.mark.parametrize(
+    ("output", "text", "warnings"),
+    [
+        (b"a \xe2\x98", "a ☃", ["broken-character"]),
+        (b"a\xe3 b", "a b", ["broken-character"]),
+        ("a ☃".encode(), "a ☃", []),
+    ],
+)
+def test_a_broken_character_is_left_out_or_copied_from_the_source_with_a_warning(output, text, warnings) -> None:
+    tokenizer = ByteTokenizer(lowercase=False)
+    line = Line("ein ☃", [(0, 5)], tokenizer.encode(["ein ☃"]))
+    hypothesis = Hypothesis(tuple(4 + byte for byte in output), 0.0, 0.0, (), True)
+    assembler = Assembler(TokenizerPair(tokenizer, tokenizer, joint=True), plain_search(SearchConfig()), 99)
+    found = assembler.translation(line, [[hypothesis]], Expected())
+    assert (found.translation, found.warnings) == (text, warnings)
 
 
 def test_the_bytes_of_a_blank_are_not_a_word() -> None:

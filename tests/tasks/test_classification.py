@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.tolerances import approx, assert_close
 from torch import Tensor
 
 from manyheads.config.schema import Config
@@ -69,7 +70,7 @@ def test_the_classes_of_a_text_do_not_depend_on_the_other_texts(
     monkeypatch.setattr(module, "BATCH_TOKENS", 40)
     small_batches = values(classifier, texts)
     for other in (separate, reversed_order, small_batches):
-        np.testing.assert_allclose(other, batched, atol=1e-6)
+        assert_close(other, batched, dtype=torch.float32)
     assert batched.max(1).std() > 0.01, "texts differ"
 
 
@@ -78,9 +79,9 @@ def test_the_input_of_the_model_is_the_text_between_bos_and_eos() -> None:
     (found,) = classifier.classify(["abca"])
     ids = classifier.tokenizer.encode(["abca"])[0]
     expected = direct_probabilities(classifier, [BOS, *ids, EOS])
-    assert list(found.probabilities.values()) == pytest.approx(expected.tolist(), abs=1e-6)
+    assert list(found.probabilities.values()) == approx(expected.tolist())
     best = int(expected.argmax())
-    assert (found.label, found.probability) == (NAMES[best], pytest.approx(float(expected[best]), abs=1e-6))
+    assert (found.label, found.probability) == (NAMES[best], approx(float(expected[best])))
     assert sum(found.probabilities.values()) == pytest.approx(1)
 
 
@@ -92,7 +93,7 @@ def test_two_texts_are_separated_by_eos_and_by_their_token_types(token_types: in
     first, second = classifier.tokenizer.encode(["abc", "de"])
     types = [0] * 5 + [1] * 3 if token_types else None
     expected = direct_probabilities(classifier, [BOS, *first, EOS, *second, EOS], types)
-    assert list(found.probabilities.values()) == pytest.approx(expected.tolist(), abs=1e-6)
+    assert list(found.probabilities.values()) == approx(expected.tolist())
     assert found.text == "abc\tde"
 
 
@@ -110,7 +111,7 @@ def test_a_long_text_is_truncated_at_the_limit_and_marked_as_truncated(positions
     long = "abcdefg" * 15_000  # 105,000 tokens
     cut, whole, beyond = classifier.classify([long, long[:23], long[:24]])
     assert (cut.truncated, whole.truncated, beyond.truncated) == (True, False, True)
-    assert list(cut.probabilities.values()) == pytest.approx(list(whole.probabilities.values()), abs=1e-6)
+    assert list(cut.probabilities.values()) == approx(list(whole.probabilities.values()))
     assert cut.text == long
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from tests.decoding.test_language_model import language_model
+from tests.tolerances import approx
 
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
@@ -107,7 +108,7 @@ def test_scores_are_those_of_the_model_at_any_temperature() -> None:
     with torch.no_grad():
         log_probs = generator.model(torch.tensor([ids])).log_softmax(-1)[0]
     right = [float(log_probs[position - 1, ids[position]]) for position in range(3, len(ids))]
-    assert sample.token_scores[: len(right)] == pytest.approx(right, abs=1e-4)
+    assert sample.token_scores[: len(right)] == approx(right)
 
 
 def test_top_k_of_one_is_the_likeliest_token() -> None:

@@ -19,6 +19,7 @@ from tests.tasks.test_translation import (
     teacher_forced,
     translate_separately,
 )
+from tests.tolerances import approx, assert_close
 
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.rescoring import coverage_term
@@ -69,7 +70,7 @@ def test_scores_are_the_teacher_forced_scores_of_the_output(search) -> None:
             ]
             ended = ids[-1] == EOS
             expected = teacher_forced(translator, found.source, ids[: len(ids) - ended], ended=ended)
-            assert one.token_scores == pytest.approx(expected.tolist(), abs=1e-4)
+            assert one.token_scores == approx(expected.tolist())
             assert one.log_probability == pytest.approx(sum(one.token_scores))
 
 
@@ -90,6 +91,14 @@ def test_required_phrases_are_in_every_candidate_in_any_batch() -> None:
         assert "missing-phrase" not in found.warnings
         if not any(phrases):
             assert_same(found, without)
+
+
+@pytest.mark.parametrize(("text", "capitals"), [("Abc abc", False), ("ABC ABC", True)])
+def test_a_required_phrase_is_found_in_an_output_in_capitals(text: str, capitals: bool) -> None:
+    translator = make_translator(search={"lower_capitals": True})
+    (found,) = translator.translate([text], required=[["mlk"]])
+    assert ("MLK" in found.translation, "mlk" in found.translation) == (capitals, not capitals)
+    assert "missing-phrase" not in found.warnings
 
 
 def test_length_ratios_limit_the_outputs() -> None:
@@ -129,7 +138,7 @@ def test_attention_and_rivals_are_those_of_the_model() -> None:
             for one in hypotheses:
                 source, target = torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *one.tokens]])
                 maps = attention_maps(model, source, target).cross[layer].mean(0)[: len(one.token_scores)]
-                torch.testing.assert_close(torch.tensor(one.attention), maps, atol=1e-5, rtol=0)
+                assert_close(torch.tensor(one.attention), maps)
                 with torch.no_grad():
                     log_probs = model(source, target)[0].log_softmax(-1)
                 for position, (token, rivals) in enumerate(zip([*one.tokens, EOS], one.rivals or (), strict=False)):
@@ -137,7 +146,7 @@ def test_attention_and_rivals_are_those_of_the_model() -> None:
                     others = [i for i in range(len(row_of)) if i not in (token, PAD, BOS)]
                     best = sorted(others, key=lambda i: -row_of[i])[:3]
                     assert [i for i, _ in rivals] == best
-                    assert [value for _, value in rivals] == pytest.approx([row_of[i] for i in best], abs=1e-4)
+                    assert [value for _, value in rivals] == approx([row_of[i] for i in best])
 
 
 def make_options(**changes: Any) -> SearchOptions:
@@ -163,7 +172,7 @@ def test_the_coverage_penalty_ranks_all_hypotheses_of_the_beam() -> None:
         scores = {one.tokens: one.score + 2.0 * coverage_term(torch.tensor(one.attention)) for one in before}
         best = sorted(scores, key=lambda tokens: -scores[tokens])[:2]
         assert [one.tokens for one in after] == best
-        assert [one.score for one in after] == pytest.approx([scores[tokens] for tokens in best], abs=1e-4)
+        assert [one.score for one in after] == approx([scores[tokens] for tokens in best])
         changed += best[0] != before[0].tokens
     assert changed, "the penalty changes something here"
 
@@ -226,9 +235,9 @@ def test_an_ensemble_scores_with_the_mean_of_probabilities(tmp_path: Path) -> No
         ended = ids[-1] == EOS
         rows = [teacher_forced(one, found.source, ids[: len(ids) - ended], ended=ended) for one in singles]
         expected = torch.stack(rows).exp().mean(0).log()
-        assert best.token_scores == pytest.approx(expected.tolist(), abs=1e-4)
+        assert best.token_scores == approx(expected.tolist())
         assert len(best.rivals or []) == len(best.tokens)
-        differs += not torch.allclose(rows[0], expected, atol=1e-3)
+        differs += float((rows[0] - expected).abs().max()) > 1e-3
     assert differs > 3
 
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from tests.tasks.test_translation import LETTERS, MAX_POSITIONS, assert_same, make_translator, watch_sources
 
 from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.tasks.parts import Splitter, blank_between
+from manyheads.tasks.parts import Line, Splitter, blank_between
 from manyheads.tasks.translation import TranslateOptions, Translator
 from manyheads.text.characters import ByteTokenizer
+from manyheads.text.sentences import LINE_ENDS
 
 SENTENCES = TranslateOptions(split="sentences")
 KNOWN = LETTERS + ". ,ABCDEFGHIJKLM"
@@ -23,23 +24,74 @@ def translator(**options) -> Translator:
     return make_translator(end_bias=4.0, letters=KNOWN, **options)
 
 
-@settings(max_examples=200, deadline=None)
-@given(TEXTS, st.sampled_from(["auto", "sentences", "none"]), st.integers(1, 30))
-def test_the_segments_and_the_blanks_between_them_join_to_the_line(text, split, trained_length) -> None:
-    tokenizer = ByteTokenizer(lowercase=False)
-    (ids,) = tokenizer.encode([text])
-    line = Splitter(tokenizer, "en", split, trained_length=trained_length, longest=1000).line(text, ids)
-    assert len(line.parts) == len(line.spans)
-    if text.strip():
-        joined = line.join([text[start:end] for start, end in line.spans])
-        assert joined.replace(" ", "") == text.replace(" ", "")  # a blank may be added behind a full-width mark
+# What people's texts are made of, and its parts without a letter, which are copied.
+LETTERLESS = [
+    "***", "| --- | :-: |", "```", "----", "123", "12:30", "3,50 €", "...", "!?", "\u200b", "(1)", "$ % &", "٣٤",
+    "\U0001f600", "_" * 40,
+]  # fmt: skip
+SPACE = [" ", "   ", "\t", "\n", "\r\n", "\r", "\n\n", "\v", "\f", "\x85", "\u2028", "\u00a0", "\u3000"]
+WORDS = [
+    "Abc.",
+    "def, ghi; jkl",
+    "ABC DEF!",
+    "Ab。Cd。",
+    "「はい」と",
+    "a" * 50,
+    "{name}",
+    "<b>x</b>",
+    "http://x.org",
+    "Nr. 3",
+]
+LAYOUTS = st.lists(st.sampled_from([*LETTERLESS, *SPACE, *SPACE, *WORDS]), max_size=12).map("".join)
+
+
+def split_line(text: str, split, trained_length: int = 20, **options: bool) -> Line:
+    splitter = Splitter(ByteTokenizer(lowercase=False), "en", split, trained_length, 1000, **options)
+    (line,) = splitter.lines([text])
+    return line
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(TEXTS, LAYOUTS), st.sampled_from(["auto", "sentences", "none"]), st.integers(1, 30), st.booleans())
+def test_a_model_that_changes_nothing_gives_the_text(text, split, trained_length, settings) -> None:
+    line = split_line(text, split, trained_length, copy_literals=settings, lower_capitals=settings)
+    parts = [text[start:end] for start, end in line.spans]
+    assert line.join(parts) == text
+    assert "".join(line.stream(map(list, parts))) == text
+    assert all(any(map(str.isalpha, part)) and part == part.strip() for part in parts)
     if split != "none":
         assert all(
-            len(part) <= trained_length or end - start == 1
-            for part, (start, end) in zip(line.parts, line.spans, strict=True)
+            len(ids) <= trained_length or len(part) == 1 for part, ids in zip(parts, line.parts, strict=True)
         )
-    if split == "none" or (split == "auto" and len(ids) <= trained_length):
-        assert line.parts == [ids]
+
+
+@settings(max_examples=100, deadline=None)
+@given(LAYOUTS, st.sampled_from(["auto", "sentences", "none"]), st.booleans())
+def test_each_line_of_a_text_is_split_as_if_it_were_alone(text, split, settings) -> None:
+    options = {"copy_literals": settings, "lower_capitals": settings}
+    parts = [part for one in LINE_ENDS.split(text) for part in split_line(one, split, **options).parts]
+    assert split_line(text, split, **options).parts == parts
+
+
+@pytest.mark.parametrize("text", [*LETTERLESS, *SPACE])
+@pytest.mark.parametrize("split", ["auto", "sentences", "none"])
+def test_text_without_letters_is_copied_alone_and_between_others(text: str, split) -> None:
+    made, options = translator(), TranslateOptions(split=split)
+    first, second, *found = made.translate(
+        ["Abc.", "Def", text, f"\tAbc.\n{text}\r\n  {text}\n\n Def "], options=options
+    )
+    expected = [text, f"\t{first.translation}\n{text}\r\n  {text}\n\n {second.translation} "]
+    assert [one.translation for one in found] == expected
+    assert "".join(made.stream(text, options=options)) == text
+
+
+def test_a_task_of_numbers_translates_them() -> None:
+    """A tokenizer that was trained without a letter shows that text without letters has a translation."""
+    made = make_translator(end_bias=-5.0, letters="0123456789 +.")
+    assert not made.tokenizers.source.knows_letters
+    found = made.translate(["12+30", " 12.\n30 "])
+    assert [one.sentences for one in found] == [1, 2]
+    assert all(one.hypotheses[0].tokens for one in found)
 
 
 def test_a_line_of_a_trained_length_is_not_split() -> None:
@@ -113,7 +165,7 @@ def test_a_stream_is_the_greedy_translation_in_pieces(text, split) -> None:
     pieces = list(made.stream(text, prefix="ab", options=options))
     assert "".join(pieces) == expected.translation
     assert all(pieces)
-    assert len(pieces) > 1 or len(expected.translation) < 2
+    assert len(pieces) > 1 or len(expected.translation.strip()) < 2
 
 
 def test_a_stream_returns_whether_it_was_truncated() -> None:
@@ -242,14 +294,3 @@ def test_a_stream_copies_literals_and_keeps_capitals(text: str, split) -> None:
     options = TranslateOptions(split=split)
     (expected,) = made.translate([text], beam_size=1, options=options)
     assert "".join(made.stream(text, options=options)) == expected.translation
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.text(alphabet="abAB .😀<>/", max_size=30), st.integers(1, 30))
-def test_copied_literals_and_segments_join_to_the_line(text: str, trained_length: int) -> None:
-    tokenizer = ByteTokenizer(lowercase=False)
-    splitter = Splitter(tokenizer, "en", "auto", trained_length, 1000, copy_literals=True)
-    (line,) = splitter.lines([text])
-    if text.strip():
-        joined = line.join([text[start:end] for start, end in line.spans])
-        assert joined.replace(" ", "") == text.replace(" ", "")

@@ -53,10 +53,30 @@ def test_each_token_is_shown_at_once_except_for_incomplete_characters(kind) -> N
     assert shown == "zwei Hunde ☃ über"
 
 
-def test_bytes_that_form_no_character_become_a_replacement_character() -> None:
+SNOW = "☃".encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "source", "text", "broken"),
+    [
+        (b"a" + SNOW, "", "a☃", 0),
+        (SNOW[:2], "", "", 1),
+        (SNOW[:2] + b"a" + SNOW[2:] + SNOW, "", "a☃", 2),
+        (b"\xff\x80" + SNOW, "", "☃", 2),
+        (b"a" + SNOW[:2] + b"b", "der ☃ da", "a☃b", 1),
+        (b"a" + SNOW[:2], "der ☃ da", "a☃", 1),
+        (SNOW[:1], "☃ ☀", "", 1),
+        (SNOW[:2], "☃ ☀", "", 1),
+        ("\ufffd".encode() + SNOW[:1], "", "\ufffd", 1),
+    ],
+)
+def test_bytes_that_form_no_character_are_left_out_or_completed_from_the_source(data, source, text, broken) -> None:
     tokenizer = TOKENIZERS["bytes"]
-    assert list(growing_text(tokenizer, [4 + 0xE2, 4 + 0x98])) == ["\ufffd"]
-    assert "".join(growing_text(tokenizer, [4 + 0xE2, 4 + ord("a")])) == "\ufffda"
+    ids = [4 + byte for byte in data]
+    whole, count = tokenizer.whole_characters(ids, source)
+    assert (tokenizer.decode(whole), count) == (text, broken)
+    assert "".join(growing_text(tokenizer, ids, source)) == text
+    assert tokenizer.decode(ids) == data.decode(errors="ignore")
 
 
 def test_no_tokens_give_no_pieces() -> None:

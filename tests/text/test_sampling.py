@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
+from tests.tolerances import sampled
 
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 
@@ -55,8 +56,7 @@ def test_bpe_dropout_has_the_probabilities_of_its_definition(dropout: float, wor
     found = frequencies(BpeSampler(MERGES, dropout), word)
     assert found.keys() <= expected.keys()
     for split, probability in expected.items():
-        spread = math.sqrt(probability * (1 - probability) / DRAWS)
-        assert found.get(split, 0) == pytest.approx(probability, abs=5 * spread + 1e-9), split
+        assert found.get(split, 0) == sampled(probability, DRAWS), split
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0])
@@ -73,8 +73,7 @@ def test_unigram_splits_have_their_probability_to_the_power_of_alpha(alpha: floa
     assert found.keys() <= weights.keys()
     for split, weight in weights.items():
         probability = weight / sum(weights.values())
-        spread = math.sqrt(probability * (1 - probability) / DRAWS)
-        assert found.get(split, 0) == pytest.approx(probability, abs=5 * spread + 1e-9), split
+        assert found.get(split, 0) == sampled(probability, DRAWS), split
 
 
 @pytest.mark.parametrize("sampler", [BpeSampler(MERGES, 0.3), UnigramSampler(UNIGRAMS, 0.3)])

@@ -72,6 +72,8 @@ def test_a_line_end_is_always_the_end_of_a_sentence(text) -> None:
         ("en", "Version 2.0.1 is out. | 3 dogs run. | 1. First things first. | I have 3. | You have 4."),
         ("en", "Wait... | What? :) he said. | (Nobody laughed.) | [Laughter!] | – He went on."),
         ("de", "Am 3. Mai kam Dr. Müller, z.B. mit 2.5 kg Mehl. | „Was?“ | Er ging. | Das war im 19. Jahrhundert."),
+        ("deu_Latn", "Am 3. Mai kam er. | Gut."),
+        ("no", "Den 3. Mai kom han. | Bra."),
         ("de", "Es waren 200. | Dann kam nichts … oder doch usw. und so fort. | «Ja!» | – Nein, d.h. vielleicht."),
         ("de", "Nr. 5 lebt. | Herr Prof. Dr. Dipl.-Ing. Maier sagt: „Es gibt ca. 30 Stück.“ | Gut."),
         (

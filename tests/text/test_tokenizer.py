@@ -103,13 +103,13 @@ def test_decoding_leaves_out_padding_and_end_marks_and_shows_unknown_symbols(tok
 @hypothesis_settings
 @given(data=st.data())
 def test_all_ids_can_be_decoded_in_any_order(tokenizer: Tokenizer, data: st.DataObject) -> None:
-    """A model may generate incomplete characters, whose bytes become U+FFFD."""
+    """A model may generate incomplete characters, whose bytes are left out."""
     ids = data.draw(st.lists(st.integers(0, tokenizer.size - 1)))
     tokenizer.decode(ids).encode()
     assert len(tokenizer.pieces(ids)) == len(ids)
     if tokenizer.kind != "characters":
         half = tokenizer.encode(["漢"])[0][-3:-1]
-        assert set(tokenizer.decode([*half, *tokenizer.encode(["▁"])[0][-3:]])) == {"\ufffd", "▁"}
+        assert set(tokenizer.decode([*half, *tokenizer.encode(["▁"])[0][-3:]])) == {"▁"}
 
 
 @pytest.mark.parametrize("offset", [0, 1_000_000])

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from tests.tolerances import approx, assert_close
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
@@ -55,8 +56,8 @@ def test_the_loss_is_the_sum_of_weighted_smoothed_cross_entropies(
         expected -= (1 - smoothing) * w[label] * logs[label]
         expected -= smoothing / CLASSES * sum(a * b for a, b in zip(w, logs, strict=True))
         expected_plain -= logs[label]
-    assert loss.item() == pytest.approx(expected, rel=1e-5)
-    assert plain.item() == pytest.approx(expected_plain, rel=1e-5)
+    assert loss.item() == approx(expected)
+    assert plain.item() == approx(expected_plain)
     assert not plain.requires_grad
 
 
@@ -72,7 +73,7 @@ def test_micro_batches_have_the_gradient_of_the_whole_batch(smoothing: float) ->
     for part in parts:
         (classification_loss(model, part, smoothing, weights)[0] / batch.target_tokens).backward()
     for found, expected in zip(gradients(model), whole, strict=True):
-        torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-4)
+        assert_close(found, expected)
 
 
 def test_a_blank_batch_has_no_loss_and_no_gradient() -> None:
@@ -93,9 +94,9 @@ def test_more_padding_changes_neither_loss_nor_gradient() -> None:
         loss.backward()
         found.append((loss, gradients(model)))
     assert batch.padded(100).ids.shape != batch.ids.shape
-    torch.testing.assert_close(found[0][0], found[1][0], atol=1e-5, rtol=1e-5)
+    assert_close(found[0][0], found[1][0])
     for gradient, padded in zip(found[0][1], found[1][1], strict=True):
-        torch.testing.assert_close(gradient, padded, atol=1e-5, rtol=1e-4)
+        assert_close(gradient, padded)
 
 
 def test_the_loss_on_random_labels_does_not_go_below_ln_of_the_number_of_classes(training_seed: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tests.tolerances import approx
 from torch.utils.flop_counter import FlopCounterMode
 
 from manyheads.config.schema import ModelConfig
@@ -40,7 +41,7 @@ def test_the_flops_per_token_are_those_that_torch_counts_for_products_with_weigh
     products = sum(flops for op, flops in counted.items() if str(op) in ("aten.mm", "aten.addmm"))
     cross = 3 * 2 * 16 * 16  # layers, keys and values
     expected = B * T * flops_per_target_token(model, S, T) + 6 * B * (S - T) * cross
-    assert products == pytest.approx(expected, rel=1e-9)
+    assert products == approx(expected, dtype=torch.float64)
 
 
 def test_the_measured_ceiling_of_a_matrix_product_is_plausible() -> None:

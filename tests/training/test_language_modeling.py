@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tests.decoding.test_language_model import V, language_model, read_whole
+from tests.tolerances import approx
 from torch.nn import functional
 
 from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
@@ -64,7 +65,7 @@ def test_the_loss_of_a_window_is_that_of_generation(width: int) -> None:
             float(read_whole(model, ids[:position], width)[ids[position]]) for position in range(1, len(ids))
         ]
     assert count == len(generated) == 60
-    assert nats == pytest.approx(-sum(generated), rel=1e-5)
+    assert nats == approx(-sum(generated))
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 16, 50, 4_096])
@@ -73,7 +74,7 @@ def test_perplexity_does_not_depend_on_batching(batch_tokens: int) -> None:
     alone = [window_nll(model, TOKENS, windows, [number]) for number in windows]
     nats, count = window_nll(model, TOKENS, windows, batch_tokens=batch_tokens)
     assert count == sum(tokens for _, tokens in alone)
-    assert nats == pytest.approx(sum(part for part, _ in alone), rel=1e-6)
+    assert nats == approx(sum(part for part, _ in alone))
 
 
 def test_a_text_of_one_token_has_no_loss() -> None:

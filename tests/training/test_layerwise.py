@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.tolerances import within
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig, TrainingConfig
@@ -91,11 +92,11 @@ def test_lower_layers_have_lower_learning_rates() -> None:
     before = weights(model)
     trained_depths(model, 1, layer_decay=0.5, weight_decay=0, epsilon=1e-12)
     steps = {name: (tensor - before[name]).abs().max().item() for name, tensor in weights(model).items()}
-    assert steps["output.weight"] == pytest.approx(0.01, rel=1e-3)
+    assert steps["output.weight"] == within(0.01, 1e-5)
     for layer in range(3):
         name = f"encoder_layers.{layer}.feed_forward.expand.weight"
-        assert steps[name] == pytest.approx(0.01 * 0.5 ** (3 - layer), rel=1e-3)
-    assert steps["embedding.tokens.weight"] == pytest.approx(0.01 * 0.5**4, rel=1e-3)
+        assert steps[name] == within(0.01 * 0.5 ** (3 - layer), 1e-5)
+    assert steps["embedding.tokens.weight"] == within(0.01 * 0.5**4, 1e-6)
 
 
 def test_all_layers_have_the_same_rate_by_default() -> None:

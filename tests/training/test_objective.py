@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tests.tolerances import approx, within
 from tests.training.parts import BOS, EOS, PairUpdates, pair_losses, random_pairs, tiny_model
 
 from manyheads.training.objective import corpus_nll
@@ -23,7 +24,7 @@ def test_the_corpus_nll_is_the_sum_over_the_pairs_for_every_batch_size(batch_tok
     nats, tokens = corpus_nll(tiny_model().eval(), sources, targets, bos=BOS, eos=EOS, batch_tokens=batch_tokens)
     expected, count = nll_by_pairs(sources, targets)
     assert tokens == count == sum(len(target) + 1 for target in targets)
-    assert nats == pytest.approx(expected, rel=1e-6)
+    assert nats == approx(expected)
 
 
 def test_the_corpus_nll_does_not_depend_on_the_order_of_the_pairs() -> None:
@@ -49,7 +50,7 @@ def test_sides_without_tokens_count_as_their_end_marks() -> None:
     sources, targets = [[], [5, 6], []], [[7], [], []]
     nats, tokens = corpus_nll(tiny_model().eval(), sources, targets, bos=BOS, eos=EOS)
     assert tokens == 4
-    assert nats == pytest.approx(nll_by_pairs(sources, targets)[0], rel=1e-6)
+    assert nats == approx(nll_by_pairs(sources, targets)[0])
 
 
 def test_no_pairs_have_no_loss() -> None:
@@ -67,10 +68,23 @@ def test_the_nll_in_bfloat16_is_near_that_in_float32() -> None:
     exact, _ = corpus_nll(model, sources, targets, bos=BOS, eos=EOS)
     rounded, _ = corpus_nll(model, sources, targets, bos=BOS, eos=EOS, precision="bf16")
     assert rounded != exact
-    assert rounded == pytest.approx(exact, rel=1e-2)
+    assert rounded == within(exact, 1e-2 * exact)
 
 
 def test_no_gradient_is_kept() -> None:
     model = tiny_model().eval()
     corpus_nll(model, *random_pairs(5), bos=BOS, eos=EOS)
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_pairs_longer_than_learned_positions_are_left_out() -> None:
+    sources, targets = random_pairs(29)
+    longest = [max(map(len, pair)) for pair in zip(sources, targets, strict=True)]
+    limit = sorted(longest)[14]
+    model = tiny_model(positions="learned", max_positions=limit).eval()
+    fits = [index for index in range(29) if longest[index] < limit]
+    assert 0 < len(fits) < 29
+    short = [sources[index] for index in fits], [targets[index] for index in fits]
+    everything = corpus_nll(model, sources, targets, bos=BOS, eos=EOS)
+    assert everything == corpus_nll(model, *short, bos=BOS, eos=EOS)
+    assert corpus_nll(model, [[4] * 99], [[4]], bos=BOS, eos=EOS) == (0.0, 0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.tolerances import assert_close
 from torch import Tensor, nn
 
 from manyheads.config.schema import ModelConfig, TrainingConfig
@@ -67,7 +68,7 @@ def test_adam_is_the_algorithm_with_the_decay_in_every_gradient(decay: float) ->
             parameter.grad = gradient.clone()
         optimizer.step()
     for parameter, expected in zip(parameters, paper_adam(start, gradients, config), strict=True):
-        torch.testing.assert_close(parameter.detach().double(), expected, rtol=1e-5, atol=1e-6)
+        assert_close(parameter, expected)
 
 
 @pytest.mark.parametrize("kind", ["adamw", "muon"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import pytest
@@ -43,12 +44,12 @@ def test_a_named_format_is_taken_without_a_measurement(
     assert pick_precision(precision, device) == precision  # type: ignore[arg-type]
 
 
-def refuse(dtype: torch.dtype) -> float:
+def refuse(dtype: torch.dtype, enough: float = 10.0) -> float:
     raise AssertionError("nothing was to be measured")
 
 
-def seconds(bfloat16: float) -> Callable[[torch.dtype], float]:
-    return lambda dtype: bfloat16 if dtype == torch.bfloat16 else 1.0
+def seconds(bfloat16: float) -> Callable[..., float]:
+    return lambda dtype, enough=10.0: bfloat16 if dtype == torch.bfloat16 else 1.0
 
 
 @pytest.mark.parametrize(("bfloat16", "expected"), [(0.5, "bf16"), (0.9, "fp32"), (2.0, "fp32")])
@@ -56,7 +57,10 @@ def test_auto_is_bf16_on_a_cpu_where_it_is_clearly_faster(
     monkeypatch: pytest.MonkeyPatch, bfloat16: float, expected: str
 ) -> None:
     monkeypatch.setattr(module, "product_seconds", seconds(bfloat16))
+    monkeypatch.setattr(module, "bf16_is_faster", functools.cache(module.bf16_is_faster.__wrapped__))
     assert pick_precision("auto", CPU) == expected
+    monkeypatch.setattr(module, "product_seconds", refuse)
+    assert pick_precision("auto", CPU) == expected, "measured once in a process"
 
 
 @pytest.mark.parametrize(("supported", "expected"), [(True, "bf16"), (False, "fp32")])
@@ -68,6 +72,13 @@ def test_auto_is_bf16_on_a_gpu_that_has_it(monkeypatch: pytest.MonkeyPatch, supp
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_the_measured_time_of_a_product_is_plausible(dtype: torch.dtype) -> None:
     assert 0 < module.product_seconds(dtype) < 10
+
+
+def test_a_product_that_is_far_too_slow_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    products: list[torch.Tensor] = []
+    monkeypatch.setattr(torch, "mm", lambda a, b: products.append(a))
+    module.product_seconds(torch.bfloat16, enough=0.0)
+    assert len(products) == 1
 
 
 @pytest.mark.parametrize(("precision", "expected"), [("bf16", torch.bfloat16), ("fp32", torch.float32)])

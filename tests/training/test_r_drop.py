@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tests.tolerances import approx, assert_close
 from tests.training.parts import PairUpdates, pair_losses, random_pairs, tiny_model
 from torch import Tensor
 from torch.nn import functional
@@ -36,7 +37,7 @@ def test_the_divergence_and_its_gradients_equal_those_of_torch(
     (3 * found).backward()
     (3 * expected).backward()
     for tensor, reference in zip(inputs, references, strict=True):
-        torch.testing.assert_close(tensor.grad, reference.grad, rtol=1e-4, atol=1e-5)
+        assert_close(tensor.grad, reference.grad)
 
 
 def test_the_divergence_of_equal_predictions_is_zero() -> None:
@@ -44,8 +45,8 @@ def test_the_divergence_of_equal_predictions_is_zero() -> None:
     hidden, weight = torch.randn(7, 5, requires_grad=True), torch.randn(13, 5)
     found = kl_divergence_sum(hidden, hidden.detach().clone(), weight, None)
     found.backward()
-    assert found.item() == pytest.approx(0, abs=1e-6)
-    torch.testing.assert_close(hidden.grad, torch.zeros_like(hidden), rtol=0, atol=1e-6)
+    assert found.item() == approx(0, magnitude=1)
+    assert_close(hidden.grad, torch.zeros_like(hidden), magnitude=1)
 
 
 def test_without_dropout_r_drop_changes_nothing() -> None:
@@ -53,8 +54,8 @@ def test_without_dropout_r_drop_changes_nothing() -> None:
     batch = updates.batch(range(7))
     loss, nll = translation_loss(model, batch, 0.1, 5.0)
     expected = sum(pair_loss for pair_loss, _ in pair_losses(model, updates, 0.1))
-    torch.testing.assert_close(loss.double(), expected, rtol=1e-6, atol=0.0)
-    torch.testing.assert_close(nll, translation_loss(model, batch, 0.1, 0.0)[1], rtol=1e-6, atol=0.0)
+    assert_close(loss, expected)
+    assert_close(nll, translation_loss(model, batch, 0.1, 0.0)[1])
 
 
 def test_r_drop_is_the_mean_loss_of_two_passes_and_half_of_alpha_times_their_divergence() -> None:
@@ -73,4 +74,4 @@ def test_r_drop_is_the_mean_loss_of_two_passes_and_half_of_alpha_times_their_div
     first, second = hidden[target_out != 1].chunk(2)
     divergence = reference_divergence(first, second, model.output.weight, model.output.bias)
     assert divergence.item() > 0.01
-    torch.testing.assert_close(loss.double(), (both + 5 * divergence) / 2, rtol=1e-5, atol=0.0)
+    assert_close(loss, (both + 5 * divergence) / 2)

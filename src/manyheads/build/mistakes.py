@@ -81,7 +81,7 @@ def describe(model: type[BaseModel], table: Mapping[str, Any], where: str, wrong
     if wrong["type"] == "missing":
         return f"{name} is missing: {known[last]['description']}."
     try:
-        expected = f"not {phrase(known[last])}"
+        expected = f"not {phrase(known[last], value)}"
     except KeyError:  # a table, or a choice of forms
         expected = f"wrong: {known[last].get('description', wrong['msg'])}"
     return f"{name} = {shorten(to_toml(value))} is {expected}."

@@ -19,7 +19,7 @@ from manyheads.checkpoint.files import as_json, read_json, sha256
 
 __all__ = ["Hashes", "Record", "key_of", "model_files", "versions"]
 
-CURE = "Free some space and run the same command again: what is finished is kept."
+KEPT = "What is finished is kept."
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Record:
 
     def write(self, path: Path) -> None:
         """Write the record atomically; raises `SaveError`."""
-        with saving("the record of a step", path, CURE):
+        with saving("the record of a step", path, KEPT):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, as_json({**asdict(self), "key": self.key, "sha256": self.sha256}))
 
@@ -148,7 +148,7 @@ class Hashes:
     def save(self) -> None:
         """Store the hashes."""
         if self.changed:
-            with saving("the hashes of files", self.path, CURE):
+            with saving("the hashes of files", self.path, KEPT):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self.path, as_json(self.known))
             self.changed = False

@@ -7,29 +7,28 @@ in the record.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from manyheads.build.mistakes import RECORDS
-from manyheads.build.record import CURE, Hashes, Record
+from manyheads.build.record import KEPT, Hashes, Record
 from manyheads.build.schema import ConvertStep, ExportStep
 from manyheads.build.steps import BuildContext, input_files, product_files, run_step, settings_of
-from manyheads.checkpoint import saving
 from manyheads.config.load.mistakes import closest, suggestion
 from manyheads.data.executors import open_executor
-from manyheads.data.placing import locked_file
 from manyheads.errors import DataError, RunError, UsageError
+from manyheads.files import LOCK, discard, locked, put, refuse_links, remove_drafts, saving
 from manyheads.runs.export import check_format
 from manyheads.runs.listeners import ForwardingListener
 from manyheads.training.log import Advance, Listener
 
 __all__ = ["Builder", "StepStatus"]
 
+WORK = ".work"  # folder of unfinished products
 MOST_NAMED = 3  # changed settings in a reason
 
 
@@ -102,8 +101,6 @@ class Builder:
         for name in self.plan.steps:
             if not only or name in only:
                 statuses[name] = self.status(name, statuses)
-        if self.plan.out.is_dir():  # a dry run makes no folder
-            self.hashes.save()
         return statuses
 
     def status(self, name: str, statuses: Mapping[str, StepStatus]) -> StepStatus:
@@ -193,6 +190,7 @@ class Builder:
         """
         with self.locked():
             first = self.statuses(only)
+            self.hashes.save()
             pending = [name for name, status in first.items() if status.reasons]
             if pending:
                 with open_executor(self.context.scheduler, self.context.workers):
@@ -220,32 +218,32 @@ class Builder:
     def run(self, status: StepStatus, title: str) -> None:
         """Run a step, and record its product."""
         assert status.record is not None
-        name, path, folder = status.name, self.record_path(status.name), self.plan.out / ".work" / status.name
+        name, path, folder = status.name, self.record_path(status.name), self.plan.out / WORK / status.name
         self.context.listener.message(f"{title} ({status.kind}): {status.text}")
         if status.earlier is None or status.earlier.key != status.record.key or status.earlier.state == "done":
-            shutil.rmtree(folder, ignore_errors=True)
+            discard(folder)
         record = status.record.begun(status.earlier)
         start = time.monotonic()
         if record.state == "begun":
             record.write(path)
-            with saving(f"the product of step {name}", folder, CURE):
+            with saving(f"the product of step {name}", folder, KEPT):
                 context = replace(self.context, listener=StepListener(self.context.listener, name))
                 result = run_step(context, name, folder)
                 files = self.hashes.product(folder, product_files(self.plan.steps[name], folder))
             seconds = record.seconds + time.monotonic() - start
             record = replace(record, state="made", result=result, product=files, seconds=seconds)
             record.write(path)
-        with saving(f"the product of step {name}", self.plan.product(name), CURE):
+        with saving(f"the product of step {name}", self.plan.product(name), KEPT):
             if folder.is_dir():  # otherwise the process was killed after the renaming
-                shutil.rmtree(self.plan.product(name), ignore_errors=True)
-                folder.rename(self.plan.product(name))
+                discard(self.plan.product(name))
+                put(folder, self.plan.product(name))
         replace(record, state="done", finished=time.time()).write(path)
         self.hashes.save()
         self.context.listener.message(f"{name}: {described(record.result)}")
 
     def remove_work(self) -> None:
         """Remove the folder of unfinished products if it is empty."""
-        work = self.plan.out / ".work"
+        work = self.plan.out / WORK
         if work.is_dir() and not any(work.iterdir()):
             work.rmdir()
 
@@ -253,9 +251,9 @@ class Builder:
     def locked(self) -> Iterator[None]:
         """Lock the folder of the products against other processes."""
         in_use = f"{self.plan.out} is being built by another process. Wait for it, or choose another --output."
-        with ExitStack() as stack:
-            with saving("the products of the plan", self.plan.out, CURE):
-                stack.enter_context(locked_file(self.plan.out / ".lock", RunError(in_use)))
+        with locked(self.plan.out / LOCK, RunError(in_use)):
+            refuse_links(self.plan.out, [WORK, RECORDS])
+            remove_drafts(self.plan.out)
             yield
 
 

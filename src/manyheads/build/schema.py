@@ -6,11 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from manyheads.config.schema.sections import Section
+from manyheads.config.schema.sections import Positive, Section
 
 __all__ = ["KINDS", "Mixed", "PlanFile", "Step", "as_names"]
 
-Positive = Annotated[int, Field(gt=0)]
 Names = str | tuple[str, ...]
 Tag = Annotated[str, Field(pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])]
 CONFIG_SECTIONS = ("data", "tokenizer", "model", "training", "search", "evaluation")
@@ -100,9 +99,12 @@ class TranslateStep(TextStep):
     text: str = Field(description="text to translate; its language is the source language of the model")
     beam: Positive | None = Field(None, description="beam size. Default: search.beam_size of the model")
     sampling: float | None = Field(
-        None, gt=0, description="temperature of random sampling in place of beam search (Edunov et al. 2018)"
+        None,
+        gt=0,
+        le=1_000,
+        description="temperature of random sampling in place of beam search (Edunov et al. 2018)",
     )
-    seed: Annotated[int, Field(ge=0)] = Field(1, description="seed of the sampling")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(1, description="seed of the sampling")
     lines: Positive | None = Field(None, description="translate only the first lines of the text")
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -31,6 +30,7 @@ from manyheads.data.convert import ConvertOptions, convert_files
 from manyheads.data.formats.text import TextRequest
 from manyheads.data.reading import READINGS
 from manyheads.data.sources import copy_sources
+from manyheads.files import discard
 from manyheads.runs.clean import clean
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import export
@@ -171,7 +171,7 @@ def run_convert(context: BuildContext, name: str, step: ConvertStep, folder: Pat
     """Convert files to text."""
     plan = context.plan
     for path in folder.iterdir():  # left by an interrupted process: no file is overwritten
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        discard(path)
     request = TextRequest(plan.source, plan.target, step.columns)
     options = ConvertOptions("text", request, step.licence, step.origin)
     with context.listener.phase("converting", None, "pairs") as advance:
@@ -259,6 +259,9 @@ def run_evaluate(context: BuildContext, name: str, step: EvaluateStep, folder: P
     return {
         "bleu": round(scores["bleu"], 2),
         "chrf": round(scores["chrf"], 2),
+        "text": step.text,
+        "sentences": scores["sentences"],
+        "beam": scores["beam_size"],
         "signature": scores["signature"]["bleu"],
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
@@ -13,6 +12,7 @@ from sacrebleu.metrics.bleu import BLEU
 from manyheads.build.schema import DistilStep, Mixed, TranslateStep
 from manyheads.data.lines import count_lines, read_lines, text_line
 from manyheads.errors import DataError
+from manyheads.files import replacing
 from manyheads.runs.translate_file import SHARD_LINES, Shard, TranslationJob, translate_file
 from manyheads.search.options import Sampling
 from manyheads.tasks.options import TranslateOptions
@@ -122,13 +122,9 @@ def shards_of(path: Path) -> Iterator[Shard]:
 def choose_closest(candidates: Path, references: Iterable[str], out: Path) -> None:
     """Write the candidate for each line that is closest to its reference; then remove the file of candidates."""
     by_line = groupby(map(parse_candidate, read_lines(candidates)), key=lambda candidate: candidate[0])
-    draft = out.with_name(f"{out.name}.draft")
-    with draft.open("wb") as file:
+    with replacing(out) as draft, draft.open("wb") as file:
         for reference, (_, group) in zip(references, by_line, strict=True):
             file.write(text_line(closest_to(reference, [text for _, text in group])))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(out)
     candidates.unlink()
 
 

@@ -18,11 +18,10 @@ from manyheads.checkpoint.files import (
     read_json,
     read_json_text,
     read_tensors,
-    saving,
     sha256,
-    write_atomically,
     write_tensors,
 )
+from manyheads.files import saving, write_atomically
 
 __all__ = [
     "Checkpoint",

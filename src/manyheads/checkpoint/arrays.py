@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.checkpoint.files import read_shapes
+from manyheads.checkpoint.files import check_largest, read_header
 from manyheads.errors import RunError
 
 __all__ = ["TensorFile"]
@@ -38,16 +38,12 @@ class TensorFile(Mapping[str, NDArray[np.float32]]):
         """
         self.path = path
         self.aliases = aliases
-        self.shapes = read_shapes(path)
+        self.header = read_header(path)
         self.read: set[str] = set()
         self.in_use: WeakValueDictionary[str, NDArray[np.float32]] = WeakValueDictionary()
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(length))
-        self.starts = {name: 8 + length + header[name]["data_offsets"][0] for name in self.shapes}
-        if mistyped := [name for name in self.shapes if header[name]["dtype"] != "F32"]:
+        if mistyped := [name for name, tensor in self.header.items() if tensor.dtype != "F32"]:
             raise RunError(
-                f"{path} holds numbers of another type: {mistyped[0]} is {header[mistyped[0]]['dtype']}."
+                f"{path} holds numbers of another type: {mistyped[0]} is {self.header[mistyped[0]].dtype}."
             )
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
@@ -55,24 +51,22 @@ class TensorFile(Mapping[str, NDArray[np.float32]]):
 
         Raises:
             KeyError: there is no such tensor.
-            RunError: the tensor holds values that are not finite.
+            RunError: the tensor holds values that are not finite, or larger than any trained weight.
         """
         name = self.aliases.get(name, name)
-        shape = self.shapes[name]
+        _, shape, start = self.header[name]
         self.read.add(name)
         if (array := self.in_use.get(name)) is not None:
             return array
-        count = int(np.prod(shape))
-        array = np.fromfile(self.path, dtype="<f4", count=count, offset=self.starts[name]).reshape(shape)
-        if not np.isfinite(array).all():
-            raise RunError(f"{self.path} is damaged: {name} holds values that are not finite. Use another.")
+        array = np.fromfile(self.path, dtype="<f4", count=math.prod(shape), offset=start).reshape(shape)
+        check_largest(float(max(array.max(initial=0), -array.min(initial=0))), name, str(self.path))
         self.in_use[name] = array
         return array
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names in the file."""
-        return iter(self.shapes)
+        return iter(self.header)
 
     def __len__(self) -> int:
         """Return the number of tensors."""
-        return len(self.shapes)
+        return len(self.header)

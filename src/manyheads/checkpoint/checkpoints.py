@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.checkpoint.files import (
-    as_json,
-    read_json,
-    read_tensors,
-    saving,
-    sha256,
-    sync,
-    write_atomically,
-    write_tensors,
-)
+from manyheads.checkpoint.files import as_json, read_json, read_tensors, sha256, write_tensors
 from manyheads.errors import RunError
+from manyheads.files import discard, remove_drafts, replacing, saving, write_atomically
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["WEIGHTS", "Checkpoint", "Checkpoints"]
+__all__ = ["WEIGHTS", "Checkpoint", "Checkpoints", "not_finite"]
 
 WEIGHTS = "model.safetensors"
 OPTIMIZER = "optimizer.safetensors"
 STATE = "state.json"
+FILES = (STATE, WEIGHTS, OPTIMIZER)
+NEWER = ".new"  # end of the name of a checkpoint whose step had one, until that is removed
 
 
 @dataclass(frozen=True)
@@ -53,12 +46,18 @@ class Checkpoints:
 
     def folder_of(self, step: int) -> Path:
         """Return the folder of the checkpoint of a step."""
-        return self.folder / f"step-{step}"
+        folder = self.folder / f"step-{step}"
+        newer = folder.with_name(folder.name + NEWER)
+        return newer if newer.is_dir() else folder
+
+    def found(self) -> list[int]:
+        """Return the steps that have a folder, in order; files of damaged checkpoints may be missing."""
+        names = {path.name.removeprefix("step-").removesuffix(NEWER) for path in self.folder.glob("step-*")}
+        return sorted(int(name) for name in names if name.isascii() and name.isdecimal() and str(int(name)) == name)
 
     def steps(self) -> list[int]:
-        """Return the steps that have a checkpoint, in order."""
-        paths = self.folder.glob("step-*")
-        return sorted(int(path.name.removeprefix("step-")) for path in paths if path.name[5:].isdigit())
+        """Return the steps that have a whole checkpoint, in order."""
+        return [step for step in self.found() if all((self.folder_of(step) / name).is_file() for name in FILES)]
 
     def save(self, checkpoint: Checkpoint, keep: int, *, every: int = 1) -> None:
         """Write a checkpoint atomically, then remove all later ones, and all but the last `keep`.
@@ -69,36 +68,41 @@ class Checkpoints:
         Raises:
             SaveError: the checkpoint could not be written; earlier ones are intact.
         """
-        folder = self.folder_of(checkpoint.step)
-        draft = folder.with_name(f".{folder.name}.draft")
-        for cancelled in self.folder.glob(".step-*.draft"):  # left by a killed process
-            shutil.rmtree(cancelled, ignore_errors=True)
-        try:
-            with saving(f"the checkpoint of step {checkpoint.step}", self.folder):
-                draft.mkdir(parents=True)
+        with saving(f"the checkpoint of step {checkpoint.step}", self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.recover()
+            folder = self.folder_of(checkpoint.step)
+            place = folder.with_name(folder.name + NEWER) if folder.exists() else folder
+            with replacing(place) as draft:
+                draft.mkdir()
                 write_tensors(draft / WEIGHTS, checkpoint.model)
                 write_tensors(draft / OPTIMIZER, checkpoint.optimizer)
                 sums = {name: sha256(draft / name) for name in (WEIGHTS, OPTIMIZER)}
                 sums[STATE] = hashlib.sha256(as_json(checkpoint.state)).hexdigest()
                 write_atomically(draft / STATE, as_json({"sha256": sums, "state": checkpoint.state}))
-                sync(draft)
-                shutil.rmtree(folder, ignore_errors=True)
-                draft.rename(folder)
-                sync(self.folder)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            self.recover()
         self.prune(checkpoint.step, keep, every=every)
+
+    def recover(self) -> None:
+        """Remove drafts that a killed process has left, and put checkpoints in the place of older ones."""
+        for folder in (self.folder, *self.folder.glob("step-*")):
+            remove_drafts(folder)
+        for newer in self.folder.glob(f"step-*{NEWER}"):
+            folder = newer.with_name(newer.name.removesuffix(NEWER))
+            if folder.exists():
+                discard(folder)
+            newer.rename(folder)
 
     def prune(self, last: int, keep: int, *, every: int = 1) -> None:
         """Remove all checkpoints after a step, and all but the last `keep` (see `save`)."""
-        steps = self.steps()  # checkpoints after `last` were damaged, so training went back
-        planned = [step for step in steps if step < last and step % every == 0]
-        for step in set(steps) - {*[*planned, last][-keep:]}:
+        planned = [step for step in self.steps() if step < last and step % every == 0]
+        for step in set(self.found()) - {*[*planned, last][-keep:]}:  # those after `last` were damaged
             self.remove(step)
 
     def remove(self, step: int) -> None:
-        """Remove a checkpoint."""
-        shutil.rmtree(self.folder_of(step), ignore_errors=True)
+        """Remove a checkpoint; raises `SaveError`."""
+        with saving(f"the list of checkpoints without step {step}", self.folder):
+            discard(self.folder_of(step))
 
     def replace_state(self, step: int, state: Mapping[str, Any]) -> None:
         """Write another state into a checkpoint, atomically.
@@ -110,21 +114,20 @@ class Checkpoints:
         sums = read_json(path)["sha256"] | {STATE: hashlib.sha256(as_json(state)).hexdigest()}
         with saving(f"the checkpoint of step {step}", self.folder):
             write_atomically(path, as_json({"sha256": sums, "state": state}))
-            sync(path.parent)
 
     def read(self, step: int) -> Checkpoint:
         """Read a checkpoint and verify its checksums.
 
         Raises:
-            RunError: a file is missing or damaged; the message names it.
+            RunError: a file is missing or damaged, or holds NaN or an infinity; the message names it.
         """
         folder, state = self.checked(step)
-        return Checkpoint(step, read_tensors(folder / WEIGHTS), read_tensors(folder / OPTIMIZER), state)
+        return Checkpoint(step, finite_tensors(folder / WEIGHTS), finite_tensors(folder / OPTIMIZER), state)
 
     def weights(self, step: int) -> dict[str, Tensor]:
         """Read the weights of a checkpoint; raises as `read`."""
         folder, _ = self.checked(step)
-        return read_tensors(folder / WEIGHTS)
+        return finite_tensors(folder / WEIGHTS)
 
     def checked(self, step: int) -> tuple[Path, dict[str, Any]]:
         """Verify the checksums of a checkpoint; return its folder and its state."""
@@ -135,7 +138,20 @@ class Checkpoints:
             raise RunError(f"{folder / STATE} is damaged: it holds no checksums or no state.")
         actual = {STATE: hashlib.sha256(as_json(state)).hexdigest()}
         actual |= {name: sha256(folder / name) for name in (WEIGHTS, OPTIMIZER) if (folder / name).is_file()}
-        for name in (STATE, WEIGHTS, OPTIMIZER):
+        for name in FILES:
             if name not in actual or actual[name] != sums.get(name):
                 raise RunError(f"{folder / name} is missing or damaged: its checksum does not fit.")
         return folder, state
+
+
+def not_finite(tensors: Mapping[str, Tensor]) -> str | None:
+    """Return the name of the first tensor with NaN or an infinity, or None."""
+    return next((name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())), None)
+
+
+def finite_tensors(path: Path) -> dict[str, Tensor]:
+    """Read a safetensors file whose values must be finite; raises `RunError`."""
+    tensors = read_tensors(path)
+    if name := not_finite(tensors):
+        raise RunError(f"{path} cannot be used: {name} holds values that are not finite.")
+    return tensors

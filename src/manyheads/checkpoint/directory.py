@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,19 +14,18 @@ from manyheads.checkpoint.files import (
     as_json,
     check_nodes,
     read_bytes,
+    read_header,
     read_json,
     read_json_text,
-    read_shapes,
     read_tensors,
-    saving,
     sha256,
-    write_atomically,
     write_tensors,
 )
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config, Task
-from manyheads.data.placing import locked_file
 from manyheads.errors import ConfigError, RunError
+from manyheads.files import LOCK, locked, refuse_links, remove_drafts, saving, write_atomically
+from manyheads.shell import command_line
 from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
 
 if TYPE_CHECKING:
@@ -35,17 +34,16 @@ if TYPE_CHECKING:
     from manyheads.model.encoder_decoder import EncoderDecoder
     from manyheads.model.transformer import Transformer
 
-__all__ = ["USES", "RunDirectory", "read_tokenizers", "write_tokenizers"]
+__all__ = ["RunDirectory", "command_to_use", "read_tokenizers", "write_tokenizers"]
 
 CONFIG = "config.json"
 ENVIRONMENT = "environment.json"
 CARD = "README.md"
-LOCK = ".lock"
-USES: dict[Task, str] = {  # commands that use a run of each task
-    "translation": "manyheads translate {run}",
-    "classification": "manyheads classify {run}",
-    "language-modeling": "manyheads generate {run}",
-    "masked-lm": "manyheads train CONFIG --set model.init_from={run}",
+WRITTEN = ("cache", "checkpoints", "tensorboard", "metrics.jsonl")  # what is changed in place, or holds such files
+USES: dict[Task, str] = {  # verbs that use a run of each task
+    "translation": "translate",
+    "classification": "classify",
+    "language-modeling": "generate",
 }
 
 Model = TypeVar("Model", bound="Transformer")
@@ -99,23 +97,30 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the directory against other writers; the lock ends with the process.
+        """Lock the directory against other writers, and remove the drafts that killed processes have left.
+
+        The lock ends with the process.
 
         Raises:
-            RunError: another process holds the lock.
-            SaveError: the directory cannot be written.
+            RunError: another process holds the lock, the directory cannot be written, or a link leads out of it.
         """
         in_use = f"{self.path} is being trained by another process. Wait for it, or choose another --output."
-        with ExitStack() as stack:
-            with saving("the run directory", self.path):
-                stack.enter_context(locked_file(self.path / LOCK, RunError(in_use)))
-            stack.callback(self.tidy)
-            yield
+        with locked(self.path / LOCK, RunError(in_use)):
+            try:
+                refuse_links(self.path, WRITTEN)
+                for folder in (self.path, self.path / "cache"):
+                    remove_drafts(folder)
+                with saving("the list of checkpoints", self.path):
+                    self.checkpoints.recover()
+                yield
+            finally:
+                self.tidy()
 
     def tidy(self) -> None:
         """Remove the directory if it holds no run."""
         if not self.exists:
-            (self.path / LOCK).unlink(missing_ok=True)
+            with suppress(OSError):  # Windows removes no open file
+                (self.path / LOCK).unlink()
             for folder in (self.path / "cache", self.path):
                 with suppress(OSError):  # the folder is not empty
                     folder.rmdir()
@@ -163,7 +168,7 @@ class RunDirectory:
         """Read the configuration of a run of this task; raises as `config`, and `RunError` for another task."""
         config = self.config()
         if config.task != task:
-            use = USES[config.task].format(run=self.path)
+            use = command_to_use(self.path, config.task)
             raise RunError(f'{self.path} was trained for task = "{config.task}", not for "{task}". Use: {use}')
         return config
 
@@ -171,14 +176,17 @@ class RunDirectory:
         """Read the versions and the machine with which the run began."""
         return read_json(self.path / ENVIRONMENT)
 
+    def recorded(self) -> dict[str, Any]:
+        """Return `environment`, or nothing if the run has none."""
+        return self.environment() if (self.path / ENVIRONMENT).is_file() else {}
+
     def tokenizers(self, config: Config) -> TokenizerPair:
         """Read the tokenizers of the run.
 
         Raises:
             RunError: a tokenizer is missing, damaged, or not the one that the run was begun with.
         """
-        recorded = self.environment().get("tokenizer_sha256") if (self.path / ENVIRONMENT).is_file() else None
-        return read_tokenizers(self.path, config, recorded)
+        return read_tokenizers(self.path, config, self.recorded().get("tokenizer_sha256"))
 
     def document(self, name: str) -> dict[str, Any]:
         """Read a JSON document that `begin` wrote.
@@ -188,8 +196,10 @@ class RunDirectory:
         """
         path = self.path / name
         content = read_json(path)
-        recorded = self.environment() if (self.path / ENVIRONMENT).is_file() else {}
-        if recorded.get("sha256", {}).get(name, sha256(path)) != sha256(path):
+        recorded = self.recorded().get("sha256") or {}
+        if not isinstance(recorded, dict):
+            raise RunError(f"{self.path / ENVIRONMENT} is damaged: its sha256 are no checksums by name.")
+        if recorded.get(name, sha256(path)) != sha256(path):
             raise RunError(f"{path} is not the one this run was begun with. Copy the whole run directory again.")
         return content
 
@@ -199,21 +209,20 @@ class RunDirectory:
         Raises:
             RunError: the weights are missing, damaged, or of another shape.
         """
-        from manyheads.checkpoint.weights import Unfilled, check_shapes  # imports torch
-        from manyheads.model.encoder_decoder import EncoderDecoder
+        from manyheads.model.encoder_decoder import EncoderDecoder  # imports torch
+
+        sizes = tokenizers.source.size, tokenizers.target.size
+        return self.load(config, lambda: EncoderDecoder(config.model, *sizes))
+
+    def load(self, config: Config, build: Callable[[], Model]) -> Model:
+        """Build a model of the configuration and load the best weights into it; see `model`."""
+        from manyheads.checkpoint.weights import Unfilled, check_header, load_weights  # imports torch
 
         path = self.weights_path
-        sizes = tokenizers.source.size, tokenizers.target.size
-        check_shapes(config.model, sizes, read_shapes(path), str(path))  # before any memory is taken
+        check_header(config.model, build, read_header(path), str(path))  # before any memory is taken
         with Unfilled():
-            model = EncoderDecoder(config.model, *sizes)
-        return self.fill(model)
-
-    def fill(self, model: Model) -> Model:
-        """Load the best weights into a model and put it in eval mode; raises as `model`."""
-        from manyheads.checkpoint.weights import load_weights  # imports torch
-
-        load_weights(model, self.weights(), str(self.weights_path))
+            model = build()
+        load_weights(model, self.weights(), str(path))
         return model.eval()
 
     def weights(self) -> dict[str, Tensor]:
@@ -240,6 +249,13 @@ class RunDirectory:
             write_atomically(self.path / CARD, card.encode())
 
 
+def command_to_use(run: Path, task: Task) -> str:
+    """Return the command that uses a run of a task; a masked language model is where others start from."""
+    if task in USES:
+        return command_line("manyheads", USES[task], run)
+    return command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={run}")
+
+
 def runs_near(path: Path) -> str:
     """Return a hint that names the runs in, beside or above a path that is not a run, for a message."""
     folder = path if path.is_dir() else path.parent
@@ -255,16 +271,17 @@ def write_tokenizers(folder: Path, tokenizers: TokenizerPair) -> None:
         write_atomically(folder / f"tokenizer.{side}{tokenizer.suffix}", tokenizer.to_bytes())
 
 
-def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None) -> TokenizerPair:
+def read_tokenizers(folder: Path, config: Config, recorded: Any) -> TokenizerPair:
     """Read the tokenizers of both sides; `recorded` are their checksums when the folder was made, if known.
 
     Raises:
         RunError: a tokenizer is missing, damaged, or not the one that the weights were trained with.
     """
+    sums = recorded or (None, None)
+    if not isinstance(sums, list | tuple) or len(sums) != 2:
+        raise RunError(f"{folder} is damaged: its tokenizer_sha256 are no two checksums. Copy it again.")
     pair = []
-    for side, language, expected in zip(
-        ("source", "target"), config.languages, recorded or (None, None), strict=True
-    ):
+    for side, language, expected in zip(("source", "target"), config.languages, sums, strict=True):
         path, content = tokenizer_file(folder, side)
         try:
             tokenizer = load_tokenizer(config.tokenizer, language, content)
@@ -278,6 +295,11 @@ def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None
         pair.append(tokenizer)
     source, target = pair
     joint = source.sha256 == target.sha256
+    if config.model.tied_embeddings == "all" and source.size != target.size:
+        raise RunError(
+            f"tokenizer.source.* and tokenizer.target.* in {folder} have {source.size:,} and {target.size:,} "
+            "tokens, and the model has one vocabulary. Copy the whole run directory again."
+        )
     return TokenizerPair(source, source if joint else target, joint=joint)
 
 

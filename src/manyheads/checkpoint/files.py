@@ -1,40 +1,39 @@
-"""Write files atomically, and read files that may be damaged or hostile.
+"""Read files that may be damaged or hostile, and write tensors.
 
-Files are written to a temporary name, synced and renamed. When reading, sizes are checked before content, headers
-before tensors, and links out of a folder are not followed.
+When reading, sizes are checked before content, headers before tensors, and links out of a folder are not followed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
 import os
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import re
+import stat
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
-from manyheads.errors import RunError, SaveError
+from manyheads.errors import RunError
+from manyheads.files import reading, replacing, sum_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
+    "StoredTensor",
     "as_json",
+    "check_largest",
     "check_nodes",
     "plain_file",
     "read_bytes",
+    "read_header",
     "read_json",
     "read_json_text",
-    "read_shapes",
     "read_tensors",
-    "saving",
     "sha256",
-    "sync",
-    "write_atomically",
     "write_tensors",
 ]
 
@@ -42,6 +41,8 @@ __all__ = [
 MOST_BYTES = 64 * 2**20  # of a tokenizer or a JSON document
 MOST_HEADER = 16 * 2**20  # bytes of the header of a safetensors file
 MOST_NODES = 1_000_000  # values of a JSON document
+MOST_AXES = 8  # axes of a tensor
+LARGEST_WEIGHT = 1_000_000  # magnitude; trained weights are below 1,000
 
 
 def plain_file(path: Path) -> Path:
@@ -61,13 +62,11 @@ def plain_file(path: Path) -> Path:
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """Read a file of a run of at most `most` bytes."""
-    try:
+    with reading(path):
         size = plain_file(path).stat().st_size
         if size > most:
             raise RunError(f"{path} is no file of ours: it has {size:,} bytes, and at most {most:,} make sense.")
         return path.read_bytes()
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error}.") from error
 
 
 def check_nodes(data: bytes, origin: Path) -> bytes:
@@ -99,11 +98,25 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Read names and shapes of the tensors of a safetensors file from its header.
+class StoredTensor(NamedTuple):
+    """A tensor of a safetensors file, as the header of the file describes it.
+
+    Attributes:
+        dtype: its type, such as "F32".
+        shape: its shape.
+        start: byte of the file where its values begin.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+
+
+def read_header(path: Path) -> dict[str, StoredTensor]:
+    """Read names, types and shapes of the tensors of a safetensors file, as the library accepts them.
 
     Raises:
-        RunError: the header is too long, is not JSON, names a tensor twice, or has overlapping tensors.
+        RunError: the file cannot be read, its header is too long, names a tensor twice or contradicts itself.
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -113,63 +126,49 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
         return entries
 
     try:
-        available = plain_file(path).stat().st_size - 8
-        with path.open("rb") as file:
+        with reading(path), plain_file(path).open("rb") as file:
+            available = os.fstat(file.fileno()).st_size - 8
             length = int.from_bytes(file.read(8), "little")
             if available < 2 or length > min(available, MOST_HEADER):
                 raise ValueError(
                     f"its header has {length:,} bytes, and at most {max(0, min(available, MOST_HEADER)):,} fit"
                 )
             header = json.loads(check_nodes(file.read(length), path), object_pairs_hook=once)
-        if not isinstance(header, dict):
-            raise ValueError("its header is no JSON object")
-        header.pop("__metadata__", None)
-        end = 0
-        for first, last in sorted(entry["data_offsets"] for entry in header.values()):
-            if first != end or last < first:
-                raise ValueError("its tensors overlap, or leave holes")
-            end = last
-        if end != available - length:
-            raise ValueError(f"its tensors have {end:,} bytes, and it holds {available - length:,}")
-        return {name: tuple(int(size) for size in entry["shape"]) for name, entry in header.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        with reading(path), safe_open(path, "np"):  # types, shapes and offsets: do they fit the file?
+            header.pop("__metadata__", None)
+        tensors = {
+            name: StoredTensor(entry["dtype"], tuple(entry["shape"]), 8 + length + entry["data_offsets"][0])
+            for name, entry in header.items()
+        }
+        for name, tensor in tensors.items():  # the library only knows the product, which may be 0
+            if len(tensor.shape) > MOST_AXES or max(tensor.shape, default=0) >= 2**31:
+                raise ValueError(f"no tensor has the shape of {name}, {list(tensor.shape)}")
+        return tensors
+    except (SafetensorError, ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}. Copy it again, or use another checkpoint.") from error
+
+
+def check_largest(largest: float, name: str, origin: str) -> None:
+    """Raise `RunError` if a magnitude, the largest of a tensor or NaN, is that of no trained weight."""
+    if not math.isfinite(largest):
+        raise RunError(f"{origin} is damaged: {name} holds values that are not finite. Use another.")
+    if largest > LARGEST_WEIGHT:
+        raise RunError(
+            f"{origin} is damaged: {name} holds {largest:g}, and a trained weight is at most {LARGEST_WEIGHT:,}: "
+            "numbers would overflow. Use another checkpoint."
+        )
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read a safetensors file."""
     from safetensors.torch import load_file  # imports torch
 
-    read_shapes(path)
+    read_header(path)
     try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
+        with reading(path):
+            return load_file(path)
+    except SafetensorError as error:
         raise RunError(f"{path} is damaged: {error}. Copy it again, or use another checkpoint.") from error
-
-
-@contextmanager
-def saving(
-    what: str,
-    where: Path,
-    cure: str = "The last checkpoint is intact; free some space and run the same command again.",
-) -> Iterator[None]:
-    """Convert the errors of writing to a `SaveError` that says what to do."""
-    try:
-        yield
-    except OSError as error:
-        raise SaveError(f"{what} could not be written to {where}: {error.strerror or error}. {cure}") from error
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; at the end, its file is synced and renamed to `path`, after an error removed."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        yield draft
-        sync(draft)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -177,35 +176,21 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     from safetensors.torch import save_file  # imports torch
 
     plain = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
-    try:
-        with replacing(path) as draft:
-            save_file(plain, draft)
-            draft.chmod(0o644)  # the library makes it readable to its owner alone
-    except SafetensorError as error:
-        raise OSError(str(error)) from error
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file atomically: temporary name, sync, rename."""
     with replacing(path) as draft:
-        draft.write_bytes(content)
-
-
-def sync(path: Path) -> None:
-    """Flush a file that may be written, or a folder, to the disk. Windows can only flush files."""
-    if path.is_dir() and sys.platform == "win32":
-        return
-    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # Windows flushes only what may be written
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        draft.touch()  # with the permissions of the umask; the library makes a file for its owner alone
+        mode = stat.S_IMODE(draft.stat().st_mode)
+        try:
+            save_file(plain, draft)
+        except SafetensorError as error:
+            number = re.search(r"os error (\d+)", str(error))
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) if number else OSError(str(error)) from error
+        draft.chmod(mode)
 
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with plain_file(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with reading(path):
+        return sum_of(plain_file(path))
 
 
 def as_json(value: Mapping[str, Any]) -> bytes:

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from manyheads.checkpoint.files import StoredTensor, check_largest
 from manyheads.checkpoint.sharded import distribute_like
 from manyheads.config.schema import ModelConfig
 from manyheads.errors import RunError
-from manyheads.model.encoder_decoder import EncoderDecoder
 
-__all__ = ["Unfilled", "average_tensors", "check_shapes", "load_weights"]
+__all__ = ["Unfilled", "average_tensors", "check_header", "check_values", "load_weights"]
 
 
 class Unfilled(TorchFunctionMode):
@@ -37,23 +37,21 @@ class Unfilled(TorchFunctionMode):
         return function(*arguments, **(options or {}))
 
 
-def check_shapes(
-    config: ModelConfig, sizes: tuple[int, int], shapes: Mapping[str, tuple[int, ...]], origin: str
+def check_header(
+    config: ModelConfig, build: Callable[[], torch.nn.Module], header: Mapping[str, StoredTensor], origin: str
 ) -> None:
-    """Compare the tensors of a file with the model of a configuration, without building it.
+    """Compare the tensors of a file with the model that `build` makes of a configuration, without its memory.
 
     Raises:
         RunError: names or shapes differ; the message lists them.
     """
     layers = config.num_encoder_layers + config.num_decoder_layers
-    if layers > len(shapes):
-        raise RunError(f"{origin} does not fit: its {len(shapes)} tensors cannot be those of {layers} layers.")
-    try:
-        with torch.device("meta"), Unfilled():
-            expected = EncoderDecoder(config, *sizes)
-    except (RuntimeError, OverflowError) as error:
-        raise RunError(f"the configuration beside {origin} asks for a model that cannot be: {error}") from error
-    compare({name: tuple(parameter.shape) for name, parameter in expected.named_parameters()}, shapes, origin)
+    if layers > len(header):
+        raise RunError(f"{origin} does not fit: its {len(header)} tensors cannot be those of {layers} layers.")
+    with torch.device("meta"), Unfilled():
+        expected = dict(build().named_parameters())
+    actual = {name: tensor.shape for name, tensor in header.items()}
+    compare({name: tuple(parameter.shape) for name, parameter in expected.items()}, actual, origin)
 
 
 def compare(expected: Mapping[str, tuple[int, ...]], actual: Mapping[str, tuple[int, ...]], origin: str) -> None:
@@ -86,12 +84,18 @@ def load_weights(model: torch.nn.Module, tensors: Mapping[str, Tensor], origin: 
     ]
     if mistyped:
         raise RunError(f"{origin} holds numbers of another type: {'; '.join(mistyped[:5])}.")
-    broken = sorted(name for name in parameters if not tensors[name].isfinite().all())
-    if broken:
-        raise RunError(f"{origin} is damaged: {broken[0]} holds values that are not finite. Use another.")
+    check_values(tensors, origin)
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(distribute_like(tensors[name], parameter))
+
+
+def check_values(tensors: Mapping[str, Tensor], origin: str) -> None:
+    """Raise `RunError` if a tensor holds values that are not finite, or larger than any trained weight."""
+    for name, tensor in sorted(tensors.items()):
+        if tensor.numel():
+            lowest, highest = tensor.detach().float().aminmax()
+            check_largest(max(float(highest), -float(lowest)), name, origin)
 
 
 def average_tensors(models: list[dict[str, Tensor]]) -> dict[str, Tensor]:

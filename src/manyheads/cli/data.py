@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from manyheads.cli.data_convert import convert
 from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, config_argument, json_option, option, set_option
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group
 from manyheads.errors import UsageError
+from manyheads.shell import command_line, quote
 
 if TYPE_CHECKING:
     from manyheads.data.split import SplitOptions, SplitResult
@@ -66,7 +66,9 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
         return
     with open_progress(current_settings()) as progress:
         folder = download.fetch(name, root, listener=progress.message)
-    echo({"name": name, "root": str(folder)}, [f"Use it with: --set data.root={folder}"], as_json=as_json)
+    echo(
+        {"name": name, "root": str(folder)}, [f"Use it with: --set {quote(f'data.root={folder}')}"], as_json=as_json
+    )
 
 
 def fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, as_json: bool) -> None:
@@ -78,7 +80,7 @@ def fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, a
     if is_entry_name(name):
         with open_progress(current_settings()) as progress:
             result = fetch_entry(name, root, languages, progress.message)
-        following = f"Next: manyheads data split {shlex.join(map(str, result.files))}"
+        following = f"Next: {command_line('manyheads', 'data', 'split', *result.files)}"
         echo(result.to_json(), [*result.lines(), following], as_json=as_json)
         return
     if languages is None:
@@ -154,10 +156,9 @@ def split(
     out = out or Path("data") / "-".join(languages)
     options = SplitOptions(valid, test, seed, not equal_only, documents, blank_lines, replace_invalid)
     result = divide(files, out, languages, options)
-    folder = shlex.quote(str(out))
-    direction = f"--source {languages[0]} --target {languages[1]}"
-    following = f"Next: manyheads init {'-'.join(languages)} --data {folder} {direction}"
-    echo(result.to_json(), [*result.lines(), following], as_json=as_json)
+    direction = "--source", languages[0], "--target", languages[1]
+    following = command_line("manyheads", "init", "-".join(languages), "--data", out, *direction)
+    echo(result.to_json(), [*result.lines(), f"Next: {following}"], as_json=as_json)
 
 
 def check_files(files: tuple[Path, ...]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from manyheads.cli.options import config_argument, executor_options, json_option, option, set_option
 from manyheads.cli.verbs import current_settings, echo, verb
+from manyheads.shell import command_line
 
 __all__ = ["clean"]
 
@@ -36,13 +38,14 @@ def clean(
 ) -> None:
     """Remove pairs that hurt a training from its text: wrong language, copies, cut or unrelated lines, and more.
 
-    CONFIG is a TOML file or the name of a recipe; its section [clean] has the thresholds. Train with the text that
-    is left by --set data.root=DIR. Every removed pair is saved with its reason and its scores in removed.tsv.gz;
-    report.html shows examples. The same command resumes a cleaning that was interrupted.
+    CONFIG is a TOML file or the name of a recipe; its section [clean] has the thresholds. The command that trains
+    on the text that is left is printed at the end. Every removed pair is saved with its reason and its scores in
+    removed.tsv.gz; report.html shows examples. The same command resumes a cleaning that was interrupted.
     """
     from manyheads.config.load import load_config, resolve_recipe
 
-    settings = load_config(resolve_recipe(config), overrides)
+    path = resolve_recipe(config)
+    settings = load_config(path, overrides)
 
     # imports torch: only once the configuration is valid
     from manyheads.cli.progress import open_progress
@@ -50,4 +53,16 @@ def clean(
 
     with open_progress(current_settings()) as progress:
         report = clean_text(settings, out, workers=workers, scheduler=scheduler, listener=progress)
-    echo(report.to_json(), report.lines(), as_json=as_json)
+    limit = [] if settings.data.limit is None else ["data.limit=none"]  # what is left was read with it
+    kept = [text for text in overrides if not text.strip().startswith(("data.train", "data.limit", "clean."))]
+    following = training_command(config, path, [*kept, *limit], [out / name for name in report.files])
+    echo(report.to_json(), [*report.lines(), f"Next: {following}"], as_json=as_json)
+
+
+def training_command(config: str, path: Path, overrides: Sequence[str], files: Sequence[Path]) -> str:
+    """Return the command that trains on the cleaned files."""
+    from manyheads.config.load import to_toml
+
+    train = f"data.train={to_toml([file.absolute().as_posix() for file in files])}"
+    settings = [word for text in (*overrides, train) for word in ("--set", text)]
+    return command_line("manyheads", "train", Path(config), *settings, "-o", Path("runs") / f"{path.stem}-clean")

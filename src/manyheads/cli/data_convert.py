@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from manyheads.cli.options import executor_options, json_option, option
 from manyheads.cli.verbs import current_settings, echo, verb
 from manyheads.errors import UsageError
+from manyheads.shell import command_line
 
 __all__ = ["convert"]
 
@@ -56,6 +56,8 @@ def parse_columns(context: click.Context, parameter: click.Parameter, value: str
     "--licence", metavar="TEXT", show_default="stated by the file", help="Licence of the text, for model cards."
 )
 @option("--origin", metavar="TEXT", show_default="stated by the file", help="Origin of the text, for model cards.")
+@option("--keep-access-keys", is_flag=True, help="Keep access keys, such as _Cancel, &File or (_C).")
+@option("--strict", is_flag=True, help="Stop at a damaged unit or row, instead of leaving it out.")
 @executor_options("tidy and pack the text")
 @json_option
 def convert(
@@ -68,6 +70,8 @@ def convert(
     split: str,
     licence: str | None,
     origin: str | None,
+    keep_access_keys: bool,
+    strict: bool,
     workers: int | None,
     scheduler: str | None,
     as_json: bool,
@@ -77,7 +81,8 @@ def convert(
     FILE is a zip archive of OPUS (Moses format), a .tmx, .xlf, .xliff, .po, .tsv, .csv, .jsonl or .parquet file, or
     hf:NAME, a data set of Hugging Face; FILE FILE are two files of lines. Files may be packed (.gz, .xz, .zst). All
     text goes to NAME.SOURCE.gz and NAME.TARGET.gz in DIR: line i of one is the translation of line i of the other.
-    A line end within a text becomes a blank. Pairs without text on a side are left out. No file is overwritten.
+    A line end within a text becomes a blank. Pairs without text on a side, damaged units of TMX and XLIFF, and
+    messages that are untranslated or fuzzy are left out and counted. No file is overwritten.
     """
     from manyheads.cli.progress import open_progress
     from manyheads.data.convert import ConvertOptions, convert_files
@@ -87,13 +92,13 @@ def convert(
     name = name or Path(files[0].removeprefix("hf:")).name.partition(".")[0]
     if not name or Path(name).name != name or name.startswith("."):
         raise UsageError(f'"{name}" cannot name files. Choose another: --name NAME.')
-    request = TextRequest(source, target, columns, split)
-    options = ConvertOptions(name, request, licence, origin)
+    request = TextRequest(source, target, columns, split, strict)
+    options = ConvertOptions(name, request, licence, origin, keep_access_keys)
     with (
         open_executor(scheduler, workers) as executor,
         open_progress(current_settings()) as progress,
         progress.phase("converting", None, "pairs") as advance,
     ):
         result = convert_files(files, out, options, advance, executor if workers or scheduler else None)
-    following = f"Next: manyheads data split {shlex.join(map(str, result.files))}"
+    following = f"Next: {command_line('manyheads', 'data', 'split', *result.files)}"
     echo(result.to_json(), [*result.lines(), following], as_json=as_json)

@@ -111,6 +111,13 @@ def is_model(subject: str) -> bool:
     return SUBJECT.fullmatch(subject) is not None or is_huggingface_folder(Path(subject))
 
 
+def origin_of(subject: str) -> str:
+    """Return the file or the module in the name of a model; a path may hold a colon, as C: of Windows."""
+    match = SUBJECT.fullmatch(subject)
+    assert match is not None
+    return match["file"] or match["module"]
+
+
 def is_huggingface_folder(folder: Path) -> bool:
     """Return whether a folder holds a model of transformers rather than a run."""
     config = read_object(folder / "config.json")
@@ -141,7 +148,7 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
     with listener.phase("loading the model"):
         folder = Path(subject)
         arguments = {"model": load_folder(folder)} if folder.is_dir() else load_arguments(subject)
-    file_values = {} if folder.is_dir() else marks_beside(Path(subject.rpartition(":")[0]).parent)
+    file_values = {} if folder.is_dir() else marks_beside(Path(origin_of(subject)).parent)
     keywords = {**arguments, **options.specified()}
     guessed = {name: value for name, (value, _) in file_values.items() if name not in keywords}
     remarks = [f"{name} = {value}, read from {file_values[name][1]}" for name, value in guessed.items()]
@@ -298,7 +305,7 @@ def load_module(name: str) -> Any:
 
 def module_names(module: Any, subject: str) -> str:
     """Return up to five public classes and functions that a module defines, each as a subject."""
-    start = subject.rpartition(":")[0] or subject
+    start = origin_of(subject)
     names = [
         name
         for name, value in vars(module).items()

@@ -16,6 +16,7 @@ from manyheads.cli.options import (
 )
 from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_result, verb
 from manyheads.errors import UsageError
+from manyheads.shell import command_line
 
 __all__ = ["VERBS"]
 
@@ -67,7 +68,8 @@ def export(
     """
     destination = output or dest
     if destination is None or (output and dest):
-        raise UsageError(f"Say once where to write the export, as in manyheads export {run} --to {to} -o DEST.")
+        example = command_line("manyheads", "export", run, "--to", to, "-o", "DEST")
+        raise UsageError(f"Say once where to write the export, as in {example}.")
     announce_loading()
     from manyheads.cli.progress import open_progress
     from manyheads.runs.export import export as export_run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -14,6 +14,8 @@ from manyheads.cli.completion import complete_configs
 from manyheads.cli.options import PATH, device_option, option
 from manyheads.cli.verbs import announce_loading, current_settings, verb
 from manyheads.errors import DataError, UsageError
+from manyheads.files import os_errors
+from manyheads.shell import command_line
 
 if TYPE_CHECKING:
     from manyheads.data.discover import FoundText
@@ -91,7 +93,7 @@ def copy_recipe(recipe: str, path: Path) -> None:
     plans = plan_paths()
     if recipe in plans:
         write(path, plans[recipe].read_bytes())
-        click.echo(f"{path}: edit it, then\n  manyheads build {shlex.quote(str(path))} --dry-run")
+        click.echo(f"{path}: edit it, then\n  {command_line('manyheads', 'build', path, '--dry-run')}")
         return
     original = resolve_recipe(recipe)
     scores = scores_of(original)
@@ -146,16 +148,16 @@ def divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
     problem = f"{root} holds {named}, but no {missing}"
     direction = ["--source", text.source, "--target", text.target]
     no_test = ["--test", "0"] if "test" in text.splits else []
-    command = ["manyheads", "data", "split", *map(str, text.undivided), *direction, *no_test, "-o", str(out)]
-    following = ["manyheads", "init", str(path.parent), "--data", str(out), *direction]
+    command = command_line("manyheads", "data", "split", *text.undivided, *direction, *no_test, "-o", out)
+    following = command_line("manyheads", "init", path.parent, "--data", out, *direction)
     interactive = not agreed and sys.stdin.isatty() and sys.stdout.isatty()
     if interactive:
-        click.echo(f"{problem}. This command divides the text:\n  {shlex.join(command)}")
+        click.echo(f"{problem}. This command divides the text:\n  {command}")
         agreed = click.confirm("Run it now?", default=True)
     if not agreed:
         raise DataError(
             f"{problem}. Add --divide to let this command divide the text, or divide it first:\n"
-            f"  {shlex.join(command)}\n  {shlex.join(following)}"
+            f"  {command}\n  {following}"
         )
     test = existing_files(root, text)
     result = divide(text.undivided, out, (text.source, text.target), SplitOptions(test=0 if test else None))
@@ -178,10 +180,9 @@ def existing_files(root: Path, text: FoundText) -> list[Path]:
 
 def next_steps(path: Path) -> list[str]:
     """Return the next commands, and the run directory that the training writes."""
-    file = shlex.quote(str(path))
     return [
-        f"  manyheads doctor {file}    examines the text, the settings and a new model",
-        f"  manyheads train {file}     writes the run runs/{path.stem}",
+        f"  {command_line('manyheads', 'doctor', path)}    examines the text, the settings and a new model",
+        f"  {command_line('manyheads', 'train', path)}     writes the run {Path('runs') / path.stem}",
     ]
 
 
@@ -191,14 +192,12 @@ def write(path: Path, content: bytes) -> None:
     Raises:
         UsageError: the file already exists, or cannot be written.
     """
-    try:
+    if os.path.lexists(path):
+        raise UsageError(f"{path} is there already; choose another folder, or delete it.")
+    with os_errors(f"{path} cannot be written", UsageError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
             file.write(content)
-    except FileExistsError as error:
-        raise UsageError(f"{path} is there already; choose another folder, or delete it.") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 VERBS = {"init": init}

@@ -22,6 +22,7 @@ from manyheads.cli.options import (
     option,
     run_argument,
 )
+from manyheads.cli.streams import open_output, refuse_closed
 from manyheads.cli.verbs import current_settings, verb, warn
 from manyheads.errors import UsageError
 
@@ -106,10 +107,8 @@ def deliver(
                 content = document.to_format(kind, view, selection, width=width, language=lang or "en")
             for warning in caught:
                 warn(str(warning.message))
-        try:
-            output.write_bytes(content)
-        except OSError as error:
-            raise UsageError(f"--output {output} cannot be written: {error.strerror}.") from error
+        with open_output(output) as file:
+            file.write(content)
         if not current_settings().quiet:
             click.echo(f"wrote {output}", err=True)
         return
@@ -201,6 +200,8 @@ def inspect(
     from manyheads.runs.inspect import inspect as inspect_run
     from manyheads.runs.page import stand_alone
 
+    if text == "-":
+        refuse_closed(sys.stdin, "input", "a text")
     content = sys.stdin.read().strip("\n") if text == "-" else text
     with open_progress(current_settings()) as progress:
         inspection = inspect_run(

@@ -7,7 +7,6 @@ reader (`| head`), 143 SIGTERM.
 
 from __future__ import annotations
 
-import errno
 import importlib
 import io
 import os
@@ -19,9 +18,10 @@ from typing import ClassVar
 import click
 
 from manyheads import __version__
-from manyheads.cli.signals import WORDS, StopSignals, Terminated
+from manyheads.cli.signals import WORDS, StopSignals, Terminated, follows_another, is_follower
 from manyheads.cli.verbs import INTERRUPTED, SECTIONS, TEXTS, Settings, VerbGroup, in_color
-from manyheads.errors import ManyheadsError
+from manyheads.errors import ManyheadsError, printable
+from manyheads.files import CURES, cure_of
 
 __all__ = ["main", "program", "run"]
 
@@ -83,9 +83,11 @@ def main(signals: StopSignals | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         code = OUTPUT_CLOSED
+    except OSError as error:
+        code = code or report_unwritable(error, Settings())
     if signals is not None and signals.received:  # without waiting for threads that still compute
         os._exit(code)
-    if code == OUTPUT_CLOSED:  # Python must not flush the rest of the buffer at exit
+    if code:  # Python must not flush the rest of the buffer at exit, which may fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
@@ -110,42 +112,58 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
     except ManyheadsError as error:
         return report_error(error, str(error), error.exit_code, settings)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
+        print_end("interrupted")
         return INTERRUPTED
     except Terminated:
-        click.echo("terminated", err=True)
+        print_end("terminated")
         return TERMINATED
     except BrokenPipeError:
         return OUTPUT_CLOSED
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return report_internal_error()
-        return report_error(error, f"{error.filename or 'output'}: {error.strerror}. Free some space.", 3, settings)
-    except Exception:
+        return report_unwritable(error, settings) if error.errno in CURES else report_internal_error(error)
+    except Exception as error:
         if signals is not None and signals.received:  # a library has replaced the signal's exception
-            click.echo(WORDS[signals.received], err=True)
+            print_end(WORDS[signals.received])
             return 128 + signals.received
-        return report_internal_error()  # a fault of the program: its traceback is printed, not hidden
+        return report_internal_error(error)  # a fault of the program: its traceback is printed, not hidden
     return 0
 
 
-def report_internal_error() -> int:
-    """Print the traceback of the exception being handled, and return the exit code."""
-    traceback.print_exc()
+def print_end(word: str) -> None:
+    """Print how the program was ended; the first of several processes does."""
+    if not is_follower():
+        click.echo(word, err=True)
+
+
+def report_unwritable(error: OSError, settings: Settings) -> int:
+    """Print that an output cannot be written, and return the exit code."""
+    return report_error(error, f"{error.filename or 'output'}: {error.strerror}. {cure_of(error)}", 3, settings)
+
+
+def print_traceback(error: BaseException) -> None:
+    """Print the traceback of an exception, whose texts may hold control characters."""
+    for line in "".join(traceback.format_exception(error)).rstrip("\n").split("\n"):
+        click.echo(printable(line), err=True)
+
+
+def report_internal_error(error: Exception) -> int:
+    """Print the traceback of a fault of the program, and return the exit code."""
+    if follows_another(error):
+        return 1
+    print_traceback(error)
     click.echo("This is a fault of manyheads, not yours. Please report it with the lines above.", err=True)
     return 1
 
 
 def report_error(error: Exception, message: str, code: int, settings: Settings) -> int:
-    """Print a mistake of the user as one `error:` line, and return the exit code.
-
-    Control characters that a message takes from a damaged file do not reach the terminal.
-    """
-    symbols = (symbol if symbol.isprintable() or symbol == "\n" else repr(symbol)[1:-1] for symbol in message)
-    message = "".join(symbols)
+    """Print a mistake of the user as one `error:` line, and return the exit code."""
+    if follows_another(error):
+        return code
     if settings.debug:
-        traceback.print_exception(error)
-    click.echo(click.style("error:", fg="red", bold=True) + f" {message}", err=True, color=in_color(sys.stderr))
+        print_traceback(error)
+    click.echo(
+        click.style("error:", fg="red", bold=True) + f" {printable(message)}", err=True, color=in_color(sys.stderr)
+    )
     return code
 
 

@@ -25,8 +25,9 @@ __all__ = [
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 PATH = click.Path(path_type=Path)
-COUNT = click.IntRange(min=1)
-NOT_NEGATIVE = click.IntRange(min=0)
+MOST = 1_000_000_000  # of a number without a narrower limit; helps leave it out
+COUNT = click.IntRange(1, MOST)
+NOT_NEGATIVE = click.IntRange(0, MOST)
 LANGUAGE = click.Choice(["en", "ko"])
 
 
@@ -52,16 +53,13 @@ class Option(click.Option):
 def range_in_words(number_type: click.ParamType[Any]) -> str:
     """Return the range of a number type, such as "at least 1" or "above 0, at most 1"."""
     assert isinstance(number_type, click.IntRange | click.FloatRange)
-    if (
-        number_type.min is not None
-        and number_type.max is not None
-        and not (number_type.min_open or number_type.max_open)
-    ):
+    limited = number_type.max is not None and number_type.max < MOST
+    if number_type.min is not None and limited and not (number_type.min_open or number_type.max_open):
         return f"{number_type.min} to {number_type.max}"
     bounds = []
     if number_type.min is not None:
         bounds.append(f"{'above' if number_type.min_open else 'at least'} {number_type.min}")
-    if number_type.max is not None:
+    if limited:
         bounds.append(f"{'below' if number_type.max_open else 'at most'} {number_type.max}")
     return ", ".join(bounds)
 

@@ -25,6 +25,7 @@ from manyheads.cli.progress_line import (
     validation_lines,
 )
 from manyheads.cli.verbs import Settings, in_color
+from manyheads.errors import printable
 from manyheads.training.log import Advance, StepReport, ValidationReport, no_advance
 
 __all__ = ["LiveProgress", "PlainProgress", "Progress", "duration", "open_progress"]
@@ -129,7 +130,7 @@ class PlainProgress(Progress):
 
     def message(self, text: str) -> None:
         """Print the message as a line."""
-        click.echo(text, file=self.stream)
+        click.echo(printable(text), file=self.stream)
 
     def interrupted(self, text: str) -> None:
         """Print the answer as a line."""
@@ -177,7 +178,7 @@ class LiveProgress(Progress):
 
     def message(self, text: str) -> None:
         """Print the message above the live line."""
-        self.console.print(Text(text), soft_wrap=True)
+        self.console.print(Text(printable(text)), soft_wrap=True)
 
     def interrupted(self, text: str) -> None:
         """Print the answer in place of the live line, which the next drawing puts below it."""

@@ -111,6 +111,7 @@ def validation_lines(report: ValidationReport, *, verbose: bool) -> Iterator[str
     scores = [f"step {report.step:,}", f"valid loss {report.loss:.3f}"]
     scores += [f"perplexity {report.perplexity:.2f}"] if "accuracy" not in report.scores else []
     scores += score_texts(report)
+    scores += [f"(greedy, {report.decoded:,} sentences)"] if report.scores.get("bleu") is not None else []
     yield "  ".join([*scores, *(["best so far"] if report.best else [])])
     if verbose and report.sample:
         for name, text in zip(("source", "reference", "output"), report.sample, strict=True):

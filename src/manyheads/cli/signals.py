@@ -15,8 +15,10 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-__all__ = ["WORDS", "StopSignals", "Terminated"]
+__all__ = ["WORDS", "StopSignals", "Terminated", "follows_another", "importing", "is_follower"]
 
+LAUNCHER_SECONDS = 3.0  # until a launcher has noticed that a process ended, and has ended the others
+CONNECTION = ("gloo", "NCCL", "Dist", "peer", "Connection")  # in an error, if another process ended
 REPEAT = 1.0  # seconds in which a repeated signal is the same request
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
@@ -55,6 +57,30 @@ class StopSignals:
                 os.write(sys.stderr.fileno(), f"{WORDS[self.received]}\n".encode())
             os._exit(128 + self.received)
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+
+
+def is_follower() -> bool:
+    """Return whether this is one of several processes of a training (`torchrun`), and not the first."""
+    return os.environ.get("RANK", "0") != "0" and os.environ.get("WORLD_SIZE", "1") != "1"
+
+
+def follows_another(error: Exception) -> bool:
+    """Return whether an error need not be printed, as another process of the same training has reported its cause.
+
+    The launcher (`torchrun`) ends all processes when one has failed. The likelier an error is the consequence of
+    another, the longer it waits for that: the mistakes of a user come first, lost connections last.
+    """
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return False
+    if hasattr(error, "exit_code"):  # of a mistake of the user
+        kind = 0
+    else:
+        kind = 2 if any(sign in f"{type(error).__name__} {error}" for sign in CONNECTION) else 1
+    try:
+        time.sleep(LAUNCHER_SECONDS * (2 * kind + is_follower()))
+    except (KeyboardInterrupt, Terminated):
+        return True
+    return False
 
 
 def importing(frame: FrameType | None) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
 import click
 
@@ -26,12 +27,13 @@ from manyheads.data.lines import (
 )  # fmt: skip
 from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
+from manyheads.files import is_stream, locked_output, os_errors, writing
 from manyheads.training.log import Advance, no_advance
 
 __all__ = [
     "ConstraintFiles", "WarnedLines", "batches", "check_output", "collect_warnings", "input_lines", "line_progress",
-    "lines_at_once", "note_warning", "numbers_text", "open_output", "print_warnings", "text_line",
-    "write_json", "write_results",
+    "lines_at_once", "note_warning", "numbers_text", "open_output", "print_warnings", "refuse_closed",
+    "text_line", "write_json", "write_results",
 ]  # fmt: skip
 
 SHOWN_NUMBERS = 10  # line numbers that a warning names
@@ -42,31 +44,45 @@ Result = TypeVar("Result", bound=JsonResult)
 
 def check_output(output: Path | None, file: Path) -> None:
     """Raise `UsageError` if the output file is the input file, or is in a folder that does not exist."""
-    if output is not None and not output.parent.is_dir():
-        raise UsageError(f"{output} cannot be written: there is no folder {output.parent}.")
-    if output is not None and output.exists() and file.exists() and output.samefile(file):
-        raise UsageError(f"{output} is the input; write to another file.")
+    if output is None:
+        return
+    with os_errors(f"{output} cannot be written", UsageError):
+        if not output.parent.is_dir():
+            raise UsageError(f"{output} cannot be written: there is no folder {output.parent}.")
+        if output.is_dir():
+            raise UsageError(f"{output} is a folder: name a file.")
+        if output.exists() and file.exists() and output.samefile(file):
+            raise UsageError(f"{output} is the input; write to another file.")
+
+
+def refuse_closed(stream: TextIO, name: str, cure: str) -> None:
+    """Raise `UsageError` for a standard stream that was closed when the program began (`__main__`)."""
+    if getattr(stream, "name", None) == os.devnull:
+        raise UsageError(f"standard {name} is closed. Give {cure}, or open it.")
 
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
     """Open a file for writing bytes, compressed according to its suffix; None and "-" mean stdout.
 
+    Pipes and devices, /dev/stdout among them, are written as they are.
+
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: stdout is closed.
+        WriteError: the file cannot be written, or another process writes it.
     """
     if path is None or str(path) == "-":
+        refuse_closed(sys.stdout, "output", "--output FILE")
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    try:
-        file = cast(BinaryIO, open_packed(path))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
-    if path.suffix in COMPRESSIONS:
-        file = io.BufferedWriter(cast(io.RawIOBase, file))  # flushed lines stay together, which compress better
-    with file:
-        yield file
+    with ExitStack() as stack:
+        with writing(path):
+            where = path if is_stream(path) else stack.enter_context(locked_output(path))
+            file = cast(BinaryIO, open_packed(where))
+        if path.suffix in COMPRESSIONS:
+            file = io.BufferedWriter(cast(io.RawIOBase, file))  # flushed lines stay together, which compress better
+        yield stack.enter_context(file)
 
 
 @contextmanager
@@ -95,9 +111,11 @@ def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
     its former content is lost.
 
     Raises:
+        UsageError: stdin is closed.
         DataError: the file is missing or damaged, or (during iteration) a line is not UTF-8.
     """
     if str(file) == "-":
+        refuse_closed(sys.stdin, "input", "a FILE")
         lines = decode_lines(sys.stdin.buffer, "standard input", invalid_utf8=invalid_utf8)
         return (line.text for line in lines)
     texts = read_lines(file, invalid_utf8=invalid_utf8)

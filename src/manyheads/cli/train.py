@@ -21,6 +21,7 @@ from manyheads.cli.options import (
     with_device,
 )
 from manyheads.cli.verbs import announce_loading, current_settings, echo, program_name, verb, verb_with_subverbs
+from manyheads.shell import command_line
 
 __all__ = ["VERBS"]
 
@@ -62,13 +63,21 @@ def train(
     if not is_main_process():
         return
     early = ", stopped early" if summary.stopped_early else ""
-    split = "" if settings.data.test else " --split valid"
+    evaluate = command_line(
+        "manyheads", "evaluate", summary.out, *(() if settings.data.test else ("--split", "valid"))
+    )
+    limit = settings.training.max_minutes
+    of_limit = (
+        f" of updates; {duration(summary.used)} of {duration(60 * limit)} with preparation and validation"
+        if summary.used is not None and limit is not None
+        else ""
+    )
     verdict = training_verdict(summary.out)
     lines = [
-        f"{summary.out}: {summary.step:,} steps in {duration(summary.seconds)}{early}; "
-        f"best {summary.metric} {summary.best:.3f} at step {summary.best_step:,}",
+        f"{summary.out}: {summary.step:,} steps in {duration(summary.seconds)}{of_limit}{early}; "
+        f"best validation {summary.metric} {summary.best:.3f} at step {summary.best_step:,}",
         *verdict_lines(verdict),
-        f"Next: manyheads evaluate {summary.out}{split}",
+        f"Next: {evaluate}",
     ]
     document = {**asdict(summary), "out": str(summary.out), "verdict": ". ".join(verdict)}
     echo(document, lines, as_json=as_json)
@@ -92,7 +101,8 @@ def average(run: Path, last: int | None, output: Path | None, as_json: bool) -> 
 
     written = average_run(run, last=last, out=output)
     verdict = judge_average(written, run)
-    lines = [f"{written}: averaged. Next: manyheads evaluate {written} --against {run}", *verdict_lines([verdict])]
+    following = command_line("manyheads", "evaluate", written, "--against", run)
+    lines = [f"{written}: averaged. Next: {following}", *verdict_lines([verdict])]
     echo({"run": str(written), "verdict": verdict}, lines, as_json=as_json)
 
 

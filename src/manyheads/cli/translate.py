@@ -41,6 +41,7 @@ from manyheads.cli.streams import (
     write_results,
 )
 from manyheads.cli.verbs import verb
+from manyheads.files import is_stream
 from manyheads.training.log import Advance, no_advance
 
 if TYPE_CHECKING:
@@ -237,9 +238,7 @@ def check_options(
 
 def both_files(file: Path, output: Path | None) -> bool:
     """Return whether input and output are files, which are translated in shards, and not pipes or devices."""
-    return (
-        file.is_file() and output is not None and str(output) != "-" and (output.is_file() or not output.exists())
-    )
+    return file.is_file() and output is not None and str(output) != "-" and not is_stream(output)
 
 
 def shards_of(lines: Iterator[str], constraints: ConstraintFiles) -> Iterator[Shard]:

@@ -17,6 +17,8 @@ from typing import Any, Protocol, TextIO, TypeVar
 import click
 
 from manyheads.cli.signals import importing
+from manyheads.errors import printable
+from manyheads.shell import command_line, quote
 
 __all__ = [
     "INTERRUPTED", "SECTIONS", "TEXTS", "JsonResult", "Settings", "Verb", "VerbGroup", "VerbWithSubverbs",
@@ -272,7 +274,7 @@ def echo_result(result: Result, *, as_json: bool) -> None:
 def warn(text: str) -> None:
     """Print a warning to stderr, unless the command line is quiet."""
     if not current_settings().quiet:
-        click.echo(f"warning: {text}", err=True)
+        click.echo(f"warning: {printable(text)}", err=True)
 
 
 def program_name() -> str:
@@ -281,6 +283,6 @@ def program_name() -> str:
         return "manyheads"
     script = Path(sys.executable).with_name("manyheads")
     if not script.is_file():
-        return f"{sys.executable} -m manyheads"
+        return command_line(sys.executable, "-m", "manyheads")
     inside = script.is_relative_to(Path.cwd())
-    return str(script.relative_to(Path.cwd()) if inside else script)
+    return quote(script.relative_to(Path.cwd()) if inside else script)

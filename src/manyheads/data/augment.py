@@ -23,6 +23,7 @@ from manyheads.data.augment_text import (
     to_capitals,
 )
 from manyheads.data.store import TextStore, TokenStore
+from manyheads.languages import sentence_separator
 
 __all__ = ["AugmentPlan", "Augmenter", "Growth", "PhraseTable"]
 
@@ -188,9 +189,7 @@ class AugmentPlan:
             return augmenter.table.pair(int(self.phrases[row]))
         rows = [row, *(partner for partner in self.partners[:, row].tolist() if partner >= 0)]
         pairs = [augmenter.pair(index) for index in rows]
-        joins = [
-            "" if language.partition("-")[0].lower() in ("ja", "zh") else " " for language in augmenter.languages
-        ]
+        joins = [sentence_separator(language) for language in augmenter.languages]
         return joins[0].join(pair[0] for pair in pairs), joins[1].join(pair[1] for pair in pairs)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
+
+from manyheads.data.literals import literal_fields, literal_kinds
 
 __all__ = ["COPIES", "make_copy", "make_tag", "other_scripts"]
 
@@ -17,8 +20,8 @@ SCRIPTS = (
     (0x391, 0x3C9), (0x410, 0x44F), (0x5D0, 0x5EA), (0x627, 0x64A), (0x905, 0x939), (0xE01, 0xE2E),
     (0x10D0, 0x10F0), (0x3041, 0x3093), (0x4E00, 0x9FA0), (0xAC00, 0xD7A3),
 )  # fmt: skip
+TO_FILL = re.compile("NAME|UPPER|DIGIT")
 MARKS = (".", "...", "-", "?", "!", "!?", "*", "()", "/", ":", ";", "…", "* * *", "---")
-STEMS = ("name", "user", "count", "file", "date", "city", "item", "price", "total", "day", "n", "value")
 TOP_LEVEL = ("org", "com", "net", "de", "io", "co.uk", "info", "eu", "test", "example")
 
 
@@ -71,13 +74,16 @@ def make_emoji(rng: Random) -> str:
 
 
 def make_placeholder(rng: Random) -> str:
-    """Make up a placeholder of a message format, such as {name}, %s or $1."""
-    stem, number = rng.choice(STEMS), rng.randrange(10)
-    forms = (
-        f"{{{stem}}}", f"{{{number}}}", f"{{{{{stem}}}}}", f"%{rng.choice('sdf')}", f"%{number or 1}$s",
-        f"%({stem})s", f"${{{stem}}}", f"${number or 1}", f"__{stem.upper()}__", f"[{stem}]", f"@{stem}{number}",
-    )  # fmt: skip
-    return rng.choice(forms)
+    """Make up a placeholder of a format of literals.toml, such as {name}, %s or $1."""
+
+    def fill(part: re.Match[str]) -> str:
+        if part[0] == "DIGIT":
+            return str(rng.randint(1, 9))
+        field = rng.choice(literal_fields())
+        return field.upper() if part[0] == "UPPER" else field
+
+    form = rng.choice([form for kind in literal_kinds() for form in kind.forms])
+    return TO_FILL.sub(fill, form)
 
 
 def make_tag(rng: Random) -> tuple[str, str]:

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from manyheads.data.augment_copies import make_copy, make_tag
+from manyheads.languages import full_stop
 
 __all__ = ["END_MARK", "add_copy", "change_end_mark", "drop_capital", "lower_source", "misspell", "to_capitals"]
 
 Texts = tuple[str, str]  # source and target
 
-END_MARK = re.compile(r"\s*[.!?…。！？]+$")
+END_MARK = re.compile(r"\s*[.!?…。！？।۔։።។။།]+$")
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 NUMBER = re.compile(r"(?<![\w.,:])\d{2,}(?![\w:]|[.,]\d)")
 LETTERS = re.compile(r"[^\W\d_]{4,}")
-FULL_STOPS = {"ja": "。", "zh": "。"}
 WORDS_A_TYPO = 8  # words for each misspelt word
 ALONE = 0.15  # share of copies that are a complete line
 IN_PLACE = 0.6  # share of the other copies that are put at a word
@@ -42,7 +42,7 @@ def drop_capital(source: str, target: str) -> Texts:
 def change_end_mark(source: str, target: str, languages: Texts) -> Texts:
     """Take the end mark off both sides, or put a full stop on both if neither has a mark.
 
-    A pair with a mark on one side only, or with nothing but marks, is not changed.
+    A pair with a mark on one side only, with nothing but marks, or of a language without full stops is not changed.
     """
     ends = [END_MARK.search(text) for text in (source, target)]
     if ends[0] and ends[1]:
@@ -50,8 +50,8 @@ def change_end_mark(source: str, target: str, languages: Texts) -> Texts:
         return shorter if all(shorter) else (source, target)
     if ends[0] or ends[1] or not (source[-1:].isalpha() and target[-1:].isalpha()):
         return source, target
-    marks = [FULL_STOPS.get(language.partition("-")[0].lower(), ".") for language in languages]
-    return source + marks[0], target + marks[1]
+    marks = full_stop(languages[0]), full_stop(languages[1])
+    return (source + marks[0], target + marks[1]) if all(marks) else (source, target)
 
 
 def misspell(source: str, rng: Random) -> str:

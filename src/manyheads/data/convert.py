@@ -1,7 +1,7 @@
 """Convert parallel text of any known form to two packed files of lines, with a note of its sources.
 
 A line end within a text, with the white space around it, becomes one blank; white space at both ends is removed.
-Pairs without text on a side are left out and counted.
+Access keys (`_Cancel`, `&File`) are removed. Pairs without text on a side are left out and counted.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
+import numpy as np
+
 from manyheads import __version__
+from manyheads.data.access_keys import without_access_keys
 from manyheads.data.discover import check_language
-from manyheads.data.download import sum_of
 from manyheads.data.executors import InlineExecutor
 from manyheads.data.formats.markup import read_tmx, read_xliff
 from manyheads.data.formats.moses import read_archive, read_moses
@@ -30,6 +33,7 @@ from manyheads.data.formats.po import read_po
 from manyheads.data.formats.tables import read_csv, read_dataset, read_jsonl, read_parquet, read_tsv
 from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.data.hub import PREFIX
+from manyheads.data.letters import has_text
 from manyheads.data.lines import damage_named
 from manyheads.data.locate import existing, near_names, uncompressed
 from manyheads.data.placing import placing_files
@@ -37,12 +41,14 @@ from manyheads.data.shards import map_shards, remove_shards
 from manyheads.data.sources import TextSource, sources_path, write_sources
 from manyheads.data.store import chunked
 from manyheads.errors import DataError, UsageError, WriteError
+from manyheads.files import refuse_links, sum_of
+from manyheads.languages import normal_form
 
 __all__ = ["FORMATS", "ConvertOptions", "ConvertResult", "convert_files"]
 
 LINE_END = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 SHARD_PAIRS = 4_096
-SHARD_HEAD = struct.Struct("<QQQ")  # pairs, pairs without text on a side, bytes of the packed source
+SHARD_HEAD = struct.Struct("<QQQQ")  # pairs, pairs without text, pairs with access keys, bytes of the source
 
 Pair = tuple[str, str]
 Reader = Callable[[io.BufferedReader, TextRequest, str], ParallelText]
@@ -70,12 +76,14 @@ class ConvertOptions:
         request: languages, columns and split.
         licence: licence of all inputs; None keeps the licence that each input states.
         origin: origin of all inputs; None keeps the origin that each input states.
+        access_keys: whether the access keys of menus and buttons stay in the text.
     """
 
     name: str
     request: TextRequest = field(default_factory=TextRequest)
     licence: str | None = None
     origin: str | None = None
+    access_keys: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,8 +117,16 @@ class ConvertResult:
         """Return the counts of each input and their total."""
         lines = []
         for source in self.sources:
-            empty = f"; {source.empty:,} left out: no text on a side" if source.empty else ""
-            lines.append(f"{source.file}: {source.format}, {source.pairs:,} pairs{empty}")
+            lines.append(f"{source.file}: {source.format}, {source.pairs:,} pairs")
+            left_out = {"no text on a side": source.empty, **source.skipped}
+            if any(left_out.values()):
+                counts = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items() if count)
+                lines.append(f"  left out: {counts}")
+            if source.damage:
+                more = "; ..." if source.skipped["damaged"] > len(source.damage) else ""
+                lines.append(f"  damaged: {'; '.join(source.damage)}{more}")
+            if source.access_keys:
+                lines.append(f"  access keys, such as _File or (&F), removed from {source.access_keys:,} pairs")
             lines.append(f"  licence: {source.licence or 'not stated'}; origin: {source.origin or 'not stated'}")
         total = sum(source.pairs or 0 for source in self.sources)
         return [*lines, f"{self.files[0]} and {self.files[1]}: {total:,} pairs", f"{self.note}: their sources"]
@@ -140,13 +156,12 @@ def convert_files(
         UsageError: a format or the languages are not known.
     """
     groups = grouped(inputs)
-    if out.exists() and not out.is_dir():
-        raise DataError(f"{out} is a file. Name a folder: -o DIR.")
     request = options.request
     sources: list[TextSource] = []
     with placing_files(out, options.name) as draft, ExitStack() as stack:
         files: list[Path] = []
         sides: list[IO[bytes]] = []
+        refuse_links(out, [f".{options.name}.shards"])
         results = stack.enter_context(shard_folder(out / f".{options.name}.shards", executor))
         for group in groups:
             sums = sums_of(group)
@@ -155,18 +170,22 @@ def convert_files(
                     request = replace(request, source=text.languages[0], target=text.languages[1])
                     files = output_files(out, options.name, text.languages)
                     sides = [stack.enter_context((draft / file.name).open("wb")) for file in files]
-                key = hashlib.sha256(repr((__version__, group, sums, request)).encode()).hexdigest()
+                parts = (__version__, group, sums, request, options.access_keys)
+                key = hashlib.sha256(repr(parts).encode()).hexdigest()
                 shards = map_shards(
-                    pack_shard,
+                    partial(pack_shard, access_keys=options.access_keys),
                     counted(chunked(read_named(text.pairs, group), SHARD_PAIRS), advance),
                     results / str(len(sources)),
                     key=key,
                     executor=executor or InlineExecutor(),
                 )
-                pairs, empty = write_shards(shards, sides)
+                pairs, empty, changed = write_shards(shards, sides)
             licence, origin = options.licence or text.licence, options.origin or text.origin
             file = group[0] if group[0].startswith(PREFIX) else Path(group[0]).name
-            sources.append(TextSource(file, kind, sums, pairs, empty, licence, origin))
+            sources.append(TextSource(
+                file, kind, sums, pairs, empty, licence, origin,
+                access_keys=changed, skipped=dict(text.skipped.counts), damage=text.skipped.damage,
+            ))  # fmt: skip
         if not any(source.pairs for source in sources):
             raise DataError(f"{', '.join(inputs)}: no pair has text on both sides. Nothing is written.")
         note = sources_path(files[0])
@@ -229,8 +248,9 @@ def output_files(out: Path, name: str, languages: tuple[str, str]) -> list[Path]
         DataError: a file already exists, plain or compressed.
         UsageError: the languages are equal, or cannot be named in a configuration.
     """
-    if check_language(languages[0]) == check_language(languages[1]):
-        raise UsageError(f"Both texts have the language {languages[0]}. Say both: --source de --target en.")
+    if normal_form(check_language(languages[0])) == normal_form(check_language(languages[1])):
+        codes = " and ".join(dict.fromkeys(languages))
+        raise UsageError(f"Both texts have the language {codes}. Say both: --source de --target en.")
     files = [out / f"{name}.{language}" for language in languages]
     present = [path.name for file in [*files, sources_path(files[0])] if (path := existing(file))]
     if present:
@@ -276,27 +296,30 @@ def counted(shards: Iterable[list[Pair]], advance: Callable[[int], object]) -> I
         advance(len(shard))
 
 
-def pack_shard(pairs: list[Pair]) -> bytes:
+def pack_shard(pairs: list[Pair], *, access_keys: bool) -> bytes:
     """Return a shard as `SHARD_HEAD`, the packed source lines, and the packed target lines."""
-    lines = [(one_line(source), one_line(target)) for source, target in pairs]
-    full = [line for line in lines if all(line)]
+    plain = pairs if access_keys else [without_access_keys(*pair) for pair in pairs]
+    lines = [(one_line(source), one_line(target)) for source, target in plain]
+    full = [line for line in lines if all(map(has_text, line))]
+    changed = sum(pair != before for pair, before in zip(plain, pairs, strict=True))
     source, target = (
         gzip.compress("".join(f"{line[side]}\n" for line in full).encode(), 6, mtime=0) if full else b""
         for side in (0, 1)
     )
-    return SHARD_HEAD.pack(len(full), len(lines) - len(full), len(source)) + source + target
+    return SHARD_HEAD.pack(len(full), len(lines) - len(full), changed, len(source)) + source + target
 
 
-def write_shards(shards: Iterable[bytes], sides: Sequence[IO[bytes]]) -> tuple[int, int]:
-    """Write packed shards to both files; return the numbers of pairs with and without text on both sides."""
-    written = empty = 0
+def write_shards(shards: Iterable[bytes], sides: Sequence[IO[bytes]]) -> tuple[int, int, int]:
+    """Write packed shards to both files; return the numbers of pairs with text, without, and with access keys."""
+    counts = np.zeros(3, np.int64)
     for shard in shards:
-        pairs, left_out, size = SHARD_HEAD.unpack_from(shard)
+        *found, size = SHARD_HEAD.unpack_from(shard)
         border = SHARD_HEAD.size + size
         sides[0].write(shard[SHARD_HEAD.size : border])
         sides[1].write(shard[border:])
-        written, empty = written + pairs, empty + left_out
-    return written, empty
+        counts += found
+    written, empty, changed = counts.tolist()
+    return written, empty, changed
 
 
 def one_line(text: str) -> str:

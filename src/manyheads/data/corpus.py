@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from manyheads.config.schema import DataConfig
+from manyheads.data.letters import has_text
 from manyheads.data.lines import InvalidUtf8, Line, count_lines, read_decoded
 from manyheads.data.locate import Split, locate
+from manyheads.data.tsv import split_row
 from manyheads.errors import DataError
+from manyheads.languages import match_language
 
 __all__ = [
     "Pair",
@@ -98,7 +101,7 @@ def read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]
     (path,) = paths
     for number, line in numbered_lines(path, config):
         where = f"{path}, line {number}"
-        if not line.text.strip():
+        if not has_text(line.text):
             source, target = "", ""
         elif ".tsv" in path.suffixes[-2:]:
             source, target = parse_tsv(line.text, where)
@@ -109,7 +112,7 @@ def read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]
 
 def parse_tsv(line: str, where: str) -> tuple[str, str]:
     """Parse source and target of a line with exactly one tab."""
-    columns = line.split("\t")
+    columns = split_row(line)
     if len(columns) != 2:
         tabs = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
         raise DataError(f"{where}: {tabs}. Each line must be source<TAB>target.")
@@ -145,7 +148,9 @@ def pair_from_record(record: object, config: DataConfig, where: str) -> tuple[st
         record = record["translation"]
     if not isinstance(record, dict):
         raise DataError(f"{where}: {type(record).__name__} in place of an object with the two texts.")
-    for keys in ((config.source, config.target), ("source", "target")):
+    names = [key for key in record if isinstance(key, str)]
+    alike = tuple(match_language(language, names) or language for language in (config.source, config.target))
+    for keys in ((config.source, config.target), ("source", "target"), alike):
         if all(key in record for key in keys):
             source, target = (checked_text(record[key], key, config.invalid_utf8, where) for key in keys)
             return source, target

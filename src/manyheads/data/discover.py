@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +19,14 @@ from manyheads.data.locate import (
     uncompressed,
 )
 from manyheads.errors import DataError, UsageError
+from manyheads.languages import base_language, match_language
+from manyheads.shell import command_line
 
 __all__ = ["FoundText", "check_language", "find_text", "languages_of_files"]
 
-LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})?")
-DIRECTION = re.compile(r"(?:^|[^a-z])([a-z]{2,3})[-_]([a-z]{2,3})(?=[^a-z]|$)")
+CODE = "[a-z]{2,3}(?:[-_](?:[A-Z][a-z]{3}|[A-Z]{2}|[0-9]{3}))*"  # zh, zho_Hans, zh_CN, es-419
+LANGUAGE = re.compile(f"[a-z]{{2,3}}([-_][A-Za-z0-9]{{2,8}})?|{CODE}")
+DIRECTION = re.compile(f"(?:^|[^a-z])({CODE})[-_]({CODE})(?=[^a-z]|$)")
 # Suffixes of file names that look like the code of a language.
 OTHER_SUFFIXES = {"bpe", "csv", "dat", "hyp", "md", "raw", "ref", "src", "sum", "tgt", "tok", "trg", "tsv", "txt"}
 
@@ -88,10 +90,10 @@ def no_single_text(root: Path, languages: tuple[str, str], texts: Sequence[tuple
             f"{contents(root)}. Name the files by their languages, such as corpus.{source} and corpus.{target}."
         )
     listed = ", ".join(" and ".join(path.name for path in text) for text in texts[:4])
-    first = shlex.join(map(str, texts[0]))
+    first = command_line("manyheads", "data", "split", *texts[0])
     return (
         f"{root} holds no train and valid, but several texts: {listed}. Join them to one, "
-        f"or divide one of them: manyheads data split {first}"
+        f"or divide one of them: {first}"
     )
 
 
@@ -112,6 +114,7 @@ def languages_from_names(root: Path, present: set[str], source: str | None, targ
     Raises:
         UsageError: a language, or the direction, is not known.
     """
+    source, target = (code and (match_language(code, sorted(present)) or code) for code in (source, target))
     if source and target:
         return check_language(source), check_language(target)
     direction = direction_of(root, present)
@@ -148,6 +151,7 @@ def direction_of(root: Path, languages: set[str]) -> tuple[str, str] | None:
     """Return the languages in the order of a name such as ko-en: the name of the folder, or of a file in it."""
     names = [root.resolve().name, *(file_names(root) if root.is_dir() else ())]
     pairs = {match.groups() for name in names for match in DIRECTION.finditer(name)}
+    pairs = {pair for pair in pairs if base_language(pair[0]) != base_language(pair[1])}  # zh_cn is one language
     fitting = [(first, second) for first, second in pairs if not languages or {first, second} == languages]
     return fitting[0] if len(fitting) == 1 else None
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -17,6 +15,7 @@ from manyheads.data.catalogue import CORPORA, Corpus, RemoteFile
 from manyheads.data.sources import ENDING, TextSource, sources_path, write_sources
 from manyheads.data.tatoeba import unpack_sentences
 from manyheads.errors import DataError, UsageError
+from manyheads.files import locked_beside, os_errors, replacing, sum_of, write_atomically
 
 __all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "fetch_corpus", "unknown_corpus"]
 
@@ -59,7 +58,7 @@ def unknown_corpus(name: str) -> UsageError:
 def fetch_corpus(corpus: Corpus, root: Path, *, listener: Say) -> Path:
     """Fetch a corpus described by the caller, as `fetch` does."""
     folder = root.expanduser() / corpus.name
-    with writing_into(folder):
+    with os_errors(f"{folder} cannot be written", DataError):
         folder.mkdir(parents=True, exist_ok=True)
         listener(f"{corpus.name}: {corpus.description}. Terms: {corpus.terms}")
         for file in corpus.files:
@@ -77,17 +76,6 @@ def note_terms(corpus: Corpus, folder: Path) -> None:
     for path in set(map(sources_path, texts or [folder / file.name for file in corpus.files])):
         with suppress(OSError):  # a folder that is complete may be read-only
             write_sources(path, [source])
-
-
-@contextmanager
-def writing_into(folder: Path) -> Iterator[None]:
-    """Turn the errors of a full or read-only disk into a `DataError`."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(
-            f"Cannot write into {folder}: {error.strerror or error}. Free it, or name another."
-        ) from error
 
 
 def fetch_file(file: RemoteFile, mirrors: Iterable[str], folder: Path, say: Say) -> None:
@@ -143,24 +131,16 @@ def download(url: str, path: Path, file: RemoteFile) -> tuple[str, int]:
     Raises:
         BadMirrorError: no answer, an error, or wrong content, which is deleted.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            size, digest = 0, hashlib.sha256()
+    with locked_beside(path, DataError), replacing(path) as draft:
+        size, digest = 0, hashlib.sha256()
+        with draft.open("wb") as stream:
             for block in received(url, file.size or LARGEST):
                 stream.write(block)
                 digest.update(block)
                 size += len(block)
-            stream.flush()
-            os.fsync(stream.fileno())
         sha256 = digest.hexdigest()
         if file.sha256 and sha256 != file.sha256:
             raise BadMirrorError(f"{wrong_sum(sha256, file.sha256)}, {size:,} bytes; deleted")
-        draft.chmod(0o644)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
     return sha256, size
 
 
@@ -187,12 +167,6 @@ def received(url: str, largest: int) -> Iterator[bytes]:
         raise BadMirrorError(f"ended after {size:,} of {int(promised):,} bytes")
 
 
-def sum_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def wrong_sum(actual: str, expected: str) -> str:
     """Describe a wrong sum."""
     return f"its SHA-256 is {actual}, not {expected}"
@@ -213,6 +187,5 @@ def recorded_sums(folder: Path) -> dict[str, str]:
 def record_sum(folder: Path, name: str, sha256: str) -> None:
     """Record the sum of a downloaded file."""
     sums = recorded_sums(folder) | {name: sha256}
-    draft = folder / f".{SUMS}.part"
-    draft.write_text("".join(f"{value}  {key}\n" for key, value in sorted(sums.items())), encoding="utf-8")
-    draft.replace(folder / SUMS)
+    text = "".join(f"{value}  {key}\n" for key, value in sorted(sums.items()))
+    write_atomically(folder / SUMS, text.encode())

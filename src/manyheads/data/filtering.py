@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 
 from manyheads.config.schema import DataConfig
 from manyheads.data.corpus import Pair
+from manyheads.data.letters import has_text
 from manyheads.errors import DataError
 
 __all__ = [
@@ -87,10 +88,10 @@ class FilterCounts:
         return head + (f": {reasons}" if reasons else "") + (f"; {remarks}" if remarks else "")
 
 
-def describe_too_long(kept: int, too_long: int, max_length: int, noun: str) -> str:
+def describe_too_long(kept: int, too_long: int, limit: str, noun: str) -> str:
     """Return a message about the pairs that passed the filters, but have too many tokens."""
     return (
-        f"{too_long:,} of the {kept:,} {noun} kept have more than data.max_length = {max_length} tokens on a side "
+        f"{too_long:,} of the {kept:,} {noun} kept have more than {limit} tokens on a side "
         f"and are left out: {kept - too_long:,} to train on"
     )
 
@@ -108,7 +109,7 @@ def digest(*texts: str) -> int:
 
 def fault_of_pair(pair: Pair, config: DataConfig) -> str | None:
     """Return "empty" if a side has no text, "ratio" if the lengths of the sides differ too much, else None."""
-    if not pair.source.strip() or not pair.target.strip():
+    if not (has_text(pair.source) and has_text(pair.target)):
         return "empty"
     shorter, longer = sorted((len(pair.source), len(pair.target)))
     return "ratio" if longer > config.max_ratio * shorter else None
@@ -116,12 +117,12 @@ def fault_of_pair(pair: Pair, config: DataConfig) -> str | None:
 
 def fault_of_labelled(pair: Pair, config: DataConfig) -> str | None:
     """Return "empty" if the labelled text is empty, else None."""
-    return None if pair.source.strip() and pair.target.strip() else "empty"
+    return None if has_text(pair.source) and has_text(pair.target) else "empty"
 
 
 def fault_of_document(pair: Pair, config: DataConfig) -> str | None:
     """Return "empty" if the document is empty, else None."""
-    return None if pair.target.strip() else "empty"
+    return None if has_text(pair.target) else "empty"
 
 
 def fault_of_text(pair: Pair, config: DataConfig) -> str | None:

@@ -36,8 +36,7 @@ def read_hub_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
     """
     dataset = config.dataset or ""
     split_name = split_setting(config, split)
-    if not isinstance(split_name, str):
-        raise DataError(f"data.{split} = {list(split_name)}, but {dataset} has no files. Name one of its splits.")
+    assert isinstance(split_name, str)
     datasets = require("datasets", extra="hf", purpose=f'data.dataset = "{dataset}"')
     splits = open_splits(datasets, dataset, Path(config.root).expanduser())
     if split_name not in splits:

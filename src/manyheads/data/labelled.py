@@ -12,7 +12,9 @@ from pathlib import Path
 
 from manyheads.config.schema import DataConfig
 from manyheads.data.corpus import Pair, checked_text, kept_lines, not_empty, numbered_lines, parsed_json
+from manyheads.data.letters import has_text
 from manyheads.data.locate import Split, locate_one
+from manyheads.data.tsv import split_row
 from manyheads.errors import DataError
 
 __all__ = ["BETWEEN", "join_texts", "labelled_file", "read_labelled", "split_texts"]
@@ -43,7 +45,7 @@ def parse_lines(path: Path, config: DataConfig, first: int, end: int | None) -> 
         where = f"{path}, line {number}"
         if number == 1:
             refuse_header(line.text, where)
-        label, *texts = parse(line.text, config, where) if line.text.strip() else ("", "")
+        label, *texts = parse(line.text, config, where) if has_text(line.text) else ("", "")
         yield Pair(join_texts(texts), label, number, line.replaced)
 
 
@@ -60,11 +62,11 @@ def refuse_header(line: str, where: str) -> None:
 
 def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
     """Parse the label and the one or two texts of a line."""
-    columns = line.split("\t")
+    columns = split_row(line)
     if len(columns) not in (2, 3):
         tabs = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
         raise DataError(f"{where}: {tabs}. Each line must be label<TAB>text or label<TAB>text<TAB>text.")
-    if not columns[0].strip():
+    if not has_text(columns[0]):
         raise DataError(f"{where}: there is no label before the first tab. Each line must be label<TAB>text.")
     return tuple(columns)
 
@@ -91,7 +93,7 @@ def label_text(value: object, config: DataConfig, where: str) -> str:
     text = (
         str(value) if isinstance(value, int | float) else checked_text(value, "label", config.invalid_utf8, where)
     )
-    if not text.strip():
+    if not has_text(text):
         raise DataError(f'{where}: "label" is empty. Give each text a label.')
     return text
 

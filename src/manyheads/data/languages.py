@@ -1,4 +1,4 @@
-"""Scripts as regular expressions, the scripts of languages, and frequent words of languages in Latin letters."""
+"""Scripts as regular expressions, and frequent words of languages in Latin letters."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
-__all__ = ["FREQUENT", "SCRIPTS", "SCRIPTS_OF", "base_code", "scripts_of"]
+from manyheads.languages import base_language, script_of
+
+__all__ = ["FREQUENT", "SCRIPTS", "frequent_words", "scripts_of"]
 
 DATA = tomllib.loads(resources.files("manyheads.data").joinpath("languages.toml").read_text(encoding="utf-8"))
 SCRIPTS: Mapping[str, re.Pattern[str]] = {name: re.compile(letters) for name, letters in DATA["scripts"].items()}
-SCRIPTS_OF: Mapping[str, Sequence[str]] = DATA["languages"]
+SCRIPTS_OF: Mapping[str, Sequence[str]] = DATA["scripts_of"]  # ISO 15924 -> names of scripts
 FREQUENT: Mapping[str, str] = DATA["frequent_words"]
 
 
-def base_code(code: str) -> str:
-    """Return a language code without script or country, in lower case: "pt" for "pt-BR"."""
-    return code.replace("_", "-").partition("-")[0].lower()
-
-
 def scripts_of(code: str) -> Sequence[str]:
-    """Return the names of the scripts of a language; none for an unknown language."""
-    base = base_code(code)
-    return SCRIPTS_OF.get(base, ("latin",) if base in FREQUENT else ())
+    """Return the names of the scripts that a language is written in; none for an unknown language or script."""
+    return SCRIPTS_OF.get(script_of(code), ())
+
+
+def frequent_words(code: str) -> Sequence[str]:
+    """Return frequent words of a language in Latin letters; none for an unknown language or another script."""
+    return FREQUENT.get(base_language(code), "").split() if script_of(code) == "Latn" else ()

@@ -1,16 +1,29 @@
-"""Convert text to arrays of code points, and find the letters among them. Shapes: M characters."""
+"""Convert text to arrays of code points, find letters, tell text from nothing. Shapes: M characters."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["are_letters", "code_points", "text_of"]
+__all__ = ["are_letters", "code_points", "has_text", "text_of"]
 
 PLANE = 0x10000  # code points of the Basic Multilingual Plane
+# Invisible are white space, control characters, Default_Ignorable_Code_Point of Unicode (zero width, soft hyphen,
+# marks of direction, variation selectors, Hangul fillers), interlinear marks and the Braille blank.
+_VISIBLE = re.compile(
+    "[^\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+
+
+def has_text(text: str) -> bool:
+    """Return whether a text has a character that can be seen."""
+    return _VISIBLE.search(text) is not None
 
 
 def code_points(text: str) -> NDArray[np.uint32]:

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
 from manyheads.errors import DataError, require
+from manyheads.files import cure_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -121,7 +122,7 @@ def invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: Unicod
     where = "unpacked text" if name.endswith(COMPRESSIONS) else "file"
     return (
         f"{name}, line {number}: byte 0x{raw[error.start]:02X} at offset {position:,} of the {where} is no UTF-8. "
-        f"Convert the file (if it is {likely_encoding(raw)}: iconv -f {likely_encoding(raw)} -t UTF-8), "
+        f"Convert the file (if it is {likely_encoding(raw)}: iconv -f {likely_encoding(raw)} -t UTF-8 FILE > NEW), "
         'or replace such bytes: data.invalid_utf8 = "replace" in a configuration, --replace-invalid in data split.'
     )
 
@@ -144,7 +145,7 @@ def refuse_foreign(head: bytes, name: str) -> None:
     encoding = wide_encoding(head)
     if encoding:
         short = encoding.partition(" ")[0]
-        raise DataError(f"{name} is {encoding}, not UTF-8. Convert it: iconv -f {short} -t UTF-8.")
+        raise DataError(f"{name} is {encoding}, not UTF-8. Convert it: iconv -f {short} -t UTF-8 FILE > NEW.")
     for magic, suffix in MAGIC.items():
         if head.startswith(magic):
             raise DataError(f"{name} holds compressed data. Give it a name that ends in {suffix}.")
@@ -178,7 +179,7 @@ def damage_named(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{path} is damaged or not what its name says: {error}. Copy it again.") from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise DataError(f"{path} cannot be read: {error.strerror or error}. {cure_of(error)}") from error
 
 
 def open_unpacked(path: Path) -> io.BufferedReader:

@@ -1,41 +1,100 @@
 """Find the parts of a text that a translation copies unchanged: addresses, emoji, placeholders and more.
 
-Letters of addresses and placeholders are ASCII, so that a Korean particle after an address is text.
+The kinds are in literals.toml, which the web page reads too.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-__all__ = ["placeholders_of", "spans_to_translate"]
+__all__ = ["Kind", "literal_fields", "literal_kinds", "literals_of", "placeholders_of", "spans_to_translate"]
 
-PLACEHOLDERS = (
-    r"(?:https?://|www\.)[!-;=?-~]*[\w/]",  # addresses: ASCII but for < and >
-    r"[A-Za-z0-9.+_-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
-    r"</?[A-Za-z][^<>]{0,200}>",  # tags
-    r"\{\{?\w*\}?\}",  # {name}, {{name}}, ${name}, %(name)s, %s, %1$s
-    r"\$\{\w+\}",
-    r"%\(\w+\)[sdf]",
-    r"%(?:\d+\$)?[sdf]\b",
+PART = re.compile("<([a-z_]+)>")
+SIGN = re.compile(  # every literal has one of these; most lines of prose have none
+    r"[@{}%<$`\[\\#&+~\u231a-\u23ff\u2600-\u27bf\u2b1b-\u2b55\U0001f000-\U0001faff]|/\w|__|\*\||-[0-9A-Fa-f]{4}-"
+    r"|:(?:(?<!\w:)[A-Za-z+-]|(?<=tel:)\w|(?<=mailto:)\w|//)|\.(?<=\w\.)\w",
+    re.ASCII,
 )
-FURTHER = (  # literals that may be words in one of the languages
-    r"\$\d\b(?![.,]\d)",  # $1, __NAME__, @name
-    r"__[A-Z]+(?:_[A-Z]+)*__",
-    r"(?<![\w@])@[A-Za-z]\w*",
-    r"(?<!\w)\+\d(?:[ ()/-]{0,2}\d){6,14}\b",  # telephone numbers with the code of the country
-    r"\bv\d+(?:\.\d+)+\b",  # versions
-    r"[\u2600-\u27bf\U0001f000-\U0001faff][\u2600-\u27bf\ufe0f\u200d\u20e3\U0001f000-\U0001faff\U000e0020-\U000e007f]*",
-)
-PLACEHOLDER = re.compile("|".join(PLACEHOLDERS), re.ASCII)
-# A literal with the brackets and quotation marks before it, and the punctuation after it.
-LITERAL = re.compile(rf"[(\[{{<\"'„“‚‘«‹¿¡]*(?:{'|'.join((*PLACEHOLDERS, *FURTHER))})(?u:[^\w\s<{{@$%]*)", re.ASCII)
-SIGNS = ("@", "{", "%", "<", "://", "www.")  # each placeholder has one of these
-MAYBE = re.compile(r"[@{%<$_+\u2600-\u27bf\U0001f000-\U0001faff]|://|www\.|\bv\d", re.ASCII)
+BEFORE = "([{<\"'„“‚‘«‹»›「『（【¿¡*_~`|="  # marks before a literal that are copied with it
+AFTER = re.compile(r"[^\w\s<{@$%]*")  # marks after a literal, likewise
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of literals: a table of literals.toml, with its patterns joined."""
+
+    name: str
+    pattern: str
+    needs: str
+    same: bool
+    forms: tuple[str, ...]
+
+
+@cache
+def table() -> dict[str, Any]:
+    """Read literals.toml."""
+    return tomllib.loads(Path(__file__).with_name("literals.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def literal_fields() -> tuple[str, ...]:
+    """Return words that name a field of a program, in small letters."""
+    return tuple(table()["fields"].split())
+
+
+@cache
+def literal_kinds() -> tuple[Kind, ...]:
+    """Return the kinds of literals in the order in which they are tried."""
+    cases = [change(field) for change in (str.lower, str.upper, str.capitalize) for field in literal_fields()]
+    parts: dict[str, str] = {**table()["parts"], "field": f"(?:{'|'.join(cases)})"}
+
+    def complete(pattern: str) -> str:
+        return PART.sub(lambda match: complete(parts[match[1]]) if match[1] in parts else match[0], pattern)
+
+    return tuple(
+        Kind(
+            kind["name"],
+            "|".join(map(complete, kind["patterns"])),
+            kind.get("needs", ""),
+            kind.get("same", False),
+            tuple(kind.get("forms", ())),
+        )
+        for kind in table()["kinds"]
+    )
+
+
+@cache
+def joined(needs: tuple[str, ...], *, same: bool) -> re.Pattern[str]:
+    """Return the pattern of all kinds, or of those with `same`, whose `needs` are empty or among those given."""
+    kinds = [
+        kind for kind in literal_kinds() if (kind.same or not same) and (not kind.needs or kind.needs in needs)
+    ]
+    return re.compile("|".join(kind.pattern for kind in kinds), re.ASCII)
+
+
+@cache
+def all_needs() -> Sequence[str]:
+    """Return the patterns that some kind needs."""
+    return [kind.needs for kind in literal_kinds() if kind.needs]
+
+
+def literals_of(text: str) -> list[tuple[int, int]]:
+    """Return the (start, end) offsets of the literals of a text."""
+    if not SIGN.search(text):
+        return []
+    needs = tuple(needed for needed in all_needs() if re.search(needed, text))
+    return [match.span() for match in joined(needs, same=False).finditer(text)]
 
 
 def placeholders_of(text: str) -> list[str]:
-    """Return the addresses, tags and placeholders of a text, in order."""
-    return PLACEHOLDER.findall(text) if any(map(text.__contains__, SIGNS)) else []
+    """Return the literals of a text that a translation of it must have too, in order."""
+    return joined((), same=True).findall(text) if SIGN.search(text) else []
 
 
 def spans_to_translate(text: str) -> list[tuple[int, int]]:
@@ -43,11 +102,16 @@ def spans_to_translate(text: str) -> list[tuple[int, int]]:
 
     Parts without a letter are left out: numbers and marks are the same in both languages.
     """
-    matches = LITERAL.finditer(text) if MAYBE.search(text) else ()
-    borders = [0, *(border for match in matches for border in match.span()), len(text)]
+    literals = literals_of(text)
+    borders = [0, *(border for span in literals for border in span), len(text)]
     spans = []
-    for start, end in zip(borders[::2], borders[1::2], strict=True):
+    for index in range(0, len(borders), 2):
+        start, end = borders[index : index + 2]
+        if index and (marks := AFTER.match(text, start, end)):
+            start = marks.end()
         part = text[start:end]
+        if end < len(text):
+            part = part.rstrip(BEFORE)
         if any(map(str.isalpha, part)):
             first = start + len(part) - len(part.lstrip())
             spans.append((first, first + len(part.strip())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +13,7 @@ from manyheads.config.schema import DataConfig
 from manyheads.data.catalogue import CORPORA
 from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
+from manyheads.shell import command_line
 
 __all__ = [
     "SINGLE_FILE_KINDS",
@@ -103,11 +105,15 @@ def root_of(config: DataConfig) -> Path:
     """Return the folder that relative paths start from."""
     root = Path(config.root).expanduser()
     if not root.is_dir():
-        known = root.name in CORPORA
-        cure = f"`manyheads data fetch {root.name} --root {root.parent}` gets it" if known else "Create it"
-        raise DataError(
-            f'data.root = "{config.root}" is no folder. {cure}, or name another: --set data.root=FOLDER.'
-        )
+        fetch = command_line("manyheads", "data", "fetch", root.name, "--root", root.parent)
+        cure = f"`{fetch}` gets it" if root.name in CORPORA else "Create it"
+        shown = f'"{config.root}"'
+        if not config.root.isprintable():
+            shown, cure = (
+                json.dumps(config.root, ensure_ascii=False),
+                "In TOML, write a path with \\ in single quotes",
+            )
+        raise DataError(f"data.root = {shown} is no folder. {cure}, or name another: --set data.root=FOLDER.")
     return root
 
 

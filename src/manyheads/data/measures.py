@@ -12,6 +12,7 @@ import numpy as np
 
 from manyheads.data.corpus import Pair
 from manyheads.data.filtering import FilterCounts, PairFilter, digest
+from manyheads.data.letters import has_text
 
 __all__ = [
     "LongLine",
@@ -114,7 +115,7 @@ class OverlapCounter:
 
     def __init__(self, pairs: Iterable[Pair], normalize: Callable[[str], str]) -> None:
         cleaned = (Pair(normalize(pair.source), normalize(pair.target), pair.line) for pair in pairs)
-        self.rows = [keys_of(pair) for pair in cleaned if pair.source.strip() and pair.target.strip()]
+        self.rows = [keys_of(pair) for pair in cleaned if has_text(pair.source) and has_text(pair.target)]
         self.known = [{row[kind] for row in self.rows} for kind in range(3)]
         self.matches: dict[str, list[set[int]]] = {}
 
@@ -182,7 +183,7 @@ class Measure:
     def add(self, pair: Pair) -> bool:
         """Filter and measure one pair; return False if a side has no text."""
         self.filter.keeps(pair)
-        if not pair.source.strip() or not pair.target.strip():
+        if not (has_text(pair.source) and has_text(pair.target)):
             return False
         self.source.add(pair.source, pair.line)
         self.target.add(pair.target, pair.line)

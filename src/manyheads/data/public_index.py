@@ -22,6 +22,7 @@ from manyheads.data.convert import ConvertOptions, ConvertResult, convert_files
 from manyheads.data.formats.moses import notes_of_archive
 from manyheads.data.formats.text import TextRequest
 from manyheads.errors import DataError, MissingExtraError, UsageError
+from manyheads.shell import command_line
 
 __all__ = ["IndexEntry", "fetch_entry", "find_entries", "is_entry_name"]
 
@@ -85,10 +86,8 @@ def fetch_entry(
     source, target = languages or codes
     urls = {entry.name: entry.url for entry in find_entries(source, target)}
     if name not in urls:
-        raise UsageError(
-            f"{name} is not in the index for {source} and {target}. "
-            f"List it: manyheads data fetch --source {source} --target {target}"
-        )
+        listing = command_line("manyheads", "data", "fetch", "--source", source, "--target", target)
+        raise UsageError(f"{name} is not in the index for {source} and {target}. List it: {listing}")
     if languages and all(entry.name != name for entry in find_entries(source, target, "", "--strict")):
         source, target = target, source  # now in the order of the name
     listener(f"{name}: fetching {urls[name]} with mtdata")

@@ -1,14 +1,14 @@
 """Store rows of different lengths in memory-mapped arrays.
 
 A folder holds raw little-endian arrays, two files for a ragged array (`NAME.values`, `NAME.offsets`), and
-`index.json`. The folder is written under a temporary name and renamed, so that a folder with an index is complete.
+`index.json` with the checksums of all files. The folder is written under a temporary name and renamed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manyheads.files import replacing, sum_of
+
 __all__ = ["FolderWriter", "Ragged", "StoredFolder", "written_folder"]
 
-FORMAT = 3
+FORMAT = 4
+INDEX = "index.json"
 
 
 class Ragged:
@@ -47,7 +50,7 @@ class StoredFolder:
     def __init__(self, folder: Path) -> None:
         """Open a folder that `written_folder` wrote."""
         self.folder = folder
-        self.index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        self.index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
 
     def plain(self, name: str, dtype: str) -> NDArray[Any]:
         """Memory-map an array."""
@@ -61,13 +64,13 @@ class StoredFolder:
 
     @staticmethod
     def has(folder: Path, key: str) -> bool:
-        """Return whether the folder is complete and has this key, a hash of all that its content depends on."""
+        """Return whether the folder is unchanged and has this key, a hash of all that its content depends on."""
         try:
-            index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-            sizes = {name: (folder / name).stat().st_size for name in index["bytes"]}
-        except (OSError, ValueError, TypeError, KeyError):
+            index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+            found = [index.get(name) for name in ("format", "key", "index")] == [FORMAT, key, sum_of_index(index)]
+            return found and index["files"] == sums_of(folder)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return False
-        return (index.get("format"), index.get("key"), index["bytes"]) == (FORMAT, key, sizes)
 
 
 class FolderWriter:
@@ -113,17 +116,21 @@ def written_folder(
     Yields:
         A writer of the arrays.
     """
-    draft = folder.with_name(folder.name + ".draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    try:
+    with replacing(folder) as draft:
+        draft.mkdir()
         with ExitStack() as files:
             writer = FolderWriter(draft, files, plain=plain, ragged=ragged)
             yield writer
-        sizes = {path.name: path.stat().st_size for path in draft.iterdir()}
-        index = {"format": FORMAT, "key": key, "bytes": sizes, **writer.index}
-        (draft / "index.json").write_text(json.dumps(index), encoding="utf-8")
-        shutil.rmtree(folder, ignore_errors=True)
-        draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)  # after the renaming it does not exist
+        index = {"format": FORMAT, "key": key, "files": sums_of(draft), **writer.index}
+        (draft / INDEX).write_text(json.dumps(index | {"index": sum_of_index(index)}), encoding="utf-8")
+
+
+def sums_of(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of a folder but its index."""
+    return {path.name: sum_of(path) for path in sorted(folder.iterdir()) if path.name != INDEX}
+
+
+def sum_of_index(index: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of an index without the entry that holds it."""
+    rest = {name: value for name, value in index.items() if name != "index"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()

@@ -6,19 +6,18 @@ shards are done, so that an interrupted computation resumes with the missing sha
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from manyheads.data.executors import InlineExecutor, ShardExecutor
-from manyheads.data.placing import LOCK, locked_folder
-from manyheads.errors import DataError, WriteError
+from manyheads.errors import DataError
+from manyheads.files import remove_drafts, write_atomically, writing
 
-__all__ = ["map_shards", "remove_shards", "write_file", "writing"]
+__all__ = ["map_shards", "remove_shards"]
 
 TRIES = 4  # most attempts for a shard whose worker process was killed
 WINDOW = 1024  # most shards submitted whose results are not yielded yet
@@ -39,7 +38,8 @@ def map_shards(
 ) -> Iterator[bytes]:
     """Yield the results of all shards in order, and keep each in a file of a folder as soon as it is computed.
 
-    A call with the same key resumes an interrupted one: shards with a result are not computed again.
+    A call with the same key resumes an interrupted one: shards with a result are not computed again. The caller
+    holds a lock, so that no other process writes this folder.
 
     Args:
         work: computes the result of a shard; a function of a module or a `functools.partial` of one.
@@ -51,16 +51,16 @@ def map_shards(
         ahead: maximum number of shards that are computed or wait for a worker; default two for each worker.
 
     Raises:
-        DataError: the folder cannot be written or is in use, or a worker process ended repeatedly.
+        DataError: the folder cannot be written, or a worker process ended repeatedly.
         ManyheadsError: an error of `work`; if there are several, the error of the first shard in order.
     """
-    with opened_folder(folder, key):
-        run = ShardRun(work, folder, executor, advance)
-        try:
-            yield from run.results(enumerate(shards), ahead)
-        finally:
-            for future in run.running:
-                future.cancel()
+    open_folder(folder, key)
+    run = ShardRun(work, folder, executor, advance)
+    try:
+        yield from run.results(enumerate(shards), ahead)
+    finally:
+        for future in run.running:
+            future.cancel()
 
 
 class ShardRun:
@@ -161,7 +161,8 @@ class ShardRun:
         if error is not None:
             self.failed[number] = error
             return
-        write_file(self.path(number), future.result())
+        with writing(self.path(number)):
+            write_atomically(self.path(number), future.result())
         self.advance(1)
 
     def error_of(self, future: Future[bytes], number: int) -> Exception | None:
@@ -185,16 +186,14 @@ class ShardRun:
         return error
 
 
-@contextmanager
-def opened_folder(folder: Path, key: str) -> Iterator[None]:
-    """Make a folder of results, lock it, and remove the results of another key."""
-    with ExitStack() as stack:
-        with writing(folder):
-            stack.enter_context(locked_folder(folder))
+def open_folder(folder: Path, key: str) -> None:
+    """Make a folder of results, and remove drafts and the results of another key."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_drafts(folder)
         if not has_key(folder, key):
             remove_results(folder)
-            write_file(folder / KEY, key.encode())
-        yield
+            write_atomically(folder / KEY, key.encode())
 
 
 def has_key(folder: Path, key: str) -> bool:
@@ -208,7 +207,7 @@ def has_key(folder: Path, key: str) -> bool:
 def remove_results(folder: Path) -> None:
     """Remove the key and the results of a folder, and no other file."""
     (folder / KEY).unlink(missing_ok=True)  # first: results without a key are not used
-    for path in (*folder.glob(f"*{SUFFIX}"), *folder.glob("*.draft")):
+    for path in folder.glob(f"*{SUFFIX}"):
         path.unlink()
 
 
@@ -216,36 +215,5 @@ def remove_shards(folder: Path) -> None:
     """Remove a folder of results that are not needed any more."""
     if folder.is_dir():
         remove_results(folder)
-        (folder / LOCK).unlink(missing_ok=True)
         with suppress(OSError):  # it holds other files
             folder.rmdir()
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file atomically: temporary name, sync, rename.
-
-    Raises:
-        WriteError: the file cannot be written; nothing of it is left.
-    """
-    draft = path.with_name(path.name + ".draft")
-    with writing(path):
-        try:
-            with draft.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn the errors of a full disk or a folder without permission into a `WriteError` that names the path."""
-    try:
-        yield
-    except OSError as error:
-        raise WriteError(
-            f"{path} cannot be written: {error.strerror or error}. What is finished is kept: give the same command "
-            "again when there is space."
-        ) from error

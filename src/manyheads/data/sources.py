@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
+from manyheads.files import write_atomically
 
 __all__ = ["ENDING", "TextSource", "copy_sources", "read_sources", "sources_path", "write_sources"]
 
@@ -33,6 +34,9 @@ class TextSource:
         empty: number of pairs left out, because a side had no text.
         licence: licence, if known.
         origin: name or address of the corpus, if known.
+        access_keys: number of pairs whose access keys were removed.
+        skipped: number of units that are no pair of texts, by reason.
+        damage: line and reason of the first damaged units.
     """
 
     file: str
@@ -42,6 +46,9 @@ class TextSource:
     empty: int
     licence: str | None
     origin: str | None
+    access_keys: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    damage: list[str] = field(default_factory=list)
 
     def line(self) -> str:
         """Return one line of text for a model card."""
@@ -61,7 +68,7 @@ def sources_path(text: Path) -> Path:
 def write_sources(path: Path, sources: Sequence[TextSource], **facts: Any) -> None:
     """Write the sources of a text, with further facts about it."""
     document = {"format_version": VERSION, **facts, "sources": [asdict(source) for source in sources]}
-    path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    write_atomically(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
 
 
 def read_sources(texts: Iterable[Path]) -> list[TextSource]:

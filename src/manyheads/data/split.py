@@ -20,9 +20,10 @@ from manyheads.data.copies import CopyKeys, connected
 from manyheads.data.corpus import Pair, read_pairs
 from manyheads.data.filtering import digest
 from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
+from manyheads.data.letters import has_text
 from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, read_lines
 from manyheads.data.locate import existing, locate, near_names
-from manyheads.data.placing import open_packed, placing_files
+from manyheads.data.placing import check_folder, open_packed, placing_files
 from manyheads.data.sources import copy_sources
 from manyheads.data.store import chunked
 from manyheads.errors import DataError
@@ -190,14 +191,14 @@ def read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> Pa
     for chunk in chunked(with_documents(read_pairs(config, "train"), options.documents), CHUNK):
         sources, targets, names = [], [], []
         for pair, name in chunk:
-            filled = bool(pair.source.strip() and pair.target.strip())
+            filled = has_text(pair.source) and has_text(pair.target)
             complete.append(filled)
             replaced += pair.replaced
             if filled:
                 sources.append(pair.source.replace("\n", " "))
                 targets.append(pair.target.replace("\n", " "))
                 names.append(number if name is None else digest(name))
-            number += not (pair.source.strip() or pair.target.strip())
+            number += not (has_text(pair.source) or has_text(pair.target))
         hashes.add(sources, targets)
         if known:
             owners.extend(np.asarray(names, np.uint64).tobytes())
@@ -219,8 +220,7 @@ def with_documents(pairs: Iterable[Pair], documents: Path | None) -> Iterator[tu
 
 def refuse_existing(out: Path, languages: tuple[str, str]) -> None:
     """Raise `DataError` if a file of a split already exists, plain or compressed."""
-    if out.exists() and not out.is_dir():
-        raise DataError(f"{out} is a file. Name a folder: -o DIR.")
+    check_folder(out)
     names = (out / f"{split}.{language}" for split in SPLITS for language in languages)
     present = [path.name for name in names if (path := existing(name))]
     if present:
@@ -233,6 +233,7 @@ def write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Adv
     """Write each pair to the files of its split, and the sources of the text; either all files or none."""
     languages = config.source, config.target
     with placing_files(out, "split") as draft, ExitStack() as stack:
+        refuse_existing(out, languages)
         files = {
             split: [
                 stack.enter_context(open_packed(draft / f"{SPLITS[split]}.{language}{packed}"))

@@ -13,6 +13,7 @@ from pathlib import Path
 from manyheads.data.lines import decode_lines
 from manyheads.data.locate import Split
 from manyheads.errors import DataError
+from manyheads.files import write_atomically
 
 __all__ = ["split_sentences", "unpack_sentences"]
 
@@ -41,7 +42,7 @@ def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, 
         with zipfile.ZipFile(path) as opened:
             pairs = read_sentences(opened, member, path)
             if "_about.txt" in opened.namelist():
-                write(folder / "_about.txt", read_member(opened, "_about.txt", path))
+                write_atomically(folder / "_about.txt", read_member(opened, "_about.txt", path))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise DataError(
             f"{path} is no zip file that can be read ({error}). Delete it and fetch it again."
@@ -50,16 +51,9 @@ def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, 
     for part, chosen in parts.items():
         for side, ending in enumerate(("en", language)):
             text = "".join(f"{pair[side]}\n" for pair in chosen)
-            write(folder / f"{part}.{ending}", text.encode())
+            write_atomically(folder / f"{part}.{ending}", text.encode())
     sizes = ", ".join(f"{part} {len(chosen):,}" for part, chosen in parts.items())
     return f"{len(pairs):,} pairs in {member}; written without duplicates: {sizes}"
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
-    draft = path.with_name(f".{path.name}.part")
-    draft.write_bytes(content)
-    draft.replace(path)
 
 
 def read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:

@@ -80,7 +80,7 @@ class ContinuousBatching(Protocol):
         """Append a token to all open hypotheses.
 
         Raises:
-            FloatingPointError: the model gave log-probabilities that are not numbers.
+            OverflowedError: the model gave log-probabilities that are not numbers.
         """
         ...
 

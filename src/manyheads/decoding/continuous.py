@@ -15,6 +15,7 @@ from manyheads.data.batch import pad_rows
 from manyheads.decoding.batching import SUPPRESSED_IDS
 from manyheads.decoding.model import InferenceModel
 from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.errors import OverflowedError
 from manyheads.search.beam import BeamSteps, beam_steps
 from manyheads.search.beam_state import BeamObserver
 from manyheads.search.cancellation import CancellableStepper
@@ -110,5 +111,5 @@ class TorchContinuousBatching:
             values, ids = best_tokens(log_probs, count, SUPPRESSED_IDS)
             return values.numpy(), ids.numpy()
         if np.isnan(best[0]).any():
-            raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
+            raise OverflowedError
         return best[0].astype(np.float64), best[1]

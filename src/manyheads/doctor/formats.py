@@ -101,7 +101,7 @@ def markdown_lines(report: Report, language: Language) -> Iterator[str]:
     skipped = [
         f"{check_text(check, language)} ({check_text(reason, language)})" for check, reason in report.skipped
     ]
-    made = [check_text(check, language) for check in report.asked]
+    made = [*report.asked_lines(language)]
     lists: Mapping[str, Sequence[str]] = {"remarks": report.remarks, "asked": made, "skipped": skipped}
     for label, sentences in lists.items():
         if sentences:

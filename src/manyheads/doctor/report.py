@@ -8,9 +8,11 @@ from typing import Any, Generic, Literal, TypeVar
 
 from rich.cells import set_cell_size
 
+from manyheads.config.schema import Config
 from manyheads.doctor.texts import FINDING_TEXTS, Language, check_text
 from manyheads.doctor.user_errors import describe_error
 from manyheads.errors import ManyheadsError
+from manyheads.evaluation.advice import settings_to_try
 from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "attempt",
     "make_checks",
     "make_report",
+    "merge_findings",
     "reason_of",
 ]
 
@@ -108,6 +111,17 @@ class Finding:
         text = self.texts.get(language)
         return self if text is None or language == "en" else replace(self, cause=text.cause, cure=text.cure)
 
+    def with_settings(self, config: Config) -> Finding:
+        """Return the finding whose cure names the settings of a configuration that may help."""
+        settings = ", ".join(settings_to_try(self.name, config))
+        if not settings:
+            return self
+        texts = {}
+        for language, text in self.texts.items():
+            form = FINDING_TEXTS[language]["report"]["settings"]
+            texts[language] = replace(text, cure=form.format(cure=text.cure, settings=settings))
+        return replace(self, cure=texts["en"].cure, texts=texts)
+
     def to_json(self) -> dict[str, str | None]:
         """Return plain values under the names of the attributes, and the command that explains the finding."""
         plain = {name: getattr(self, name) for name in ("name", "severity", "evidence", "cause", "cure")}
@@ -168,6 +182,10 @@ class Report:
         """Return the report for people, in English."""
         return "\n".join(self.lines())
 
+    def with_settings(self, config: Config) -> Report:
+        """Return the report whose cures name the settings of a configuration that may help."""
+        return replace(self, findings=tuple(finding.with_settings(config) for finding in self.findings))
+
     def to_json(self, language: Language = "en") -> dict[str, Any]:
         """Return plain values under the names of the attributes; cause and cure are in the given language."""
         return {
@@ -182,7 +200,7 @@ class Report:
     def lines(self, language: Language = "en") -> list[str]:
         """Return the findings for people, remarks, the checks that were made and not made, and the verdict."""
         labels = FINDING_TEXTS[language]["report"]
-        made = [f"  - {check_text(check, language)}" for check in self.asked]
+        made = [f"  - {line}" for line in self.asked_lines(language)]
         skipped = [
             f"  - {check_text(check, language)} ({check_text(reason, language)})" for check, reason in self.skipped
         ]
@@ -191,6 +209,13 @@ class Report:
         lines += [labels["asked"], *made] if made else []
         lines += [labels["skipped"], *skipped] if skipped else []
         return [*lines, self.verdict(language)]
+
+    def asked_lines(self, language: Language = "en") -> Iterator[str]:
+        """Yield the checks that were made; one that does not hold names its findings."""
+        for check in self.asked:
+            names = ", ".join(finding.name for finding in self.findings if finding.check == check)
+            failed = self.labels(language)["failed"].format(names=names) if names else ""
+            yield f"{check_text(check, language)}{failed}"
 
     def brief_lines(self, language: Language = "en") -> list[str]:
         """Return the findings for people and the verdict."""
@@ -216,14 +241,32 @@ def make_report(
     skipped: Iterable[tuple[str, str]] = (),
     remarks: Sequence[str] = (),
 ) -> Report:
-    """Return a report with its findings in order of severity, and each finding, check and remark once."""
+    """Return a report with its findings in order of severity, and each finding, check and remark once.
+
+    A finding without a check belongs to the check that was made, if that was a single one.
+    """
     unique: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
-        unique.setdefault(finding.name, finding)
+        single = asked[0] if len(asked) == 1 else ""
+        unique.setdefault(finding.name, finding if finding.check else replace(finding, check=single))
     left_out = {check: reason for check, reason in skipped if check not in asked}
     return Report(
         tuple(unique.values()), tuple(dict.fromkeys(asked)), tuple(left_out.items()), tuple(dict.fromkeys(remarks))
     )
+
+
+def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings of the same name as one, with the evidence of all and the worst severity."""
+    merged: dict[str, Finding] = {}
+    for finding in findings:
+        first = merged.setdefault(finding.name, finding)
+        if finding is not first:
+            merged[finding.name] = replace(
+                first,
+                evidence=f"{first.evidence}; {finding.evidence}",
+                severity=min(first.severity, finding.severity, key=SEVERITIES.index),
+            )
+    return list(merged.values())
 
 
 def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
@@ -267,7 +310,8 @@ def make_checks(checks: Iterable[Check[Subject]], subject: Subject, listener: Li
         listed = [check.sentence] if check.sentence else []
         if check.possible(subject):
             with listener.phase(f"checking: {check.sentence or 'attention heads'}"):
-                findings = [replace(finding, check=check.sentence or "") for finding in check.find(subject)]
+                findings = merge_findings(check.find(subject))
+                findings = [replace(finding, check=check.sentence or "") for finding in findings]
                 report += make_report(findings, listed)
         else:
             report += make_report([], [], [(sentence, check.reason) for sentence in listed])

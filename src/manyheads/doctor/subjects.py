@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.labelled import split_texts
+from manyheads.data.letters import has_text
 from manyheads.doctor.checks.tokens import count_tokens, entropy, token_entropy
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
+from manyheads.model.positions import position_limit
 from manyheads.model.transformer import Transformer
 from manyheads.search.interface import Engine
 from manyheads.search.options import SearchOptions
@@ -120,8 +122,13 @@ class TrainedTranslator(TrainedModel):
     @cached_property
     def read_pairs(self) -> list[Pair]:
         """Return the validation pairs whose loss is measured, in the order of the length of their sources."""
-        pairs = [pair for pair in self.valid if pair.source.strip()][:READ]
-        return sorted(pairs, key=lambda pair: len(pair.source))
+        pairs, limit = (
+            [pair for pair in self.valid if has_text(pair.source)][:READ],
+            position_limit(self.config.model),
+        )
+        rows = zip(pairs, *self.encode(pairs), strict=True)
+        short = [pair for pair, source, target in rows if max(len(source), len(target)) < limit]
+        return sorted(short, key=lambda pair: len(pair.source))
 
     @cached_property
     def read_rows(self) -> tuple[list[list[int]], list[list[int]]]:

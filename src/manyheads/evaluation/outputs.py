@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from manyheads.data.defects import LEAST_WORDS, letters_of, repeats
+from manyheads.data.letters import has_text
 
 __all__ = [
     "DEFECTS", "LONG", "SHORT", "WORRY", "Output", "OutputDefect", "find_defects", "length_ratio",
@@ -27,6 +28,11 @@ class Output:
     ended: bool
 
     @property
+    def comparable(self) -> bool:
+        """Return whether source and reference have text."""
+        return has_text(self.source) and has_text(self.reference)
+
+    @property
     def copied(self) -> bool:
         """Return whether the output is its source, and the reference is not."""
         source = letters_of(self.source)
@@ -36,7 +42,7 @@ class Output:
     @property
     def empty(self) -> bool:
         """Return whether the output is empty, and neither source nor reference is."""
-        return bool(self.source.strip() and self.reference.strip()) and not self.text.strip()
+        return self.comparable and not has_text(self.text)
 
 
 @dataclass(frozen=True)
@@ -60,12 +66,13 @@ DEFECTS: Mapping[str, Callable[[Output], bool]] = {
     "repeats-itself": lambda output: repeats(output.text) and not repeats(output.reference),
     "copies-its-source": lambda output: output.copied,
     "far-too-long": lambda output: far_longer(output.text, output.reference),
-    "far-too-short": lambda output: bool(output.text.strip()) and far_longer(output.reference, output.text),
+    "far-too-short": lambda output: has_text(output.text) and far_longer(output.reference, output.text),
 }
 
 
 def find_defects(outputs: Sequence[Output]) -> Iterator[OutputDefect]:
-    """Yield each defect that at least one output shows."""
+    """Yield each defect that at least one output shows; lines without a source or a reference have none."""
+    outputs = [output for output in outputs if output.comparable]
     for name, shows in DEFECTS.items():
         lines = [output.line for output in outputs if shows(output)]
         if lines:
@@ -73,7 +80,10 @@ def find_defects(outputs: Sequence[Output]) -> Iterator[OutputDefect]:
 
 
 def length_ratio(outputs: Sequence[Output]) -> float:
-    """Return the characters of all outputs divided by those of all references."""
+    """Return the characters of all outputs divided by those of all references, on lines with both sides; else 1."""
+    outputs = [output for output in outputs if output.comparable]
+    if not outputs:
+        return 1.0
     return sum(len(output.text) for output in outputs) / max(1, sum(len(output.reference) for output in outputs))
 
 

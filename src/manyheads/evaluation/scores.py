@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, get_args
 
 from manyheads.errors import DataError, UsageError, require
+from manyheads.languages import base_language, bleu_language
+from manyheads.text.words import blank_pipeline
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -34,7 +36,7 @@ Protocol = Literal["sacrebleu", "spacy-lowercase", "moses-lowercase"]
 TOKENISED = re.compile(r" (?:[.,](?: |$)|@-@ )")
 TOKENISED_SHARE = 0.1
 
-# Languages with a special tokeniser in sacreBLEU -> (its name, modules that it imports, substitute, extra).
+# Result of `bleu_language` -> (name of sacreBLEU's tokeniser, modules that it imports, substitute, extra).
 TOKENIZERS = {
     "zh": ("zh", (), "zh", ""),
     "ja": ("ja-mecab", ("MeCab", "ipadic"), "char", "sacrebleu[ja]"),
@@ -104,7 +106,7 @@ def prepare(
         warnings += [*doubts("outputs", outputs), *doubts("references", references)]
         return metrics(tokenizer), list(outputs), list(references), "", warnings
     open_tokenizer = _spacy_tokenizer if protocol == "spacy-lowercase" else _moses_tokenizer
-    tokenize, version, warnings = open_tokenizer(_primary(language))
+    tokenize, version, warnings = open_tokenizer(language)
     cut_outputs, cut_references = ([tokenize(line) for line in lines] for lines in (outputs, references))
     label = f"|protocol:{protocol}|{version}"
     return metrics("none", lowercase=True), cut_outputs, cut_references, label, warnings
@@ -142,14 +144,9 @@ def check_lines(outputs: Sequence[str], references: Sequence[str], *, name: str 
         raise DataError(f"0 {name} and 0 references: there is nothing to score. Give at least one line.")
 
 
-def _primary(language: str) -> str:
-    """Return a language without region or script: "pt-BR" -> "pt"."""
-    return re.split("[-_]", language)[0].lower()
-
-
 def choose_tokenizer(language: str) -> tuple[str, list[str]]:
     """Choose sacreBLEU's tokeniser for a language, with a warning if its packages are missing."""
-    name, modules, substitute, extra = TOKENIZERS.get(_primary(language), ("13a", (), "13a", ""))
+    name, modules, substitute, extra = TOKENIZERS.get(bleu_language(language), ("13a", (), "13a", ""))
     if all(find_spec(module) for module in modules):
         return name, []
     return substitute, [
@@ -178,7 +175,7 @@ def _spacy_tokenizer(language: str) -> tuple[Callable[[str], str], str, list[str
     """Return the tokeniser of a blank spaCy pipeline, its part of the signature, and warnings."""
     spacy = require("spacy", extra="words", purpose='The protocol "spacy-lowercase"')
     try:
-        pipeline = spacy.blank(language)
+        pipeline = blank_pipeline(spacy, language)
     except ImportError as error:  # the language is unknown to spaCy, or its packages are missing
         raise UsageError(
             f'evaluation.protocol = "spacy-lowercase" cannot tokenise language "{language}": '
@@ -186,7 +183,7 @@ def _spacy_tokenizer(language: str) -> tuple[Callable[[str], str], str, list[str
         ) from error
     return (
         lambda line: " ".join(token.text for token in pipeline(line)),
-        f"spacy:{spacy.__version__}|lang:{language}",
+        f"spacy:{spacy.__version__}|lang:{pipeline.lang}",
         [],
     )
 
@@ -194,6 +191,7 @@ def _spacy_tokenizer(language: str) -> tuple[Callable[[str], str], str, list[str
 def _moses_tokenizer(language: str) -> tuple[Callable[[str], str], str, list[str]]:
     """Return the tokeniser of sacremoses, its part of the signature, and warnings."""
     moses = require("sacremoses", extra="words", purpose='The protocol "moses-lowercase"')
+    language = base_language(language)
     tokenizer = moses.MosesTokenizer(lang=language)
     known = language in moses.corpus.NonbreakingPrefixes().available_langs
     warning = f'sacremoses knows no abbreviations of language "{language}"; those of English were used'

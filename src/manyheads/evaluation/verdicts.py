@@ -7,15 +7,19 @@ docs/explanation/reading-the-numbers.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from manyheads.config.schema import Config
+from manyheads.data.letters import has_text
+from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.classes import ClassScores
 from manyheads.evaluation.outputs import LONG, SHORT, WORRY, Output, find_defects, length_ratio
 from manyheads.evaluation.significance import BootstrapResult
+from manyheads.languages import bleu_language, has_blanks_between_words
 
 __all__ = [
     "FEWEST_LINES", "METRIC_NAMES", "UNUSABLE", "judge_bits", "judge_bleu", "judge_classes", "judge_comparison",
-    "judge_loss", "judge_outputs", "judge_overlap", "verdict_lines",
+    "judge_empty", "judge_loss", "judge_outputs", "judge_overlap", "verdict_lines",
 ]  # fmt: skip
 
 UNUSABLE = 10.0  # BLEU
@@ -33,21 +37,18 @@ BANDS = (
 )  # fmt: skip
 FEWEST_LINES = 100  # lines that a meaningful BLEU needs
 NO_WORDS = {"char", "zh"}  # tokenizers of sacreBLEU whose units are characters
-LONG_WORDS = {"ko", "th", "km", "lo", "my"}  # languages whose words tok:13a does not separate as the bands assume
 UNCALIBRATED = 0.1  # expected calibration error
 RARE_CLASSES = 0.1  # distance of macro F1 below accuracy
 HOPELESS = 100  # multiple of the compared lines
 METRIC_NAMES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy", "macro_f1": "macro F1"}
 
+CLEAN = "`manyheads doctor CONFIG` counts them, and `manyheads data clean CONFIG -o DIR` removes them"
 # Name in `outputs.DEFECTS` -> (description of the outputs, advice if there are many of them).
 DEFECT_TEXTS = {
-    "never-ends": ("are cut at the length limit of the model or of the search",
-                   "Train longer, give shorter lines, or raise search.max_length_ratio"),
-    "nothing-said": ("are empty", "A larger search.length_penalty makes outputs longer"),
-    "repeats-itself": ("repeat themselves",
-                       "That is usual with too little training; search.no_repeat_ngram forbids repetitions"),
-    "copies-its-source": ("copy their source",
-                          "Look for untranslated pairs in the training text: manyheads doctor CONFIG counts them"),
+    "never-ends": ("are cut at the longest length of model or search", "Train longer, or give shorter lines"),
+    "nothing-said": ("are empty", f"Train longer. Misaligned pairs in the training text are a cause, too: {CLEAN}"),
+    "repeats-itself": ("repeat themselves", "That is usual with too little training: train longer"),
+    "copies-its-source": ("copy their source", f"Look for untranslated pairs in the training text: {CLEAN}"),
     "far-too-long": ("are more than twice as long as their reference", "Read some of them with --output"),
     "far-too-short": ("are less than half as long as their reference", "Read some of them with --output"),
 }  # fmt: skip
@@ -73,11 +74,23 @@ def judge_bleu(bleu: float, interval: tuple[float, float], sentences: int, signa
     tokenizer = next((part[4:] for part in signature.split("|") if part.startswith("tok:")), "")
     if tokenizer in NO_WORDS:
         return f"{known}. It counts characters here: compare it with another system on the same text"
-    if tokenizer == "13a" and language.partition("-")[0] in LONG_WORDS:
+    # tok:13a does not separate words as the bands assume: not at all, or in Korean with their particles
+    if tokenizer == "13a" and (bleu_language(language) == "ko" or not has_blanks_between_words(language)):
         return f"{known}. It counts whole words between blanks here and is low even for good translations: see chrF"
     if sentences < FEWEST_LINES:
         return f"{known}: too few for a verdict. Use at least {FEWEST_LINES} sentences"
     return f"{known}. As a rough rule: {next(text for limit, text in BANDS if bleu < limit)}"
+
+
+def judge_empty(texts: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield how many lines have no text, and where, for each of some texts by their name."""
+    for name, lines in texts.items():
+        empty = [number for number, text in enumerate(lines, start=1) if not has_text(text)]
+        if empty:
+            yield (
+                f"{len(empty):,} of {len(lines):,} {name} have no text, the first in line {empty[0]:,}: no output "
+                "is right there, and the scores are too low. Fill these lines, or remove them from both sides"
+            )
 
 
 def judge_loss(loss: float, choices: int, unit: str = "token") -> str:
@@ -104,24 +117,25 @@ def judge_bits(bits_per_byte: float) -> Iterator[str]:
     )
 
 
-def judge_outputs(outputs: Sequence[Output]) -> Iterator[str]:
+def judge_outputs(outputs: Sequence[Output], config: Config) -> Iterator[str]:
     """Name the outputs with a defect: how many, the first line, and what to do; else say that there are none."""
     defects, ratio = list(find_defects(outputs)), length_ratio(outputs)
     for defect in defects:
         does, advice = DEFECT_TEXTS[defect.name]
         share = defect.count / len(outputs)
         worry = share > WORRY and defect.count > 1
+        advice = with_settings(advice, defect.name, config)
         yield (
             f"outputs that {does}: {defect.count:,} of {len(outputs):,} ({share:.1%}), the first in line "
             f"{defect.line:,}. {advice if worry else 'So few are no reason to worry'}"
         )
     if not SHORT <= ratio <= LONG:
-        kind, way = ("short", "raise") if ratio < SHORT else ("long", "lower")
+        kind = "short" if ratio < SHORT else "long"
         yield (
-            f"all outputs together are {ratio:.2f} times as long as the references: too {kind}. Train longer, or "
-            f"{way} search.length_penalty"
+            f"all outputs together are {ratio:.2f} times as long as the references: too {kind}. "
+            f"{with_settings('Train longer', f'too-{kind}', config)}"
         )
-    elif not defects:
+    elif not defects and any(output.comparable for output in outputs):
         yield "no output is empty, unfinished, a repetition, a copy of its source, or of an odd length"
 
 
@@ -147,11 +161,13 @@ def judge_classes(scores: ClassScores) -> Iterator[str]:
     precision = f"accuracy is {low:.1%} to {high:.1%} with 95 % confidence on these {texts:,} texts"
     if low > share:
         yield f"{precision}; {always}: the classifier is better than that"
-    else:
+    elif high < share:
         yield (
-            f"{precision}; {always}: the classifier is not clearly better. More training, more text, or "
-            "training.class_weights may help"
+            f"{precision}; {always}: the classifier is worse than that. Do the labels mean what they meant in "
+            "training? manyheads doctor RUN looks for the reason"
         )
+    else:
+        yield (f"{precision}; {always}: the classifier is not clearly better. More training or more text may help")
     missed = [score.label for score in scores.classes if score.support and not score.recall]
     if missed:
         named = ", ".join(f'"{label}"' for label in missed[:5])

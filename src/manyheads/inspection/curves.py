@@ -31,7 +31,7 @@ NAMES = {
     "train_loss": "training loss",
     "valid_loss": "validation loss",
     "perplexity": "validation perplexity",
-    "bleu": "validation BLEU",
+    "bleu": "validation BLEU (greedy)",
     "chrf": "validation chrF",
     "accuracy": "validation accuracy",
     "macro_f1": "validation macro F1",

@@ -22,7 +22,7 @@ from manyheads.inspection.parts import (
     Text,
 )
 from manyheads.inspection.words import localized, named
-from manyheads.text.languages import language_name
+from manyheads.languages import language_name
 
 __all__ = [
     "KIND_TITLES",

@@ -9,7 +9,6 @@ the first use.
 from __future__ import annotations
 
 import json
-import re
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +19,7 @@ from manyheads.errors import ParityError, RunError
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Parity, Reference
-from manyheads.text.languages import language_name
+from manyheads.languages import language_name, libretranslate_code
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import Tokenizer
@@ -34,11 +33,6 @@ TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that the s
 def package_name(source: str, target: str) -> str:
     """Return the name of the folder inside the archive, and of the archive without its suffix."""
     return f"translate-{source}_{target}-1_0"
-
-
-def language_code(language: str) -> str:
-    """Return the language code of Argos, of two or three letters: "de" for "de_DE"."""
-    return re.split("[-_]", language)[0].lower()
 
 
 def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
@@ -65,15 +59,15 @@ def write_argos(path: Path, loaded: LoadedModel, quantization: str, readme: str)
         UsageError: there is no such quantisation.
     """
     data, pieces = loaded.config.data, sentencepiece_model(loaded.tokenizers.source)
-    source, target = language_code(data.source), language_code(data.target)
+    source, target = libretranslate_code(data.source), libretranslate_code(data.target)
     metadata = {
         "package_version": "1.0",
         "argos_version": "1.9.0",
         "type": "translate",
         "from_code": source,
-        "from_name": language_name(source),
+        "from_name": language_name(data.source),
         "to_code": target,
-        "to_name": language_name(target),
+        "to_name": language_name(data.target),
     }
     with TemporaryDirectory(dir=path.parent) as name:
         folder = Path(name)
@@ -121,7 +115,7 @@ def check_pieces(processor: sentencepiece.SentencePieceProcessor, loaded: Loaded
     known = {pair.source.pieces([i])[0] for i in range(pair.source.size)}
     if split != [[piece for piece in row if piece in known] for row in argos_pieces]:
         raise ParityError("the package splits text in another way than the run, and was not kept.")
-    pieces = [pair.target.pieces(row) for row in expected.outputs]
-    joined = [processor.decode_pieces(row).replace("▁", " ").strip() for row in pieces]
-    if joined != [pair.target.decode(row).strip() for row in expected.outputs]:
+    outputs = [pair.target.whole_characters(row)[0] for row in expected.outputs]  # Argos shows others as U+FFFD
+    joined = [processor.decode_pieces(pair.target.pieces(row)).replace("▁", " ").strip() for row in outputs]
+    if joined != [pair.target.decode(row).strip() for row in outputs]:
         raise ParityError("the package puts text together in another way than the run, and was not kept.")

@@ -7,9 +7,7 @@ belongs to the other program.
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,6 @@ from manyheads.checkpoint import (
     as_json,
     read_json,
     read_tokenizers,
-    saving,
     sha256,
     write_atomically,
     write_tokenizers,
@@ -37,7 +34,6 @@ __all__ = [
     "METADATA",
     "BundleMetadata",
     "LoadedModel",
-    "atomic_directory",
     "is_export",
     "load_run",
     "read_metadata",
@@ -143,30 +139,3 @@ def file_in(folder: Path, name: str) -> Path:
     if Path(name).name != name or not path.is_file() or path.is_symlink():
         raise RunError(f"{folder / METADATA} names the file {name!r}, which is no plain file of this folder.")
     return path
-
-
-@contextmanager
-def atomic_directory(out: Path) -> Iterator[Path]:
-    """Make a folder under another name, which becomes `out` at the end, or is removed after an error.
-
-    If `out` has the suffix of the only file in it (``.argosmodel``), that file becomes `out`.
-
-    Raises:
-        RunError: `out` exists.
-        SaveError: the folder could not be written.
-    """
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise RunError(f"{out} exists. Choose another DIR, or remove it.")
-    draft = out.with_name(f".{out.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    try:
-        with saving(out.name, out.parent, "Free some space, or choose another place."):
-            draft.mkdir(parents=True)
-            yield draft
-            if out.exists():
-                out.rmdir()
-            files = list(draft.iterdir())
-            single = len(files) == 1 and bool(out.suffix) and files[0].suffix == out.suffix
-            (files[0] if single else draft).rename(out)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)

@@ -20,7 +20,7 @@ from manyheads.data.augment_phrases import mine_phrases
 from manyheads.data.batch import Ids
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.runs.batch_sources import PairBatches
-from manyheads.runs.corpus import NO_SPACE
+from manyheads.runs.corpus import longest_side
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
 from manyheads.training.log import Listener
 
@@ -106,7 +106,7 @@ def augmented_batches(
         store=tokens,
         languages=config.languages,
         seed=config.training.seed,
-        max_length=config.data.max_length,
+        max_length=longest_side(config),
         table=table,
         growth=measure_growth(texts, tokenizers),
     )
@@ -118,7 +118,7 @@ def phrase_table(run: RunDirectory, texts: TextStore, tokenizers: TokenizerPair,
     folder = run.path / "cache" / "phrases"
     key = hashlib.sha256(json.dumps([MINING, texts.sha256]).encode()).hexdigest()
     if not TextStore.has(folder, key):
-        with saving("the phrases", folder, NO_SPACE), listener.phase("mining words and phrases"):
+        with saving("the phrases", folder, ""), listener.phase("mining words and phrases"):
             folder.parent.mkdir(parents=True, exist_ok=True)
             mined = mine_phrases(*texts.sides())
             details = {"words": len(mined.words)}

@@ -22,7 +22,9 @@ from manyheads.data.augment_copies import COPIES, make_tag
 from manyheads.data.augment_text import END_MARK
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import letters_of
+from manyheads.data.letters import has_text
 from manyheads.errors import UsageError
+from manyheads.evaluation.advice import settings_to_try
 from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
 from manyheads.runs.corpus import available_pairs
 from manyheads.tasks.translation import Translator
@@ -53,11 +55,13 @@ class Challenge:
         subject: the run directory.
         results: each group of inputs with its figures.
         seconds: time that the translations took.
+        config: configuration of the run.
     """
 
     subject: str
     results: Sequence[tuple[Group, Sequence[Figure]]]
     seconds: float
+    config: Config
 
     @property
     def exit_code(self) -> int:
@@ -71,8 +75,19 @@ class Challenge:
         for group, figures in self.results:
             yield from ("", *lines_of(group, figures))
         bad = [group.name for group, figures in self.results if any(not figure.good for figure in figures)]
-        cure = f"{', '.join(bad)}. Train with [data.augment] in the configuration"
-        yield from ("", f"verdict: not good with {cure}" if bad else "verdict: all figures are good")
+        found = f"not good with {', '.join(bad)}. {self.cure(bad)}" if bad else "all figures are good"
+        yield from ("", f"verdict: {found}")
+
+    def cure(self, names: Sequence[str]) -> str:
+        """Return what to do about groups of inputs, beyond what the configuration does already."""
+        settings = dict.fromkeys(setting for name in names for setting in settings_to_try(name, self.config))
+        at_once = ", ".join(setting for setting in settings if setting.startswith("search."))
+        trained = ", ".join(setting for setting in settings if not setting.startswith("search."))
+        cures = [
+            *([f"Without a new training: {at_once}"] if at_once else []),
+            *([f"Train with {trained}"] if trained else []),
+        ]
+        return ". ".join(cures or ["Train longer or on more text: the settings for such inputs are on already"])
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -135,7 +150,7 @@ def challenge_run(
     for group in groups:
         group_outputs = [next(outputs) for _ in group.cases]
         judged.append((group, judge(group, group_outputs, usual_outputs) if group_outputs else []))
-    return Challenge(str(path), judged, seconds)
+    return Challenge(str(path), judged, seconds, config)
 
 
 def challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines: int) -> list[Group]:
@@ -161,7 +176,7 @@ def challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines:
 def is_sentence(pair: Pair) -> bool:
     """Return whether a pair has a usual length and an end mark."""
     fits = LEAST_WORDS <= len(pair.source.split()) <= MOST_WORDS
-    return fits and bool(END_MARK.search(pair.source)) and bool(pair.target.strip())
+    return fits and bool(END_MARK.search(pair.source)) and has_text(pair.target)
 
 
 def text_words(pairs: Sequence[Pair]) -> list[str]:

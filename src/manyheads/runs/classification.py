@@ -16,8 +16,10 @@ from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.examples import cut_text, make_texts
 from manyheads.data.labelled import BETWEEN
+from manyheads.data.letters import has_text
 from manyheads.errors import DataError
 from manyheads.evaluation import ClassScores, accuracy, confusion_matrix, macro_f1
+from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.verdicts import judge_classes, verdict_lines
 from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
@@ -46,6 +48,7 @@ __all__ = [
     "label_numbers",
     "labels_of",
     "report_classes",
+    "report_cut",
     "warnings_of",
     "with_text",
 ]
@@ -142,16 +145,23 @@ def report_classes(
     listener: Listener,
 ) -> None:
     """Report truncated texts, from their lengths in tokens (N,), and rare classes, from their counts (C,)."""
-    limit = longest_text(config)
-    cut = int((lengths > limit).sum())
-    if cut:
-        listener.message(f"{cut:,} of {len(lengths):,} texts are longer than {limit:,} tokens: cut there")
+    report_cut(lengths.tolist(), longest_text(config), "data.train", listener)
     most, fewest = int(counts.argmax()), int(counts.argmin())
     if counts[most] > UNBALANCED * counts[fewest]:
         listener.message(
             f'warning: unbalanced classes: {counts[most]:,} examples of "{names[most]}", {counts[fewest]:,} of '
-            f'"{names[fewest]}". Accuracy says little then: look at macro F1, and try '
-            'training.class_weights = "balanced".'
+            f'"{names[fewest]}". Accuracy says little then: '
+            f"{with_settings('look at macro F1', 'labels-unbalanced', config)}."
+        )
+
+
+def report_cut(lengths: Iterable[int], limit: int, where: str, listener: Listener) -> None:
+    """Report the number of texts that are cut at a number of tokens, and the first of them."""
+    longer = [length > limit for length in lengths]
+    if any(longer):
+        listener.message(
+            f"{sum(longer):,} of {len(longer):,} texts of {where} are longer than {limit:,} tokens: cut there, the "
+            f"first is text {longer.index(True) + 1:,}"
         )
 
 
@@ -174,6 +184,7 @@ class ClassValidation:
         limit = longest_text(config)
         rows = encode_texts(tokenizer.encode, [pair.source for pair in pairs], tokenizer.marks_between)
         self.rows = [cut_text(row, limit, eos=EOS) for row in rows]
+        report_cut(map(len, rows), limit, "data.valid", watch.listener)
         self.targets = label_numbers((pair.target for pair in pairs), labels.names, "data.valid")
 
     def __call__(self, step: int) -> ValidationReport:
@@ -314,7 +325,7 @@ def with_text(texts: Sequence[str], listener: Listener) -> list[int]:
     Raises:
         DataError: all texts are empty.
     """
-    filled = [index for index, text in enumerate(texts) if text.strip()]
+    filled = [index for index, text in enumerate(texts) if has_text(text)]
     if not filled:
         raise DataError("0 texts: there is nothing to score. Give at least one.")
     if len(filled) < len(texts):

@@ -15,18 +15,21 @@ from torch.nn import functional
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.files import sha256
 from manyheads.config.schema import Config
+from manyheads.data.access_keys import without_access_keys
 from manyheads.data.batch import pad_rows
 from manyheads.data.cleaning.clean import CleanJob, Texts, judge_corpus
 from manyheads.data.cleaning.report import CleanReport, report_of
 from manyheads.data.cleaning.writing import finished_report, write_cleaned
 from manyheads.data.corpus import Pair
 from manyheads.data.executors import open_executor
-from manyheads.data.languages import FREQUENT, SCRIPTS_OF, base_code
+from manyheads.data.languages import frequent_words, scripts_of
 from manyheads.data.lines import InvalidUtf8
+from manyheads.data.placing import locked_folder
 from manyheads.data.reading import READINGS
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.sources import copy_sources
 from manyheads.errors import DataError, UsageError
+from manyheads.files import refuse_links
 from manyheads.runs.corpus import read_split
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
@@ -65,18 +68,18 @@ def clean(
         raise UsageError(f'task = "{config.task}": data clean takes pairs of sentences, task = "translation".')
     languages = config.data.source, config.data.target
     for code in languages:
-        if base_code(code) not in FREQUENT and base_code(code) not in SCRIPTS_OF:
+        if not frequent_words(code) and not set(scripts_of(code)) - {"latin"}:
             listener.message(f'no words of the language "{code}" are known: other languages are found less often')
     files = names_of(config)
     key, work = text_key(config), (out / WORK).absolute()  # workers of a cluster run in other folders
-    done = finished_report(out, work, files, key)
-    if done is not None:
-        return done
     forward, backward = (run and str(Path(run).absolute()) for run in (config.clean.forward, config.clean.backward))
     score = partial(dual_scores, forward, backward) if forward and backward else None
     job = CleanJob(partial(read_train, config), languages, config.clean, work, key, score)
-    made = not out.exists()
-    try:
+    with locked_folder(out, WORK):
+        done = finished_report(out, work, files, key)
+        if done is not None:
+            return done
+        refuse_links(out, [WORK])
         with open_executor(scheduler, workers) as executor:
             judgement = judge_corpus(job, executor, listener.phase)
             report = report_of(judgement, out, files, languages, key)
@@ -89,17 +92,16 @@ def clean(
             copy_sources(text_files(config), out / files[0])
             with listener.phase("writing", report.read, "pairs"):
                 write_cleaned(out, work, job.read(), judgement, report)
-    except BaseException:
-        if made and out.is_dir() and not any(out.iterdir()):
-            out.rmdir()
-        raise
     return report
 
 
 def read_train(config: Config) -> Iterator[Pair]:
-    """Read the training pairs; a byte that is not UTF-8 becomes U+FFFD, for which a rule removes the pair."""
+    """Read the training pairs without access keys; bytes that are not UTF-8 become U+FFFD, which a rule removes."""
     replaced: InvalidUtf8 = "replace"
-    return read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "translation")
+    pairs = read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "translation")
+    if "access-keys" in config.clean.off:
+        return pairs
+    return (Pair(*without_access_keys(pair.source, pair.target), *pair[2:]) for pair in pairs)
 
 
 def names_of(config: Config) -> tuple[str, str]:
@@ -110,8 +112,8 @@ def names_of(config: Config) -> tuple[str, str]:
 
 
 def text_files(config: Config) -> list[Path]:
-    """Return the files of data.train; none for built-in text."""
-    return [] if config.data.dataset is not None else list(READINGS["translation"].files(config.data, "train"))
+    """Return the files of data.train; none for the text of a data set."""
+    return list(READINGS["translation"].files(config.data, "train")) if config.data.reads_files("train") else []
 
 
 def text_key(config: Config) -> str:

@@ -12,10 +12,11 @@ from manyheads.config.load import with_overrides
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
-from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, verdict_lines
+from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, judge_empty, verdict_lines
 from manyheads.runs.classification import classify_in_groups, label_numbers, with_text
 from manyheads.runs.evaluate import load_classifier, load_translator, texts
 from manyheads.runs.grouped import translate_in_groups
+from manyheads.tasks.translation import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["Comparison", "compare"]
@@ -28,25 +29,35 @@ class Comparison:
     Attributes:
         run, other: run directories.
         results: paired bootstrap of each metric, `run` against `other`.
+        text: name and size of the text, and for translators the search of each run.
+        empty: sentences on lines without text.
     """
 
     run: Path
     other: Path
     results: tuple[BootstrapResult, ...]
+    text: str
+    empty: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; results by metric."""
         results = {result.metric: vars(result) for result in self.results}
-        return {"run": str(self.run), "other": str(self.other), **results, "verdict": ". ".join(self.verdict())}
+        return {
+            "run": str(self.run),
+            "other": str(self.other),
+            "text": self.text,
+            **results,
+            "verdict": ". ".join(self.verdict()),
+        }
 
     def verdict(self) -> list[str]:
         """Return which run is better, or the number of lines that would decide it."""
-        return list(judge_comparison(str(self.run), str(self.other), self.results))
+        return [*self.empty, *judge_comparison(str(self.run), str(self.other), self.results)]
 
     def lines(self) -> list[str]:
         """Return lines of text."""
         results = map(describe, self.results)
-        return [f"{self.run} against {self.other}", *results, *verdict_lines(self.verdict())]
+        return [f"{self.run} against {self.other}", self.text, *results, *verdict_lines(self.verdict())]
 
 
 def describe(result: BootstrapResult) -> str:
@@ -56,7 +67,7 @@ def describe(result: BootstrapResult) -> str:
     return (
         f"{METRIC_NAMES[result.metric]} {result.score:.2f} against {result.baseline:.2f}: {result.difference:+.2f} "
         f"[{low:+.2f}, {high:+.2f}], p = {result.p_value:.3f}, {significant} "
-        f"(paired bootstrap, {result.samples} samples)"
+        f"(paired bootstrap, {result.samples} samples{f'; {result.signature}' if result.signature else ''})"
     )
 
 
@@ -87,21 +98,23 @@ def compare(
         )
     config = with_overrides(RunDirectory.existing(run).config(), overrides)
     sources, references = texts(config, split, source, reference)
+    name = str(source or f"data.{split}")
     if tasks[0] == "translation":
-        outputs = [translate(path, sources, overrides, device, listener) for path in (run, other)]
-        return Comparison(run, other, compare_translations(outputs, references, config.data.target))
+        translators = [load_translator(path, overrides, device) for path in (run, other)]
+        outputs = [translate(translator, sources, listener) for translator in translators]
+        methods = " against ".join(dict.fromkeys(translator.config.search.method for translator in translators))
+        text = f"{name}: {len(sources):,} sentences, {methods}"
+        empty = tuple(judge_empty({"sources": sources, "references": references}))
+        return Comparison(run, other, compare_translations(outputs, references, config.data.target), text, empty)
     filled = with_text(sources, listener)
     sources, references = [sources[index] for index in filled], [references[index] for index in filled]
     labels = [classify(path, sources, overrides, device, listener) for path in (run, other)]
-    return Comparison(run, other, compare_labels(labels, references))
+    return Comparison(run, other, compare_labels(labels, references), f"{name}: {len(sources):,} texts")
 
 
-def translate(
-    path: Path, sources: Sequence[str], overrides: Sequence[str], device: str, listener: Listener
-) -> list[str]:
+def translate(translator: Translator, sources: Sequence[str], listener: Listener) -> list[str]:
     """Return the translations of a run."""
-    listener.message(f"translating {len(sources):,} sentences with {path}")
-    translator = load_translator(path, overrides, device)
+    listener.message(f"translating {len(sources):,} sentences, {translator.config.search.method}")
     with listener.phase("translating", len(sources), "sentences") as advance:
         results = translate_in_groups(translator, sources, advance)
     return [result.translation for result in results]

@@ -4,39 +4,44 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config, DataConfig, Task
 from manyheads.data.builtin import builtin_pairs
-from manyheads.data.corpus import Pair
+from manyheads.data.corpus import Pair, limited
 from manyheads.data.filtering import FilterCounts, PairFilter, require_pairs
 from manyheads.data.hub import read_hub_pairs
 from manyheads.data.labelled import join_texts, split_texts
-from manyheads.data.locate import Split
+from manyheads.data.locate import Split, split_setting
 from manyheads.data.reading import READINGS
 from manyheads.data.store import TextStore
 from manyheads.errors import DataError, RunError
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.parity import Samples, random_samples
+from manyheads.model.positions import position_limit
 from manyheads.text.languages import LanguageProfile, make_profile
 from manyheads.text.normalize import clean, normalize, unify
+from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener, tracked
 
 __all__ = [
     "LANGUAGES",
-    "NO_SPACE",
     "Corpus",
     "available_pairs",
     "cleaning",
+    "describe_long",
+    "fitting_pairs",
     "held_out",
     "language_profiles",
     "languages_of",
+    "longest_side",
+    "name_limit",
     "open_corpus",
     "read_corpus",
     "read_split",
@@ -49,7 +54,8 @@ LANGUAGES = "languages.json"  # in a run directory: language profiles of both si
 KEEPS_SPACE = ("words", "huggingface")  # tokenizers whose text keeps the white space inside
 SAMPLES = 16  # sentences on which an export is compared
 PROFILED_PAIRS = 5_000  # evenly spread over the corpus
-NO_SPACE = "Free some space, or choose another --output."
+LIMITLESS = 1 << 31  # tokens
+NAMED_LINES = 5
 
 
 @dataclass(frozen=True)
@@ -83,13 +89,17 @@ class Corpus:
 
 def read_split(config: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
     """Read the raw pairs of a split from files, a built-in corpus, or a data set of the hub."""
-    if config.dataset is None:
+    if config.dataset is None or config.reads_files(split):
         return READINGS[task].read(config, split)
     if task != "translation":
         raise DataError(f'data.dataset = "{config.dataset}": task = "{task}" reads files. Name them in data.train.')
     origin, _, name = config.dataset.partition(":")
     if origin == "builtin":
-        return iter(builtin_pairs(name, split, source=config.source, target=config.target))
+        setting = split if split == "test" and config.test is None else split_setting(config, split)
+        if not isinstance(setting, str):
+            raise DataError(f"data.{split} = {list(setting)}, but {config.dataset} has no files. Name its splits.")
+        pairs = builtin_pairs(name, setting, source=config.source, target=config.target)
+        return iter(pairs[: limited(config.limit, len(pairs))] if split == "train" and config.limit else pairs)
     return read_hub_pairs(config, split)
 
 
@@ -131,18 +141,83 @@ def normalised(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
     return (Pair(normal(pair.source), normal(pair.target), pair.line) for pair in raw)
 
 
-def held_out(config: Config, split: Split) -> list[Pair]:
-    """Return the normalised pairs of validation or test, without empty ones."""
+def held_out(config: Config, split: Split, listener: Listener = NO_LISTENER) -> list[Pair]:
+    """Return the normalised pairs of validation or test, without empty ones, whose number is reported."""
     reading = READINGS[config.task]
-    pairs = normalised(config, read_split(config.data, split, config.task))
+    pairs = list(normalised(config, read_split(config.data, split, config.task)))
+    empty = [pair.line for pair in pairs if reading.fault(pair, config.data) == "empty"]
     filled = [pair for pair in pairs if reading.fault(pair, config.data) != "empty"]
+    if empty and filled:
+        listener.message(
+            f"{len(empty):,} of {len(pairs):,} {reading.noun} of data.{split} have no text and are left out, the "
+            f"first in line {empty[0]:,}"
+        )
     require_pairs(len(filled), f"data.{split}", noun=reading.noun)
     return filled
 
 
+def longest_side(config: Config) -> int:
+    """Return the longest side of a training pair in tokens: `data.max_length`, or what learned positions hold."""
+    return min(config.data.max_length, position_limit(config.model) - 1)  # an end mark follows
+
+
+def name_limit(config: Config) -> str:
+    """Return the setting that limits `longest_side`, with its value."""
+    if longest_side(config) < config.data.max_length:
+        return f"{longest_side(config)} (model.max_positions = {config.model.max_positions})"
+    return f"data.max_length = {config.data.max_length}"
+
+
+def fitting_pairs(
+    config: Config, tokenizers: TokenizerPair, pairs: Sequence[Pair], where: str
+) -> tuple[list[Pair], list[Pair]]:
+    """Divide pairs into those that learned positions hold, and longer ones.
+
+    Raises:
+        DataError: all pairs are longer.
+    """
+    limit = position_limit(config.model) - 1
+    if limit >= LIMITLESS:
+        return list(pairs), []
+    sides = (
+        tokenizers.source.encode([pair.source for pair in pairs]),
+        tokenizers.target.encode([pair.target for pair in pairs]),
+    )
+    fits = [max(map(len, rows)) <= limit for rows in zip(*sides, strict=True)]
+    short = [pair for pair, fitting in zip(pairs, fits, strict=True) if fitting]
+    if not short:
+        raise DataError(
+            f"every pair of {where} has more than {limit} tokens on a side, and the model has learned positions "
+            f"for {limit + 1}. Divide its lines into sentences, or train with a larger model.max_positions."
+        )
+    return short, [pair for pair, fitting in zip(pairs, fits, strict=True) if not fitting]
+
+
+def describe_long(config: Config, tokenizers: TokenizerPair, pairs: Sequence[Pair], where: str) -> str:
+    """Return a message about the pairs of a held-out text that learned positions do not hold; "" without any."""
+    long = fitting_pairs(config, tokenizers, pairs, where)[1]
+    if not long:
+        return ""
+    lines = ", ".join(f"{pair.line:,}" for pair in long[:NAMED_LINES])
+    more = f" and {len(long) - NAMED_LINES:,} more" if len(long) > NAMED_LINES else ""
+    return (
+        f"{len(long):,} of {len(pairs):,} pairs of {file_names(config, where)} have more than "
+        f"{position_limit(config.model) - 1} tokens on a side (model.max_positions), and have no loss: line "
+        f"{lines}{more}. Divide them into sentences"
+    )
+
+
+def file_names(config: Config, where: str) -> str:
+    """Return "data.valid" or "data.test" with the names of its files; any other name as it is."""
+    for split in get_args(Split):
+        if where == f"data.{split}" and config.data.dataset is None:
+            return f"{where} ({' and '.join(map(str, READINGS[config.task].files(config.data, split)))})"
+    return where
+
+
 def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
     """Return the first normalised pairs of a split; none if its text is not on this machine."""
-    if (config.data.dataset or "").startswith("hf:"):
+    if (config.data.dataset or "").startswith("hf:") and not config.data.reads_files(split):
         return []
     try:
         raw = list(islice(read_split(config.data, split, config.task), most))
@@ -177,8 +252,8 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
         SaveError: the text could not be written to the run directory.
     """
     data, reading = config.data, READINGS[config.task]
-    valid = held_out(config, "valid")
-    test = held_out(config, "test") if data.test is not None and data.drop_overlap else []
+    valid = held_out(config, "valid", listener)
+    test = held_out(config, "test", listener) if data.test is not None and data.drop_overlap else []
     held = [*valid, *test]
     folder, key = run.path / TEXT, text_key(config, held)
     if key is None or not TextStore.has(folder, key):
@@ -195,7 +270,7 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
                 require_pairs(count.kept, f"The corpus {name}" if data.more else "data.train", count, reading.noun)
             return {"counts": [asdict(count) for count in counts]}
 
-        with saving("the text", folder, NO_SPACE):
+        with saving("the text", folder, ""):
             folder.parent.mkdir(parents=True, exist_ok=True)
             TextStore.build(folder, corpora(), key=key or "", details=details)
     return Corpus(TextStore(folder), valid)
@@ -211,11 +286,11 @@ def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     """Return a key of everything that the text of a run depends on; None for text of a hub, which must be read."""
     data = config.data
     parts = training_corpora(data)
-    if any(part.dataset is not None and not part.dataset.startswith("builtin:") for part in parts):
+    if any(not part.reads_files("train") and not (part.dataset or "").startswith("builtin:") for part in parts):
         return None
     origin: list[Any] = [__version__]
     files = READINGS[config.task].files
-    for path in chain.from_iterable(files(part, "train") for part in parts if part.dataset is None):
+    for path in chain.from_iterable(files(part, "train") for part in parts if part.reads_files("train")):
         status = path.stat()
         origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
     settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature", "augment"})

@@ -15,6 +15,7 @@ from manyheads.runs.evaluate import evaluate_texts, scores_line, texts, with_lin
 from manyheads.runs.html_export import write_page
 from manyheads.runs.inspect import inspect_loaded
 from manyheads.runs.train import train
+from manyheads.shell import command_line
 from manyheads.tasks.inspecting import InspectOptions
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import Listener
@@ -56,7 +57,7 @@ def demo(
     train(config, out, listener=listener)
     translator = Translator.load(out, device=device)
     sources, references = texts(config, "test", None, None)
-    result = evaluate_texts(translator, sources, references, listener)
+    result = evaluate_texts(translator, sources, references, listener, "data.test")
     write(f"\n{len(sources)} sentences that were not in training:")
     for line in [*result.lines(), f"verdict: {EASY_TEXT}"]:
         write(f"  {line}")
@@ -76,8 +77,8 @@ def demo(
     RunDirectory(out).describe(card)
     write_page(out, out / PAGE)
     write(f"\nAll of it took {time.perf_counter() - start:.0f} seconds. The model is the directory {out}. Next:")
-    write(f'  echo "{sources[0]}" | {program} translate {out}')
-    write(f"  {program} evaluate {out} --set search.beam_size=1")
+    write(f"  {command_line('echo', sources[0])} | {program} {command_line('translate', out)}")
+    write(f"  {program} {command_line('evaluate', out, '--set', 'search.beam_size=1')}")
     write(f"  {program} init my-model --from multi30k-de-en")
     write(f"The model is also a page that translates without a network; open it in a browser: {out / PAGE}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,10 +14,11 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
+from manyheads.data.letters import has_text
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.data.reading import read_text
-from manyheads.errors import DataError, UsageError
+from manyheads.errors import DataError, OverflowedError, UsageError
 from manyheads.evaluation.scores import Scores, score
 from manyheads.interop.bundle import LoadedModel
 from manyheads.runs.classification import ClassEvaluation, evaluate_labels
@@ -73,7 +75,24 @@ def evaluate(
 
     Raises:
         RunError, DataError, ConfigError: see the message.
+        OverflowedError: the loss is not a number.
     """
+    result = score_run(run, split, source, reference, overrides, device, listener)
+    if math.isnan(result.loss):
+        raise OverflowedError
+    return result
+
+
+def score_run(
+    run: Path,
+    split: Split,
+    source: Path | None,
+    reference: Path | None,
+    overrides: Sequence[str],
+    device: str,
+    listener: Listener,
+) -> Evaluation | ClassEvaluation | TextEvaluation | MaskedEvaluation:
+    """Score a run by its task; see `evaluate`."""
     task = RunDirectory.existing(run).config().task
     if task == "classification":
         classifier = load_classifier(run, overrides, device)
@@ -82,7 +101,7 @@ def evaluate(
     if task == "translation":
         translator = load_translator(run, overrides, device)
         sources, references = texts(translator.config, split, source, reference)
-        result = evaluate_texts(translator, sources, references, listener)
+        result = evaluate_texts(translator, sources, references, listener, str(source or f"data.{split}"))
         if split == "train" and source is None:
             return result
         config = RunDirectory.existing(run).config()
@@ -183,7 +202,7 @@ def plain_texts(config: Config, split: Split, source: Path | None) -> list[str]:
     else:
         raw = read_split(config.data, split, config.task)
     normal = map(cleaning(config), (pair.target for pair in raw))
-    lines = [text for text in normal if config.whole_files or text.strip()]
+    lines = [text for text in normal if config.whole_files or has_text(text)]
     if not any(lines):
         raise DataError(f"{source or f'data.{split}'} holds no text. There is nothing to score.")
     return lines
@@ -201,7 +220,9 @@ VALIDATION_SET = "its validation set (by which its weights were chosen)"
 def card_line_of_translator(opened: LoadedModel) -> str | None:
     """Return a line for a card: BLEU and chrF with signatures, by the search of the run; None without the text."""
     config = opened.config
-    pairs = [pair for pair in available_pairs(config, "test", MOST) if pair.source and pair.target]
+    pairs = [
+        pair for pair in available_pairs(config, "test", MOST) if has_text(pair.source) and has_text(pair.target)
+    ]
     if not pairs:
         return None
     results = Translator(config, opened.tokenizers, opened.model).translate([pair.source for pair in pairs])
@@ -211,9 +232,10 @@ def card_line_of_translator(opened: LoadedModel) -> str | None:
 
 
 def scores_line(config: Config, sentences: int, scores: Scores) -> str:
-    """Return a line for a card: BLEU and chrF of a translator on so many sentences of its test set."""
+    """Return a line for a card: BLEU and chrF of a translator on the first sentences of its test set."""
+    first = "the first " if sentences == MOST else ""
     return (
-        f"- Scores on {sentences:,} sentences of its test set, beam {config.search.beam_size}: "
+        f"- Scores on {first}{sentences:,} sentences of its test set, {config.search.method}: "
         f"BLEU {scores.bleu:.2f} ({scores.signature['bleu']}), chrF {scores.chrf:.2f} ({scores.signature['chrf']})"
     )
 
@@ -242,7 +264,7 @@ def line_of_classifier(run: RunDirectory, classifier: Classifier, listener: List
     examples, which = held_out(run, classifier.config, EVERY)
     pairs = [examples[index] for index in evenly(len(examples), MOST)]
     sources, labels = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    if not any(text.strip() for text in sources):
+    if not any(has_text(text) for text in sources):
         return None
     result = evaluate_labels(classifier, sources, labels, listener, which)
     return (
@@ -254,7 +276,7 @@ def line_of_classifier(run: RunDirectory, classifier: Classifier, listener: List
 def line_of_encoder(run: RunDirectory, encoder: Encoder, listener: Listener) -> str | None:
     """Return the perplexity of masked tokens."""
     examples, which = held_out(run, encoder.config, MOST)
-    filled = [pair.target for pair in examples if pair.target.strip()]
+    filled = [pair.target for pair in examples if has_text(pair.target)]
     if not filled:
         return None
     result = score_hidden(encoder, encoder.config, filled, listener)
@@ -268,7 +290,7 @@ def line_of_generator(run: RunDirectory, generator: Generator, listener: Listene
     """Return the perplexity of a text."""
     examples, which = held_out(run, generator.config, MOST_BYTES)
     first = first_bytes([pair.target for pair in examples], MOST_BYTES)
-    if not any(text.strip() for text in first):
+    if not any(has_text(text) for text in first):
         return None
     result = score_text(generator, generator.config, first, listener)
     return (

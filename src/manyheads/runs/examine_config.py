@@ -15,6 +15,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.filtering import describe_too_long
 from manyheads.data.labelled import split_texts
+from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
 from manyheads.data.store import TokenStream
 from manyheads.doctor.checks.formula import examine_attention
@@ -29,7 +30,15 @@ from manyheads.doctor.report import Diagnosis, Finding, make_checks
 from manyheads.model.attention import attend
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.corpus import cleaning, read_corpus, read_splits
+from manyheads.runs.corpus import (
+    cleaning,
+    describe_long,
+    held_out,
+    longest_side,
+    name_limit,
+    read_corpus,
+    read_splits,
+)
 from manyheads.runs.initialize import with_initial_shape
 from manyheads.runs.training_tasks import TrainingTask, prepare_task
 from manyheads.runs.translation import Validation
@@ -79,14 +88,20 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
         plan, costs = plan_training(task, model, updates, tokens)
         training = NewTraining(plan, token_sides, vocabularies, list(too_long(task)), start)
         measured = config.expected(task.corpus.total.kept)
-    report += make_checks(NEW_TRAINING, training)
+    report += make_checks(NEW_TRAINING, training).with_settings(config)
     facts |= {
         "model": f"{plan.parameters:,} parameters, vocabulary {task.vocabulary}",
         **plan.facts(costs),
     }
     if task.too_long:
         noun, kept = READINGS[config.task].noun, task.corpus.total.kept
-        facts["length"] = describe_too_long(kept, task.too_long, config.data.max_length, noun)
+        facts["length"] = describe_too_long(kept, task.too_long, name_limit(config), noun)
+    if config.task == "translation":
+        splits: tuple[Split, ...] = ("valid",) if config.data.test is None else ("valid", "test")
+        long = [
+            describe_long(config, task.tokenizers, held_out(config, split), f"data.{split}") for split in splits
+        ]
+        facts |= {f"length of {split}": text for split, text in zip(splits, long, strict=True) if text}
     if measured is not None and plan.steps is not None:
         facts["expected"] = expectation(measured, costs, config.training, plan.steps)
     return Diagnosis(facts, report, {**text.document, "facts": facts}, text.table)
@@ -104,7 +119,7 @@ def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LI
     }
     text = examine_text(config, splits, cleaning(config))
     document = {"subject": name, "facts": text.facts, **({"text": text.document} if text.document else {})}
-    return replace(text, document=document)
+    return replace(text, report=text.report.with_settings(config), document=document)
 
 
 def loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) -> tuple[float, int, int]:
@@ -199,7 +214,7 @@ def too_long(task: TrainingTask) -> Iterator[Finding]:
     store = task.store
     if task.config.task == "translation":
         size = len(store) + task.too_long
-        yield from length_findings(task.too_long, size, task.config.data.max_length, dropped=True)
+        yield from length_findings(task.too_long, size, longest_side(task.config), dropped=True)
     elif task.config.task == "classification" and not isinstance(store, TokenStream):
         lengths, limit = store.source.lengths, longest_text(task.config)
         yield from length_findings(int((lengths > limit).sum()), len(lengths), limit, dropped=False)

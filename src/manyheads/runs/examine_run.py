@@ -11,12 +11,13 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import config_to_json, with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
+from manyheads.data.letters import has_text
 from manyheads.data.locate import Split
 from manyheads.doctor.catalogue import run_finding
 from manyheads.doctor.checks.curves import curve_findings
 from manyheads.doctor.checks.heads import weight_findings
 from manyheads.doctor.checks.registry import examine_trained
-from manyheads.doctor.report import Diagnosis, Finding, Report, make_report
+from manyheads.doctor.report import Diagnosis, Finding, Report, make_report, merge_findings
 from manyheads.doctor.subjects import (
     TrainedClassifier,
     TrainedLanguageModel,
@@ -97,7 +98,7 @@ def examine_run(
         report += make_report(curve_findings(curves, unigram_loss), [CURVES])
     else:
         report += make_report([], [], [(CURVES, "the run has no log of a training")])
-    return Diagnosis(facts, report, {"subject": str(path), "facts": facts})
+    return Diagnosis(facts, report.with_settings(config), {"subject": str(path), "facts": facts})
 
 
 def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) -> TrainedModel:
@@ -143,7 +144,7 @@ def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) 
 
 def available_text(config: Config, split: Split, most: int) -> list[Pair]:
     """Return the first clean pairs of a split that have a target; none where its text is not on this machine."""
-    return [pair for pair in available_pairs(config, split, most) if pair.target.strip()]
+    return [pair for pair in available_pairs(config, split, most) if has_text(pair.target)]
 
 
 def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Report:
@@ -162,9 +163,8 @@ def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Re
             facts[f"export {path.name}"] = f"not compared: {error}"
         except RunError as error:
             findings.append(run_finding("export-differs", f"{path} cannot be read: {error}"))
-    return make_report(
-        findings, checks, [] if checks else [(EXPORTS, "there is no export inside or beside the run")]
-    )
+    skipped = [] if checks else [(EXPORTS, "there is no export inside or beside the run")]
+    return make_report(merge_findings(findings), checks, skipped)
 
 
 def find_exports(run: Path, config: Config) -> Iterator[Path]:

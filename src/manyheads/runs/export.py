@@ -11,9 +11,15 @@ from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.config.schema import Config, Task
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation.verdicts import verdict_lines
+from manyheads.files import new_folder
 from manyheads.interop.argos import check_argos, package_name, write_argos
-from manyheads.interop.bundle import LoadedModel, atomic_directory, load_run
-from manyheads.interop.ctranslate2.convert import QUANTIZATIONS, check_ctranslate2, write_ctranslate2
+from manyheads.interop.bundle import LoadedModel, load_run
+from manyheads.interop.ctranslate2.convert import (
+    QUANTIZATIONS,
+    check_ctranslate2,
+    load_ctranslate2,
+    write_ctranslate2,
+)
 from manyheads.interop.hub import is_hub_name, push_folder
 from manyheads.interop.huggingface.check import check_pretrained, compare_back
 from manyheads.interop.huggingface.reader import read_pretrained
@@ -29,9 +35,17 @@ from manyheads.model.transformer import Transformer
 from manyheads.runs.corpus import samples_of
 from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
 from manyheads.runs.export_cost import QuantizationCost, ctranslate2_engines, measure_cost
+from manyheads.runs.export_settings import (
+    TextComparison,
+    compare_texts,
+    compare_without_lost_settings,
+    setting_lines,
+)
 from manyheads.runs.html_export import FOR_BROWSERS, export_for_browsers
 from manyheads.runs.model_card import exported_card, licence_of
+from manyheads.shell import command_line
 from manyheads.tasks.classification import Labels
+from manyheads.tasks.translation import Translator
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
@@ -52,6 +66,8 @@ class Export:
         quantization: number format of the matrices.
         bytes: size of all files.
         parity: comparison with the run in float32; None for a page or a module where Node.js is missing.
+        texts: comparison with the run on lines of text that use its settings; None for runs that are no
+            translators, and for a page or a module where Node.js is missing.
         cost: cost of the quantization on this machine; None for float32, and for runs that are no translators.
     """
 
@@ -60,25 +76,31 @@ class Export:
     quantization: str
     bytes: int
     parity: Parity | None
+    texts: TextComparison | None
     cost: QuantizationCost | None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         cost = self.cost.to_json() if self.cost else None
         parity = self.parity.to_json() if self.parity else None
+        texts = self.texts.to_json() if self.texts else None
         verdict = ". ".join(self.verdict())
-        return {**vars(self), "out": str(self.out), "parity": parity, "cost": cost, "verdict": verdict}
+        changed = {"out": str(self.out), "parity": parity, "texts": texts, "cost": cost, "verdict": verdict}
+        return {**vars(self), **changed}
 
     def verdict(self) -> list[str]:
         """Return whether the export can replace the run."""
-        comparisons = (self.parity, self.cost)
-        return [part.verdict() for part in comparisons if part] or ["not compared with the run"]
+        lost = self.texts.verdict() if self.texts else ""
+        model = [f"{'for the same tokens, ' if lost else ''}{self.parity.verdict()}"] if self.parity else []
+        found = [*model, *([lost] if lost else []), *([self.cost.verdict()] if self.cost else [])]
+        return found or ["not compared with the run"]
 
     def lines(self) -> list[str]:
         """Return lines of text."""
         compared = self.parity.line() if self.parity else NO_NODE
         lines = [f"{self.out}: {self.to}, {self.quantization}, {self.bytes / 2**20:.1f} MiB", compared]
-        return [*lines, *([self.cost.line()] if self.cost else []), *verdict_lines(self.verdict())]
+        lines += [part.line() for part in (self.texts, self.cost) if part]
+        return [*lines, *verdict_lines(self.verdict())]
 
 
 def export(
@@ -112,21 +134,22 @@ def export(
         MissingExtraError: the format needs a package that is not installed.
     """
     directory = RunDirectory.existing(run)
-    task, cost = directory.config().task, None
+    task, texts, cost = directory.config().task, None, None
     numbers = check_format(task, to, quantization, str(run))
     listener.message(f"{run}: comparing and writing")
     parity: Parity | None
     if to in FOR_BROWSERS:
-        parity, cost = export_for_browsers(run, out, to, numbers, force=force, listener=listener)
+        parity, texts, cost = export_for_browsers(run, out, to, numbers, force=force, listener=listener)
     elif task != "translation":
-        with atomic_directory(out) as draft, listener.phase("comparing and writing"):
+        with new_folder(out) as draft, listener.phase("comparing and writing"):
             parity = write_text_model(draft, directory, to, listener)
     else:
         opened = load_run(run)
         expected = reference(opened.model, samples_of(opened))
-        with atomic_directory(out) as draft:
+        with new_folder(out) as draft:
             with listener.phase("comparing and writing"):
                 parity = WRITERS[to](draft, opened, numbers, expected)
+                texts = compare_lines(draft, opened, to, numbers)
             if to != "argos":
                 with listener.phase("scoring the test text for the model card"):
                     write_atomically(draft / "README.md", card_of(opened, to).encode())
@@ -135,7 +158,7 @@ def export(
                 with ctranslate2_engines(opened, numbers, expected, device) as engines:
                     cost = measure_cost(opened, numbers, engines, force=force, listener=listener)
     size = sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
-    return Export(out, to, numbers, size, parity, cost)
+    return Export(out, to, numbers, size, parity, texts, cost)
 
 
 def check_format(task: Task, to: str, quantization: str | None, run: str) -> str:
@@ -175,6 +198,25 @@ def check_format(task: Task, to: str, quantization: str | None, run: str) -> str
 def card_of(opened: LoadedModel, to: str) -> str:
     """Return the model card of an export, with the scores of the run if its test text is available."""
     return with_line(exported_card(opened.config, opened.tokenizers, to), card_line_of_translator(opened))
+
+
+def compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> TextComparison:
+    """Compare an export with its run on lines of text that use the settings of the run.
+
+    manyheads opens CTranslate2 folders, and applies the settings that are in them. The programs of the other
+    formats do not, and what that changes is computed by manyheads.
+
+    Raises:
+        ParityError: the results differ.
+    """
+    if to != "ctranslate2":
+        return compare_without_lost_settings(opened, to)
+    metadata, engine = load_ctranslate2(draft, compute_type="float32", device="cpu")
+    search = metadata.config.search.model_copy(update={"coverage_penalty": 0.0})
+    translator = Translator(metadata.config.model_copy(update={"search": search}), metadata.tokenizers, engine)
+    lines = setting_lines(opened)
+    outputs = [result.translation for result in translator.translate(lines, beam_size=1)]
+    return compare_texts(opened, to, lines, outputs, exact=numbers == "float32")
 
 
 def as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
@@ -229,7 +271,7 @@ def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener
     config = run.config()
     tokenizers = run.tokenizers(config)
     labels = trained_labels(run) if config.task == "classification" else ()
-    model = run.fill(empty_model(config, tokenizers.source, len(labels)))
+    model = run.load(config, lambda: empty_model(config, tokenizers.source, len(labels)))
     parity = TEXT_WRITERS[to](draft, config, tokenizers.source, model, labels)
     card = with_line(exported_card(config, tokenizers, to, labels), card_line(run.path, listener))
     write_atomically(draft / "README.md", card.encode())
@@ -240,9 +282,9 @@ def trained_labels(run: RunDirectory) -> tuple[str, ...]:
     """Return the classes of a classifier; raise `RunError` if its head was never trained."""
     labels = Labels.of_run(run)
     if not labels.trained:
+        train = command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={run.path}")
         raise RunError(
-            f"the head of {run.path} was never trained: its labels mean nothing. Fine-tune it first: "
-            f"manyheads train CONFIG --set model.init_from={run.path}"
+            f"the head of {run.path} was never trained: its labels mean nothing. Fine-tune it first: {train}"
         )
     return labels.names
 

@@ -274,7 +274,7 @@ def compare_engines(
     if pairs:
         rows = [row[:most] for row in tokenizers.source.encode([pair.source for pair in pairs])]
         targets = [row[:most] for row in tokenizers.target.encode([pair.target for pair in pairs])]
-        origin = "validation sentences"
+        origin = f"validation sentences, {config.search.method}"
     else:
         greedy = reference(opened.model, random_samples(tokenizers.source))
         rows, targets, origin = greedy.samples.rows, greedy.outputs, "rows of random pieces"

@@ -10,19 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
+from manyheads.data.literals import literal_kinds
 from manyheads.errors import RunError, UsageError
-from manyheads.interop.bundle import LoadedModel, atomic_directory
-from manyheads.interop.html.check import compare_packed, reference_of_text_model
+from manyheads.files import new_folder
+from manyheads.interop.bundle import LoadedModel
+from manyheads.interop.html.check import compare_packed, reference_of_text_model, translate_packed
 from manyheads.interop.html.pack import PackedModel, pack_model, rounded_model
 from manyheads.interop.html.scripts import ENGINE, JS, joined_script
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.parity import LONGEST, Parity, random_rows, reference
+from manyheads.languages import normal_form
 from manyheads.runs.corpus import samples_of
 from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
 from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cost
+from manyheads.runs.export_settings import TextComparison, compare_texts, setting_lines
 from manyheads.runs.inspect import Loaded, curves, last_total_steps, load_for_inspection
 from manyheads.runs.model_card import exported_card
 from manyheads.runs.page import PageModel, card_of, described, example_of, model_document, page_with, strings
+from manyheads.shell import command_line
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.inspecting.common import facts
@@ -71,7 +76,7 @@ class HtmlModel:
 
 def export_for_browsers(
     run: Path, out: Path, to: str, numbers: str, *, force: bool, listener: Listener
-) -> tuple[Parity | None, QuantizationCost | None]:
+) -> tuple[Parity | None, TextComparison | None, QuantizationCost | None]:
     """Write a run as a page or a module, and compare it in Node.js if that is installed.
 
     Raises:
@@ -81,9 +86,10 @@ def export_for_browsers(
     """
     model = pack_run(run, "fp32" if numbers == "float32" else numbers)
     loaded, cost = model.loaded, None
-    with atomic_directory(out) as draft:
+    with new_folder(out) as draft:
         with listener.phase("comparing and writing"):
             parity = compare_with_run(model, numbers)
+            texts = compare_texts_with_run(model, to, numbers)
         with listener.phase("scoring the test text for the model card"):
             if isinstance(loaded, Translator):
                 line = card_line_of_translator(opened(loaded))
@@ -100,7 +106,7 @@ def export_for_browsers(
             listener.message(f"measuring what {numbers} costs")
             engines = PageEngine(loaded.model, "float32"), PageEngine(rounded_model(loaded.model), numbers)
             cost = measure_cost(opened(loaded), numbers, engines, force=force, listener=listener)
-    return parity, cost
+    return parity, texts, cost
 
 
 def write_page(run: Path, path: Path) -> None:
@@ -117,7 +123,7 @@ def write_page(run: Path, path: Path) -> None:
     model = pack_run(run, "int8")
     compare_with_run(model, "int8")
     page = html_document(run, model, card=card_of(run))
-    with saving("the page", path, "The run is intact; free some space and run the same command again."):
+    with saving("the page", path, "The run is intact."):
         write_atomically(path, page.encode())
 
 
@@ -133,6 +139,22 @@ def compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
     else:
         expected = reference_of_text_model(loaded.model, marked_samples(loaded))
     return compare_packed(model.head(), model.packed.block(), loaded.config.task, expected, numbers)
+
+
+def compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComparison | None:
+    """Compare the translations of lines by a packed model with those of its run; None without Node.js.
+
+    Raises:
+        ParityError: the translations differ.
+    """
+    if not isinstance(model.loaded, Translator):
+        return None
+    run = opened(model.loaded)
+    lines = setting_lines(run)
+    outputs = translate_packed(model.head(), model.packed.block(), lines)
+    if outputs is None:
+        return None
+    return compare_texts(run, to, lines, outputs, exact=numbers == "float32")
 
 
 def opened(translator: Translator) -> LoadedModel:
@@ -165,7 +187,7 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
         advice = " With --quantization int8 they are a quarter." if precision == "fp32" else ""
         raise UsageError(
             f"the weights of {run} take {size / 2**20:.0f} MiB, and a page can hold {LARGEST >> 20} MiB.{advice} "
-            "Serve the run instead, `manyheads serve RUN`, or distil it to a smaller one."
+            f"Serve the run instead, `{command_line('manyheads', 'serve', run)}`, or distil it to a smaller one."
         )
     return HtmlModel(loaded, packed, {**packed.header, **description(loaded, run.resolve().name)})
 
@@ -176,11 +198,13 @@ def description(loaded: Loaded, name: str) -> dict[str, Any]:
     page: dict[str, Any] = {"run": name, "facts": asdict(facts(config))}
     if isinstance(loaded, Translator):
         source, target = loaded.tokenizers.source, loaded.tokenizers.target
-        page |= {"source": config.data.source, "target": config.data.target, "max_length": config.data.max_length}
-        page |= {"copy_literals": config.search.copy_literals, "lower_capitals": config.search.lower_capitals}
+        page |= {"source": normal_form(config.data.source), "target": normal_form(config.data.target)}
+        kinds = literal_kinds() if config.search.copy_literals else ()
+        page |= {"literals": [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds] or None}
+        page |= {"lower_capitals": config.search.lower_capitals, "max_length": config.data.max_length}
         target_tokenizer = None if loaded.tokenizers.joint else describe_tokenizer(target)
         return {"page": page, "tokenizers": {"source": describe_tokenizer(source), "target": target_tokenizer}}
-    page["language"] = config.data.language
+    page["language"] = normal_form(config.data.language)
     if isinstance(loaded, Classifier):
         page |= {"labels": list(loaded.labels.names), "texts": loaded.labels.texts, "longest": loaded.longest}
     else:

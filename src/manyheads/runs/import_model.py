@@ -12,11 +12,11 @@ import torch
 
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
-from manyheads.checkpoint.directory import USES
+from manyheads.checkpoint.directory import command_to_use
 from manyheads.config.schema import Config, Task
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation.verdicts import verdict_lines
-from manyheads.interop.bundle import atomic_directory
+from manyheads.files import new_folder
 from manyheads.interop.hub import folder_of
 from manyheads.interop.huggingface.check import check_pretrained
 from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
@@ -25,6 +25,7 @@ from manyheads.interop.marian.reader import check_marian, is_marian, read_marian
 from manyheads.interop.parity import Parity, has_transformers, random_samples, reference
 from manyheads.model.transformer import Transformer
 from manyheads.runs.model_card import imported_card
+from manyheads.shell import command_line
 from manyheads.tasks.classification import LABELS, Labels
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener
@@ -69,14 +70,15 @@ class Import:
 
     def lines(self) -> list[str]:
         """Return lines of text."""
-        use = f"{USES[self.task].format(run=self.out)}, or to fine-tune: " if self.task != "masked-lm" else ""
+        tune = command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={self.out}")
+        use = f"{command_to_use(self.out, self.task)}, or to fine-tune: " if self.task != "masked-lm" else ""
         return [
             f"{self.out}: {self.parameters:,} parameters of {self.source}, for {self.task}",
             *([f"warning: never trained, and by chance: {', '.join(self.new)}"] if self.new else []),
             *([f"not used: {', '.join(self.unused)}"] if self.unused else []),
             *([self.parity.line()] if self.parity else []),
             *verdict_lines([self.verdict()]),
-            f"Next: {use}manyheads train CONFIG --set model.init_from={self.out}",
+            f"Next: {use}{tune}",
         ]
 
 
@@ -170,7 +172,7 @@ def write_run(
     """Write a run directory atomically; return the number of parameters."""
     documents = {LABELS: labels.to_json()} if labels else {}
     versions = {"manyheads": __version__, "python": platform.python_version(), "torch": torch.__version__}
-    with atomic_directory(out) as draft:
+    with new_folder(out) as draft:
         run = RunDirectory(draft)
         run.begin(config, tokenizers, {**versions, "imported_from": where}, documents)
         run.publish({name: parameter.detach() for name, parameter in model.named_parameters()})

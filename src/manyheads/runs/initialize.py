@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.weights import check_values
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, Task, TokenizerConfig
 from manyheads.errors import RunError
@@ -158,8 +159,7 @@ def take_weights(
             if tensor is None:
                 new.append(name)
                 continue
-            if not tensor.isfinite().all():
-                raise RunError(f"{where} is damaged: {name} holds values that are not finite. Use another.")
+            check_values({name: tensor}, str(where))
             if name in rows_of_task and vocabulary != "keep":
                 rows = rows_of(rows_of_task[name], tokenizers, pretrained.tokenizers(), vocabulary)
                 resized.append(copy_rows(name, own, tensor, rows))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import DataError, RunError, UsageError
+from manyheads.files import reading
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection
 from manyheads.inspection.metrics import RunCurves, read_metrics
@@ -128,11 +129,8 @@ def curves_of(path: Path, name: str) -> RunCurves:
     directory = RunDirectory.existing(path)
     if not directory.metrics_path.is_file():
         raise RunError(f"{path} has no {directory.metrics_path.name} yet. It is written from the first updates on.")
-    try:
-        with directory.metrics_path.open("rb") as file:
-            return read_metrics(name, directory.config().task, file)
-    except OSError as error:
-        raise DataError(f"{directory.metrics_path} cannot be read: {error.strerror}.") from error
+    with reading(directory.metrics_path, DataError), directory.metrics_path.open("rb") as file:
+        return read_metrics(name, directory.config().task, file)
 
 
 def last_total_steps(path: Path) -> int | None:

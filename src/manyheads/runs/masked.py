@@ -18,6 +18,7 @@ from manyheads.evaluation.verdicts import judge_loss, verdict_lines
 from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.runs.batch_sources import hide
+from manyheads.runs.classification import report_cut
 from manyheads.runs.translation import ENTROPY_TEXTS, evenly
 from manyheads.tasks.classification import longest_text
 from manyheads.tasks.encoding import Encoder
@@ -76,6 +77,7 @@ class MaskedValidation:
 
     Attributes:
         hidden: number of masked tokens of this process's share of the texts.
+        lengths: number of tokens of each text, before it is cut.
     """
 
     def __init__(
@@ -88,7 +90,10 @@ class MaskedValidation:
         watch: Watch = UNWATCHED,
     ) -> None:
         rng, limit = np.random.default_rng(SEED), longest_text(config)
-        rows = [hide(row[:limit], config.training.masked, rng, tokenizer) for row in tokenizer.encode(texts)]
+        encoded = tokenizer.encode(texts)
+        self.lengths = [len(row) for row in encoded]
+        report_cut(self.lengths, limit, "data.valid", watch.listener)
+        rows = [hide(row[:limit], config.training.masked, rng, tokenizer) for row in encoded]
         self.rows = world.share(rows)
         self.hidden = sum(len(row.positions) for row in self.rows)
         self.entropy_rows = [rows[index] for index in evenly(len(rows), ENTROPY_TEXTS)]
@@ -126,6 +131,7 @@ def score_hidden(encoder: Encoder, config: Config, texts: Sequence[str], listene
     """Score normalised texts in memory; settings may differ from those of the run."""
     assert isinstance(encoder.model, MaskedLanguageModel)
     validation = MaskedValidation(config, texts, encoder.tokenizer, encoder.model)
+    report_cut(validation.lengths, longest_text(config), "the text", listener)
     listener.message(f"predicting {validation.hidden:,} masked tokens")
     start = time.perf_counter()
     with listener.phase("scoring"):

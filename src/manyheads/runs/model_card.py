@@ -20,7 +20,9 @@ from manyheads.data.reading import READINGS
 from manyheads.data.sources import read_sources
 from manyheads.errors import DataError
 from manyheads.interop.huggingface.check import AUTO_CLASSES
+from manyheads.languages import base_language
 from manyheads.runs.corpus import training_corpora
+from manyheads.runs.export_settings import described_losses
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
@@ -37,6 +39,7 @@ LIBRARIES = {
     "sentence-transformers": "sentence-transformers",
     "javascript": "manyheads",
 }
+GREEDY = dict.fromkeys(("bleu", "chrf"), " (greedy search)")  # the search that measures a validation metric
 FUNCTIONS: dict[Task, str] = {"classification": "classify", "language-modeling": "generate"}
 PIPELINES: dict[Task, str] = {
     "classification": "text-classification",
@@ -53,7 +56,7 @@ def trained_card(config: Config, tokenizers: TokenizerPair, progress: Progress, 
         "steps": progress.step,
         "metric": config.training.metric,
         "best": best,
-        "unit": " nats a token" if decoder else "",
+        "unit": " nats a token" if decoder else GREEDY.get(config.training.metric, ""),
         "best_step": progress.best_step,
         "sources": "".join(f"\n  - {line}" for line in source_lines(config)),
     }
@@ -64,7 +67,7 @@ def trained_card(config: Config, tokenizers: TokenizerPair, progress: Progress, 
 def source_lines(config: Config) -> list[str]:
     """Return a line with licence and origin for each source that is noted beside the training text."""
     try:
-        corpora = [corpus for corpus in training_corpora(config.data) if corpus.dataset is None]
+        corpora = [corpus for corpus in training_corpora(config.data) if corpus.reads_files("train")]
         files = [path for corpus in corpora for path in READINGS[config.task].files(corpus, "train")]
         return [source.line() for source in read_sources(files)]
     except DataError as error:  # the text was moved meanwhile; the run is finished all the same
@@ -81,6 +84,7 @@ def imported_card(config: Config, tokenizers: TokenizerPair, where: str, labels:
 def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Sequence[str] = ()) -> str:
     """Return the card of an export in the format `to`."""
     facts, usages = facts_of(config, tokenizers, labels), card_texts()["usage"]
+    facts["lost"] = "".join(f"\n- Not in this format: {setting}" for setting in described_losses(config, to))
     if config.task == "translation":
         return filled("translation", facts, "exported", LIBRARIES[to], usage_of_export(config, tokenizers, to))
     names = FUNCTIONS if to == "javascript" else AUTO_CLASSES
@@ -125,6 +129,7 @@ def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -
     corpora = ([text] if isinstance(text, str) else text for text in (data.train, *data.more))
     first_labels = ", ".join(labels[:10]) + (", ..." if len(labels) > 10 else "")
     return {
+        "languages": ", ".join(dict.fromkeys(map(base_language, config.languages))),
         "source": data.source,
         "target": data.target,
         "language": data.language,
@@ -141,7 +146,7 @@ def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -
         "classes": f"; labels: {first_labels}" if labels else "",
         "title": f"{'Language model' if config.task == 'language-modeling' else 'Encoder'} for {config.task}",
         "pipeline": PIPELINES.get(config.task, ""),
-        "data": data.dataset
+        "data": ("" if data.reads_files("train") else data.dataset)
         or "; ".join(" and ".join(shown_path(data.root, name) for name in files) for files in corpora),
     }
 

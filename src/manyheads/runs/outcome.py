@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.letters import has_text
 from manyheads.doctor.checks.curves import LEAST_VALIDATIONS, UNIGRAM, Curves, curve_findings
+from manyheads.evaluation.advice import with_settings
 from manyheads.inspection.metrics import records_of
 from manyheads.runs.classification import evaluate_labels
 from manyheads.runs.corpus import available_pairs
 from manyheads.runs.language_modeling import score_text
 from manyheads.runs.masked import score_hidden
+from manyheads.shell import command_line
 from manyheads.tasks.classification import Classifier, Labels
 from manyheads.tasks.encoding import Encoder
 from manyheads.tasks.language_modeling import Generator
@@ -28,13 +32,15 @@ SAME = 0.005  # nats: half a percent of perplexity
 BLEU_RISE = 1.0  # rise of BLEU after the best loss from which it is mentioned
 FALLING = 0.05  # nats that the loss falls in the last quarter of a training that has not settled
 
-# Finding of the doctor -> its meaning, and advice.
-ADVICE = {
-    "diverged": "the training diverged: {seen}. A lower training.learning_rate or a longer warm-up helps",
-    "updates-skipped": "many updates were skipped: {seen}. A lower training.learning_rate helps",
-    "over-fitting": "overfitting: {seen}. The best weights are kept. More text, more dropout or fewer steps help",
+# Finding of the doctor -> its meaning, and advice; causes before their consequences.
+CAUSES = {
+    "diverged": "the training diverged: {seen}. A lower learning rate or a longer warm-up helps",
+    "updates-skipped": "many updates were skipped: {seen}. A lower learning rate helps",
+}
+CURVES = {
+    "over-fitting": "overfitting: {seen}. The best weights are kept. More text or a smaller model helps",
     "under-fitting": "still improving at the end: {seen}. More steps would help",
-}  # fmt: skip
+}
 
 
 def training_verdict(path: Path) -> list[str]:
@@ -49,7 +55,8 @@ def training_verdict(path: Path) -> list[str]:
         return []
     config = run.config()
     labels = Labels.of_run(run).names if config.task == "classification" else ()
-    verdicts = list(judge_curves(curves, len(labels) or run.tokenizers(config).target.size))
+    doctor = command_line("manyheads", "doctor", path)
+    verdicts = list(judge_curves(curves, len(labels) or run.tokenizers(config).target.size, config, doctor))
     return verdicts + (list(bleu_after_best_loss(curves)) if config.training.metric == "loss" else [])
 
 
@@ -61,37 +68,54 @@ def read_curves(run: RunDirectory) -> Curves:
         return Curves.from_records(filter(None, records_of(file)))
 
 
-def judge_curves(curves: Curves, choices: int) -> Iterator[str]:
+def judge_curves(curves: Curves, choices: int, config: Config, doctor: str) -> Iterator[str]:
     """Yield whether a training learned anything, overfits, or would improve further, by the rules of the doctor.
 
     Args:
         curves: curves with at least one validation.
         choices: number of tokens or labels that the model chooses from.
+        config: configuration of the training.
+        doctor: command that examines the run.
     """
     step, best = curves.best
+    guess = math.log(choices)
+    named = {finding.name: finding.evidence for finding in curve_findings(curves, None)}
+
+    def judged(texts: Mapping[str, str]) -> list[str]:
+        return [
+            with_settings(text.format(seen=named[name]), name, config)
+            for name, text in texts.items()
+            if name in named
+        ]
+
     if curves.last_step < curves.total_steps:
         yield f"the log ends at step {curves.last_step:,} of {curves.total_steps:,}: later steps may change this"
-    if best >= UNIGRAM * math.log(choices):
+    causes = judged(CAUSES)
+    yield from causes
+    if best >= UNIGRAM * guess:
+        relation = "hardly below" if best < guess else "no better than"
+        advice = (
+            f"Train longer, or ask {doctor}" if best < guess and not causes else f"{doctor} looks for the reason"
+        )
         yield (
-            f"the best validation loss, {best:.3f}, is hardly below the {math.log(choices):.3f} of a blind guess "
-            f"among {choices:,}: nothing was learnt yet. Train longer, or ask manyheads doctor RUN"
+            f"the best validation loss, {best:.3f}, is {relation} the {guess:.3f} of a blind guess among "
+            f"{choices:,}: nothing was learnt yet. {advice}"
         )
         return
-    named = {finding.name: finding.evidence for finding in curve_findings(curves, None)}
-    judged = [text.format(seen=named[name]) for name, text in ADVICE.items() if name in named]
-    yield from judged
-    if judged:
+    shapes = judged(CURVES)
+    yield from shapes
+    if causes or shapes:
         return
     count = len(curves.validations)
     if count < LEAST_VALIDATIONS:
         yield (
             f"{count} validation{'s' * (count != 1)} cannot show whether more steps help: {LEAST_VALIDATIONS} "
-            "are needed (a smaller training.save_every)"
+            f"are needed (training.save_every = {max(1, curves.last_step // (2 * LEAST_VALIDATIONS))})"
         )
     elif (before := loss_before(curves)) - best > FALLING:
         yield (
             f"still improving at the end: {before:.3f} in the first three quarters, {best:.3f} at best. "
-            "More steps would help"
+            f"{with_settings('More steps would help', 'under-fitting', config)}"
         )
     else:
         yield (
@@ -106,8 +130,9 @@ def bleu_after_best_loss(curves: Curves) -> Iterator[str]:
     at_best = dict(curves.bleu).get(best_step)
     if at_best is not None and (last := curves.bleu[-1][1]) - at_best > BLEU_RISE:
         yield (
-            f"BLEU still rose after the best validation loss: {at_best:.1f} at step {best_step:,}, {last:.1f} at "
-            f'step {curves.bleu[-1][0]:,}. Later weights translate better: training.metric = "bleu" keeps them'
+            f"BLEU (greedy) still rose after the best validation loss: {at_best:.1f} at step {best_step:,}, "
+            f"{last:.1f} at step {curves.bleu[-1][0]:,}. Later weights translate better: "
+            'training.metric = "bleu" keeps them'
         )
 
 
@@ -138,7 +163,7 @@ def validation_loss(path: Path) -> float | None:
     """Return the loss of the first validation examples, in nats a token or a text; None without their text."""
     run = RunDirectory.existing(path)
     config = run.config()
-    pairs = [pair for pair in available_pairs(config, "valid", SCORED) if pair.target.strip()]
+    pairs = [pair for pair in available_pairs(config, "valid", SCORED) if has_text(pair.target)]
     if not pairs:
         return None
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]

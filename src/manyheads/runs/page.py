@@ -24,6 +24,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import RunError
 from manyheads.inspection.documents import Inspection, ModelInspection
+from manyheads.languages import normal_form
 from manyheads.runs.inspect import curves, inspect
 from manyheads.runs.model_card import shown_card
 
@@ -85,7 +86,7 @@ def described(config: Config, name: str, *, example: str = "", watched: bool = T
     """Return the basic data of a model for the page; `watched` says whether it can be inspected."""
     facts: dict[str, Any] = {"name": name, "task": config.task, "example": example, "watched": watched}
     if config.task == "translation":
-        source, target = config.data.source, config.data.target
+        source, target = normal_form(config.data.source), normal_form(config.data.target)
         facts |= {"source": source, "target": target, "beam": config.search.beam_size}
     return facts
 

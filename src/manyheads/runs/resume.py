@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.checkpoint import Checkpoint, RunDirectory, write_atomically
+from manyheads.checkpoint import Checkpoint, RunDirectory, read_bytes, write_atomically
+from manyheads.checkpoint.checkpoints import not_finite
 from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config, TrainingConfig
-from manyheads.errors import RunError
+from manyheads.errors import RunError, TrainingError
+from manyheads.files import new_folder, reading, saving
 from manyheads.interop.huggingface.task_model import empty_model
 from manyheads.runs.corpus import Corpus
 from manyheads.tasks.classification import LABELS, Labels
@@ -45,7 +46,7 @@ def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> bool:
         RunError: there are checkpoints, but none can be read.
     """
     trainer.world.wait()  # for the process that writes
-    steps = run.checkpoints.steps()
+    steps = run.checkpoints.found()
     for step in reversed(steps):
         try:
             checkpoint = run.checkpoints.read(step)
@@ -70,15 +71,21 @@ def forget_metrics_after(run: RunDirectory, step: int, *, pending: bool = False)
     """Remove the log points of updates that will be repeated, and with `pending` the validation of the step."""
     path = run.metrics_path
     if path.is_file():
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        with reading(path):
+            lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
         last = {"step": step, "validation": step - pending}
-        earlier = [f"{line}\n" for line in lines if is_up_to(last, json.loads(line))]
-        write_atomically(path, "".join(earlier).encode())
+        earlier = [f"{line}\n" for line in lines if is_up_to(last, line)]
+        with saving("the log", path):
+            write_atomically(path, "".join(earlier).encode())
 
 
-def is_up_to(last: Mapping[str, int], record: Mapping[str, Any]) -> bool:
-    """Return whether the step of a record is not after the last one of its kind."""
-    return bool(record["step"] <= last[record["kind"]])
+def is_up_to(last: Mapping[str, int], line: str) -> bool:
+    """Return whether the step of a line of the log is not after the last one of its kind; not if it is damaged."""
+    try:
+        record = json.loads(line)
+        return bool(record["step"] <= last[record["kind"]])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
 
 
 class RunStorage:
@@ -93,9 +100,14 @@ class RunStorage:
 
     def save(self, snapshot: Snapshot) -> None:
         """Store a checkpoint; if its validation is pending, the checkpoint before it is kept until then."""
+        progress = snapshot.state["progress"]
+        checkpoint = Checkpoint(progress["step"], snapshot.model, snapshot.optimizer, snapshot.state)
+        if name := not_finite(checkpoint.model | checkpoint.optimizer):
+            raise TrainingError(
+                f"{name} is not finite at step {checkpoint.step}: not saved, and earlier checkpoints are good. "
+                "Try a lower training.learning_rate or a longer warm-up."
+            )
         if self.world.is_main:
-            progress = snapshot.state["progress"]
-            checkpoint = Checkpoint(progress["step"], snapshot.model, snapshot.optimizer, snapshot.state)
             self.run.checkpoints.save(checkpoint, self.keep + progress["pending"], every=self.every)
 
     def confirm(self, step: int, state: Mapping[str, Any], best: Mapping[str, Tensor] | None) -> None:
@@ -135,15 +147,13 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
             "Train with a larger training.keep_checkpoints."
         )
     out = out or run.with_name(f"{run.name}-averaged")
-    if out.exists():
-        raise RunError(f"{out} exists. Choose another --output.")
-    mean = average_tensors([source.checkpoints.weights(step) for step in steps[-last if last else 0 :]])
-    out.mkdir(parents=True)
-    for path in [*run.glob("tokenizer.*"), *run.glob("environment.json"), *run.glob(LABELS)]:
-        shutil.copy2(path, out / path.name)
-    RunDirectory(out).publish(mean)
-    shutil.copy2(run / "config.json", out / "config.json")  # last: now it is a run
-    check_opens(out)
+    with new_folder(out) as draft:
+        mean = average_tensors([source.checkpoints.weights(step) for step in steps[-last if last else 0 :]])
+        for path in [*run.glob("tokenizer.*"), *map(run.joinpath, ("environment.json", LABELS, "config.json"))]:
+            if path.exists():
+                write_atomically(draft / path.name, read_bytes(path))
+        RunDirectory(draft).publish(mean)
+        check_opens(draft)
     return out
 
 
@@ -156,7 +166,7 @@ def check_opens(out: Path) -> None:
         run.model(config, tokenizers)
     else:
         labels = Labels.of_run(run).names if config.task == "classification" else ()
-        run.fill(empty_model(config, tokenizers.source, len(labels)))
+        run.load(config, lambda: empty_model(config, tokenizers.source, len(labels)))
 
 
 # --- comparison of a training with the run in its directory ---

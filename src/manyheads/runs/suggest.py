@@ -7,6 +7,7 @@ import tomllib
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,18 +17,24 @@ from manyheads.config.load import parse_config, to_toml
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data.corpus import Pair
 from manyheads.data.discover import FoundText
+from manyheads.data.filtering import PairFilter
+from manyheads.data.locate import Split
 from manyheads.data.report import DataReport, report
 from manyheads.doctor.checks.plan import duration
 from manyheads.errors import DataError
 from manyheads.runs.corpus import read_split
 from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text
 from manyheads.text.normalize import normalize
+from manyheads.text.subwords import possible_size
 from manyheads.training.log import NO_LISTENER, Listener, tracked
 
 __all__ = ["Suggestion", "suggest"]
 
 TOKENS_A_WORD = 1.4  # subwords, approximately, as the number of updates need not be exact
 ENOUGH = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested
+SAMPLED_PAIRS = 20_000  # pairs that subwords are learned from
+RESERVED_PIECES = 261  # bytes, special symbols, and the sign for a blank
+HELD_OUT: tuple[Split, ...] = ("valid", "test")
 HOUR = 60.0  # minutes; a training that takes longer is compared with a training of this time
 
 
@@ -224,13 +231,16 @@ def suggest(
     words = array("q")
     splits["train"] = noting_words(splits["train"], words)
     measured = report(config, splits, normalize)
-    if measured.splits["train"].filtered is None or not measured.splits["train"].filtered.kept:
-        raise DataError(f"{root} holds no pair to train with. See: manyheads data report.")
+    counts = measured.splits["train"].filtered
+    if counts is None or not counts.kept:
+        described = f": {counts.describe()}" if counts else ""
+        raise DataError(f"{root} holds no pair to train with{described}. Look at its files, line by line.")
     data["root"] = written_root(root, folder)
     plain = Suggestion(measured, SIZES[0], minutes, None, data, device or "auto")
     plain = replace(plain, size=next(size for size in SIZES if plain.pairs < size.pairs))
+    sizes = possible_vocabularies(plain, config)
     if device is None:
-        return plain
+        return replace(plain, size=sizes(plain.size))
     lengths = np.ceil(TOKENS_A_WORD * np.asarray(words).reshape(-1, 2)).astype(np.int64)
     speeds: dict[Size, MachineSpeed] = {}
 
@@ -241,9 +251,9 @@ def suggest(
             speeds[size] = measure_speed(config.model_copy(update={"training": training}), lengths)
         return speeds[size]
 
-    chosen = fitted(plain, minutes, measure_size)
+    chosen = fitted(plain, minutes, sizes, measure_size)
     if minutes is None and (chosen.hours or 0) * 60 > HOUR:
-        return replace(chosen, in_an_hour=fitted(plain, HOUR, measure_size))
+        return replace(chosen, in_an_hour=fitted(plain, HOUR, sizes, measure_size))
     return chosen
 
 
@@ -254,8 +264,36 @@ def noting_words(pairs: Iterable[Pair], words: array[int]) -> Iterator[Pair]:
         yield pair
 
 
+def possible_vocabularies(plain: Suggestion, data: DataConfig) -> Callable[[Size], Size]:
+    """Return a function of a size that returns it with the nearest vocabulary that training accepts.
+
+    Pieces are learned from a sample; the characters of the whole text must fit beside the bytes.
+    """
+    tokenizer = plain.config.tokenizer
+    held_out = (
+        pair for split in HELD_OUT if split in plain.data for pair in read_split(data, split, "translation")
+    )
+    kept = PairFilter(data, normalize, held_out).used(read_split(data, "train", "translation"))
+    step, sample, characters = -(-plain.pairs // SAMPLED_PAIRS), list[str](), set[str]()
+    for number, pair in enumerate(kept):
+        characters.update(pair.source, pair.target)
+        if number % step == 0:
+            sample += [pair.source, pair.target]
+
+    @cache
+    def possible(wanted: int) -> int:
+        least = len(characters) + RESERVED_PIECES
+        size = possible_size(tokenizer.model_copy(update={"vocab_size": max(wanted, least)}), sample)
+        return size if size == wanted else max(least, size - size % 100)
+
+    return lambda size: size._replace(vocab_size=possible(size.vocab_size))
+
+
 def fitted(
-    plain: Suggestion, minutes: float | None, measure_size: Callable[[Size, Config], MachineSpeed]
+    plain: Suggestion,
+    minutes: float | None,
+    sizes: Callable[[Size], Size],
+    measure_size: Callable[[Size, Config], MachineSpeed],
 ) -> Suggestion:
     """Return the suggestion with the largest model for which the time suffices, else with the smallest one.
 
@@ -264,10 +302,12 @@ def fitted(
     Args:
         plain: suggestion by the size of the text.
         minutes: time that the training may take; None is without limit.
+        sizes: returns a size with a vocabulary that the text allows.
         measure_size: measures a configuration of a size.
     """
     suggestion = plain
     for size in reversed([size for size in SIZES if size.pairs <= plain.size.pairs]):
+        size = sizes(size)
         regularised = size._replace(dropout=plain.size.dropout, sampling=plain.size.sampling)
         suggestion = replace(plain, size=regularised, minutes=minutes)
         suggestion = replace(suggestion, speed=measure_size(size, suggestion.config))

@@ -19,13 +19,14 @@ from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.filtering import describe_too_long
 from manyheads.data.reading import READINGS
-from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
+from manyheads.runs.corpus import Corpus, name_limit, open_corpus, read_corpus
 from manyheads.runs.initialize import take_weights, with_initial_shape
 from manyheads.runs.listeners import recording
 from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run, forget_metrics_after, resume
 from manyheads.runs.signals import Requests
 from manyheads.runs.training_tasks import TrainingTask, prepare_task
 from manyheads.runs.translation import Validation
+from manyheads.shell import command_line
 from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE, World, joined
 from manyheads.training.interruption import Interrupted, Watch
@@ -49,6 +50,7 @@ class TrainingSummary:
         seconds: training time in seconds, without validation.
         metric, best, best_step: best validation score by `training.metric`, and its step.
         stopped_early: whether `training.patience` ended the training.
+        used: seconds of `training.max_minutes` that were used, by all commands; None without a limit.
     """
 
     out: Path
@@ -58,6 +60,7 @@ class TrainingSummary:
     best: float
     best_step: int
     stopped_early: bool
+    used: float | None = None
 
 
 def train(
@@ -148,8 +151,7 @@ def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener,
     check_same_corpus(run, corpus, force)
     task = prepare_task(config, run, corpus, listener)
     if task.too_long:
-        kept, longest = corpus.total.kept, config.data.max_length
-        listener.message(describe_too_long(kept, task.too_long, longest, reading.noun))
+        listener.message(describe_too_long(corpus.total.kept, task.too_long, name_limit(config), reading.noun))
     if not run.exists:
         task.begin(run, environment(corpus))
     return task
@@ -217,7 +219,7 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) ->
     if not trainer.world.gather(trainer.limit.affords(trainer.limit.validation))[0]:
         listener.message(
             f"the mean of the last {len(steps)} checkpoints is not tried: the time is over. "
-            f"To make it: manyheads train average {run.path} --last {len(steps)}"
+            f"To make it: {command_line('manyheads', 'train', 'average', run.path, '--last', str(len(steps)))}"
         )
         return
     trainer.answer = f"stopping; the checkpoint of step {progress.step:,} is saved"
@@ -257,4 +259,5 @@ def summary(out: Path, trainer: Trainer, config: Config) -> TrainingSummary:
         best=-best if metric == "loss" else best,
         best_step=progress.best_step,
         stopped_early=progress.stopped_early,
+        used=trainer.limit.elapsed if trainer.limit.limited else None,
     )

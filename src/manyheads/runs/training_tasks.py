@@ -33,7 +33,7 @@ from manyheads.runs.classification import (
     report_classes,
     warnings_of,
 )
-from manyheads.runs.corpus import LANGUAGES, NO_SPACE, Corpus, held_out, language_profiles
+from manyheads.runs.corpus import LANGUAGES, Corpus, held_out, language_profiles, longest_side, name_limit
 from manyheads.runs.initialize import Sides, initial_tokenizers
 from manyheads.runs.language_modeling import TextValidation
 from manyheads.runs.masked import MaskedValidation
@@ -128,7 +128,7 @@ def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, liste
     """Prepare the training of an encoder-decoder on pairs of texts."""
     training, texts = config.training, corpus.train
     tokenizers = prepare_tokenizers(config, run, texts.sides, listener)
-    store = tokenise(config, run, corpus, tokenizers, listener, max_length=config.data.max_length)
+    store = tokenise(config, run, corpus, tokenizers, listener, max_length=longest_side(config))
     maker = pair_batches(config, run, texts, store, tokenizers, listener)
     return TrainingTask(
         config=config,
@@ -296,11 +296,11 @@ def tokenise(
         return TokenStore(folder)
     source, target = encode or (tokenizers.source.encode, tokenizers.target.encode)
     phase = listener.phase("tokenizing", len(corpus.train), "pairs")
-    with saving("the token ids", folder, NO_SPACE), phase as advance:
+    with saving("the token ids", folder, ""), phase as advance:
         encode = (counted(source, advance), target)
         store = TokenStore.build(folder, corpus.train, encode, key=key, max_length=max_length)
     if not len(store):
-        raise DataError(f"every training pair is longer than data.max_length = {config.data.max_length} tokens.")
+        raise DataError(f"every training pair is longer than {name_limit(config)} tokens.")
     return store
 
 
@@ -312,7 +312,7 @@ def make_stream(
     key = key_of([corpus.train.sha256, tokenizer.sha256, config.data.documents])
     if not TokenStream.has(folder, key):
         phase = listener.phase("tokenizing", len(corpus.train), "texts")
-        with saving("the token ids", folder, NO_SPACE), phase as advance:
+        with saving("the token ids", folder, ""), phase as advance:
             encode = counted(tokenizer.encode, advance)
             TokenStream.build(folder, corpus.train, encode, key=key, end=EOS, whole_files=config.whole_files)
     return TokenStream(folder)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import manyheads
 from manyheads.checkpoint.files import sha256
@@ -22,9 +19,11 @@ from manyheads.config.load import with_overrides
 from manyheads.data.executors import InlineExecutor, open_executor
 from manyheads.data.lines import CALL_LINES, text_line
 from manyheads.data.placing import open_packed
-from manyheads.data.shards import map_shards, remove_shards, writing
+from manyheads.data.shards import map_shards, remove_shards
+from manyheads.data.tsv import join_row
 from manyheads.decoding.native.threads import limit_threads
 from manyheads.errors import ManyheadsError, RunError
+from manyheads.files import locked_output, refuse_links, replacing_output
 from manyheads.search.options import TranslateOptions
 from manyheads.tasks.assembly import WARNINGS
 from manyheads.tasks.translation import DEFAULTS, Translation, Translator
@@ -123,13 +122,13 @@ def digest_of(paths: Iterable[Path]) -> str:
 
 def header_lines(columns: Sequence[str]) -> list[str]:
     """Return the first line of a table with these columns; none without columns."""
-    return ["\t".join(("translation", *columns))] if columns else []
+    return [join_row(("translation", *columns))] if columns else []
 
 
 def output_lines(index: int, translation: Translation, n_best: int = 1, columns: Sequence[str] = ()) -> list[str]:
     """Return the output line of an input line, or its `n_best` lines with its index.
 
-    With columns the line is a row of tab-separated values, quoted as spreadsheets do.
+    With columns the line is a row of tab-separated values (`data.tsv`).
     """
     if n_best > 1:
         return [
@@ -139,10 +138,7 @@ def output_lines(index: int, translation: Translation, n_best: int = 1, columns:
     text = translation.translation + links
     if not columns:
         return [text]
-    row = io.StringIO()
-    values = (COLUMNS[name](translation) for name in columns)
-    csv.writer(row, "excel-tab", lineterminator="").writerow([text_line(text)[:-1].decode(), *values])
-    return [row.getvalue()]
+    return [join_row((text, *(COLUMNS[name](translation) for name in columns)))]
 
 
 def warnings_of(translation: Translation) -> list[str]:
@@ -206,13 +202,13 @@ def translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) -
         RunError: this machine has no such run or another one, or another version of manyheads.
     """
     limit_threads(1)
+    machine = socket.gethostname()
+    if version != manyheads.__version__:
+        raise RunError(
+            f"The worker on {machine} has manyheads {manyheads.__version__}, and this machine {version}. "
+            "Install the same version on both."
+        )
     if loaded.job != job:
-        machine = socket.gethostname()
-        if version != manyheads.__version__:
-            raise RunError(
-                f"The worker on {machine} has manyheads {manyheads.__version__}, and this machine {version}. "
-                "Install the same version on both."
-            )
         try:
             loaded.of(job)
             same = job.read_digest() == job.digest
@@ -267,28 +263,34 @@ def translate_file(
     job = job.for_workers()
     settings = (job, manyheads.__version__, SHARD_LINES, digest_of(inputs))
     sizes: deque[int] = deque()  # numbers of lines of the shards whose results are not written yet
-    with open_executor(scheduler, workers) as executor:
-        work = partial(translate_shard_in_worker, job, manyheads.__version__)
-        if isinstance(executor, InlineExecutor):
-            loaded.job, loaded.translator = job, translator
-            work = partial(translate_shard, job)
-        results = map_shards(
-            work,
-            noting_sizes(shards, sizes),
-            folder,
-            key=hashlib.sha256(repr(settings).encode()).hexdigest(),
-            executor=executor,
-        )
-        with replaced_file(output, folder) as file:
-            file.write("".join(f"{line}\n" for line in header_lines(job.columns)).encode())
-            for result in results:
-                head, _, lines = result.partition(b"\n")
-                with writing(output):
-                    file.write(lines)
-                for warning, numbers in json.loads(head).items():
-                    warn(warning, numbers)
-                advance(sizes.popleft())
-    remove_shards(folder)
+    with locked_output(output) as path:
+        refuse_links(folder.parent, [folder.name])
+        try:
+            with replacing_output(path) as draft, open_executor(scheduler, workers) as executor:
+                work = partial(translate_shard_in_worker, job, manyheads.__version__)
+                if isinstance(executor, InlineExecutor):
+                    loaded.job, loaded.translator = job, translator
+                    work = partial(translate_shard, job)
+                results = map_shards(
+                    work,
+                    noting_sizes(shards, sizes),
+                    folder,
+                    key=hashlib.sha256(repr(settings).encode()).hexdigest(),
+                    executor=executor,
+                )
+                with open_packed(draft) as file:
+                    file.write("".join(f"{line}\n" for line in header_lines(job.columns)).encode())
+                    for result in results:
+                        head, _, lines = result.partition(b"\n")
+                        file.write(lines)
+                        for warning, numbers in json.loads(head).items():
+                            warn(warning, numbers)
+                        advance(sizes.popleft())
+        except BaseException:
+            if not any(folder.glob("*.shard")):  # finished shards are kept
+                remove_shards(folder)
+            raise
+        remove_shards(folder)
 
 
 def noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:
@@ -296,27 +298,3 @@ def noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:
     for shard in shards:
         sizes.append(len(shard.lines))
         yield shard
-
-
-@contextmanager
-def replaced_file(output: Path, folder: Path) -> Iterator[IO[bytes]]:
-    """Write a file in a folder beside it, and rename it at the end; after an error, remove it.
-
-    A folder without finished shards is removed too.
-    """
-    draft = folder / f"output{output.suffix}"
-    try:
-        with writing(output):
-            folder.mkdir(exist_ok=True)
-            file = open_packed(draft)
-        try:
-            yield file
-        finally:
-            with writing(output):
-                file.close()
-        with writing(output):
-            draft.replace(output)
-    finally:
-        draft.unlink(missing_ok=True)
-        if not any(folder.glob("*.shard")):
-            remove_shards(folder)

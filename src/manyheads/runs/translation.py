@@ -11,12 +11,21 @@ from typing import Any
 from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
 from manyheads.data.corpus import Pair
+from manyheads.data.letters import has_text
 from manyheads.evaluation import Scores, exact_match, score
-from manyheads.evaluation.outputs import Output, find_defects
+from manyheads.evaluation.outputs import WORRY, Output, find_defects
 from manyheads.evaluation.significance import bleu_interval
-from manyheads.evaluation.verdicts import judge_bleu, judge_loss, judge_outputs, judge_overlap, verdict_lines
+from manyheads.evaluation.verdicts import (
+    judge_bleu,
+    judge_empty,
+    judge_loss,
+    judge_outputs,
+    judge_overlap,
+    verdict_lines,
+)
 from manyheads.inspection.capture import mean_entropies, watch_pair
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.runs.corpus import describe_long, fitting_pairs
 from manyheads.runs.grouped import spread_groups, translate_in_groups
 from manyheads.tasks.options import plain_search
 from manyheads.tasks.translation import Translator
@@ -65,6 +74,10 @@ class Validation:
         self.config = config
         self.world = world
         self.watch = watch
+        long = describe_long(config, tokenizers, pairs, "data.valid")
+        if long:
+            watch.listener.message(long)
+            pairs, _ = fitting_pairs(config, tokenizers, pairs, "data.valid")
         self.sources = tokenizers.source.encode([pair.source for pair in pairs])
         self.targets = tokenizers.target.encode([pair.target for pair in pairs])
         every = max(1, len(pairs) // max(1, config.training.valid_sentences))
@@ -90,7 +103,7 @@ class Validation:
             measured = {"bleu": scores.bleu, "chrf": scores.chrf}
             sample = all_samples[step % len(all_samples)]
             samples = tuple(all_samples[index] for index in evenly(len(all_samples), SAMPLES))
-        return ValidationReport(step, loss, measured, False, sample, samples, self.entropy())
+        return ValidationReport(step, loss, measured, False, sample, samples, self.entropy(), len(self.decoded))
 
     def seconds(self, every: int) -> float:
         """Return the seconds of a validation late in training, estimated from one pair in `every`.
@@ -222,7 +235,8 @@ class Evaluation:
         exact: share of outputs equal to their reference, 0 to 1.
         compared: sources, references and translations, line by line.
         seconds: time of the search in seconds.
-        language: language of the translations.
+        config: configuration of the translator, its search included.
+        text: name of the text, such as "data.test".
         vocabulary: number of target tokens.
         overlap: number of pairs found in the training text, and of training pairs compared; None if not compared.
     """
@@ -235,7 +249,8 @@ class Evaluation:
     exact: float
     compared: list[Output]
     seconds: float
-    language: str
+    config: Config
+    text: str
     vocabulary: int
     overlap: tuple[int, int] | None = None
 
@@ -249,15 +264,25 @@ class Evaluation:
         """Perplexity, exp(loss)."""
         return math.exp(min(self.loss, 700))
 
+    @property
+    def sides(self) -> dict[str, list[str]]:
+        """Sources and references by name, line by line."""
+        return {
+            "sources": [output.source for output in self.compared],
+            "references": [output.reference for output in self.compared],
+        }
+
     def verdict(self) -> list[str]:
-        """Return the verdict on the scores, the unusual outputs, and the overlap with the training text."""
+        """Return the verdict on empty lines, the scores, unusual outputs, and the overlap with train."""
         count, signature = len(self.compared), self.scores.signature["bleu"]
-        return [
-            judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, self.language),
-            judge_loss(self.loss, self.vocabulary),
-            *judge_outputs(self.compared),
-            *([judge_overlap(self.overlap[0], count, self.overlap[1])] if self.overlap else []),
-        ]
+        overlap = [judge_overlap(self.overlap[0], count, self.overlap[1])] if self.overlap else []
+        found = bool(self.overlap and self.overlap[0])  # what makes the scores too high is said before them
+        verdict = [*judge_empty(self.sides), *(overlap if found else [])]
+        if sum(not output.comparable for output in self.compared) <= WORRY * count:
+            target = self.config.data.target
+            verdict.append(judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, target))
+        verdict += [judge_loss(self.loss, self.vocabulary), *judge_outputs(self.compared, self.config)]
+        return [*verdict, *([] if found else overlap)]
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `evaluate --json`."""
@@ -272,7 +297,13 @@ class Evaluation:
             "ter": self.scores.ter,
             "signature": self.scores.signature,
             "exact": self.exact,
+            "text": self.text,
             "sentences": len(self.compared),
+            "beam_size": self.config.search.beam_size,
+            "empty": {
+                name: len(texts) - sum(map(has_text, texts))
+                for name, texts in (self.sides | {"outputs": self.outputs}).items()
+            },
             "seconds": self.seconds,
             "defects": {defect.name: defect.count for defect in find_defects(self.compared)},
             "verdict": ". ".join(self.verdict()),
@@ -283,6 +314,7 @@ class Evaluation:
         scores, count = self.scores, len(self.compared)
         speed = count / max(self.seconds, 1e-9)
         return [
+            f"{self.text}: {count:,} sentences, {self.config.search.method}",
             f"BLEU {scores.bleu:.2f}   {scores.signature['bleu']}",
             f"chrF {scores.chrf:.2f}   {scores.signature['chrf']}",
             f"TER  {scores.ter:.2f}   {scores.signature['ter']}",
@@ -294,11 +326,18 @@ class Evaluation:
 
 
 def evaluate_texts(
-    translator: Translator, sources: list[str], references: list[str], listener: Listener
+    translator: Translator, sources: list[str], references: list[str], listener: Listener, text: str
 ) -> Evaluation:
-    """Translate and score texts in memory."""
+    """Translate and score texts in memory; `text` is their name.
+
+    Raises:
+        DataError: every pair is longer than the learned positions of the model.
+    """
     config, tokenizers = translator.config, translator.tokenizers
-    listener.message(f"translating {len(sources):,} sentences, beam {config.search.beam_size}")
+    pairs = [Pair(*texts, line) for line, texts in enumerate(zip(sources, references, strict=True), 1)]
+    if long := describe_long(config, tokenizers, pairs, text):
+        listener.message(f"warning: {long}")
+    listener.message(f"translating {len(sources):,} sentences, {config.search.method}")
     start = time.perf_counter()
     with listener.phase("translating", len(sources), "sentences") as advance:
         results = translate_in_groups(translator, sources, advance)
@@ -322,6 +361,7 @@ def evaluate_texts(
             )
         ],
         seconds=seconds,
-        language=language,
+        config=config,
+        text=text,
         vocabulary=tokenizers.target.size,
     )

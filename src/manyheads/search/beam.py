@@ -66,7 +66,7 @@ def beam_search(
         has a probability above 0. Where every continuation has probability 0, the open prefixes, cut.
 
     Raises:
-        FloatingPointError: the model gave log-probabilities that are not numbers.
+        OverflowedError: the model gave log-probabilities that are not numbers.
     """
     outputs: dict[int, list[Hypothesis]] = {}
     steps = beam_steps(stepper.select, outputs.__setitem__, parameters, observer)

@@ -12,6 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from manyheads.errors import OverflowedError
+
 __all__ = ["best_tokens"]
 
 CHUNK_WIDTH = 64  # tokens of a chunk of a large vocabulary; the fastest of 16 to 128 on a CPU
@@ -33,7 +35,7 @@ def best_tokens(log_probs: Tensor, count: int, suppressed: Sequence[int]) -> tup
         Log-probabilities (R, C) in float64 and token ids (R, C), both on the CPU.
 
     Raises:
-        FloatingPointError: a log-probability is not a number.
+        OverflowedError: a log-probability is not a number.
     """
     vocabulary = log_probs.size(1)
     returned = min(count, vocabulary)
@@ -45,7 +47,7 @@ def best_tokens(log_probs: Tensor, count: int, suppressed: Sequence[int]) -> tup
     # One value more than needed shows whether values equal to the last were left out.
     values, ids = _largest(log_probs, min(taken + 1, vocabulary))
     if np.isnan(values).any():
-        raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
+        raise OverflowedError
     plain = bool((values[:, 1:] < values[:, :-1]).all()) and not any((ids == token).any() for token in suppressed)
     if not plain:
         values, ids = _in_order(log_probs, values, ids, taken, suppressed)

@@ -36,7 +36,7 @@ def greedy_search(stepper: Stepper, parameters: SearchParameters) -> list[Hypoth
         parameters: the parameters of the search.
 
     Raises:
-        FloatingPointError: the model gave log-probabilities that are not numbers.
+        OverflowedError: the model gave log-probabilities that are not numbers.
     """
     return run_steps(decode_steps(stepper, greedy_choice(parameters.suppressed), parameters))
 

@@ -9,6 +9,20 @@ from typing import Literal, Self, TypeVar
 __all__ = ["Ids", "Sampling", "SearchOptions", "TranslateOptions"]
 
 Ids = tuple[int, ...]
+LARGEST = {  # of each number; those of `SearchConfig` are its limits
+    "beam_size": 1_000,
+    "length_penalty": 10,
+    "max_length_ratio": 1_000,
+    "max_length_offset": 1_000_000,
+    "coverage_penalty": 1_000,
+    "no_repeat_ngram": 1_000_000,
+    "batch_tokens": 1_000_000_000,
+    "n_best": 10_000,
+    "diverse_groups": 1_000,
+    "diverse_strength": 1_000,
+    "min_length_ratio": 1_000,
+    "rivals": 10_000,
+}
 Entry = TypeVar("Entry")
 
 
@@ -121,8 +135,8 @@ class SearchOptions(TranslateOptions):
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "n_best", "diverse_groups", "batch_tokens"):
-            if vars(self)[name] < 1:
-                raise ValueError(f"{name} = {vars(self)[name]} must be at least 1.")
+            if not 1 <= vars(self)[name] <= LARGEST[name]:
+                raise ValueError(f"{name} = {vars(self)[name]} must be at least 1, and at most {LARGEST[name]:,}.")
         for name in (
             "length_penalty",
             "max_length_ratio",
@@ -133,8 +147,8 @@ class SearchOptions(TranslateOptions):
             "diverse_strength",
             "rivals",
         ):
-            if not 0 <= vars(self)[name] < float("inf"):
-                raise ValueError(f"{name} = {vars(self)[name]} must be 0 or more, and finite.")
+            if not 0 <= vars(self)[name] <= LARGEST[name]:
+                raise ValueError(f"{name} = {vars(self)[name]} must be 0 or more, and at most {LARGEST[name]:,}.")
         if self.sampling is None and self.n_best > self.beam_size:
             raise ValueError(f"n_best = {self.n_best} must not be above beam_size = {self.beam_size}.")
         if self.beam_size % self.diverse_groups:

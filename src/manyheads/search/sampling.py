@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from manyheads.errors import OverflowedError
 from manyheads.search.greedy import ChooseTokens, decode_steps, run_steps
 from manyheads.search.interface import Hypothesis, Stepper
 from manyheads.search.options import Sampling
@@ -98,11 +99,11 @@ def draw_tokens(
         has a probability above 0.
 
     Raises:
-        FloatingPointError: a log-probability is not a number.
+        OverflowedError: a log-probability is not a number.
     """
     model_log_probs = log_probs.to("cpu", torch.float64, copy=True)
     if model_log_probs.isnan().any():
-        raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
+        raise OverflowedError
     model_log_probs[:, list(suppressed)] = -torch.inf
     weights = drawing_weights(model_log_probs, sampling)
     cumulative = weights.cumsum(dim=1)

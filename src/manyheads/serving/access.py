@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from ipaddress import IPv4Address, IPv6Network, ip_address
 from time import monotonic
 
 from starlette.requests import Request
@@ -53,13 +54,34 @@ class Access:
             raise ApiError(403, "Invalid API key")
 
     def address(self, scope: Scope) -> str:
-        """Return the client's address; behind a trusted proxy, the last entry of X-Forwarded-For."""
-        if self.settings.trust_forwarded_for:
-            forwarded = (header(scope, b"x-forwarded-for") or "").rpartition(",")[2].strip()
-            if forwarded:
-                return forwarded
+        """Return the client's address; behind a trusted proxy, the last entry of X-Forwarded-For, if it is one.
+
+        Other headers, such as Forwarded, are not read: a proxy that does not write them passes on a client's own.
+        """
         client = scope.get("client")
-        return client[0] if client else "unknown"
+        addresses = [client[0]] if client else []
+        if self.settings.trust_forwarded_for:
+            addresses.insert(0, (header(scope, b"x-forwarded-for") or "").rpartition(",")[2])
+        return next(filter(None, map(client_network, addresses)), "unknown")
+
+
+def client_network(text: str) -> str | None:
+    """Return an address as each client has one: IPv4, or the /64 network of IPv6; None if it is no address.
+
+    A proxy may write it with a port or a zone: `192.0.2.1:443`, `[2001:db8::1]:443`, `fe80::1%eth0`.
+    """
+    text = text.strip().strip('"')
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, IPv4Address):
+        return str(address)
+    return str(address.ipv4_mapped or IPv6Network((int(address), 64), strict=False))
 
 
 class RateLimiter:

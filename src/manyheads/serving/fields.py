@@ -25,7 +25,8 @@ from manyheads.serving.settings import ServeSettings
 
 __all__ = ["Fields", "check_size", "missing_field", "read_fields", "replace_surrogates"]
 
-MAX_FIELDS = 100
+MULTIPART = "multipart/form-data"
+MAX_FIELDS = 1_000
 BODY_SECONDS = 10.0  # that a client may take to send its body
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -38,7 +39,7 @@ class Fields:
     default, is of another type, or is out of range.
 
     Attributes:
-        values: texts, or with JSON values of any type.
+        values: texts, lists of the texts of a name that a form repeats, or with JSON values of any type.
         is_json: whether the body was JSON.
     """
 
@@ -50,9 +51,19 @@ class Fields:
         value = self.values.get(name)
         return None if value in (None, "", []) else value
 
+    def single(self, name: str) -> Any:
+        """Return a value as `get`; a form may repeat it, but not with different texts."""
+        value = self.get(name)
+        if self.is_json or not isinstance(value, list):
+            return value
+        texts = set(filter(None, value))
+        if len(texts) > 1:
+            raise ApiError(400, f"Invalid request: {name} parameter is given {len(texts)} times, each different")
+        return next(iter(texts), None)
+
     def text(self, name: str) -> str | None:
         """Return a text; None if it is missing."""
-        value = self.get(name)
+        value = self.single(name)
         if value is not None and not isinstance(value, str):
             raise ApiError(400, f"Invalid request: {name} parameter must be text")
         return value
@@ -66,7 +77,7 @@ class Fields:
 
     def integer(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
         """Return an integer from `least` to `most`, which may be written as text."""
-        value = self.get(name)
+        value = self.single(name)
         if value is None:
             return default
         if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", value):
@@ -83,7 +94,7 @@ class Fields:
 
     def number(self, name: str, default: float) -> float:
         """Return a finite number, which may be written as text."""
-        value = self.get(name)
+        value = self.single(name)
         if value is None:
             return default
         try:
@@ -96,7 +107,7 @@ class Fields:
 
     def boolean(self, name: str, *, default: bool = False) -> bool:
         """Return a JSON boolean."""
-        value = self.get(name)
+        value = self.single(name)
         if value is None:
             return default
         if not isinstance(value, bool):
@@ -104,15 +115,16 @@ class Fields:
         return value
 
     def texts(self, name: str) -> list[str]:
-        """Return the texts of a field that holds one, or with JSON a list of them; at least one."""
+        """Return the texts of a field that holds one, or a list of them (repeated in a form); at least one."""
         value = self.get(name)
         if value is None:
             raise missing_field(name)
-        if isinstance(value, str):
-            value = [value if self.is_json else value.replace("\r\n", "\n").replace("\r", "\n")]
-        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise ApiError(400, f"Invalid request: {name} parameter must be text or a list of texts")
-        return [replace_surrogates(text) for text in value]
+        if not self.is_json:
+            texts = [text.replace("\r\n", "\n").replace("\r", "\n") for text in texts]
+        return [replace_surrogates(text) for text in texts]
 
     def limited_texts(self, settings: ServeSettings) -> tuple[list[str], bool]:
         """Return the texts `q`, whose number and length are limited, and whether they were sent as a list."""
@@ -156,7 +168,9 @@ def replace_surrogates(text: str) -> str:
 
 
 async def read_fields(request: Request, body_limit: int) -> Fields:
-    """Read a request's body and return its fields; a repeated name has its first value, the query string first.
+    """Read a request's body and return its fields, together with those of the query string.
+
+    JSON is read as such whatever its content type says: `curl -d` calls everything a form.
 
     Raises:
         ApiError: the body is too large (413), comes too slowly (408), or cannot be read (400).
@@ -164,14 +178,31 @@ async def read_fields(request: Request, body_limit: int) -> Fields:
     """
     body = await read_body(request, body_limit)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
-        return Fields(json_object(body), is_json=True)
-    pairs = urlencoded_pairs(request.scope["query_string"])
-    if kind == "application/x-www-form-urlencoded":
-        pairs += urlencoded_pairs(body)
-    elif kind == "multipart/form-data":
-        pairs += await multipart_pairs(request.headers, body)
-    return Fields(dict(reversed(pairs)), is_json=False)
+    declared_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+    is_json = declared_json or (kind != MULTIPART and body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"))
+    values: dict[str, Any] = {}
+    if is_json:
+        values = json_object(body)
+    elif kind == MULTIPART:
+        values = grouped(await multipart_pairs(request.headers, body))
+    elif kind == "application/x-www-form-urlencoded":
+        values = grouped(urlencoded_pairs(body))
+    elif body.strip():
+        declared = f"is declared as {kind[:40]}" if kind else "has no Content-Type"
+        raise ApiError(400, f"Invalid request: the body {declared}; send JSON (application/json) or a form")
+    query = grouped(urlencoded_pairs(request.scope["query_string"]))
+    for name in query.keys() & values.keys():
+        if query[name] != values[name]:
+            raise ApiError(400, f"Invalid request: {name[:20]} parameter differs in the query string and the body")
+    return Fields(query | values, is_json=is_json)
+
+
+def grouped(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return the values of a form by name; a list where a name is repeated."""
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return {name: found[0] if len(found) == 1 else found for name, found in values.items()}
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -197,15 +228,25 @@ def json_object(body: bytes) -> dict[str, Any]:
     """Parse a JSON object in UTF-8.
 
     Raises:
-        ApiError: 400, the body is not valid JSON or not an object.
+        ApiError: 400, the body is not valid JSON or not an object, or repeats a name.
     """
     try:
-        content = json.loads(body.decode("utf-8-sig"))
+        content = json.loads(body.decode("utf-8-sig"), object_pairs_hook=unique_names)
     except (ValueError, RecursionError) as error:
         raise ApiError(400, "Invalid JSON format") from error
     if not isinstance(content, dict):
         raise ApiError(400, "Invalid JSON format")
     return content
+
+
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of a JSON document; raises `ApiError` as `json_object`."""
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise ApiError(400, f"Invalid request: {name[:20]} parameter is given twice; send a list")
+        values[name] = value
+    return values
 
 
 def urlencoded_pairs(data: bytes) -> list[tuple[str, str]]:
@@ -217,17 +258,22 @@ def urlencoded_pairs(data: bytes) -> list[tuple[str, str]]:
 
 
 async def multipart_pairs(headers: Headers, body: bytes) -> list[tuple[str, str]]:
-    """Return the names and values of a multipart form, without its files."""
+    """Return the names and values of a multipart form, in which a text must not be a file."""
 
     async def stream() -> AsyncGenerator[bytes, None]:
         yield body
         yield b""
 
-    parser = MultiPartParser(headers, stream(), max_files=1, max_fields=MAX_FIELDS, max_part_size=len(body) + 1)
+    parser = MultiPartParser(
+        headers, stream(), max_files=MAX_FIELDS, max_fields=MAX_FIELDS, max_part_size=len(body) + 1
+    )
     try:
         form = await parser.parse()
     except (MultiPartException, HTTPException, ValueError, LookupError) as error:
         raise ApiError(400, "Invalid request: the form cannot be read") from error
-    pairs = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+    items = form.multi_items()
     await form.close()
-    return pairs
+    for name, value in items:
+        if not isinstance(value, str) and value.filename:
+            raise ApiError(400, f"Invalid request: {name[:20]} parameter must be text, not a file")
+    return [(name, value) for name, value in items if isinstance(value, str)]

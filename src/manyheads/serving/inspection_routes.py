@@ -33,7 +33,6 @@ from manyheads.tasks.inspecting.next_token import next_tokens
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
-from manyheads.text.sentences import sentence_spans
 
 __all__ = ["head", "inspect", "model", "models", "next_token", "training", "translate"]
 
@@ -80,9 +79,9 @@ async def translate(request: Request) -> Response:
 
 
 def translate_sentences(translator: Translator, text: str, beam: int, options: TranslateOptions) -> dict[str, Any]:
-    """Translate the sentences of a text one by one; return the JSON object of the response."""
+    """Translate the lines of a text, or the sentences of long ones, one by one; return the JSON object."""
     started = time.perf_counter()
-    spans = sentence_spans(text, translator.config.data.source)
+    spans = translator.splitter(options).units(text)
     sources = [text[first:last] for first, last in spans]
     translations = translator.translate(sources, beam_size=beam, n_best=beam, options=options)
     parts, end = [], 0

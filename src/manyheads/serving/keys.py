@@ -9,21 +9,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import secrets
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from manyheads.checkpoint.files import as_json, saving, write_atomically
-from manyheads.errors import DataError, UsageError
+from manyheads.checkpoint.files import as_json, check_nodes, read_bytes
+from manyheads.errors import DataError, RunError, UsageError
+from manyheads.files import keep_owner, locked_beside, reading, replacing, saving, write_atomically
+from manyheads.shell import command_line
 
 __all__ = ["Key", "KeyFile", "KeyRing"]
 
 FORMAT = 1
+WAIT_SECONDS = 10.0  # for another process that changes the file
 RELOAD_SECONDS = 1.0  # between two checks whether the file has changed
 
 
@@ -48,32 +50,43 @@ class KeyFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    def content(self) -> bytes:
+        """Return the bytes of the file; raises `DataError` if it is missing or cannot be read."""
+        with reading(self.path, DataError):
+            path = self.path.resolve()  # a link may lead to another file later
+            if path.exists():
+                return read_bytes(path)
+        command = command_line("manyheads", "serve", "keys", "add", self.path, "NAME")
+        raise DataError(f"{self.path} does not exist. Make it: {command}")
+
     def read(self) -> list[Key]:
         """Return all keys.
 
         Raises:
             DataError: the file is missing or is no file of keys.
         """
+        return self.parse(self.content())
+
+    def parse(self, content: bytes) -> list[Key]:
+        """Return the keys in the content of the file; raises `DataError`."""
         try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
-            if content["format"] != FORMAT:
-                raise DataError(f"{self.path} has format {content['format']}, and this version reads {FORMAT}.")
-            return [key_of(entry) for entry in content["keys"]]
-        except FileNotFoundError as error:
-            raise DataError(
-                f"{self.path} does not exist. Make it: manyheads serve keys add {self.path} NAME"
-            ) from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            document = json.loads(check_nodes(content, self.path))
+            if document["format"] != FORMAT:
+                raise DataError(f"{self.path} has format {document['format']}, and this version reads {FORMAT}.")
+            return [key_of(entry) for entry in document["keys"]]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(f"{self.path} cannot be read as a file of keys: {type(error).__name__}.") from error
 
     def write(self, keys: Sequence[Key]) -> None:
         """Replace the file by one with these keys; its owner, such as the user of a service, stays the same."""
-        with saving("the keys", self.path):
-            status = self.path.stat() if self.path.exists() else None
-            write_atomically(self.path, as_json({"format": FORMAT, "keys": [vars(key) for key in keys]}))
-            os.chmod(self.path, 0o600)
-            if status is not None and status.st_uid != self.path.stat().st_uid:
-                os.chown(self.path, status.st_uid, status.st_gid)
+        path = self.path.resolve()
+        with saving("the keys", self.path, "The keys are unchanged."), replacing(path) as draft:
+            write_atomically(draft, as_json({"format": FORMAT, "keys": [vars(key) for key in keys]}), mode=0o600)
+            keep_owner(path, draft, mode=0o600)
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Lock the file against other processes that change it; wait for them."""
+        return locked_beside(self.path.resolve(), DataError, wait=WAIT_SECONDS)
 
     def add(self, name: str, req_limit: int | None = None) -> str:
         """Add a new key and return its secret, which is not stored.
@@ -81,11 +94,14 @@ class KeyFile:
         Raises:
             UsageError: the name is taken.
         """
-        keys = self.read() if self.path.exists() else []
-        if any(key.name == name for key in keys):
-            raise UsageError(f"{self.path} has a key named {name}. Choose another name, or remove that one first.")
         secret = f"mh-{secrets.token_urlsafe(32)}"
-        self.write([*keys, Key(name, digest(secret), req_limit)])
+        with self.locked():
+            keys = self.read() if self.path.exists() else []
+            if any(key.name == name for key in keys):
+                raise UsageError(
+                    f"{self.path} has a key named {name}. Choose another name, or remove that one first."
+                )
+            self.write([*keys, Key(name, digest(secret), req_limit)])
         return secret
 
     def remove(self, name: str) -> None:
@@ -94,11 +110,12 @@ class KeyFile:
         Raises:
             UsageError: there is no key of this name.
         """
-        keys = self.read()
-        if not any(key.name == name for key in keys):
-            names = ", ".join(key.name for key in keys) or "none"
-            raise UsageError(f"{self.path} has no key named {name}. It has: {names}.")
-        self.write([key for key in keys if key.name != name])
+        with self.locked():
+            keys = self.read()
+            if not any(key.name == name for key in keys):
+                names = ", ".join(key.name for key in keys) or "none"
+                raise UsageError(f"{self.path} has no key named {name}. It has: {names}.")
+            self.write([key for key in keys if key.name != name])
 
 
 class KeyRing:
@@ -106,9 +123,9 @@ class KeyRing:
 
     def __init__(self, file: KeyFile) -> None:
         self.file = file
-        self.keys = file.read()
-        self.state: tuple[int, int] | None = None  # modification time (ns) and inode of the file
-        self.checked_at = 0.0
+        self.content = file.content()
+        self.keys = file.parse(self.content)
+        self.checked_at = monotonic()
 
     def find(self, secret: str) -> Key | None:
         """Return the key with this secret, or None; all keys are compared, each in constant time."""
@@ -125,11 +142,10 @@ class KeyRing:
         if monotonic() - self.checked_at < RELOAD_SECONDS:
             return
         self.checked_at = monotonic()
-        with suppress(OSError, DataError):
-            status = self.file.path.stat()
-            state = status.st_mtime_ns, status.st_ino
-            if state != self.state:
-                self.keys, self.state = self.file.read(), state
+        with suppress(DataError, RunError):
+            content = self.file.content()
+            if content != self.content:
+                self.keys, self.content = self.file.parse(content), content
 
 
 def digest(secret: str) -> str:

@@ -21,6 +21,7 @@ from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native.engine import NativeEngine
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import is_export
+from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
 from manyheads.runs.corpus import languages_of
 from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
 from manyheads.runs.page import card_of, described, example_of, model_document
@@ -121,6 +122,14 @@ class Models:
         sources, targets = (dict.fromkeys(pair[side] for pair in self.translators) for side in (0, 1))
         return list(sources | targets)
 
+    def pair(self, source: str, target: str) -> Pair | None:
+        """Return the languages of the translator for two codes; None if there is none."""
+        if (source, target) in self.translators:
+            return source, target
+        to_target = [pair for pair in self.translators if match_language(target, pair[1:])]
+        found = match_language(source, [pair[0] for pair in to_target])
+        return next((pair for pair in to_target if pair[0] == found), None)
+
     def targets(self, source: str) -> list[str]:
         """Return the target languages of a source language, and the language itself, as LibreTranslate lists it."""
         return sorted({target for first, target in self.translators if first == source} | {source})
@@ -134,7 +143,7 @@ class Models:
         folder = run.resolve()
         if isinstance(loaded, Translator):
             pair = (loaded.config.data.source, loaded.config.data.target)
-            if pair in self.translators:
+            if any([*map(normal_form, served)] == [*map(normal_form, pair)] for served in self.translators):
                 raise UsageError(
                     f"{run} translates {pair[0]}-{pair[1]}, and so does a run before it. Serve one of them."
                 )
@@ -192,12 +201,15 @@ def make_detector(models: Models, log: Callable[[str], None]) -> LanguageDetecto
 
     Exported folders have no profiles; `log` gets a warning where a language has none.
     """
-    languages = models.languages
+    first: dict[Pair, str] = {}  # the first code of each language
+    for language in models.languages:
+        first.setdefault((libretranslate_code(language), script_of(language)), language)
+    languages = list(first.values())
     counts: dict[str, Counter[str]] = {language: Counter() for language in languages}
     for run in models.runs.values():
         if isinstance(run.loaded, Translator) and not is_export(run.folder):
             for language, profile in languages_of(RunDirectory(run.folder)).items():
-                counts[language].update(profile.counts)
+                counts[first[libretranslate_code(language), script_of(language)]].update(profile.counts)
     profiles = {language: LanguageProfile(grams) for language, grams in counts.items() if grams}
     missing = [language for language in languages if language not in profiles]
     if missing:

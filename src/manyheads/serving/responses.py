@@ -10,6 +10,8 @@ from typing import Any
 from starlette.requests import ClientDisconnect as ClientDisconnected
 from starlette.responses import Response
 
+from manyheads.errors import printable
+
 __all__ = ["ApiError", "ClientDisconnected", "error_response", "json_bytes", "json_response"]
 
 
@@ -18,7 +20,7 @@ class ApiError(Exception):
 
     Attributes:
         status: the HTTP status.
-        message: message for the client; it never holds text of the request beyond names of languages and formats.
+        message: message for the client; of the request it holds names of fields, languages and formats at most.
         headers: `Retry-After` in whole seconds, or none.
     """
 
@@ -41,8 +43,9 @@ def json_bytes(content: object) -> bytes:
 
 def error_response(error: ApiError, path: str) -> Response:
     """Return an error in the format that clients of a path expect: LibreTranslate's, or OpenAI's below /v1/."""
-    content: dict[str, Any] = {"error": error.message}
+    message = printable(error.message)
+    content: dict[str, Any] = {"error": message}
     if path.startswith("/v1/"):
         kind = "invalid_request_error" if error.status < 500 else "server_error"
-        content = {"error": {"message": error.message, "type": kind, "param": None, "code": None}}
+        content = {"error": {"message": message, "type": kind, "param": None, "code": None}}
     return json_response(content, error.status, error.headers)

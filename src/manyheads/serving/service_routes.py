@@ -76,10 +76,6 @@ def document(settings: ServeSettings, codes: list[str]) -> dict[str, Any]:
     fields["source"]["enum"] = ["auto", *codes]
     fields["target"]["enum"] = codes or [""]
     fields["alternatives"]["maximum"] = settings.alternatives_limit
-    for name in ("Translate", "Detect", "Classify"):  # a form holds one text
-        form = schemas[f"{name}Body"]
-        single = {"q": {"$ref": "#/components/schemas/Text"}}
-        schemas[f"{name}Form"] = form | {"properties": form["properties"] | single}
     add_errors(content)
     return content
 

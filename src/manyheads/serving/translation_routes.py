@@ -9,6 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from manyheads.languages import language_name, language_names, match_language
 from manyheads.serving.fields import Fields
 from manyheads.serving.markup.document import Document, read_html
 from manyheads.serving.models import LanguageConfidence
@@ -17,7 +18,6 @@ from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
 from manyheads.tasks.options import TranslateOptions
-from manyheads.text.languages import language_name, same_language
 
 __all__ = ["detect", "languages", "no_files", "no_suggestions", "settings", "translate"]
 
@@ -65,9 +65,8 @@ async def detect(request: Request) -> Response:
 async def languages(request: Request) -> Response:
     """GET /languages, with or without a body."""
     models = Service.of(request).models
-    return json_response(
-        [{"code": code, "name": language_name(code), "targets": models.targets(code)} for code in models.languages]
-    )
+    names = language_names(models.languages)
+    return json_response([{"code": code, "name": names[code], "targets": models.targets(code)} for code in names])
 
 
 async def settings(request: Request) -> Response:
@@ -125,12 +124,12 @@ def translation_request(fields: Fields, service: Service) -> TranslationRequest:
 
 
 def served_language(code: str, service: Service) -> str:
-    """Return the served language that a client's code means, ignoring case and country.
+    """Return the served language that a client's code means.
 
     Raises:
         ApiError: 400, the language is not served.
     """
-    language = same_language(code, service.models.languages)
+    language = match_language(code, service.models.languages)
     if language is None:
         raise ApiError(400, f"{code[:20]} is not supported")
     return language
@@ -139,8 +138,8 @@ def served_language(code: str, service: Service) -> str:
 def translations(service: Service, query: TranslationRequest, handle: RequestHandle) -> dict[str, Any]:
     """Translate the texts of a request and return the JSON object of the response; runs in the request's thread.
 
-    Texts of one language are translated together. Texts without a letter, and texts that are in the target language
-    already, are returned unchanged.
+    Texts of one language are translated together. Texts that are in the target language already are returned
+    unchanged, and texts without a letter also where no translator has their language.
 
     Raises:
         ApiError: 400, no served translator has this language pair.
@@ -148,19 +147,22 @@ def translations(service: Service, query: TranslationRequest, handle: RequestHan
     documents = [read_html(text) if query.html else Document(text) for text in query.texts]
     sources = [source_of(document, query, service) for document in documents]
     results: list[list[str]] = [[document.unchanged] for document in documents]
-    by_source: dict[str, list[int]] = {}
+    by_pair: dict[tuple[str, str], list[int]] = {}
     for index, (document, (source, _)) in enumerate(zip(documents, sources, strict=True)):
-        if source == query.target or not document.has_letters:
+        if source == query.target:
             continue
-        if (source, query.target) not in service.models.translators:
+        pair = service.models.pair(source, query.target)
+        if pair is None:
+            if not document.has_letters or match_language(source, [query.target]):
+                continue
             raise ApiError(
                 400,
                 f"{language_name(query.target)} ({query.target}) is not available as a target language from "
                 f"{language_name(source)} ({source})",
             )
-        by_source.setdefault(source, []).append(index)
-    for source, indices in by_source.items():
-        translated = translate_documents(service, source, query, [documents[index] for index in indices], handle)
+        by_pair.setdefault(pair, []).append(index)
+    for pair, indices in by_pair.items():
+        translated = translate_documents(service, pair, query, [documents[index] for index in indices], handle)
         for index, texts in zip(indices, translated, strict=True):
             results[index] = texts
     return translation_json(query, results, [language_json(language) for language in sources])
@@ -181,17 +183,17 @@ def source_of(document: Document, query: TranslationRequest, service: Service) -
 
 def translate_documents(
     service: Service,
-    source: str,
+    pair: tuple[str, str],
     query: TranslationRequest,
     documents: Sequence[Document],
     handle: RequestHandle,
 ) -> list[list[str]]:
     """Translate documents of one language; return the translations of each, the best first."""
-    translator = queued_translator(service.models.translators[source, query.target], service.batcher, handle)
+    translator = queued_translator(service.models.translators[pair], service.batcher, handle)
     count = 0 if query.html else query.alternatives
     texts = [text for document in documents for text in document.texts]
     tagged = any(document.is_tagged for document in documents)
-    options = TranslateOptions(split="sentences", token_scores=False, alignment=tagged)
+    options = TranslateOptions(token_scores=False, alignment=tagged)
     translated = translator.translate(texts, n_best=count + 1, options=options)
     service.metrics.count_texts(len(texts), sum(map(len, texts)))
     remaining = iter(translated)

@@ -29,6 +29,7 @@ WARNINGS = {
     "length-ratio": "the translation is much longer or shorter than its source",
     "forbidden-phrase": "a forbidden phrase came out, spelled in an unusual way",
     "missing-phrase": "a required phrase did not come out",
+    "broken-character": "bytes that form no character were left out, or completed to a character of the source",
 }
 
 MAX_PERIOD = 16  # tokens of a repeated passage
@@ -52,17 +53,14 @@ class Assembler:
 
         Args:
             line: the line and its parts.
-            outputs: hypotheses of each part, best first; none for a part without tokens.
+            outputs: hypotheses of each part, best first; at least one.
             expected: phrases that were forbidden and required in the line.
         """
         ranks = range(max(map(len, outputs), default=0))
-        by_rank = [
-            [hypotheses[min(rank, len(hypotheses) - 1)] if hypotheses else None for hypotheses in outputs]
-            for rank in ranks
-        ]
+        by_rank = [[hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in outputs] for rank in ranks]
         candidates = [self.candidate(line, parts) for parts in by_rank]
         if not by_rank:
-            copied = [Candidate(text, 0.0, [], [], 0.0)] if (text := line.join([])) else []
+            copied = [Candidate(line.text, 0.0, [], [], 0.0)] if line.text else []
             links = pharaoh(copied_links("", "", line.text)) if self.options.alignment and copied else None
             return Translation(line.text, copied, truncated=False, alignment=links)
         best = by_rank[0]
@@ -70,16 +68,15 @@ class Assembler:
         return Translation(
             source=line.text,
             hypotheses=candidates,
-            truncated=cut or any(output is not None and not output.ended for output in best),
+            truncated=cut or not all(output.ended for output in best),
             alignment=pharaoh(self.alignment(line, best)) if self.options.alignment else None,
             sentences=len(line.parts),
             warnings=self.warnings(line, best, candidates[0].text, expected),
         )
 
-    def candidate(self, line: Line, parts: Sequence[Hypothesis | None]) -> Candidate:
+    def candidate(self, line: Line, outputs: Sequence[Hypothesis]) -> Candidate:
         """Join the outputs of the parts of a line to one candidate."""
         tokenizer = self.tokenizers.target
-        outputs = [output for output in parts if output is not None]
         scores = [score for output in outputs for score in output.token_scores]
         total = sum(output.log_probability for output in outputs)
         length = sum(len(output.tokens) + output.ended for output in outputs)
@@ -89,7 +86,9 @@ class Assembler:
             for token_rivals in output.rivals or ()
         ]
         return Candidate(
-            text=line.join("" if output is None else tokenizer.decode(output.tokens) for output in parts),
+            text=line.join(
+                tokenizer.decode(self.whole(line, index, output)[0]) for index, output in enumerate(outputs)
+            ),
             score=outputs[0].score if len(outputs) == 1 else total / max(length, 1) ** self.options.length_penalty,
             tokens=[piece for output in outputs for piece in tokenizer.pieces(with_end_mark(output))],
             token_scores=scores,
@@ -97,21 +96,23 @@ class Assembler:
             rivals=rivals if self.options.rivals else None,
         )
 
-    def alignment(self, line: Line, parts: Sequence[Hypothesis | None]) -> list[Link]:
+    def whole(self, line: Line, part: int, output: Hypothesis) -> tuple[list[int], int]:
+        """Return the tokens of the output of a part without broken characters, and the number of these."""
+        return self.tokenizers.target.whole_characters(output.tokens, line.part_text(part))
+
+    def alignment(self, line: Line, parts: Sequence[Hypothesis]) -> list[Link]:
         """Return the links between the words of a line and those of its translation."""
         links: list[Link] = []
         end, before = 0, ""  # end of the previous parts in the line, and their translation
         for index, (ids, output) in enumerate(zip(line.parts, parts, strict=True)):
-            if output is None:
-                continue
             start, stop = line.spans[index]
-            text = self.tokenizers.target.decode(output.tokens)
-            gap = line.between(index, before[-1:], text[:1]) if index else line.text[:start]
+            text = self.tokenizers.target.decode(self.whole(line, index, output)[0])
+            gap = line.between(index, before[-1:], text[:1])
             links += copied_links(line.text[:end], before, gap)
             before += gap
             source, target = next_word(line.text[:start], line.text[start:stop]), next_word(before, text)
             of_source = word_numbers(self.tokenizers.source, ids[: self.longest_source])
-            of_target = word_numbers(self.tokenizers.target, output.tokens)
+            of_target = word_numbers(self.tokenizers.target, output.tokens, line.part_text(index))
             assert output.attention is not None
             links += [
                 (source + source_word, target + target_word)
@@ -120,15 +121,16 @@ class Assembler:
             end, before = stop, before + text
         return links + copied_links(line.text[:end], before, line.text[end:])
 
-    def warnings(self, line: Line, parts: Sequence[Hypothesis | None], text: str, expected: Expected) -> list[str]:
+    def warnings(self, line: Line, parts: Sequence[Hypothesis], text: str, expected: Expected) -> list[str]:
         """Return the names of the warnings about a translation; see `WARNINGS`."""
-        pairs = [(ids, output.tokens) for ids, output in zip(line.parts, parts, strict=True) if output is not None]
+        pairs = [(ids, output.tokens) for ids, output in zip(line.parts, parts, strict=True)]
         signs = {
             "sentence-cut": line.cut_sentences > 0,
             "repetition": any(repeats_itself(source, output) for source, output in pairs),
             "length-ratio": any(unusual_length(len(source), len(output)) for source, output in pairs),
             "forbidden-phrase": any(begins_word(phrase, text) for phrase in expected.forbidden),
-            "missing-phrase": not all(phrase in text for phrase in expected.required),
+            "missing-phrase": not all(line.holds(phrase, text) for phrase in expected.required),
+            "broken-character": any(self.whole(line, index, output)[1] for index, output in enumerate(parts)),
         }
         return [name for name, present in signs.items() if present]
 
@@ -155,13 +157,17 @@ def begins_word(phrase: str, text: str) -> bool:
     return re.search(rf"(?<!\S){re.escape(phrase)}", text) is not None
 
 
-def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+def word_numbers(tokenizer: Tokenizer, ids: Sequence[int], source: str = "") -> list[int]:
     """Return the index of the word that each token belongs to, counted in the decoded text from 0.
 
-    A token that is only a blank, or the first bytes of one, belongs to the word before it. With
-    tokenizer.kind = "words", a punctuation mark is a word.
+    A token that is only a blank belongs to the word before it; a byte belongs to the word of its character. With
+    tokenizer.kind = "words", a punctuation mark is a word. `source`: see `Tokenizer.whole_characters`.
     """
-    counts = [len(tokenizer.decode(ids[: end + 1]).split()) for end in range(len(ids))]
+    texts = [tokenizer.decode(tokenizer.whole_characters(ids[: end + 1], source)[0]) for end in range(len(ids))]
+    counts = [len(text.split()) for text in texts]
+    for end in range(len(ids) - 2, -1, -1):
+        if ids[end] in tokenizer.byte_values and texts[end] == (texts[end - 1] if end else ""):
+            counts[end] = counts[end + 1]
     return [max(0, min(count, counts[-1]) - 1) for count in counts]
 
 

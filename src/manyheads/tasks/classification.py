@@ -19,11 +19,13 @@ from manyheads.config.schema import Config
 from manyheads.data.batch import Ids
 from manyheads.data.examples import cut_text, make_texts
 from manyheads.data.labelled import join_texts, split_texts
+from manyheads.data.letters import has_text
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import Encode
-from manyheads.errors import RunError, UsageError
+from manyheads.errors import OverflowedError, RunError, UsageError
 from manyheads.interop.huggingface.task_model import TaskModel
 from manyheads.model.encoder_only import EncoderOnly, TextClassifier
+from manyheads.model.positions import position_limit
 from manyheads.tasks.loading import LoadableModel, evaluating
 from manyheads.text.normalize import clean
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -119,7 +121,7 @@ class Classifier(LoadableModel):
     def of_run(cls, run: RunDirectory, config: Config) -> Self:
         """See `LoadableModel.of_run`."""
         labels, tokenizer = Labels.of_run(run), run.tokenizers(config).source
-        model = run.fill(TextClassifier(config.model, tokenizer.size, len(labels.names), pad=PAD))
+        model = run.load(config, lambda: TextClassifier(config.model, tokenizer.size, len(labels.names), pad=PAD))
         return cls(config, tokenizer, labels, model)
 
     @classmethod
@@ -142,7 +144,7 @@ class Classifier(LoadableModel):
             raise UsageError("the classifier takes a list of texts, not one text. Use classify([text])[0].")
         joined = [self.joined(text) for text in texts]
         rows = encode_texts(self.tokenizer.encode, joined, self.tokenizer.marks_between)
-        not_empty = [index for index, text in enumerate(joined) if text.strip()]
+        not_empty = [index for index, text in enumerate(joined) if has_text(text)]
         computed = self.probabilities([rows[index] for index in not_empty])
         probabilities = dict(zip(not_empty, computed.tolist(), strict=True))
         return [
@@ -160,8 +162,15 @@ class Classifier(LoadableModel):
         return join_texts(list(parts))
 
     def probabilities(self, rows: Sequence[Ids]) -> NDArray[np.float64]:
-        """Return the probability of every class (N, C); rows: ids without begin and end marks, of any length."""
-        return class_probabilities(self.model, [cut_text(row, self.longest, eos=EOS) for row in rows])
+        """Return the probability of every class (N, C); rows: ids without begin and end marks, of any length.
+
+        Raises:
+            OverflowedError: a probability is not a number.
+        """
+        found = class_probabilities(self.model, [cut_text(row, self.longest, eos=EOS) for row in rows])
+        if np.isnan(found).any():
+            raise OverflowedError
+        return found
 
     @property
     def warning(self) -> str | None:
@@ -211,8 +220,7 @@ def join_ids(rows: Iterable[list[int]], marks: int) -> list[int]:
 
 def longest_text(config: Config) -> int:
     """Return the maximum number of ids of a text without begin and end marks; longer texts are cut."""
-    model = config.model
-    return min(config.data.max_length, model.max_positions - 2 if model.positions == "learned" else 2**31)
+    return min(config.data.max_length, position_limit(config.model) - 2)
 
 
 def class_probabilities(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from manyheads.data.examples import cut_text
-from manyheads.errors import UsageError
+from manyheads.errors import OverflowedError, UsageError
 from manyheads.model.encoder_only import EncoderOnly, mean_of_real
 from manyheads.tasks.classification import compute_batches, encode_texts, longest_text
 from manyheads.tasks.loading import LoadableModel
@@ -56,12 +56,15 @@ class Encoder(LoadableModel):
 
         Raises:
             UsageError: `texts` is a string.
+            OverflowedError: a vector is not finite.
         """
         if isinstance(texts, str):
             raise UsageError("the encoder takes a list of texts, not one text. Use encode([text])[0].")
         rows = encode_texts(self.tokenizer.encode, texts, self.tokenizer.marks_between)
         cut = [cut_text(row, self.longest, eos=EOS) for row in rows]
         vectors = compute_batches(self.model, cut, self.config.model.d_model, self.vectors)
+        if not np.isfinite(vectors).all():
+            raise OverflowedError
         return [
             Encoding(text, vector, len(row) > self.longest)
             for text, vector, row in zip(texts, vectors, rows, strict=True)

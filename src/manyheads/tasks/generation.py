@@ -51,9 +51,9 @@ class GenerateOptions:
     stop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.samples < 1 or self.max_tokens < 1:
-            name = "samples" if self.samples < 1 else "max_tokens"
-            raise UsageError(f"{name} = {vars(self)[name]} must be at least 1.")
+        for name, most in (("samples", 10_000), ("max_tokens", 1_000_000)):
+            if not 1 <= vars(self)[name] <= most:
+                raise UsageError(f"{name} = {vars(self)[name]} must be at least 1, and at most {most:,}.")
         if isinstance(self.stop, str) or not all(self.stop):
             raise UsageError(f"stop = {self.stop!r} must be a tuple of texts, none of them empty.")
 

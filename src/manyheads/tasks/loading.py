@@ -43,7 +43,7 @@ class LoadableModel:
     def of_run(cls, run: RunDirectory, config: Config) -> Self:
         """Open a run of this task; `config` is its configuration."""
         tokenizer = run.tokenizers(config).source
-        return cls(config, tokenizer, run.fill(empty_model(config, tokenizer, 0)))
+        return cls(config, tokenizer, run.load(config, lambda: empty_model(config, tokenizer, 0)))
 
     @classmethod
     def of_pretrained(cls, pretrained: TaskModel) -> Self:

@@ -9,11 +9,13 @@ from itertools import chain
 from typing import Literal
 
 from manyheads.data.literals import spans_to_translate
-from manyheads.text.sentences import Span, pieces_within, sentence_spans
+from manyheads.text.languages import has_letters
+from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
 
 __all__ = ["Line", "Split", "Splitter", "blank_between"]
 
+LONGEST_END = 8  # characters at the end of a sentence: its mark, quotation marks and brackets
 Split = Literal["auto", "sentences", "none"]
 
 
@@ -22,10 +24,9 @@ class Line:
     """A line cut into parts.
 
     Attributes:
-        text: the line.
-        spans: (start, end) of each part in the line. Blank space and copied text lie outside of the spans.
-        parts: token ids of each part.
-        unsplit: whether the line was not split; its outer blank space is then not restored.
+        text: the line; it may hold line ends.
+        spans: (start, end) of each part in the line. White space and copied text lie outside of the spans.
+        parts: token ids of each part, at least one.
         cut_sentences: number of sentences that were cut in their middle.
         capitals: whether the output of each part is written in capitals; empty without `search.lower_capitals`.
     """
@@ -33,56 +34,59 @@ class Line:
     text: str
     spans: list[Span]
     parts: list[list[int]]
-    unsplit: bool
     cut_sentences: int = 0
     capitals: tuple[bool, ...] = ()
 
+    def part_text(self, part: int) -> str:
+        """Return the text of a part."""
+        start, end = self.spans[part]
+        return self.text[start:end]
+
     def join(self, outputs: Iterable[str]) -> str:
-        """Join the outputs of the parts, with the blank space of the line around and between them."""
+        """Join the outputs of the parts, with the white space and the copied text around and between them."""
         return "".join(self.stream([output] if output else [] for output in outputs))
+
+    def holds(self, phrase: str, translation: str) -> bool:
+        """Return whether a translation of the line holds a phrase, in capitals where the line is."""
+        return phrase in translation or (any(self.capitals) and phrase.upper() in translation)
 
     def stream(self, outputs: Iterable[Iterable[str]]) -> Iterator[str]:
         """Yield the pieces of `join` for outputs that arrive in pieces, none of them empty."""
-        if not self.parts and self.text.strip():
-            yield self.text
-        if not self.unsplit and self.spans:
-            yield from filter(None, [self.text[: self.spans[0][0]]])
-        last = ""
+        last, end = "", 0
         for index, output in enumerate(outputs):
             pieces = map(str.upper, output) if self.capitals and self.capitals[index] else iter(output)
             first = next(pieces, "")
-            if index:
-                yield from filter(None, [self.between(index, last, first[:1])])
+            yield from filter(None, [self.between(index, last, first[:1])])
             for piece in filter(None, chain([first], pieces)):
                 yield piece
                 last = piece[-1]
-        if not self.unsplit and self.spans:
-            yield from filter(None, [self.text[self.spans[-1][1] :]])
+            end = self.spans[index][1]
+        yield from filter(None, [self.text[end:]])
 
     def between(self, part: int, last: str, first: str) -> str:
-        """Return the blank space before the output of a part.
+        """Return the white space and the copied text before the output of a part.
 
         Args:
             part: index of the part.
             last: last character of the output before.
             first: first character of the output.
         """
-        start, end = self.spans[part - 1][1], self.spans[part][0]
-        return self.text[start:end] or blank_between(self.text[start - 1], last, first)
+        start, end = self.spans[part - 1][1] if part else 0, self.spans[part][0]
+        return self.text[start:end] or blank_between(self.text[max(0, start - LONGEST_END) : start], last, first)
 
 
-def blank_between(mark: str, last: str, first: str) -> str:
+def blank_between(before: str, last: str, first: str) -> str:
     """Return a blank for two parts without a blank between them, if the target language writes one, else "".
 
     Args:
-        mark: last character of the first part; after a letter or digit, a word was cut, and no blank is added.
+        before: the end of the first part; where it ends no sentence or clause, a word was cut.
         last: character before, in the translation.
         first: character after, in the translation.
     """
     wide = any(
         unicodedata.east_asian_width(character) in "WF" and not is_hangul(character) for character in last + first
     )
-    return "" if mark.isalnum() or wide or not (last and first) else " "
+    return " " if UNSPACED_END.search(before) and not wide and last and first else ""
 
 
 def is_hangul(character: str) -> bool:
@@ -93,6 +97,9 @@ def is_hangul(character: str) -> bool:
 @dataclass(frozen=True)
 class Splitter:
     """Splits lines into the parts that are translated separately.
+
+    White space stays as it is, and so do line ends within a line: each of its lines is split by itself. A line, a
+    sentence or a piece without a letter is copied, unless the tokenizer knows no letters.
 
     Attributes:
         tokenizer: tokenizer of the source.
@@ -120,8 +127,11 @@ class Splitter:
         return min(self.trained_length, self.longest)
 
     def lines(self, texts: Sequence[str]) -> list[Line]:
-        """Split lines."""
-        return [self.line(text, ids) for text, ids in zip(texts, self.encode(texts), strict=True)]
+        """Split lines; raises `UsageError` for a text instead of a list of texts."""
+        self.tokenizer.refuse_string(texts)
+        split = [(text, self.stretches(text)) for text in texts]
+        rows = iter(self.encode([stretch for text, spans in split for stretch in slices(text, spans)]))
+        return [self.line(text, spans, [next(rows) for _ in spans]) for text, spans in split]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode texts; with `lower_capitals`, texts in capitals are encoded as they are written in a sentence."""
@@ -129,23 +139,21 @@ class Splitter:
             texts = [sentence_case(text, self.language) if in_capitals(text) else text for text in texts]
         return self.tokenizer.encode(texts)
 
-    def line(self, text: str, ids: list[int]) -> Line:
-        """Split a line, given the token ids of the complete line."""
+    def line(self, text: str, stretches: Sequence[Span], rows: Sequence[list[int]]) -> Line:
+        """Split a line, given its stretches and their token ids."""
         spans: list[Span] = []
         parts: list[list[int]] = []
         cut_sentences = 0
-        stretches = self.stretches(text)
-        nothing_copied = stretches == [(0, len(text))]
-        if nothing_copied and self.fits(ids):
-            return Line(text, stretches, [ids], unsplit=True, capitals=self.capitals(text, stretches))
-        for start, end in stretches:
-            stretch = text[start:end]
-            row = ids if nothing_copied else self.encode([stretch])[0]
-            pieces, rows, cuts = ([(0, end - start)], [row], 0) if self.fits(row) else self.sentences(stretch, row)
-            spans += [(start + first, start + last) for first, last in pieces]
-            parts += rows
+        for (start, end), row in zip(stretches, rows, strict=True):
+            pieces, ids, cuts = (
+                ([(0, end - start)], [row], 0) if self.fits(row) else self.sentences(text[start:end], row)
+            )
+            for (first, last), piece_ids in zip(pieces, ids, strict=True):
+                if piece_ids and self.translates(text[start + first : start + last]):
+                    spans.append((start + first, start + last))
+                    parts.append(piece_ids)
             cut_sentences += cuts
-        return Line(text, spans, parts, False, cut_sentences, self.capitals(text, spans))
+        return Line(text, spans, parts, cut_sentences, self.capitals(text, spans))
 
     def fits(self, ids: list[int]) -> bool:
         """Return whether a text of these tokens is left unsplit."""
@@ -156,11 +164,32 @@ class Splitter:
         return tuple(map(in_capitals, slices(text, spans))) if self.lower_capitals else ()
 
     def stretches(self, text: str) -> list[Span]:
-        """Return the spans of a line between copied texts; the span of the complete line if nothing is copied."""
-        if not self.copy_literals or not text.strip():
-            return [(0, len(text))]
-        spans = spans_to_translate(text)
-        return [(0, len(text))] if slices(text, spans) == [text.strip()] else spans
+        """Return the spans that are not copied: the lines of a text, or what lies between literals in them."""
+        lines = self.translated_lines(text)
+        if not self.copy_literals:
+            return lines
+        return [
+            (start + first, start + last)
+            for start, end in lines
+            for first, last in spans_to_translate(text[start:end])
+        ]
+
+    def translated_lines(self, text: str) -> list[Span]:
+        """Return the spans of the lines of a text that are not copied as a whole."""
+        return [span for span in line_spans(text) if self.translates(text[slice(*span)])]
+
+    def units(self, text: str) -> list[Span]:
+        """Return the spans of the translated lines of a text, or of the sentences of a line that is too long."""
+        lines = self.translated_lines(text)
+        units = []
+        for (start, end), row in zip(lines, self.encode(slices(text, lines)), strict=True):
+            sentences = [(0, end - start)] if self.fits(row) else sentence_spans(text[start:end], self.language)
+            units += [(start + first, start + last) for first, last in sentences]
+        return units
+
+    def translates(self, text: str) -> bool:
+        """Return whether a text is translated, not copied."""
+        return has_letters(text) or not self.tokenizer.knows_letters
 
     def sentences(self, text: str, ids: list[int]) -> tuple[list[Span], list[list[int]], int]:
         """Return the spans of sentences or of their pieces, the tokens of each, and the number of cut sentences."""

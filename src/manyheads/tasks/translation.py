@@ -13,10 +13,10 @@ from manyheads.decoding.native.engine import NativeEngine, open_native_engine
 from manyheads.decoding.native.weights import parse_precision
 from manyheads.errors import UsageError
 from manyheads.interop.bundle import is_export
-from manyheads.search.interface import Engine, Hypothesis, LimitedEngine, never_cancelled
+from manyheads.search.interface import Engine, LimitedEngine, never_cancelled
 from manyheads.tasks.assembly import Assembler
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
-from manyheads.tasks.parts import Line, Splitter
+from manyheads.tasks.parts import Splitter
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.text.interface import growing_text
 from manyheads.text.tokenizer import EOS, TokenizerPair
@@ -166,7 +166,8 @@ class Translator:
         """Translate lines; the result has the same number of lines in the same order.
 
         Args:
-            texts: lines of any length (`TranslateOptions.split`); empty and blank lines stay empty.
+            texts: lines of any length (`TranslateOptions.split`). White space at their ends stays as it is, and so
+                do line ends within them, and lines without a letter.
             beam_size: overrides `search.beam_size`; 1 is greedy.
             n_best: number of candidates a line; the beam size is raised to it if it is smaller.
             prefixes: forced beginning of the translation of each line; empty, or one a line.
@@ -179,15 +180,14 @@ class Translator:
         Raises:
             UsageError: an option is out of its range, or the engine does not support it.
         """
-        lines = self.lines(texts, options)
+        lines = self.splitter(options).lines(texts)
         per_line = PerLine.of(self.tokenizers.target, len(texts), prefixes, forbidden, required)
-        parts = nonempty_parts(lines)
+        parts = [(number, part) for number, line in enumerate(lines) for part in range(len(line.parts))]
         search = search_options(self.config.search, options, beam_size, n_best, per_line.for_parts(parts))
         rows = [self.shortened(lines[number].parts[part]) for number, part in parts]
-        outputs: list[list[list[Hypothesis]]] = [[[] for _ in line.parts] for line in lines]
         cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
-        for (number, part), hypotheses in zip(parts, self.engine.search(rows, search, cancelled), strict=True):
-            outputs[number][part] = hypotheses
+        found = iter(self.engine.search(rows, search, cancelled))
+        outputs = [[next(found) for _ in line.parts] for line in lines]
         assembler = Assembler(self.tokenizers, search, self.longest_source)
         return [
             assembler.translation(line, line_outputs, per_line.texts[number])
@@ -205,29 +205,28 @@ class Translator:
         Returns:
             Whether the source or the output was cut (`Translation.truncated`), after the last piece.
         """
-        (line,) = self.lines([text], options)
+        (line,) = self.splitter(options).lines([text])
         per_line = PerLine.of(self.tokenizers.target, 1, [prefix] if prefix else [], [], [])
-        parts = nonempty_parts([line])
+        parts = [(0, part) for part in range(len(line.parts))]
         search = search_options(self.config.search, options, 1, 1, per_line.for_parts(parts))
-        rows = {part: row for row, (_, part) in enumerate(parts)}
         ended: set[int] = set()
 
         def stream_part(part: int, ids: list[int]) -> Iterator[str]:
             def tokens() -> Iterator[int]:
-                for token in self.engine.stream(self.shortened(ids), search.select_rows([rows[part]])):
+                for token in self.engine.stream(self.shortened(ids), search.select_rows([part])):
                     if token == EOS:
                         ended.add(part)
                     yield token
 
-            return growing_text(self.tokenizers.target, tokens()) if ids else iter(())
+            return growing_text(self.tokenizers.target, tokens(), line.part_text(part))
 
         yield from line.stream(stream_part(part, ids) for part, ids in enumerate(line.parts))
         return len(ended) < len(parts) or any(len(ids) > self.longest_source for ids in line.parts)
 
-    def lines(self, texts: Sequence[str], options: TranslateOptions) -> list[Line]:
-        """Split the lines into the parts that are translated separately."""
+    def splitter(self, options: TranslateOptions = DEFAULTS) -> Splitter:
+        """Return the splitter of lines into the parts that are translated separately."""
         search = self.config.search
-        splitter = Splitter(
+        return Splitter(
             self.tokenizers.source,
             self.config.data.source,
             split=options.split,
@@ -236,7 +235,6 @@ class Translator:
             copy_literals=search.copy_literals,
             lower_capitals=search.lower_capitals,
         )
-        return splitter.lines(texts)
 
     def shortened(self, ids: list[int]) -> list[int]:
         """Cut a source at the limit of the model."""
@@ -248,11 +246,6 @@ class Translator:
         if isinstance(self.engine, LimitedEngine):  # for an ensemble, the lowest limit of its models
             return self.engine.longest
         return self.config.model.max_positions - 1
-
-
-def nonempty_parts(lines: Sequence[Line]) -> list[tuple[int, int]]:
-    """Return the indices (line, part) of every part that has tokens."""
-    return [(number, part) for number, line in enumerate(lines) for part, ids in enumerate(line.parts) if ids]
 
 
 def check_ctranslate2_options(precision: str, ensemble: Sequence[str | Path]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Self
 
@@ -58,18 +59,23 @@ class ByteTokenizer(Tokenizer):
         """Vocabulary size: 260."""
         return len(SPECIALS) + 256
 
+    @cached_property
+    def byte_values(self) -> Mapping[int, int]:
+        """Return the byte of each id but those of the special symbols."""
+        return {byte + len(SPECIALS): byte for byte in range(256)}
+
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode each normalised text, one id for each byte."""
         return [[byte + len(SPECIALS) for byte in text.encode()] for text in self.prepare(texts)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Decode the bytes; invalid UTF-8 becomes U+FFFD."""
+        """Decode the bytes; bytes that form no character are left out."""
         parts = (
             SPECIALS[i].encode() if i < len(SPECIALS) else bytes([i - len(SPECIALS)])
-            for i in self.check(ids)
+            for i in self.whole_characters(self.check(ids))[0]
             if i not in CONTROL_IDS
         )
-        return b"".join(parts).decode(errors="replace")
+        return b"".join(parts).decode(errors="ignore")  # a symbol between two bytes
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return each byte as ``<0xEA>``."""

@@ -125,8 +125,12 @@ class HuggingFaceTokenizer(Tokenizer):
         return self.decode_runs(ids, self.decode_known)
 
     def decode_known(self, ids: Iterable[int]) -> str:
-        """Decode known tokens."""
-        text: str = self.processor.decode([self.original_ids[i] for i in ids], skip_special_tokens=False)
+        """Decode known tokens; bytes that form no character are left out."""
+        numbers = [self.original_ids[i] for i in ids]
+        text: str = self.processor.decode(numbers, skip_special_tokens=False)
+        if self.byte_level and "\ufffd" in text:
+            names = [self.names[number] for number in numbers if number is not None and number in self.names]
+            return b"".join(map(bytes_of, names)).decode(errors="ignore")
         return text
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
@@ -150,11 +154,18 @@ def spelled(piece: str) -> str:
     """Return the text of a byte-level piece: a blank as ``▁``, incomplete UTF-8 as ``<0xEA>``."""
     if any(character not in BYTES for character in piece):
         return piece  # an added token, whose name is plain text
-    data = bytes(BYTES[character] for character in piece)
+    data = bytes_of(piece)
     try:
         return data.decode().replace(" ", "▁")
     except UnicodeDecodeError:
         return "".join(f"<0x{byte:02X}>" for byte in data)
+
+
+def bytes_of(piece: str) -> bytes:
+    """Return the bytes of a byte-level piece, or of the name of an added token, which is plain text."""
+    if any(character not in BYTES for character in piece):
+        return piece.encode()
+    return bytes(BYTES[character] for character in piece)
 
 
 def byte_characters() -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 
@@ -17,7 +17,6 @@ __all__ = ["BOS", "EOS", "PAD", "SPECIALS", "UNK", "Tokenizer", "growing_text", 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
 CONTROL_IDS = frozenset((PAD, BOS, EOS))
-UNFINISHED = "\ufffd"  # result of decoding bytes that later bytes may complete to a character
 
 
 def lower(text: str) -> str:
@@ -82,9 +81,58 @@ class Tokenizer(ABC):
         """
         return self.encode([text])
 
+    @cached_property
+    def byte_values(self) -> Mapping[int, int]:
+        """Return the byte of UTF-8 of each id that stands for one."""
+        return {}
+
+    def whole_characters(
+        self, ids: Sequence[int], source: str = "", *, unfinished: bool = False
+    ) -> tuple[list[int], int]:
+        """Leave out ids of bytes that form no character, which a model may generate.
+
+        If exactly one character of the source begins with such bytes, a copy of it was meant, and they are
+        completed.
+
+        Args:
+            ids: output of a model.
+            source: text whose characters may be copied.
+            unfinished: whether further ids may follow, so that bytes at the end are left out, and not completed.
+
+        Returns:
+            The ids, and the number of broken characters.
+        """
+        values = self.byte_values
+        if not values or values.keys().isdisjoint(ids):
+            return list(ids), 0
+        whole: list[int] = []
+        broken = 0
+        runs = [list(run) for _, run in groupby(ids, values.__contains__)]
+        for index, run in enumerate(runs):
+            if run[0] not in values:
+                whole += run
+                continue
+            data, start = bytes(values[i] for i in run), 0
+            for first, last in broken_characters(data):
+                whole += run[start:first]
+                start = last
+                broken += 1
+                at_end = unfinished and index == len(runs) - 1 and last == len(data)
+                whole += [] if at_end else self.completed(data[first:last], source)
+            whole += run[start:]
+        return whole, broken
+
+    def completed(self, beginning: bytes, source: str) -> list[int]:
+        """Return the ids of the only character of a text with this beginning in UTF-8; [] if there is not one."""
+        found = {character for character in source if character.encode(errors="replace").startswith(beginning)}
+        ids = {byte: i for i, byte in self.byte_values.items()}
+        return [ids[byte] for byte in found.pop().encode()] if len(found) == 1 else []
+
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
         """Decode ids; padding, begin and end symbols are left out, the unknown symbol becomes ``<unk>``.
+
+        Bytes that form no character are left out (`whole_characters`).
 
         Raises:
             UsageError: an id is outside the vocabulary.
@@ -106,6 +154,13 @@ class Tokenizer(ABC):
     def sha256(self) -> str:
         """Return the SHA-256 of `to_bytes` in hexadecimal: equal vocabularies have equal digests."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    @cached_property
+    def knows_letters(self) -> bool:
+        """Return whether text with letters can be encoded; not so in a task of numbers alone."""
+        pieces = (self.pieces([token])[0] for token in range(len(SPECIALS), self.size))
+        whole = (piece for piece in pieces if not piece.startswith("<0x"))
+        return next((True for piece in whole if any(map(str.isalpha, piece))), self.kind == "bytes")
 
     def prepare(self, texts: Sequence[str]) -> list[str]:
         """Normalise the texts, and lower-case them if configured.
@@ -139,16 +194,35 @@ class Tokenizer(ABC):
         return plain
 
 
-def growing_text(tokenizer: Tokenizer, tokens: Iterable[int]) -> Iterator[str]:
-    """Yield the text that each token adds, as soon as no later token can change it."""
+def broken_characters(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each part of some bytes that is no UTF-8."""
+    start = 0
+    while start < len(data):
+        try:
+            data[start:].decode()
+        except UnicodeDecodeError as error:
+            yield start + error.start, start + error.end
+            start += error.end
+        else:
+            return
+
+
+def growing_text(tokenizer: Tokenizer, tokens: Iterable[int], source: str = "") -> Iterator[str]:
+    """Yield the text that each token adds, as soon as no later token can change it.
+
+    Args:
+        tokenizer: tokenizer of the text.
+        tokens: output of a model.
+        source: text whose characters may be copied (`Tokenizer.whole_characters`).
+    """
     ids: list[int] = []
     shown = ""
     for token in tokens:
         ids.append(token)
-        text = tokenizer.decode(ids).rstrip(UNFINISHED)
+        text = tokenizer.decode(tokenizer.whole_characters(ids, source, unfinished=True)[0])
         if len(text) > len(shown) and text.startswith(shown):
             yield text[len(shown) :]
             shown = text
-    rest = tokenizer.decode(ids)[len(shown) :]
+    rest = tokenizer.decode(tokenizer.whole_characters(ids, source)[0])[len(shown) :]
     if rest:
         yield rest

@@ -1,4 +1,4 @@
-"""Map language codes to names, and identify the language of a text by character n-gram models.
+"""Identify the language of a text by character n-gram models.
 
 The model of a language (Cavnar and Trenkle 1994) has the most frequent sequences of one to three characters. The
 trigram probability of a character is interpolated with its bigram and unigram probability (Witten and Bell 1991).
@@ -14,49 +14,13 @@ from typing import Any
 
 from manyheads.text.normalize import normalize
 
-__all__ = ["LanguageProfile", "confidences", "has_letters", "language_name", "make_profile", "same_language"]
-
-NAMES = {
-    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
-    "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "fa": "Persian",
-    "fi": "Finnish", "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
-    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian",
-    "nb": "Norwegian", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
-    "sk": "Slovak", "sl": "Slovenian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian",
-    "vi": "Vietnamese", "zh": "Chinese",
-}  # fmt: skip
-# Language codes that clients of LibreTranslate may send, and their meaning.
-ALIASES = {"zh": "zh-hans", "zt": "zh-hant", "pb": "pt-br"}
+__all__ = ["LanguageProfile", "confidences", "has_letters", "make_profile"]
 
 LONGEST = 3  # characters of a sequence
 KEPT = 4_000  # sequences kept for each language
 CHARACTERS = 2**17  # possible characters, equally likely before any text is seen
 MAX_LENGTH = 2_000  # characters of a text that are used
 NO_LETTER = re.compile(r"[\W\d_]+")
-
-
-def base(code: str) -> str:
-    """Return a language code without script or country, in lower case: "de" for "de_DE"."""
-    return re.split("[-_]", code)[0].lower()
-
-
-def language_name(code: str) -> str:
-    """Return the English name of a language, or its code if the name is unknown."""
-    return NAMES.get(base(code), code)
-
-
-def same_language(asked: str, known: list[str]) -> str | None:
-    """Return the known code that matches: equal except for case, an alias, or the code without country."""
-
-    def one_form(code: str) -> str:
-        code = code.lower().replace("_", "-")
-        return ALIASES.get(code, code)
-
-    target = one_form(asked)
-    forms = [(one_form(code), code) for code in known]
-    exact = [code for form, code in forms if form == target]
-    wider = [code for form, code in forms if base(form) == form and form == base(asked)]
-    return next(iter([*exact, *wider]), None)
 
 
 def has_letters(text: str) -> bool:

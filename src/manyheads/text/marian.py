@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Literal, Self
 
 import sentencepiece
@@ -90,8 +91,15 @@ class MarianTokenizer(Tokenizer):
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode the pieces; begin, end and padding symbols have no text."""
-        text = self.decode_runs(ids, lambda run: self.processor.decode_pieces([self.symbols[i] for i in run]))
+        whole, _ = self.whole_characters(self.check(ids))
+        text = self.decode_runs(whole, lambda run: self.processor.decode_pieces([self.symbols[i] for i in run]))
         return text.replace(BLANK, " ").strip()  # pieces of the other language still have their sign for a blank
+
+    @cached_property
+    def byte_values(self) -> Mapping[int, int]:
+        """Return the byte of each byte piece."""
+        known = {symbol: self.processor.piece_to_id(symbol) for symbol in self.ids}
+        return {i: int(symbol[1:-1], 16) for symbol, i in self.ids.items() if self.processor.is_byte(known[symbol])}
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the pieces as the library writes them."""

@@ -12,7 +12,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Span", "pieces_within", "sentence_spans"]
+from manyheads.languages import base_language
+
+__all__ = ["UNSPACED_END", "Span", "line_spans", "pieces_within", "sentence_spans"]
 
 Span = tuple[int, int]
 
@@ -20,6 +22,8 @@ WIDE_MARKS = "。！？｡．"  # marks that end a sentence without a blank afte
 MARKS = ".!?…؟۔।॥" + WIDE_MARKS
 CLOSERS = "\"'”’»«“‘›‹)]}」』）】》〉］｝"
 OPENERS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•"
+# After it a text is cut without a blank.
+UNSPACED_END = re.compile(rf"[{WIDE_MARKS}、，；：][{re.escape(CLOSERS)}]*\Z")
 LINE_ENDS = re.compile("[\n\r\v\f\x85\u2028\u2029]")
 NOT_BLANK = re.compile(r"\S")
 # A run of marks with its closing quotes and brackets, then a blank; after wide marks anything. Possessive
@@ -50,6 +54,11 @@ NO_INITIAL = ("a.m", "p.m")
 ENUMERATION = re.compile(r"\d{1,3}|[a-zA-Z]")
 
 
+def line_spans(text: str) -> list[Span]:
+    """Return the (start, end) offsets of the lines of a text, without white space at their ends; none if blank."""
+    return [span for line in stretches(text, LINE_ENDS) for span in trimmed(text, *line)]
+
+
 def sentence_spans(text: str, language: str = "") -> list[Span]:
     """Return the (start, end) offsets of the sentences of a text, in order, without white space at their ends.
 
@@ -60,7 +69,7 @@ def sentence_spans(text: str, language: str = "") -> list[Span]:
         text: any text.
         language: language code, such as "de": some languages write ordinal numbers with a dot ("am 3. Mai").
     """
-    ordinals = re.split("[-_]", language)[0].lower() in ORDINAL_DOT
+    ordinals = base_language(language) in ORDINAL_DOT
     spans = []
     for start, end in stretches(text, LINE_ENDS):
         first = start

@@ -6,7 +6,8 @@ import io
 import os
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Self
 
 import sentencepiece
@@ -18,7 +19,7 @@ from manyheads.text.normalize import normalize, unify
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 from manyheads.text.vocabulary import damaged
 
-__all__ = ["SubwordTokenizer"]
+__all__ = ["SubwordTokenizer", "possible_size"]
 
 CHUNK = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
 TRAINING_THREADS = 16  # fixed, because the sums of unigram training, and so its pieces, depend on it
@@ -80,35 +81,10 @@ class SubwordTokenizer(Tokenizer):
             ConfigError: the text does not allow this ``tokenizer.vocab_size``; the message names one that is
                 possible.
         """
-        model = io.BytesIO()
         try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=training_lines(texts, lowercase=config.lowercase, keep_space=config.keep_space),
-                model_writer=model,
-                model_type=config.kind,
-                vocab_size=config.vocab_size,
-                byte_fallback=config.byte_fallback,
-                character_coverage=config.character_coverage,
-                split_digits=config.split_digits,
-                normalization_rule_name="identity",
-                # if white space is kept, a line end is a separate symbol, and no blank is put before a text
-                add_dummy_prefix=not config.keep_space,
-                remove_extra_whitespaces=not config.keep_space,
-                user_defined_symbols=[
-                    *(["\n"] if config.keep_space else []),
-                    *(BLANK + symbol for symbol in config.symbols),  # in a text they follow a blank
-                ],
-                unk_id=UNK,
-                pad_id=PAD,
-                bos_id=BOS,
-                eos_id=EOS,
-                unk_surface=SPECIALS[UNK],
-                num_threads=TRAINING_THREADS,
-                minloglevel=2,
-            )
+            return cls(config, trained_model(config, texts))
         except RuntimeError as error:
             raise explain(error, config, languages) from error
-        return cls(config, model.getvalue())
 
     @property
     def size(self) -> int:
@@ -174,9 +150,14 @@ class SubwordTokenizer(Tokenizer):
         return [UNK] if UNK in byte_ids else byte_ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Decode the pieces; bytes that are not UTF-8 become U+FFFD; begin, end and padding have no text."""
-        text: str = self.processor.decode(self.check(ids))
+        """Decode the pieces; bytes that form no character, begin, end and padding have no text."""
+        text: str = self.processor.decode(self.whole_characters(self.check(ids))[0])
         return text
+
+    @cached_property
+    def byte_values(self) -> Mapping[int, int]:
+        """Return the byte of each byte piece."""
+        return {i: int(text[1:-1], 16) for i, text in enumerate(self.texts) if self.processor.is_byte(i)}
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the pieces as the library writes them: ``▁Hund``, ``<0xEA>``."""
@@ -206,6 +187,52 @@ class SubwordTokenizer(Tokenizer):
         if UNK in new:
             return ids
         return [replace_run(row, old, new) for row in ids]
+
+
+def trained_model(config: TokenizerConfig, texts: Sequence[str]) -> bytes:
+    """Return the serialised model of a training of the library; raises its RuntimeError."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=training_lines(texts, lowercase=config.lowercase, keep_space=config.keep_space),
+        model_writer=model,
+        model_type=config.kind,
+        vocab_size=config.vocab_size,
+        byte_fallback=config.byte_fallback,
+        character_coverage=config.character_coverage,
+        split_digits=config.split_digits,
+        normalization_rule_name="identity",
+        # if white space is kept, a line end is a separate symbol, and no blank is put before a text
+        add_dummy_prefix=not config.keep_space,
+        remove_extra_whitespaces=not config.keep_space,
+        user_defined_symbols=[
+            *(["\n"] if config.keep_space else []),
+            *(BLANK + symbol for symbol in config.symbols),  # in a text they follow a blank
+        ],
+        unk_id=UNK,
+        pad_id=PAD,
+        bos_id=BOS,
+        eos_id=EOS,
+        unk_surface=SPECIALS[UNK],
+        num_threads=TRAINING_THREADS,
+        minloglevel=2,
+    )
+    return model.getvalue()
+
+
+def possible_size(config: TokenizerConfig, texts: Sequence[str]) -> int:
+    """Return the vocabulary size nearest to `config.vocab_size` with which these texts can be trained on.
+
+    Raises:
+        DataError: there is no text.
+    """
+    try:
+        trained_model(config, texts)
+    except RuntimeError as error:
+        match = TOO_LARGE.search(str(error)) or TOO_SMALL.search(str(error))
+        if match is None:
+            raise explain(error, config, "train") from error
+        return int(match[1])
+    return config.vocab_size
 
 
 def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Self
+from types import ModuleType
+from typing import Any, Self
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import require
+from manyheads.languages import base_language
 from manyheads.text.interface import UNK, lower
 from manyheads.text.normalize import clean
 from manyheads.text.vocabulary import Stored, SymbolTokenizer, count_symbols, damaged
 
-__all__ = ["MULTILINGUAL", "WordTokenizer", "word_splitter"]
+__all__ = ["MULTILINGUAL", "WordTokenizer", "blank_pipeline", "word_splitter"]
 
 MULTILINGUAL = "xx"
 
@@ -31,17 +33,23 @@ def word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
         MissingExtraError: spaCy is not installed.
     """
     spacy = require("spacy", extra="words", purpose='tokenizer.kind = "words"')
-    name = re.split("[-_]", language)[0].lower()
     try:
-        pipeline = spacy.blank(name)
+        pipeline = blank_pipeline(spacy, language)
     except ImportError:
-        name = MULTILINGUAL
-        pipeline = spacy.blank(name)
+        pipeline = spacy.blank(MULTILINGUAL)
 
     def split(text: str) -> list[str]:
         return [token.text for token in pipeline.tokenizer(LONG_WORD.sub(r"\1 ", clean(text)))]
 
-    return name, split
+    return pipeline.lang, split
+
+
+def blank_pipeline(spacy: ModuleType, language: str) -> Any:
+    """Return spaCy's rules for a language; raises `ImportError` if it has none, or they need another package."""
+    try:
+        return spacy.blank(re.split("[-_]", language)[0].lower())  # stored vocabularies name pipelines
+    except ImportError:
+        return spacy.blank(base_language(language))
 
 
 class WordTokenizer(SymbolTokenizer):

@@ -6,7 +6,6 @@ lengths. Layers of the same class share their code.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -16,6 +15,7 @@ import torch
 from torch import Tensor
 
 from manyheads.errors import ConfigError
+from manyheads.model.positions import position_limit
 from manyheads.model.transformer import Transformer
 from manyheads.training.batches import MicroBatch
 
@@ -56,7 +56,7 @@ class CompiledLayers(EagerLayers):
 
     def __init__(self, model: Transformer) -> None:
         self.shapes: set[tuple[bool | int, ...]] = set()
-        self.longest = model.config.max_positions if model.config.positions == "learned" else sys.maxsize
+        self.longest = position_limit(model.config)
         kinds = {type(layer) for layer in model.layers()}
         compiled = {kind: torch.compile(kind.forward, fullgraph=True, dynamic=False) for kind in kinds}
         self.forwards = [(layer, partial(with_free_rows, compiled[type(layer)], layer)) for layer in model.layers()]

@@ -74,6 +74,7 @@ class ValidationReport:
         samples: such triples of a few sentences, the same sentences at every validation.
         attention_entropy: mean entropy of the attention weights of each head over a few validation texts, in nats,
             by kind of attention, then layer, then head; None where it was not measured.
+        decoded: number of sentences that were decoded greedily for BLEU and chrF.
     """
 
     step: int
@@ -83,6 +84,7 @@ class ValidationReport:
     sample: tuple[str, str, str] | None
     samples: tuple[tuple[str, str, str], ...] = ()
     attention_entropy: Mapping[str, Sequence[Sequence[float]]] | None = None
+    decoded: int = 0
 
     @property
     def perplexity(self) -> float:

@@ -27,6 +27,7 @@ from manyheads.data.sampler import fixed_batches
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
+from manyheads.model.positions import position_limit
 from manyheads.model.transformer import Transformer
 from manyheads.training.log import Advance, no_advance
 from manyheads.training.loss import cross_entropy_sums, kl_divergence_sum
@@ -143,14 +144,16 @@ def corpus_nll(
 ) -> tuple[float, int]:
     """Return the negative log-likelihood of all targets given their sources, in nats, and their number of tokens.
 
-    End marks are counted. Perplexity is exp(nats / tokens). The mode of the model is not changed: call `eval`
+    End marks are counted. Perplexity is exp(nats / tokens). Pairs that are longer than the learned positions of the
+    model are left out. The mode of the model is not changed: call `eval`
     before. `advance` is called with the number of pairs of each batch.
     """
     device = next(model.parameters()).device
     lengths = np.array([max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)], dtype=np.int64)
+    short = np.flatnonzero(lengths <= position_limit(model.config))
     nats, tokens = 0.0, 0
     with torch.inference_mode(), autocast(device, precision):
-        for pairs in fixed_batches(lengths, batch_tokens):
+        for pairs in map(short.__getitem__, fixed_batches(lengths[short], batch_tokens)):
             rows = [sources[pair] for pair in pairs], [targets[pair] for pair in pairs]
             batch = make_batch(*rows, pad=model.pad, bos=bos, eos=eos)
             _, nll = translation_loss(model, batch.to(device), smoothing=0.0)

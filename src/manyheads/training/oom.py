@@ -71,7 +71,8 @@ class OomRecovery:
         if self.updater.world.size > 1:
             raise TrainingError(f"memory ran out in an update of {where()}. {CURE}") from error
         if 2**self.splits >= max(batch.examples for batch in micro_batches):
-            raise TrainingError(f"there is not memory enough for a single example of {where()}. {CURE}") from error
+            cure = "Take a smaller data.max_length or a smaller model."
+            raise TrainingError(f"there is not memory enough for a single example of {where()}. {cure}") from error
         self.splits += 1
         self.warn(
             f"warning: memory ran out in an update of {where()}: its parts are halved, and those of all to come"

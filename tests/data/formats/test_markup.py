@@ -169,6 +169,109 @@ def test_untranslated_units_have_no_target() -> None:
     assert list(text.pairs) == [("a", ""), ("b", ""), ("c", "다")]
 
 
+SEGMENTS = (
+    "<mrk mtype='seg' mid='1'>One.</mrk> <mrk mtype='seg' mid='2'>Two.</mrk><mrk mtype='seg' mid='3'>Three.</mrk>"
+)
+BOTH = "<source>a</source><target>b</target>"
+
+
+def unit(unit_says: str = "", target_says: str = "") -> str:
+    """Return a unit of XLIFF 1.2 with some attributes."""
+    return f"<trans-unit id='1' {unit_says}><source>a</source><target {target_says}>b</target></trans-unit>"
+
+
+@pytest.mark.parametrize(
+    ("content", "pairs", "skipped"),
+    [
+        pytest.param(
+            f"<trans-unit><source>One. Two. Three.</source><seg-source>{SEGMENTS}</seg-source><target>"
+            "<mrk mtype='seg' mid='1'/><mrk mtype='seg' mid='2'>Zwei<g id='1'>.</g></mrk></target></trans-unit>",
+            [("One.", ""), ("Two.", "Zwei."), ("Three.", "")], {}, id="one of three segments is translated",
+        ),
+        pytest.param(
+            f"<trans-unit><source>One. Two. Three.</source><target><g id='1'>{SEGMENTS}</g></target></trans-unit>",
+            [("One. Two. Three.", "One. Two. Three.")], {}, id="only the target is divided",
+        ),
+        pytest.param(
+            f"<trans-unit><source>One.</source><seg-source>{SEGMENTS}</seg-source><target>Eins</target></trans-unit>",
+            [("One.", "Eins")], {}, id="only the source is divided",
+        ),
+        pytest.param(unit("translate='no'"), [], {"not to be translated": 1}, id="translate=no"),
+        pytest.param(
+            f"<group translate='no'>{unit()}" + unit("translate='yes'") + "</group>",
+            [("a", "b")], {"not to be translated": 1}, id="translate=no of a group",
+        ),
+        pytest.param(unit("", "state='new'"), [("a", "")], {}, id="new"),
+        pytest.param(unit("", "state='needs-translation'"), [("a", "")], {}, id="needs-translation"),
+        pytest.param(unit("", "state='needs-review-translation'"), [("a", "b")], {}, id="to be reviewed"),
+        pytest.param(unit("", "xml:lang='fr'"), [("a", "")], {}, id="another language"),
+        pytest.param(
+            "<trans-unit restype='x-gettext-domain-header'><source>Project-Id-Version: x\nContent-Type: y</source>"
+            "<target>Project-Id-Version: x\nContent-Type: y</target></trans-unit>",
+            [], {"header": 1}, id="header of a PO file",
+        ),
+        pytest.param(
+            "<trans-unit><source>a<x id='1' ctype='lb'/>b<bx id='2'/>c<ph id='3'>no <sub>no</sub></ph><ex id='4'/>"
+            "<mrk mtype='protected'>d</mrk><![CDATA[<&]]></source><target>e</target></trans-unit>",
+            [("a bcd<&", "e")], {}, id="inline elements",
+        ),
+        pytest.param(
+            f"<trans-unit>{BOTH}<alt-trans>{BOTH.replace('b', 'no')}</alt-trans></trans-unit><bin-unit/>",
+            [("a", "b")], {}, id="proposals",
+        ),
+    ],
+)  # fmt: skip
+def test_a_unit_of_xliff_1_is_read_by_its_segments(
+    content: str, pairs: list[tuple[str, str]], skipped: dict[str, int]
+) -> None:
+    skeleton = "<header><skl><internal-file><![CDATA[<trans-unit> & ]]></internal-file></skl></header>"
+    document = (
+        "<xliff version='1.2'><file source-language='en' target-language='de'>"
+        f"{skeleton}<body>{unit()}{content}{unit()}</body></file></xliff>"
+    )
+    text = read(document.encode(), TextRequest(), read_xliff)
+    assert list(text.pairs) == [("a", "b"), *pairs, ("a", "b")]
+    assert text.skipped.counts == skipped
+
+
+@pytest.mark.parametrize(
+    ("content", "pairs", "skipped"),
+    [
+        (f"<unit><segment>{BOTH}</segment><segment state='initial'>{BOTH}</segment></unit>",
+         [("a", "b"), ("a", "")], {}),
+        (f"<unit><segment><source>a</source></segment><segment>{BOTH}</segment></unit>",
+         [("a", ""), ("a", "b")], {}),
+        (f"<unit translate='no'><segment>{BOTH}</segment></unit>", [], {"not to be translated": 1}),
+        (f"<group translate='no'><unit><segment>{BOTH}</segment></unit></group>", [], {"not to be translated": 1}),
+        ("<unit><segment><source>a</source><target xml:lang='fr'>b</target></segment></unit>", [("a", "")], {}),
+        (f"<unit><matches><match>{BOTH}</match></matches><ignorable><source>c</source></ignorable></unit>", [], {}),
+        ("<unit><segment><source>a<ph id='1' type='fmt' subType='xlf:lb'/>b<pc id='2'>c</pc><sc id='3'/>"
+         "<mrk id='m' translate='no'>d</mrk></source><target>e</target></segment></unit>", [("a bcd", "e")], {}),
+    ],
+)  # fmt: skip
+def test_a_unit_of_xliff_2_is_read_by_its_segments(
+    content: str, pairs: list[tuple[str, str]], skipped: dict[str, int]
+) -> None:
+    plain = f"<unit><segment>{BOTH}</segment></unit>"
+    document = f"<xliff version='2.1' srcLang='en' trgLang='de'><file>{plain}{content}{plain}</file></xliff>"
+    text = read(document.encode(), TextRequest(), read_xliff)
+    assert list(text.pairs) == [("a", "b"), *pairs, ("a", "b")]
+    assert text.skipped.counts == skipped
+
+
+def test_the_header_of_a_po_file_is_no_pair_in_tmx_either_and_a_first_unit_may_lack_a_language() -> None:
+    header = "Project-Id-Version: x\nPlural-Forms: y"
+    units = [{"de": "allein"}, {"de": header, "en": header}, {"de": "eins", "en": "one"}]
+    document = "".join(
+        f"<tu>{''.join(f'<tuv xml:lang={code!r}><seg>{text}</seg></tuv>' for code, text in unit.items())}</tu>"
+        for unit in units
+    )
+    text = read(f"<tmx><body>{document}</body></tmx>".encode(), TextRequest())
+    assert text.languages == ("de", "en")
+    assert list(text.pairs) == [("allein", ""), ("eins", "one")]
+    assert text.skipped.counts == {"header": 1}
+
+
 def billion_laughs() -> bytes:
     """Return a TMX document whose nested entities would expand to 10**9 words."""
     entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
@@ -181,11 +284,11 @@ BOMBS = {
         b'<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]><tmx>&x;</tmx>',
         'declares the entity "x"',
     ),
-    "an unknown entity": (b"<tmx><body>&nbsp;</body></tmx>", "undefined entity"),
+    "an unknown entity": (b"<tmx><body>&nbsp;</body></tmx>", "holds no translation"),
     "depth": (b"<tmx>" + b"<a>" * 999, "more than 256 elements within each other"),
     "a long text": (b"<tmx><tu><tuv><seg>" + b"x" * (1 << 24), "a unit has more than 1,048,576 characters"),
     "many texts": (b"<tmx><tu>" + b"<tuv><seg>x</seg></tuv>" * (1 << 20), "a unit has more than"),
-    "a long attribute": (b"<tmx><tu a='" + b"x" * (1 << 24), "bytes without an element"),
+    "a long attribute": (b"<tmx a='" + b"x" * (1 << 24), "bytes without an element"),
     "another root": (b"<html><body></body></html>", r"outermost element is <html>, not <tmx>"),
     "no XML": (b"PK\x03\x04 hello", "no XML that can be read: .*line 1"),
     "cut": (tmx([("a", "b")], random.Random(1), "utf-8").encode()[:-20], "no XML that can be read"),

@@ -91,3 +91,26 @@ def test_a_broken_and_a_long_file_are_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(module, "LARGEST", 100)
     with pytest.raises(DataError, match=r"x\.po: longer than 100 characters"):
         read(make_po(), TextRequest("de", "en"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "counts"),
+    [
+        ("#### section\n", {}),
+        ("#Comment\n#-----\n#\n#\tx\n#!x\n", {}),
+        ('#.extracted\n#:file.c:3\n#|msgid "old"\n#, c-format\n', {}),
+        ("#,c-format,no-wrap\n", {}),
+        ('#~msgid "x"\n#~msgstr "y"\n#~| msgid "z"\n\n', {"obsolete": 1}),
+        ('#~ # gone\n#~ msgid "x"\n#~ msgstr "y"\n\n#= sticky\n', {"obsolete": 1}),
+        ('#,fuzzy\nmsgid "x"\nmsgstr "y"\n\n', {"fuzzy": 1}),
+        ('#, c-format, fuzzy\nmsgid "x"\nmsgstr "y"\n\n', {"fuzzy": 1}),
+        ('msgid "x"\nmsgstr ""\n\n', {"untranslated": 1}),
+        ('msgid"x"\nmsgid_plural"xs"\nmsgstr[0]""\nmsgstr[1]""\n\n', {"untranslated": 1}),
+    ],
+)
+def test_every_form_of_a_comment_is_read_and_messages_without_translation_are_counted(
+    entry: str, counts: dict[str, int]
+) -> None:
+    text = read(f'msgid ""\nmsgstr "Language: ko\\n"\n\n{entry}msgid "a"\nmsgstr "b"\n', TextRequest("en"))
+    assert list(text.pairs) == [("a", "b")]
+    assert text.skipped.counts == counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -23,6 +24,7 @@ from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.errors import DataError, UsageError
 
 REQUEST = TextRequest("de", "en")
+STRICT = TextRequest("de", "en", strict=True)
 
 
 def stream(text: str, encoding: str = "utf-8") -> io.BufferedReader:
@@ -169,14 +171,19 @@ def test_a_data_set_of_a_folder_is_read_with_its_licence(tmp_path: Path) -> None
             read_csv, "de,en,fr\n1,2,3\n", TextRequest(), UsageError,
             "x: the languages are not clear; it names de, en, fr. Say both: --source de --target en.",
         ),
-        (read_csv, "de,en\n1,2\n3\n", REQUEST, DataError, 'x, row 3: no column "en". It has: de.'),
+        (read_csv, "de,en\n1,2\n3\n", STRICT, DataError, 'x, row 3: no column "en". It has: de. Without --strict'),
+        (read_tsv, "de\ten\n1\t2\n3\n4\n", REQUEST, DataError, "x: 2 of 3 are damaged, row 3: no column"),
+        (
+            read_csv, "de,en\n1,2\nJa, gut,yes\n", STRICT, DataError,
+            "x, row 3: 3 columns in place of 2. A text with the separator must be quoted. Without --strict",
+        ),
         (
             read_csv, 'de,en\n1,"2\n3\n', REQUEST, DataError,
             "x, row 2: unexpected end of data. Is a quotation mark missing?",
         ),
         (
             read_csv, 'de,en\n1,"' + "2" * 200_000, REQUEST, DataError,
-            "x, row 2: field larger than field limit (131072). Is a quotation mark missing?",
+            "x, row 2: unexpected end of data. Is a quotation mark missing?",
         ),
         (read_jsonl, "[]", REQUEST, DataError, "x, line 1: list in place of an object with the two texts."),
         (read_jsonl, "{", REQUEST, DataError, "x, line 1: no JSON ("),
@@ -192,3 +199,46 @@ def test_a_mistake_in_a_table_is_named(
 ) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=f"^{re.escape(message)}"):
         list(read(stream(text), request_, "x").pairs)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "damage"),
+    [
+        (read_csv, 'de,en\n1,2\n"a"b,c\n3,4\n', "row 3: ',' expected after '\"'. Is a quotation mark missing?"),
+        (read_csv, "de;en\n1;2\na;b;c\n3;4;;\n", "row 3: 3 columns in place of 2"),
+        (read_tsv, "de\ten\n1\t2\na\n3\t4\n", 'row 3: no column "en"'),
+        (read_jsonl, '{"de": "1", "en": "2"}\n{"de\n\n{"de": "3", "en": "4"}', "line 2: no JSON"),
+        (
+            read_jsonl,
+            '{"de": "1", "en": "2"}\n{"de": 7, "en": ""}\n{"de": "3", "en": "4"}',
+            'line 2: "de" holds int',
+        ),
+    ],
+)
+def test_a_damaged_row_is_left_out_and_named(read, text: str, damage: str) -> None:  # type: ignore[no-untyped-def]
+    found = read(stream(text), REQUEST, "x")
+    check_pairs(found, ("1", "2"), ("3", "4"))
+    assert found.skipped.counts == {"damaged": 1}
+    assert found.skipped.damage[0].startswith(damage)
+    with pytest.raises(DataError, match=f"^x, {re.escape(damage)}.* Without --strict it is left out"):
+        list(read(stream(text), STRICT, "x").pairs)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "sep=;\nde;en\na,b;c,d\n",
+        '"sep=;"\r\nde;en\r\na,b;c,d\r\n',
+        "\ufeffSEP=|\nde|en\na,b|c,d\n",
+        "sep=\t\nde\ten\na,b\tc,d\n",
+        '"de";"en";"a, b, c, d"\n"a,b";"c,d";\n',
+    ],
+)
+def test_the_separator_is_named_by_a_first_line_or_found_outside_of_quotes(table: str) -> None:
+    check_pairs(read_csv(stream(table), REQUEST, "x"), ("a,b", "c,d"))
+
+
+def test_a_long_cell_is_read_and_the_limit_of_the_process_is_kept() -> None:
+    long = "x " * 100_000
+    check_pairs(read_csv(stream(f'de,en\n"{long}",a\n'), REQUEST, "x"), (long, "a"))
+    assert csv.field_size_limit() == 131_072

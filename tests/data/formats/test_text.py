@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.data.formats.text import TextRequest, choose_languages, match_language, pairs_of_units, stated
+from manyheads.data.formats.text import (
+    Skipped,
+    TextRequest,
+    choose_languages,
+    match_language,
+    pairs_of_units,
+    stated,
+)
 from manyheads.errors import DataError, UsageError
 
 
@@ -12,7 +19,10 @@ from manyheads.errors import DataError, UsageError
     ("wanted", "present", "found"),
     [
         ("de", ["en", "de-AT", "de"], "de"),
-        ("de", ["en", "de-AT", "DE_DE"], "de-AT"),
+        ("de", ["en", "de-AT", "DE_DE"], "DE_DE"),
+        ("zh", ["zh-TW", "en", "zh_CN"], "zh_CN"),
+        ("zho", ["zh-Hant", "en"], None),
+        ("ger", ["EN", "DE"], "DE"),
         ("pt-BR", ["pt", "PT_br"], "PT_br"),
         ("ko", ["de", "en"], None),
         ("ko", ["", "en"], ""),
@@ -49,10 +59,12 @@ def test_fewer_or_more_than_two_languages_are_not_guessed(request_: TextRequest,
 
 def test_one_text_is_never_both_sides() -> None:
     """In each unit both requested languages match the same text, which has no translation."""
-    _, pairs = pairs_of_units(iter([{"de": "a", "en-GB": "b"}, {"en": "c"}]), TextRequest("en-US", "en-GB"), "x")
+    _, pairs = pairs_of_units(
+        iter([{"de": "a", "en-GB": "b"}, {"en": "c"}]), TextRequest("en-US", "en-GB"), "x", Skipped()
+    )
     assert list(pairs) == [("", ""), ("", "")]
     with pytest.raises(DataError, match="x holds no translation"):
-        pairs_of_units(iter([]), TextRequest(), "x")
+        pairs_of_units(iter([]), TextRequest(), "x", Skipped())
 
 
 def test_a_statement_of_a_header_is_read_after_its_colon() -> None:

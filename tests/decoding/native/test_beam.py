@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.search.tables import BOS, EOS, PAD, Prefix, Table
 
 from manyheads.decoding.native import build
-from manyheads.decoding.native.beams import ENDED, NAN, RUNNING, NativeBeam
-from manyheads.decoding.native.structs import BeamOptions, Step
+from manyheads.decoding.native.beams import NativeBeam
+from manyheads.decoding.native.structs import BeamOptions, BeamStatus, Step
 from manyheads.search.beam import beam_steps
 from manyheads.search.beam_state import divisors
 from manyheads.search.candidates import best_tokens
@@ -128,14 +128,14 @@ def search_in_c(code: ctypes.CDLL, table: Table, search: Search, cancelled_at: i
             ctypes.byref(state), ctypes.byref(options), ctypes.c_void_p(values.ctypes.data),
             ctypes.c_void_p(ids.ctypes.data),
         )  # fmt: skip
-        if state.status == ENDED:
+        if state.status == BeamStatus.BEAM_ENDED:
             outputs = [
                 make_hypothesis(tokens, scores, ended=ended, length_penalty=search.length_penalty)
                 for tokens, scores, ended in beam.collect_outputs(EOS)
             ]
             trace.found = sorted(outputs, key=lambda one: -one.score)[: search.n_best]
             return trace
-        if state.status != RUNNING:
+        if state.status != BeamStatus.BEAM_RUNNING:
             beam.enlarge_cache()
     raise AssertionError("the search continues after its longest output")
 
@@ -196,4 +196,4 @@ def test_a_score_that_is_not_a_number_sets_the_status_nan(code) -> None:
     values, ids = np.array([-0.5, -1.0, np.nan], dtype=np.float32), np.array([5, 6, 7])
     arrays = (ctypes.c_void_p(one.ctypes.data) for one in (values, ids))
     code.advance(ctypes.byref(beam.struct), ctypes.byref(options), *arrays)
-    assert beam.struct.status == NAN
+    assert beam.struct.status == BeamStatus.BEAM_NAN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -158,11 +159,80 @@ def test_two_processes_that_compile_at_once_both_have_the_library(source, instal
     assert [name.endswith(".so") for name in cached(source)] == [True]
 
 
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "x").touch()
+
+
+def replace_by_link(path: Path) -> None:
+    path.rename(path.parent.parent / "elsewhere")
+    path.symlink_to(path.parent.parent / "elsewhere")
+
+
+def replace_by_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "cut": lambda path: os.truncate(path, 4_096),
+    "empty": lambda path: os.truncate(path, 0),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
+    "text": lambda path: path.write_text("no library"),
+    "one bit": lambda path: path.write_bytes(path.read_bytes()[:-1] + bytes([path.read_bytes()[-1] ^ 1])),
+    "another processor": lambda path: path.write_bytes(
+        path.read_bytes()[:18] + b"\xff\xff" + path.read_bytes()[20:]
+    ),
+    "unreadable": lambda path: path.chmod(0),
+    "a folder": replace_by_folder,
+    "a link": replace_by_link,
+    "a pipe": replace_by_pipe,
+    "missing": lambda path: path.unlink(),
+}
+
+
 @needs_compiler
-def test_a_cache_that_others_can_write_to_is_not_trusted(source) -> None:
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_library_in_the_cache_is_compiled_again(source, damage) -> None:
+    """Tried in processes: a function of a file that was cut kills its process."""
+    if damage == "unreadable" and os.getuid() == 0:
+        pytest.skip("root can read everything")
+    command = [sys.executable, "-c", PROCESS, str(source / "build.py")]
+    progress = []
+    for _ in range(3):
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stdout) == (0, "7\n")
+        progress.append(result.stderr)
+        (name,) = cached(source)
+        if len(progress) == 1:
+            DAMAGES[damage](source / "cache" / "manyheads" / name)
+    assert progress == [PROGRESS, PROGRESS, ""]
+
+
+@needs_compiler
+def test_a_library_that_the_cache_cannot_hold_is_used(source, monkeypatch) -> None:
+    def replace(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(build.os, "replace", replace)
+    assert build.library().answer() == 7
+    assert build.origin(build.library()) == "compiled for this process, without a cache"
+    assert cached(source) == []
+
+
+def test_a_compiler_without_space_is_tried_again(source, install_compiler) -> None:
+    install_compiler("echo 'error: x.s: No space left on device' >&2; exit 1")
+    assert build.library() is None
+    assert cached(source) == []
+
+
+@needs_compiler
+@pytest.mark.parametrize("open_to_others", ["manyheads", "."])
+def test_a_cache_that_others_can_write_to_is_not_trusted(source, open_to_others) -> None:
     folder = source / "cache" / "manyheads"
     folder.mkdir(parents=True)
-    folder.chmod(0o777)
+    (source / "cache" / open_to_others).chmod(0o777)
     assert build.library().answer() == 7
     assert build.origin(build.library()) == "compiled for this process, without a cache"
     assert cached(source) == []

@@ -26,12 +26,13 @@ from tests.model.samples import (
     scramble,
     scrambled_model,
 )
+from tests.tolerances import assert_close
 from torch import nn
 
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import pointers
 from manyheads.decoding.native.structs import EncoderInput, Failure, Heads, Linear, Model, Step
-from manyheads.decoding.native.weights import PackedWeights, Precision, quantize_int8
+from manyheads.decoding.native.weights import FORMATS, PackedWeights, Precision, quantize_int8
 from manyheads.inspection.capture import watch_continuation, watch_head, watch_pair, watch_text
 from manyheads.model import decoder_only, encoder_decoder
 from manyheads.model.attention import MultiHeadAttention
@@ -41,8 +42,6 @@ from manyheads.tasks.inspecting.changes import Changes, changed
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
-TOLERANCE = {"rtol": 0, "atol": 5e-5}  # logits and hidden states
-WEIGHT_TOLERANCE = {"rtol": 0, "atol": 1e-5}
 BERT = {
     "norm": "post", "positions": "learned", "activation": "gelu", "token_types": 2, "embedding_norm": True,
     "scale_embeddings": False, "norm_epsilon": 1e-12, "pooling": "cls",
@@ -243,10 +242,6 @@ def classifier(**changes: Any) -> TextClassifier:
     return model
 
 
-def assert_close(found: np.ndarray, right: Any, **limits: float) -> None:
-    torch.testing.assert_close(torch.from_numpy(found), torch.as_tensor(right).float(), **limits)
-
-
 SOURCE = [*random_ids(1, 11, TARGET_SIZE)[0].tolist(), EOS]
 TARGET = [BOS, *random_ids(1, 6, TARGET_SIZE, seed=9)[0].tolist()]
 
@@ -260,11 +255,11 @@ def test_a_target_read_in_one_call_has_the_logits_and_the_attention_of_teacher_f
     encoded = code.encode([SOURCE])
     logits, self_weights, cross_weights = code.read(TARGET, encoded.memory)
     right = watch_pair(model, torch.tensor([SOURCE]), torch.tensor([TARGET]))
-    assert_close(logits, right.logits, **TOLERANCE)
+    assert_close(logits, right.logits)
     for attention, found in zip(
         right.attention, (encoded.weights.swapaxes(1, 2), self_weights, cross_weights), strict=True
     ):
-        assert_close(found, attention.weights, **WEIGHT_TOLERANCE)
+        assert_close(found, attention.weights)
 
 
 @torch.no_grad()
@@ -275,8 +270,8 @@ def test_sentences_of_one_batch_have_independent_attention_weights_and_outputs(t
     length = len(SOURCE)
     for rows, row in ((slice(0, length), SOURCE), (slice(length, None), TARGET)):
         right = watch_pair(model, torch.tensor([row]), torch.tensor([[BOS]])).attention[0].weights
-        assert_close(found.weights[:, rows, :, : len(row)].swapaxes(1, 2), right, **WEIGHT_TOLERANCE)
-        assert_close(found.output[rows], model.encode(torch.tensor([row]))[0][0], **TOLERANCE)
+        assert_close(found.weights[:, rows, :, : len(row)].swapaxes(1, 2), right)
+        assert_close(found.output[rows], model.encode(torch.tensor([row]))[0][0])
 
 
 @torch.no_grad()
@@ -313,7 +308,7 @@ def test_the_vectors_of_each_head_are_those_of_the_model(variant, causal, thread
             for layer, head in np.ndindex(queries.shape[:2]):
                 right = watch_head(model, kind, layer, head, source, target)
                 for name, array in (("queries", queries), ("keys", keys), ("values", values)):
-                    assert_close(array[layer, head], getattr(right, name), **TOLERANCE)
+                    assert_close(array[layer, head], getattr(right, name))
 
 
 @torch.no_grad()
@@ -326,8 +321,8 @@ def test_without_the_causal_mask_each_target_token_attends_to_all(positions, mon
         encoder_decoder, "causal_mask", lambda length, device: torch.ones(1, 1, length, length, dtype=torch.bool)
     )
     right = watch_pair(model, torch.tensor([SOURCE]), torch.tensor([TARGET]))
-    assert_close(logits, right.logits, **TOLERANCE)
-    assert_close(weights, right.attention[1].weights, **WEIGHT_TOLERANCE)
+    assert_close(logits, right.logits)
+    assert_close(weights, right.attention[1].weights)
     assert weights[:, :, 0, -1].min() > 0
 
 
@@ -353,7 +348,7 @@ def test_the_output_of_a_head_is_multiplied_by_its_factor(kind) -> None:
     )
     source, target = torch.tensor([SOURCE]), torch.tensor([TARGET])
     with scaled_heads(modules, factors):
-        assert_close(logits, model(source, target)[0], **TOLERANCE)
+        assert_close(logits, model(source, target)[0])
     assert np.abs(logits - model(source, target)[0].numpy()).max() > 0.01, "the factors do something"
 
 
@@ -363,8 +358,8 @@ def test_a_decoder_without_cross_attention_is_a_language_model(variant) -> None:
     model = language_model(**variant)
     logits, weights, _ = Code(model, threads=2).read(TARGET)
     right = watch_continuation(model, torch.tensor([TARGET]))
-    assert_close(logits, right.logits, **TOLERANCE)
-    assert_close(weights, right.attention[0].weights, **WEIGHT_TOLERANCE)
+    assert_close(logits, right.logits)
+    assert_close(weights, right.attention[0].weights)
 
 
 @torch.no_grad()
@@ -374,13 +369,13 @@ def test_a_language_model_without_its_mask_attends_to_all(monkeypatch) -> None:
     monkeypatch.setattr(
         decoder_only, "causal_mask", lambda length, device: torch.ones(1, 1, length, length, dtype=torch.bool)
     )
-    assert_close(logits, model(torch.tensor([TARGET]))[0], **TOLERANCE)
+    assert_close(logits, model(torch.tensor([TARGET]))[0])
 
 
 @torch.no_grad()
 def test_ids_without_a_token_are_never_predicted() -> None:
     logits, *_ = Code(model := language_model(absent=[0, 2])).read(TARGET)
-    assert_close(logits, model(torch.tensor([TARGET]))[0], rtol=1e-6, atol=5e-5)
+    assert_close(logits, model(torch.tensor([TARGET]))[0])
     assert logits[:, [0, 2]].max() < -9_000
 
 
@@ -390,9 +385,9 @@ def test_the_encoder_of_a_classifier_writes_its_output(variant) -> None:
     model = classifier(**variant)
     found = Code(model, threads=2).encode([[BOS, *SOURCE]])
     ids = torch.tensor([[BOS, *SOURCE]])
-    assert_close(found.output, model.encode(ids)[0][0], **TOLERANCE)
+    assert_close(found.output, model.encode(ids)[0][0])
     right = watch_text(model, ids, None).attention[0].weights
-    assert_close(found.weights.swapaxes(1, 2), right, **WEIGHT_TOLERANCE)
+    assert_close(found.weights.swapaxes(1, 2), right)
 
 
 @torch.no_grad()
@@ -423,7 +418,7 @@ def test_rows_that_attend_to_some_tokens_of_the_cache_report_their_weights() -> 
     weights = found["bias"][1]
     for row, indices in enumerate(visible):
         assert np.array_equal(weights[:, row][..., indices], found["visible"][1][:, row])
-    assert_close(weights.sum(-1), np.ones((3, 2, heads)), rtol=0, atol=1e-5)
+    assert_close(weights.sum(-1), np.ones((3, 2, heads)))
     assert np.count_nonzero(weights) == 3 * 2 * heads * 4
 
 
@@ -450,11 +445,9 @@ def test_a_linear_layer_equals_that_of_torch(precision: Precision) -> None:
     code = Code(model, precision)
     packed: Linear = code.weights.linear("output", 5, bias=True)
     x, y = np.random.default_rng(2).normal(size=(7, 30)).astype(np.float32), empty(7, 5)
-    code.code.linear_layer(packed, ("fp32", "bf16", "int8").index(precision), x.ctypes.data, 7, y.ctypes.data)
+    code.code.linear_layer(packed, FORMATS[precision], x.ctypes.data, 7, y.ctypes.data)
     weight = model.output.weight.numpy()
     if precision == "int8":
         integers, scale = quantize_int8(weight)
         weight = integers * scale[:, None]
-    assert_close(
-        y, nn.functional.linear(torch.from_numpy(x), torch.from_numpy(weight), model.output.bias), **TOLERANCE
-    )
+    assert_close(y, nn.functional.linear(torch.from_numpy(x), torch.from_numpy(weight), model.output.bias))

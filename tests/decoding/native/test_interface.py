@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.model.samples import BOS, TARGET_SIZE, random_ids, scrambled_model
 from manyheads.decoding.native import build, interface
 from manyheads.decoding.native.beams import NativeBeams
 from manyheads.decoding.native.interface import InterfaceError, check_interface
-from manyheads.decoding.native.structs import POINTER, STRUCTS
+from manyheads.decoding.native.structs import ENUMERATIONS, POINTER, STRUCTS, Failure, Model
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.search.beam_state import divisors
@@ -44,17 +45,42 @@ def test_a_struct_with_other_fields_is_refused_by_name(path, monkeypatch) -> Non
     monkeypatch.setattr(interface, "STRUCTS", [LayerNorm, *(one for one in STRUCTS if one.__name__ != "LayerNorm")])
     library, reason = build.open_library(path)
     assert library is None
-    assert reason == "LayerNorm.bias is 8 bytes at byte 8 in C, 8 bytes at byte 0 in Python"
+    assert reason == "LayerNorm.bias is 8 bytes (pointer) at byte 8 in C, 8 bytes (pointer) at byte 0 in Python"
 
 
 def test_a_struct_that_is_missing_in_python_is_refused(path, monkeypatch) -> None:
     monkeypatch.setattr(interface, "STRUCTS", STRUCTS[1:])
-    with pytest.raises(InterfaceError, match="Linear is 40 bytes at byte 0 in C, missing in Python"):
+    with pytest.raises(InterfaceError, match=r"Linear is 40 bytes \(Linear\) at byte 0 in C, missing in Python"):
         check_interface(ctypes.CDLL(str(path)))
 
 
+def test_a_field_of_another_type_is_refused_by_name(path, monkeypatch) -> None:
+    class Output(ctypes.Structure):
+        _fields_ = (*((name, ctypes.c_int32) for name in ("length", "row", "ended")), ("log_prob", ctypes.c_int32))
+
+    monkeypatch.setattr(interface, "STRUCTS", [Output, *(one for one in STRUCTS if one.__name__ != "Output")])
+    message = "Output.log_prob is 4 bytes (float) at byte 12 in C, 4 bytes (int32) at byte 12 in Python"
+    assert build.open_library(path) == (None, message)
+
+
+def test_an_enumeration_in_another_order_is_refused_by_name(path, monkeypatch) -> None:
+    other = IntEnum("Format", "FLOAT32 INT8 BFLOAT16", start=0)
+    monkeypatch.setattr(interface, "ENUMERATIONS", [other, *ENUMERATIONS[1:]])
+    assert build.open_library(path) == (None, "INT8 is 2 (Format) in C, 1 (Format) in Python")
+
+
+def test_the_types_of_functions_are_those_of_c(path) -> None:
+    library = ctypes.CDLL(str(path))
+    check_interface(library)
+    assert library.workspace_size.argtypes == [ctypes.POINTER(Model), *[ctypes.c_int64] * 3]
+    assert library.linear_layer.restype is None
+    assert library.panel_width.argtypes == []
+    assert library.encode.argtypes[-2:] == [ctypes.c_int, ctypes.POINTER(Failure)]
+    assert all(getattr(library, name).argtypes is not None for name in interface.FUNCTIONS)
+
+
 def test_a_library_without_a_function_is_refused(path, monkeypatch) -> None:
-    monkeypatch.setitem(interface.FUNCTIONS, "translate", (None, ()))
+    monkeypatch.setattr(interface, "FUNCTIONS", ("translate",))
     assert build.open_library(path) == (None, "the C library has no function translate")
 
 

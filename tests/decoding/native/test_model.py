@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from tests.model.samples import (
     random_ids,
     scrambled_model,
 )
+from tests.tolerances import assert_close
 from torch import nn
 
 from manyheads.decoding import model as inference_model
@@ -47,7 +51,7 @@ def check_history(packed_model: InferenceModel, model: EncoderDecoder, history) 
         latest = random_ids(1, len(sentences), TARGET_SIZE, seed=100 + number)[0]
         prefixes = torch.cat([prefixes, latest[:, None]], 1)
         right = model(source[sentences], prefixes)[:, -1].log_softmax(-1)
-        torch.testing.assert_close(stepper.step(latest), right.float(), rtol=0, atol=5e-5)
+        assert_close(stepper.step(latest), right)
         if rows is not None:
             stepper.select(torch.tensor(rows))
             sentences, prefixes = sentences[rows], prefixes[rows]
@@ -105,7 +109,7 @@ def test_rounded_weights_are_those_of_a_model_with_rounded_weights(precision, ch
     stepper = EncoderDecoderStepper(packed, source)
     found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
     right = with_rounded_weights(model, precision)(source, target).log_softmax(-1)
-    torch.testing.assert_close(found, right, rtol=0, atol=5e-5)
+    assert_close(found, right)
     assert float((found - model(source, target).log_softmax(-1)).abs().max()) > 1e-3, "the weights are rounded"
 
 
@@ -165,7 +169,7 @@ def test_the_encoder_computes_the_memory_of_the_model(variant, precision, monkey
         memory, _ = model.encode(source)
         for layer, pair in zip(model.decoder_layers, found, strict=True):
             for one, right in zip(pair, layer.keys_values(memory), strict=True):
-                torch.testing.assert_close(one, right, rtol=0, atol=5e-5)
+                assert_close(one, right)
     assert counted == [(1, 1), (5, 7), (4, 70)]
 
 
@@ -177,9 +181,9 @@ def test_padding_is_left_out_at_the_beginning_and_at_the_end() -> None:
     found, bias = packed.encode(source)
     assert bias.flatten(1).isinf().sum(1).tolist() == [4, 3, 0]
     right = model.decoder_layers[0].keys_values(model.encode(source)[0])
-    torch.testing.assert_close(found[0][0][0, :, :5], right[0][0, :, :5], rtol=0, atol=2e-5)
-    torch.testing.assert_close(found[0][1][1, :, :6], right[1][1, :, 3:], rtol=0, atol=2e-5)
-    torch.testing.assert_close(found[0][1][2], right[1][2], rtol=0, atol=2e-5)
+    assert_close(found[0][0][0, :, :5], right[0][0, :, :5])
+    assert_close(found[0][1][1, :, :6], right[1][1, :, 3:])
+    assert_close(found[0][1][2], right[1][2])
 
 
 @torch.no_grad()
@@ -192,7 +196,7 @@ def test_the_memory_behind_a_sentence_is_never_read(monkeypatch) -> None:
     monkeypatch.setattr(np, "empty", empty)
     assert any(part.isnan().any() for pair in stepper.memory for part in pair)
     found = stepper.step(token)
-    torch.testing.assert_close(found, model(source, token[:, None])[:, 0].log_softmax(-1), rtol=0, atol=5e-5)
+    assert_close(found, model(source, token[:, None])[:, 0].log_softmax(-1))
 
 
 @torch.no_grad()
@@ -207,7 +211,7 @@ def test_activations_are_those_of_torch_for_small_and_for_large_numbers(activati
     stepper = EncoderDecoderStepper(packed, source)
     found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
     right = model.double()(source, target).log_softmax(-1).float()
-    torch.testing.assert_close(found, right, rtol=1e-5, atol=2e-5)
+    assert_close(found, right)
 
 
 @torch.no_grad()
@@ -227,7 +231,33 @@ def test_a_source_of_one_token_and_padding_attends_to_the_token_alone() -> None:
     target = random_ids(2, 3, TARGET_SIZE)
     stepper = EncoderDecoderStepper(packed, source)
     found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
-    torch.testing.assert_close(found, model(source, target).log_softmax(-1), rtol=0, atol=2e-5)
+    assert_close(found, model(source, target).log_softmax(-1))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_the_positions_of_a_step_stay_in_memory_while_it_runs(positions, monkeypatch) -> None:
+    """Another thread may replace the table by a longer one meanwhile."""
+    packed, _ = packed_and_reference(positions=positions, token_types=0)
+    native = packed.native
+    assert native is not None
+    stepper = EncoderDecoderStepper(packed, random_ids(1, 5, TARGET_SIZE))
+    table = weakref.ref(native.target_positions.table)
+    alive = []
+
+    def decoder_steps(*arguments: object) -> int:
+        native.target_positions.first(10_000)
+        gc.collect()
+        alive.append(table() is not None)
+        return 0
+
+    workspace_size = native.library.workspace_size
+    monkeypatch.setattr(
+        native, "library", SimpleNamespace(decoder_steps=decoder_steps, workspace_size=workspace_size)
+    )
+    stepper.step(torch.tensor([5]))
+    gc.collect()
+    assert (alive, table()) == ([True], None)
 
 
 @torch.no_grad()
@@ -250,7 +280,7 @@ def test_threads_that_step_at_the_same_time_are_independent() -> None:
     finally:
         torch.set_num_threads(before)
     for source, target, one in zip(sources, targets, found, strict=True):
-        torch.testing.assert_close(one, model(source, target).log_softmax(-1), rtol=0, atol=5e-5)
+        assert_close(one, model(source, target).log_softmax(-1))
 
 
 @torch.no_grad()
@@ -272,7 +302,7 @@ def test_batched_steppers_at_different_positions_equal_separate_steppers(positio
             tokens = [random_ids(1, rows[number], TARGET_SIZE, seed=10 * time + number)[0] for number in active]
             steps = [batched[number].step_input(latest) for number, latest in zip(active, tokens, strict=True)]
             for number, one, latest in zip(active, packed.steps(steps), tokens, strict=True):
-                torch.testing.assert_close(one.log_softmax(-1), separate[number].step(latest), rtol=0, atol=1e-5)
+                assert_close(one.log_softmax(-1), separate[number].step(latest))
                 if chosen := choices[number].get(time):
                     rows[number] = len(chosen)
                     for stepper in (batched[number], separate[number]):
@@ -300,7 +330,7 @@ def test_the_best_tokens_are_those_of_a_softmax_with_ties_in_order_of_their_ids(
     assert found is not None
     values, ids = best_tokens(bias.log_softmax(0).expand(3, -1), 6, never)
     assert found[1].tolist() == ids.tolist()
-    torch.testing.assert_close(torch.from_numpy(found[0]).double(), values, rtol=0, atol=2e-6)
+    assert_close(found[0], values)
 
 
 @torch.no_grad()
@@ -322,7 +352,7 @@ def test_the_best_tokens_are_computed_for_the_remaining_sentences_only() -> None
     right = torch.cat([one.step(latest) for one, latest in zip(separate, tokens, strict=True)])
     values, ids = best_tokens(right, 3, ())
     assert found[1].tolist() == ids.tolist()
-    torch.testing.assert_close(torch.from_numpy(found[0]).double(), values, rtol=0, atol=1e-5)
+    assert_close(found[0], values)
 
 
 @torch.no_grad()

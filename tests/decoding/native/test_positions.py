@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tests.model.samples import make_config
+from tests.tolerances import assert_close
 
 from manyheads.decoding.native.positions import Positions
 from manyheads.errors import UsageError
@@ -18,7 +19,7 @@ def test_sinusoidal_positions_are_those_of_the_model(width) -> None:
     found = Positions(config, None, None).first(300)
     assert found.count >= 300 > FIRST_ROWS
     right = SinusoidalPositions(width)(torch.arange(300), 300).numpy()
-    np.testing.assert_allclose(found.signals[:300], right, rtol=0, atol=1.2e-7)
+    assert_close(found.signals[:300], right)
     assert (found.signals[:300] == right).mean() > 0.999
     assert found.rotary_cos_sin is None
 
@@ -28,7 +29,7 @@ def test_rotary_positions_are_those_of_the_model(width) -> None:
     found = Positions(make_config(d_model=2 * width, num_heads=2, positions="rotary"), None, None).first(200)
     right = RotaryPositions(width)(torch.arange(200)[None])[0, 0].numpy()
     # The last bit of a frequency depends on the processor; at position 199 that is an angle of 2e-5.
-    np.testing.assert_allclose(found.rotary_cos_sin[:200], right, rtol=0, atol=3e-5)
+    assert_close(found.rotary_cos_sin[:200], right)
     assert found.signals is None
 
 

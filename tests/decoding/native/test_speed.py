@@ -55,7 +55,19 @@ def test_the_environment_decides_before_the_measurement(code, monkeypatch) -> No
     assert is_used(code)
 
 
-@pytest.mark.parametrize("broken", ["", "{}", '{"threads": 2, "native": 3, "torch": {}}'])
+BROKEN = [
+    "",
+    "{}",
+    '{"threads": 2, "native": 3, "torch": {}}',
+    '{"threads": 2, "native": {"1": 1}, "torch": {}}',
+    '{"threads": 2, "native": {"1": 0}, "torch": {"1": 1}}',
+    '{"threads": 2, "native": {"1": NaN}, "torch": {"1": 1}}',
+    '{"threads": 2, "native": {"1": 1}, "torch": {"1": 1e400}}',
+    "[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
 def test_a_corrupt_measurement_is_repeated(code, broken, tmp_path, monkeypatch) -> None:
     (tmp_path / "decoder-1.json").write_text(broken)
     monkeypatch.setattr(prepare, "measure", lambda _: SLOW)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from tests.tolerances import within
 from torch import Tensor, nn
 
 from manyheads.doctor.attention_tracer import AttentionTracer
@@ -51,7 +52,7 @@ BIAS = torch.linspace(-3, 3, T)[:, None] - torch.linspace(-3, 3, T)
 )
 def test_the_factor_is_measured_in_every_way_of_writing_it(score: Callable[[Tensor, Tensor], Tensor]) -> None:
     first, second = traced(score)
-    assert measured_factor(first, second) == pytest.approx(E**-0.5, rel=1e-3)
+    assert measured_factor(first, second) == within(E**-0.5, 1e-3 * E**-0.5)
     assert not list(scale_findings([first], [second]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from functools import cache
 from itertools import islice
@@ -15,6 +16,7 @@ from tests.runs.labelled import examples, labelled_config, write_tsv
 from manyheads.config.schema import Config
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.locate import Split
+from manyheads.doctor.texts import Language
 from manyheads.runs.examine_config import examine_config_text
 
 Pairs = list[tuple[str, str]]
@@ -201,3 +203,31 @@ def test_faults_of_text_for_a_language_model_are_named(tmp_path: Path) -> None:
     assert report(lines, lines[:200]) == {"held-out-in-train": "error"}
     damaged = [line.encode().decode("latin-1") for line in lines[200:]]
     assert report(damaged, lines[:200]) == {"encoding-damaged": "error"}
+
+
+def test_damage_of_several_splits_is_told_of_all_and_the_check_does_not_hold(tmp_path: Path) -> None:
+    splits = make_splits()
+    splits["train"] = every_nth(100, misread)(splits["train"])
+    splits["test"] = every_nth(10, misread)(splits["test"])
+    report = examine_config_text(write_splits(tmp_path, splits), "text").report
+    (finding,) = report.findings
+    assert (finding.name, finding.severity) == ("encoding-damaged", "error")
+    assert re.search(r"train, source: \d+ of 1,200 .*; test, source: \d+ of 150 ", finding.evidence)
+    assert [line for line in report.asked_lines() if "encoding-damaged" in line] == [
+        "no letters are damaged: no, see encoding-damaged"
+    ]
+    assert "manyheads data clean" in finding.cure
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_a_cure_does_not_name_a_setting_that_is_on(tmp_path: Path, *, dropped: bool) -> None:
+    splits = make_splits()
+    splits["train"] += splits["train"][:200] + splits["test"][:50]
+    config = write_splits(tmp_path, splits)
+    data = config.data.model_copy(update={"drop_duplicates": dropped, "drop_overlap": dropped})
+    report = examine_config_text(config.model_copy(update={"data": data}), "text").report
+    assert {*report.names} == {"much-duplicated", "held-out-in-train"}
+    headings: dict[Language, str] = {"en": "Settings to try: data.drop_", "ko": "시도해 볼 설정: data.drop_"}
+    for language, heading in headings.items():
+        cures = [finding.translate(language).cure for finding in report.findings]
+        assert [heading in cure for cure in cures] == [not dropped] * 2

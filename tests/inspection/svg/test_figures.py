@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from tests.inspection.svg.drawing import marks, plot_of, texts, view_of
+from tests.tolerances import within
 
 from manyheads.inspection.charts import Bar, Bars, Line, Lines, Links, Table
 from manyheads.inspection.colours import NEGATIVE, POSITIVE
@@ -61,7 +62,7 @@ def test_bars_below_zero_are_on_the_other_side_in_another_colour(width: float | 
         [mark for mark in marks(svg) if mark.attributes.get("fill") == fill] for fill in (POSITIVE, NEGATIVE)
     )
     assert [len(up), len(down)] == [1, 1]
-    assert down[0].right == pytest.approx(up[0].left, abs=0.2)
+    assert down[0].right == within(up[0].left, 0.2)
     assert "−0.500" in texts(svg)
     assert any(text.startswith("drop of the log") for text in texts(svg))
 
@@ -79,8 +80,8 @@ def test_an_alignment_names_both_languages_above_their_words_and_the_weight_of_l
     svg = svg_of([chart], width=width)
     found = texts(svg)
     assert found["source (German)"].right < found["target (Korean)"].left
-    assert found["source (German)"].right == pytest.approx(found["Hund"].right, abs=1)
-    assert found["target (Korean)"].left == pytest.approx(found["개가"].left, abs=1)
+    assert found["source (German)"].right == within(found["Hund"].right, 1)
+    assert found["target (Korean)"].left == within(found["개가"].left, 1)
     assert {"attention weight:", "0.25", "1"} <= set(found)
     assert svg.count("<title>") == 2
 
@@ -88,7 +89,7 @@ def test_an_alignment_names_both_languages_above_their_words_and_the_weight_of_l
 def test_a_table_is_cut_to_the_width() -> None:
     long = "word " * 60
     svg = svg_of([Table("title", "", ("rank", "text", "more"), ((1, long, long),))], width=120, titled=False)
-    assert view_of(svg)[0] == pytest.approx(120 / 25.4 * 96, abs=1)
+    assert view_of(svg)[0] == within(120 / 25.4 * 96, 1)
     assert sum(mark.text.endswith("…") for mark in marks(svg)) == 2
 
 

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from tests.inspection.svg.drawing import marks, texts, view_of
+from tests.tolerances import within
 
 from manyheads.inspection.charts import HeatMap, Table, Thumbnails
 from manyheads.inspection.colours import hexadecimal, shade
@@ -65,7 +66,7 @@ def test_a_signed_scale_has_white_in_the_middle_and_two_equally_dark_colours() -
     steps = [light(0.5 + step / 40) for step in range(21)]
     assert steps == sorted(steps, reverse=True)
     for step in range(21):
-        assert light(0.5 + step / 40) == pytest.approx(light(0.5 - step / 40), abs=30)
+        assert light(0.5 + step / 40) == within(light(0.5 - step / 40), 30)
 
 
 def test_the_scale_of_signed_values_is_symmetric_about_zero() -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.inspection.svg.drawing import Mark, marks, texts, view_of
 from tests.inspection.test_beam_tree import SETTINGS, recorded_tree
 from tests.search.tables import Table as Probabilities
+from tests.tolerances import within
 
 from manyheads.inspection.charts import Table, Tree
 from manyheads.inspection.svg import svg_of
@@ -36,7 +37,7 @@ def test_steps_are_columns_where_they_fit_and_rows_elsewhere() -> None:
 @pytest.mark.filterwarnings("error")  # text that is too small
 def test_no_box_covers_another_and_nothing_is_scaled(width: float) -> None:
     svg = svg_of([CHART], width=width, titled=False)
-    assert view_of(svg)[0] == pytest.approx(width * 96 / 25.4, abs=1)
+    assert view_of(svg)[0] == within(width * 96 / 25.4, 1)
     for one, other in combinations(boxes(svg), 2):
         apart = one.right < other.left or other.right < one.left
         assert apart or one.bottom < other.top or other.bottom < one.top, (one, other)

@@ -11,6 +11,7 @@ import torch
 from tests.tasks.test_classification import make_classifier
 from tests.tasks.test_language_modeling import make_generator
 from tests.tasks.test_translation import make_translator
+from tests.tolerances import assert_close
 
 from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_groups
@@ -48,14 +49,14 @@ def test_the_steps_are_those_of_the_paper(case: str, changes: Changes) -> None:
                     found = inspect_head(loaded, "abc", HeadName(attention.kind, layer, head), options)
                 width = found.queries.shape[1]
                 scores = found.queries @ found.keys.T / np.sqrt(width)
-                np.testing.assert_allclose(found.scores, scores, atol=1e-5)
+                assert_close(found.scores, scores)
                 np.testing.assert_array_equal(found.mask, attention.mask)
                 exponents = np.exp(np.where(found.mask > 0, found.scores, -np.inf))
-                np.testing.assert_allclose(found.weights, exponents / exponents.sum(1, keepdims=True), atol=1e-6)
-                np.testing.assert_allclose(found.weights, attention.weights[layer, head], atol=1e-6)
-                np.testing.assert_allclose(found.outputs, found.weights @ found.values, atol=1e-6)
+                assert_close(found.weights, exponents / exponents.sum(1, keepdims=True))
+                assert_close(found.weights, attention.weights[layer, head])
+                assert_close(found.outputs, found.weights @ found.values)
                 output = joined[-1][0, :, head * width : (head + 1) * width].numpy()
-                np.testing.assert_allclose(found.outputs, output, atol=1e-5)
+                assert_close(found.outputs, output)
 
 
 def test_without_the_causal_mask_all_weights_are_above_zero() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from tests.decoding.test_language_model import language_model
 from tests.tasks.test_translation import make_translator
+from tests.tolerances import assert_close
 
 from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.decoding.stepper import EncoderDecoderStepper
@@ -21,7 +22,7 @@ def check(stepper: Stepper, reference: Stepper, selections: tuple[list[int], ...
     for selection in selections:
         found, expected = stepper.step(tokens), reference.step(tokens)
         assert found.dtype == torch.float32
-        torch.testing.assert_close(found, expected, rtol=0, atol=2e-5)
+        assert_close(found, expected)
         chosen = torch.tensor(selection)
         stepper.select(chosen)
         reference.select(chosen)

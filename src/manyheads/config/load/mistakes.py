@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -15,9 +14,10 @@ from pydantic import BaseModel, ValidationError
 from manyheads.config.load.toml import NESTED, NONE, shorten, to_toml
 from manyheads.config.schema import AugmentConfig, Config, StageConfig, Task, languages_needed
 
-__all__ = ["closest", "find_mistakes", "known_settings", "optional_settings", "suggestion"]
+__all__ = ["closest", "find_mistakes", "known_settings", "number", "optional_settings", "suggestion"]
 
 BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
+FAR = 1_000  # magnitude of a limit that no usual value comes near
 KINDS = {
     "integer": "a whole number",
     "number": "a number",
@@ -48,17 +48,12 @@ def find_mistakes(values: dict[str, Any]) -> list[str]:
 
 
 def validation_errors(values: dict[str, Any]) -> Sequence[Any]:
-    """Return pydantic's errors; if there are none, the numbers that are not finite."""
+    """Return pydantic's errors."""
     try:
         Config.model_validate(values, strict=True)
     except ValidationError as error:
         return error.errors(include_url=False)
-    return [
-        {"type": "finite", "loc": (section, key)}
-        for section, settings in values.items()
-        for key, value in (settings.items() if isinstance(settings, dict) else ())
-        if isinstance(value, float) and not math.isfinite(value)
-    ]
+    return []
 
 
 def without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
@@ -102,10 +97,10 @@ def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
         return unknown(section, key, value)
     if len(inside) > 1 and "$ref" in schema.get("items", {}):
         return describe_stage(error, inside, list(value or ())), {key}
-    if error["type"] == "finite":
+    if error["type"] == "finite_number" and not inside:
         return f"{name} = {value} is not finite; write a number.", {key}
     guess = suggestion(to_toml(near) for near in closest(str(value), schema.get("enum", ())))
-    return f"{name} = {shorten(to_toml(value))} is not {phrase(schema)}{guess or '.'}", {key}
+    return f"{name} = {shorten(to_toml(value))} is not {phrase(schema, value)}{guess or '.'}", {key}
 
 
 def describe_stage(error: Any, inside: Sequence[Any], stages: Sequence[Mapping[str, Any]]) -> str:
@@ -117,7 +112,8 @@ def describe_stage(error: Any, inside: Sequence[Any], stages: Sequence[Mapping[s
         return f"{name} is missing: {known[key]['description']}."
     if key not in known:
         return f"{name} is unknown{suggestion(closest(key, known)) or '; there are ' + ' and '.join(known) + '.'}"
-    return f"{name} = {shorten(to_toml(stages[index][key]))} is not {phrase(known[key])}."
+    value = stages[index][key]
+    return f"{name} = {shorten(to_toml(value))} is not {phrase(known[key], value)}."
 
 
 def describe_nested(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
@@ -133,7 +129,8 @@ def describe_nested(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
     schema = known_settings()[f"{section}.{name}"].get(key)
     if schema is None:
         return unknown(f"{section}.{name}", key, settings[key])[0], {name}
-    return f"{section}.{name}.{key} = {shorten(to_toml(settings[key]))} is not {phrase(schema)}.", {name}
+    value = settings[key]
+    return f"{section}.{name}.{key} = {shorten(to_toml(value))} is not {phrase(schema, value)}.", {name}
 
 
 def missing(section: str, key: str, values: Mapping[str, Any]) -> str:
@@ -198,24 +195,48 @@ def optional_settings() -> set[tuple[str, str]]:
     }
 
 
-def phrase(schema: Mapping[str, Any]) -> str:
-    """Describe the allowed values of a setting, to be read after "is not"."""
+def phrase(schema: Mapping[str, Any], value: Any) -> str:
+    """Describe the allowed values of a setting, to be read after "is not".
+
+    Limits far above all usual values are only named where the value that is refused is large.
+    """
     if "anyOf" in schema:
-        return " or ".join(phrase(choice) for choice in schema["anyOf"])
+        return " or ".join(phrase(choice, value) for choice in schema["anyOf"])
     if "prefixItems" in schema:
-        return f"a list of {len(schema['prefixItems'])}, each {phrase(schema['prefixItems'][0])}"
+        return f"a list of {len(schema['prefixItems'])}, each {phrase(schema['prefixItems'][0], value)}"
     if "$ref" in schema.get("items", {}):
         return "a list of tables"
     if schema.get("type") == "array":
-        return f"a list, each {phrase(schema['items'])}"
+        return f"a list, each {phrase(schema['items'], value)}"
     if "enum" in schema or "const" in schema:
         return " or ".join(json.dumps(choice) for choice in schema.get("enum") or [schema["const"]])
     if "examples" in schema:
         return f"text such as {schema['examples'][0]}"
+    if schema.get("maxLength", 0) >= FAR:
+        limit = f" of at most {schema['maxLength']:,} characters, none of them NUL" if is_large(value) else ""
+        return f"{KINDS['string']}{limit}"
     if "pattern" in schema:
         return "a language code such as de or pt-BR"
-    bounds = [f"{word} {schema[bound]:g}" for bound, word in BOUNDS.items() if bound in schema]
+    bounds = [
+        f"{word} {number(schema[bound])}"
+        for bound, word in BOUNDS.items()
+        if bound in schema and (abs(schema[bound]) < FAR or is_large(value))
+    ]
     return f"{KINDS[schema['type']]} {' and '.join(bounds)}".strip()
+
+
+def is_large(value: Any) -> bool:
+    """Return whether a value, or one in a list, may be beyond a limit that is far above all usual values."""
+    if isinstance(value, list | tuple):
+        return any(map(is_large, value))
+    if isinstance(value, str):
+        return len(value) >= FAR or "\0" in value
+    return isinstance(value, int | float) and abs(value) >= FAR
+
+
+def number(value: float) -> str:
+    """Write the bound of a setting."""
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:g}"
 
 
 def suggestion(names: Iterable[str]) -> str:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.errors import ConfigError
+from manyheads.files import cure_of
 
 __all__ = ["NESTED", "NONE", "override", "read_toml", "shorten", "to_toml"]
 
 NONE = "none"
 NESTED = ("data", "augment")  # the section inside another
 LONGEST_VALUE = 60  # characters of a value that a message shows
+BACKSLASH = re.compile(r'"([^"\']*\\[^"\']*)"')  # a path of Windows in double quotes, where \ begins an escape
 UNQUOTED = re.compile(r"""([\w.-]+)\s*=\s*([^\W\d][^"'#]*?|[/.~][^"'#]*?)\s*(#.*)?$""")
 
 
@@ -29,7 +31,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ConfigError([f"cannot be read: {error.strerror}."], origin=str(path)) from error
+        raise ConfigError([f"cannot be read: {error.strerror}. {cure_of(error)}"], origin=str(path)) from error
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -43,12 +45,15 @@ def read_toml(path: Path) -> dict[str, Any]:
         if not position:
             raise ConfigError([f"{fault}."], origin=str(path)) from error
         line, column = map(int, re.findall(r"\d+", str(error)[len(fault) :]))
-        cure = cure_of_line(text.split("\n")[line - 1].strip())
+        cure = cure_of_line(text.split("\n")[line - 1].strip(), fault)
         raise ConfigError([f"{fault}{cure}."], origin=f"{path}, line {line}, column {column}") from error
 
 
-def cure_of_line(line: str) -> str:
+def cure_of_line(line: str, fault: str) -> str:
     """Return the end of a message: the line that is not TOML, and its correction if that is clear."""
+    literal = BACKSLASH.sub(r"'\1'", line)
+    if literal != line and ("\\" in fault or "hex" in fault):
+        return f" in `{shorten(line)}`; write a path in single quotes, or with forward slashes: {literal}"
     match = UNQUOTED.match(line)
     if not match:
         return f" in `{shorten(line)}`" if line else ""

@@ -42,6 +42,7 @@ __all__ = [
     "languages_needed",
 ]
 
+MOST_PARAMETERS = 1_000_000_000_000
 Task = Literal["translation", "classification", "language-modeling", "masked-lm"]
 METRICS: dict[Task, tuple[str, ...]] = {  # task -> allowed values of `training.metric`
     "translation": ("loss", "bleu", "chrf"),
@@ -212,6 +213,20 @@ class Config(Section):
                     f"training.stages: stage {number} has weights = {list(stage.weights)}, but there are {corpora} "
                     f"corpora: train and {len(self.data.more)} in data.more. Give one number for each, not all 0."
                 )
+        return self
+
+    @model_validator(mode="after")
+    def check_size(self) -> Self:
+        """Refuse a model that no machine could hold."""
+        model = self.model
+        layer = 4 * model.d_model**2 + 2 * model.d_model * model.d_ff
+        rows = self.tokenizer.vocab_size + (model.max_positions if model.positions == "learned" else 0)
+        numbers = (model.num_encoder_layers + model.num_decoder_layers) * layer + rows * model.d_model
+        if numbers > MOST_PARAMETERS:
+            raise ValueError(
+                f"model.d_model = {model.d_model:,}, d_ff = {model.d_ff:,} and the layers make a model of about "
+                f"{numbers:,} parameters; at most {MOST_PARAMETERS:,} are possible. Use a smaller model."
+            )
         return self
 
     @model_validator(mode="after")

@@ -6,13 +6,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from manyheads.config.schema.sections import Positive, Probability, Section
+from manyheads.config.schema.sections import Positive, Probability, Section, Text
 
 __all__ = ["CleanConfig", "RuleName"]
 
 RuleName = Literal[
-    "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders", "boilerplate",
-    "duplicate", "lexical",
+    "access-keys", "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders",
+    "boilerplate", "duplicate", "lexical",
 ]  # fmt: skip
 
 
@@ -21,10 +21,11 @@ class CleanConfig(Section):
 
     off: tuple[RuleName, ...] = Field(
         (),
-        description="rules that remove nothing: encoding, copy, language, length, cut, repetition, numbers, "
-        "placeholders, boilerplate, duplicate, lexical",
+        description="rules that remove nothing: access-keys (which removes the sign of _Cancel, &File, (_C) from "
+        "a text), encoding, copy, language, length, cut, repetition, numbers, placeholders, boilerplate, "
+        "duplicate, lexical",
     )
-    max_ratio: Annotated[float, Field(gt=1)] = Field(
+    max_ratio: Annotated[float, Field(gt=1, le=1_000_000)] = Field(
         1.8,
         description="largest ratio of the length of a side to what the other side suggests, in characters and in "
         "words; the usual ratio of the two languages is learned from the text",
@@ -32,6 +33,7 @@ class CleanConfig(Section):
     language: float = Field(
         4.0,
         gt=0,
+        le=1_000_000,
         description="log-odds in nats from which on a line counts as another language than that of its side",
     )
     boilerplate: Positive = Field(
@@ -46,11 +48,11 @@ class CleanConfig(Section):
         100_000,
         description="pairs, spread evenly over the text, from which languages and word translations are learned",
     )
-    forward: str | None = Field(
+    forward: Text | None = Field(
         None,
         description="run that translates source to target; with backward, it scores pairs (dual cross-entropy)",
     )
-    backward: str | None = Field(None, description="run that translates target to source")
+    backward: Text | None = Field(None, description="run that translates target to source")
 
     @model_validator(mode="after")
     def check_runs(self) -> Self:

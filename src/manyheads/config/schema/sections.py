@@ -19,16 +19,21 @@ __all__ = [
 ]
 
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
-Positive = Annotated[int, Field(gt=0)]
+MOST = 1_000_000_000  # of a count without a narrower limit
+Positive = Annotated[int, Field(gt=0, le=MOST)]
+Count = Annotated[int, Field(ge=0, le=MOST)]
+Layers = Annotated[int, Field(gt=0, le=1_000)]
+Factor = Annotated[float, Field(ge=0, le=1_000_000)]
+Text = Annotated[str, Field(max_length=4_096, pattern=r"^[^\x00]*$")]  # also the name of a file
 Share = Annotated[float, Field(gt=0.0, lt=1.0)]
-Language = Annotated[str, Field(pattern=r"^([a-zA-Z]{2,8}([-_][a-zA-Z0-9]{1,8})*)?$")]
-FilePair = tuple[str, str]
+Language = Annotated[str, Field(max_length=100, pattern=r"^([a-zA-Z]{2,8}([-_][a-zA-Z0-9]{1,8})*)?$")]
+FilePair = tuple[Text, Text]
 
 
 class Section(BaseModel):
     """A frozen section that refuses unknown keys and implicit conversions."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 class AugmentConfig(Section):
@@ -78,14 +83,15 @@ class AugmentConfig(Section):
 class DataConfig(Section):
     """Text files, and which of their lines are used."""
 
-    root: str = Field(
+    root: Text = Field(
         ".",
         description="folder that relative paths in this section start from. In a TOML file, ./ and ../ start from "
         "the folder of that file; any other relative path starts from the current directory",
     )
-    dataset: str | None = Field(
+    dataset: Text | None = Field(
         None,
-        description='corpus instead of files: "builtin:de-en", "builtin:ko-en", or "hf:NAME/CONFIG" (extra hf)',
+        description='corpus instead of files: "builtin:de-en", "builtin:ko-en", or "hf:NAME/CONFIG" (extra hf); a '
+        "split that is set to [source file, target file] is read from these files",
     )
     source: Language = Field("", description="language translated from, such as de")
     target: Language = Field("", description="language translated into, such as en")
@@ -95,25 +101,25 @@ class DataConfig(Section):
         description="language-modeling: file reads a whole file as one text, line breaks included (books, "
         "code); line reads each line as a text of its own, with an end symbol after it (unrelated sentences)",
     )
-    train: str | FilePair = Field(
+    train: Text | FilePair = Field(
         "train",
         description="training text: the name of a split, read from the files {split}.{language}[.gz|.xz|.zst]; "
         "one .tsv or .jsonl file; or [source file, target file]. Tasks other than translation read one file, "
         "whose ending .tsv, .jsonl or .txt may be left out",
     )
-    valid: str | FilePair | Share = Field(
+    valid: Text | FilePair | Share = Field(
         "valid",
         description="validation text, written as train; it is scored every training.save_every updates to "
         "choose the best weights. Tasks other than translation also take a share: 0.1 holds out the last tenth "
         "of train",
     )
-    test: str | FilePair | None = Field(
+    test: Text | FilePair | None = Field(
         None, description="test text, written as train, which `manyheads evaluate` scores"
     )
-    more: tuple[str | FilePair, ...] = Field(
+    more: tuple[Text | FilePair, ...] = Field(
         (), description="further training corpora, each written as train: other domains, back-translations"
     )
-    weights: tuple[Annotated[float, Field(ge=0)], ...] | None = Field(
+    weights: tuple[Factor, ...] | None = Field(
         None,
         description="number of times that the pairs of a corpus are drawn in an epoch: one number for train, "
         "then one for each corpus in more. 2 is twice, 0.5 a different half of the pairs in each epoch, 0 never. "
@@ -122,14 +128,18 @@ class DataConfig(Section):
     temperature: float = Field(
         1.0,
         ge=1,
+        le=1_000,
         description="balance between several corpora: values above 1 repeat the smaller ones, so that a corpus "
         "of n pairs gets a share of each epoch in proportion to n ** (1 / temperature); 1 takes each pair once. "
         "Usual for corpora of very different sizes: 2 to 5",
     )
     limit: float | None = Field(
-        None, gt=0, description="use only the first pairs of train: a number of pairs, or below 1 a share of them"
+        None,
+        gt=0,
+        le=1e12,
+        description="use only the first pairs of train: a number of pairs, or below 1 a share of them",
     )
-    max_length: Positive = Field(
+    max_length: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
         128,
         description="longest text in tokens. translation: training pairs with a longer side are dropped, "
         "counted. classification, masked-lm: longer texts are cut. language-modeling: length of a training "
@@ -138,6 +148,7 @@ class DataConfig(Section):
     max_ratio: float = Field(
         9.0,
         ge=1,
+        le=MOST,
         description="largest ratio of the two sides of a pair in characters; pairs above it are dropped, counted",
     )
     drop_duplicates: bool = Field(True, description="drop training pairs that have occurred before")
@@ -167,6 +178,10 @@ class DataConfig(Section):
             raise ValueError("data.weights must not all be 0, and cannot be given together with data.temperature.")
         return self
 
+    def reads_files(self, split: Literal["train", "valid", "test"]) -> bool:
+        """Return whether a split is read from files, not from a data set."""
+        return self.dataset is None or isinstance(getattr(self, split), tuple)
+
     @property
     def corpus_names(self) -> list[str]:
         """Names of train and of each corpus in more, for messages."""
@@ -181,7 +196,7 @@ class TokenizerConfig(Section):
         description="unit of text: bpe or unigram pieces (SentencePiece), words (spaCy, extra words), "
         "characters, or UTF-8 bytes; marian and huggingface are the vocabularies of pre-trained models",
     )
-    vocab_size: Annotated[int, Field(ge=8)] = Field(
+    vocab_size: Annotated[int, Field(ge=8, le=10_000_000)] = Field(
         8_000, description="number of pieces, special symbols included (bpe, unigram); fewer for less text"
     )
     joint: bool = Field(
@@ -204,10 +219,12 @@ class TokenizerConfig(Section):
     split_digits: bool = Field(
         False, description="make every digit a token of its own, so that numbers are easier to copy (bpe, unigram)"
     )
-    symbols: tuple[Annotated[str, Field(pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])], ...] = Field(
-        (),
-        description="words that are one token each (bpe, unigram), such as the tag <bt> at the beginning of "
-        "back-translated sources (Caswell et al. 2019)",
+    symbols: tuple[Annotated[str, Field(max_length=100, pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])], ...] = (
+        Field(
+            (),
+            description="words that are one token each (bpe, unigram), such as the tag <bt> at the beginning of "
+            "back-translated sources (Caswell et al. 2019)",
+        )
     )
     keep_space: bool = Field(
         False,
@@ -227,17 +244,19 @@ class TokenizerConfig(Section):
 class ModelConfig(Section):
     """The Transformer (section 3; the base model of Table 3 is d_model 512, d_ff 2048, 8 heads, 6+6 layers)."""
 
-    d_model: Positive = Field(
+    d_model: Annotated[int, Field(gt=0, le=65_536)] = Field(
         256, description="width of the model, D: of embeddings, and of the input and output of every layer"
     )
-    d_ff: Positive = Field(1024, description="inner width of the feed-forward layers, F (section 3.3)")
-    num_heads: Positive = Field(
+    d_ff: Annotated[int, Field(gt=0, le=1_048_576)] = Field(
+        1024, description="inner width of the feed-forward layers, F (section 3.3)"
+    )
+    num_heads: Annotated[int, Field(gt=0, le=65_536)] = Field(
         4, description="attention heads of each layer, H; must divide d_model (section 3.2.2)"
     )
-    num_encoder_layers: Positive = Field(
+    num_encoder_layers: Layers = Field(
         3, description="encoder layers, N in section 3.1; not used by language models"
     )
-    num_decoder_layers: Positive = Field(
+    num_decoder_layers: Layers = Field(
         3, description="decoder layers, N in section 3.1; used by translators and language models"
     )
     dropout: Probability = Field(
@@ -260,11 +279,11 @@ class ModelConfig(Section):
     norm: Literal["pre", "post"] = Field(
         "pre", description="layer norm before each sublayer, or after it as in the paper"
     )
-    norm_epsilon: float = Field(1e-5, gt=0, description="number added to the variance in layer norm")
+    norm_epsilon: float = Field(1e-5, ge=1e-30, le=1, description="number added to the variance in layer norm")
     positions: Literal["sinusoidal", "learned", "rotary"] = Field(
         "sinusoidal", description="position encoding: sinusoidal (section 3.5), learned, or rotary (Su et al. 2021)"
     )
-    max_positions: Positive = Field(
+    max_positions: Annotated[int, Field(ge=2, le=1_000_000)] = Field(
         1024, description="longest input of the model in tokens; rows of the learned position table"
     )
     activation: Literal["relu", "gelu", "gelu-tanh", "swish", "swiglu"] = Field(
@@ -278,7 +297,7 @@ class ModelConfig(Section):
     )
     scale_embeddings: bool = Field(True, description="multiply token embeddings by sqrt(d_model) (section 3.4)")
     bias: bool = Field(True, description="use biases in the linear layers")
-    token_types: Annotated[int, Field(ge=0)] = Field(
+    token_types: Annotated[int, Field(ge=0, le=1_000)] = Field(
         0, description="number of segment types with an embedding each, 2 in BERT; 0 is none"
     )
     embedding_norm: bool = Field(False, description="apply layer norm to the sum of the embeddings, as BERT does")
@@ -288,7 +307,7 @@ class ModelConfig(Section):
         "tokens",
     )
     pooler: Literal["tanh", "relu"] = Field("tanh", description="activation in the head of a classifier")
-    init_from: str | None = Field(
+    init_from: Text | None = Field(
         None,
         description="pre-trained model to start from, with its tokenizer and shape: a run directory, or the "
         "folder or hub name of a MarianMT model (translation), a BERT, DistilBERT or RoBERTa (classification, "
@@ -300,12 +319,12 @@ class ModelConfig(Section):
         "symbols of the training text (words, characters); replace: a new one by [tokenizer], in which known "
         "symbols keep their embeddings",
     )
-    init_encoder_layers: Positive | None = Field(
+    init_encoder_layers: Layers | None = Field(
         None,
         description="number of encoder layers to take from init_from, evenly spaced from the first to the last; "
         "1 takes the first. none: all",
     )
-    init_decoder_layers: Positive | None = Field(
+    init_decoder_layers: Layers | None = Field(
         None,
         description="number of decoder layers to take from init_from, in the same way: a student starts with the "
         "layers of its teacher (Shleifer and Rush 2020). none: all",
@@ -339,39 +358,58 @@ class ModelConfig(Section):
 class SearchConfig(Section):
     """Search for translations (section 6.1)."""
 
-    beam_size: Positive = Field(5, description="hypotheses that beam search keeps; 1 is greedy search")
+    beam_size: Annotated[int, Field(gt=0, le=1_000)] = Field(
+        5, description="hypotheses that beam search keeps; 1 is greedy search"
+    )
     length_penalty: float = Field(
-        1.0, ge=0, description="larger favours longer outputs: score = log-probability / length ** length_penalty"
+        1.0,
+        ge=0,
+        le=10,
+        description="larger favours longer outputs: score = log-probability / length ** length_penalty",
     )
     max_length_ratio: float = Field(
-        2.0, gt=0, description="longest output in tokens: max_length_ratio x source tokens + max_length_offset"
+        2.0,
+        gt=0,
+        le=1_000,
+        description="longest output in tokens: max_length_ratio x source tokens + max_length_offset",
     )
-    max_length_offset: Annotated[int, Field(ge=0)] = Field(
+    max_length_offset: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         20, description="tokens in the longest output beyond max_length_ratio x source tokens"
     )
     coverage_penalty: float = Field(
-        0.0, ge=0, description="weight of the penalty for source tokens without attention (beta of Wu et al. 2016)"
+        0.0,
+        ge=0,
+        le=1_000,
+        description="weight of the penalty for source tokens without attention (beta of Wu et al. 2016)",
     )
-    no_repeat_ngram: Annotated[int, Field(ge=0)] = Field(
+    no_repeat_ngram: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         0, description="length of the n-grams that must not occur twice in an output; 0 is off"
     )
     attention_layer: int = Field(
-        -1, description="decoder layer that word alignments are read from: 0 is the lowest, -1 the highest"
+        -1,
+        ge=-1_000,
+        le=1_000,
+        description="decoder layer that word alignments are read from: 0 is the lowest, -1 the highest",
     )
     batch_tokens: Positive = Field(
         4_096, description="source tokens x beam size decoded together; lower it if memory runs out"
     )
     copy_literals: bool = Field(
         False,
-        description="copy web and e-mail addresses, telephone numbers such as +49 30 123456, versions such as "
-        "v1.2, emoji, tags and placeholders such as {name}, and lines without a letter; the text before and after "
-        "each is translated apart",
+        description="copy addresses, file names, telephone numbers such as +49 30 123456, versions such as v1.2, "
+        "emoji, tags, code between backquotes, placeholders such as {name}, %s and $NAME, and lines without a "
+        "letter; the text before and after each is translated apart",
     )
     lower_capitals: bool = Field(
         False,
         description="translate text in capitals as it would be written in a sentence, and write the translation in "
         "capitals",
     )
+
+    @property
+    def method(self) -> str:
+        """The search beside a score: "beam 5", or "greedy search"."""
+        return f"beam {self.beam_size}" if self.beam_size > 1 else "greedy search"
 
 
 class EvaluationConfig(Section):

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from manyheads.config.schema.sections import Positive, Probability, Section
+from manyheads.config.schema.sections import Count, Factor, Positive, Probability, Section, Text
 
 __all__ = ["MeasuredConfig", "StageConfig", "TrainingConfig"]
 
@@ -20,7 +20,7 @@ class StageConfig(Section):
     steps: Positive | None = Field(
         None, description="updates of the stage; only the last stage has none, because it lasts to the end"
     )
-    weights: tuple[Annotated[float, Field(ge=0)], ...] = Field(
+    weights: tuple[Factor, ...] = Field(
         description="number of times that the pairs of a corpus are drawn in an epoch, as in data.weights: one "
         "number for train, then one for each corpus in more"
     )
@@ -43,6 +43,7 @@ class TrainingConfig(Section):
     max_minutes: float | None = Field(
         None,
         gt=0,
+        le=10_000_000,
         description="minutes from the start of the command to its end, the preparation (up to half of them), "
         "validation and checkpoints included; the number of steps is fitted to the measured speed",
     )
@@ -60,26 +61,33 @@ class TrainingConfig(Section):
     muon_factor: float = Field(
         3.0,
         gt=0,
+        le=1_000,
         description="muon: rate of the matrices inside the layers, as a multiple of that of all other weights",
     )
     learning_rate: float = Field(
-        2e-3, gt=0, description="peak learning rate; for the schedule noam, the factor in front of its formula"
+        2e-3,
+        gt=0,
+        le=1_000,
+        description="peak learning rate; for the schedule noam, the factor in front of its formula",
     )
     betas: tuple[Probability, Probability] = Field(
         (0.9, 0.98), description="decay rates of Adam's two moments (section 5.3)"
     )
-    epsilon: float = Field(1e-9, gt=0, description="number added to the denominator of Adam (section 5.3)")
+    epsilon: float = Field(
+        1e-9, ge=1e-30, le=1, description="number added to the denominator of Adam (section 5.3)"
+    )
     weight_decay: float = Field(
-        0.0, ge=0, description="added to the gradients (adam) or subtracted from the matrices (adamw, muon)"
+        0.0,
+        ge=0,
+        le=1_000,
+        description="added to the gradients (adam) or subtracted from the matrices (adamw, muon)",
     )
     schedule: Literal["inverse-sqrt", "noam", "cosine", "linear", "plateau", "constant"] = Field(
         "inverse-sqrt",
         description="course of the learning rate. noam is the formula of section 5.3; all others rise to "
         "learning_rate in warmup_steps, and then continue as their name says",
     )
-    warmup_steps: Annotated[int, Field(ge=0)] = Field(
-        1_000, description="updates in which the learning rate rises to its peak"
-    )
+    warmup_steps: Count = Field(1_000, description="updates in which the learning rate rises to its peak")
     plateau_factor: float = Field(
         0.9,
         gt=0,
@@ -95,6 +103,7 @@ class TrainingConfig(Section):
     r_drop: float = Field(
         0.0,
         ge=0,
+        le=1_000,
         description="weight of R-Drop, the divergence between two passes with different dropout (alpha of Liang "
         "et al. 2021); 0 is off. An update takes about twice as long",
     )
@@ -103,7 +112,7 @@ class TrainingConfig(Section):
         description="decay of a moving average of the weights, which becomes the model, such as 0.999; 0 is off",
     )
     clip_norm: float | None = Field(
-        1.0, gt=0, description="largest norm of the gradient; a larger gradient is scaled down to it"
+        1.0, gt=0, le=1e9, description="largest norm of the gradient; a larger gradient is scaled down to it"
     )
     layer_decay: float = Field(
         1.0,
@@ -111,7 +120,7 @@ class TrainingConfig(Section):
         le=1,
         description="rate of each layer over that of the layer above; 1 is off, 0.8 is usual in fine-tuning",
     )
-    frozen_layers: Annotated[int, Field(ge=0)] | None = Field(
+    frozen_layers: Count | None = Field(
         None,
         description="fine-tuning: fix the embeddings and this many of the first layers, which saves time and "
         "memory. Default: all are trained",
@@ -121,20 +130,22 @@ class TrainingConfig(Section):
         description="fine-tuning: updates after which one more layer is trained, from the last to the first "
         "(Howard and Ruder 2018)",
     )
-    lora_rank: Annotated[int, Field(ge=0)] = Field(
+    lora_rank: Annotated[int, Field(ge=0, le=65_536)] = Field(
         0,
         description="fine-tuning by LoRA (Hu et al. 2022): rank of the product of two matrices that is learnt "
         "for each matrix of the layers; all other weights but the head of the task are frozen. 0 is off. Usual "
         "learning rates: 1e-4 to 1e-3",
     )
-    lora_alpha: float = Field(16.0, gt=0, description="LoRA: the product is multiplied by lora_alpha / lora_rank")
+    lora_alpha: float = Field(
+        16.0, gt=0, le=1_000_000, description="LoRA: the product is multiplied by lora_alpha / lora_rank"
+    )
     precision: Literal["auto", "fp32", "bf16"] = Field(
         "auto",
         description="number format of the computation; auto takes bf16 where the processor is faster with it, "
         "else fp32",
     )
-    device: str = Field("auto", description='"cpu", "cuda" or "cuda:1"; auto takes a GPU if there is one')
-    seed: Annotated[int, Field(ge=0)] = Field(
+    device: Text = Field("auto", description='"cpu", "cuda" or "cuda:1"; auto takes a GPU if there is one')
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
         1, description="seed of the initial weights, the order of the text, dropout and subword sampling"
     )
     save_every: Positive = Field(500, description="updates between checkpoints; each is also validated")
@@ -171,7 +182,7 @@ class TrainingConfig(Section):
         description="shard weights, gradients and optimiser state over the processes (FSDP), for models larger "
         "than one GPU",
     )
-    workers: Annotated[int, Field(ge=0)] = Field(
+    workers: Annotated[int, Field(ge=0, le=1_000)] = Field(
         1,
         description="threads that prepare batches in advance; 0 prepares each when it is needed. The result is "
         "the same",
@@ -181,7 +192,7 @@ class TrainingConfig(Section):
         description="validations without improvement before training stops, counted once all layers are trained",
     )
     tensorboard: bool = Field(False, description="also write TensorBoard files (extra tensorboard)")
-    valid_sentences: Annotated[int, Field(ge=0)] = Field(
+    valid_sentences: Count = Field(
         500, description="validation pairs translated for BLEU and chrF at each validation; 0 is none"
     )
 
@@ -236,12 +247,12 @@ class MeasuredConfig(Section):
     metric: Literal["bleu", "chrf"] = Field(
         "bleu", description="metric of the scores, on data.test with the settings of [search]"
     )
-    signature: str = Field("", description="sacreBLEU signature of the scores")
+    signature: Text = Field("", description="sacreBLEU signature of the scores")
     seeds: Positive = Field(
         1, description="number of trainings, with different seeds, that each score is the mean of"
     )
-    pairs: Annotated[int, Field(ge=0)] = Field(0, description="number of training pairs after filtering")
-    settings: str = Field(
+    pairs: Count = Field(0, description="number of training pairs after filtering")
+    settings: Text = Field(
         "",
         description="fingerprint of the settings that the scores depend on; with other settings the scores are "
         "ignored",
@@ -252,7 +263,7 @@ class MeasuredConfig(Section):
     scores: tuple[Annotated[float, Field(ge=0.0, le=100.0)], ...] = Field(
         (), description="score after each number of updates, never falling"
     )
-    processors: tuple[str, ...] = Field((), description="class of processor that each score was measured on")
+    processors: tuple[Text, ...] = Field((), description="class of processor that each score was measured on")
 
     @model_validator(mode="after")
     def check_points(self) -> Self:

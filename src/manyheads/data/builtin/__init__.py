@@ -16,6 +16,7 @@ from types import MappingProxyType
 from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
 from manyheads.errors import DataError
+from manyheads.languages import match_language
 
 __all__ = ["BUILTIN", "CORPUS_SIZES", "builtin_pairs"]
 
@@ -31,7 +32,7 @@ BUILTIN: Mapping[str, str] = MappingProxyType(  # SHA-256 of the text
 
 
 @cache
-def load_texts(name: str) -> dict[Split, Texts]:
+def load_texts(name: str) -> dict[str, Texts]:
     """Read a corpus: the pairs of foreign and English sentence of each split.
 
     Raises:
@@ -56,7 +57,7 @@ def foreign_and_english(line: str) -> tuple[str, str]:
     return foreign, english
 
 
-def builtin_pairs(name: str, split: Split, *, source: str, target: str) -> list[Pair]:
+def builtin_pairs(name: str, split: str, *, source: str, target: str) -> list[Pair]:
     """Return the pairs of one split of a corpus, in either direction.
 
     Args:
@@ -72,10 +73,11 @@ def builtin_pairs(name: str, split: Split, *, source: str, target: str) -> list[
     if split not in texts:
         raise DataError(f'There is no split "{split}" in the corpus {name}. Use one of: {", ".join(CORPUS_SIZES)}.')
     foreign, english = name.split("-")
-    if {source, target} != {foreign, english}:
+    sides = [match_language(code, (foreign, english)) for code in (source, target)]
+    if set(sides) != {foreign, english}:
         raise DataError(
             f'The built-in corpus {name} has no direction "{source}" to "{target}". '
             f"Use source = {foreign}, target = {english}, or the other way round."
         )
-    pairs = texts[split] if source == foreign else [(english, foreign) for foreign, english in texts[split]]
+    pairs = texts[split] if sides[0] == foreign else [(english, foreign) for foreign, english in texts[split]]
     return [Pair(*pair, line) for line, pair in enumerate(pairs, 1)]

@@ -26,9 +26,10 @@ from manyheads.data.cleaning.models import load_lexicons, load_profile, pack_lex
 from manyheads.data.cleaning.rules import REASONS, apply_rules, learn_profile, word_counts
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import LEAST_WORDS
-from manyheads.data.shards import map_shards, write_file, writing
+from manyheads.data.shards import map_shards
 from manyheads.data.store import chunked
 from manyheads.errors import DataError
+from manyheads.files import write_atomically, writing
 
 __all__ = ["CleanJob", "Judgement", "Texts", "judge_corpus"]
 
@@ -38,7 +39,7 @@ PROFILED = 25_000  # pairs that languages and lengths are learned from, at most
 EXCHANGED = 10_000  # pairs with exchanged targets, at most, from which the threshold is calculated
 EXCHANGED_SHARE = 0.1  # share of the sample
 EXCHANGED_FOR_MODELS = 1_000
-VERSION = 2  # version of the computation; part of the key of kept shards
+VERSION = 3  # version of the computation; part of the key of kept shards
 
 Texts = tuple[list[str], list[str]]  # sources and targets of pairs
 ModelScore = Callable[[Texts], NDArray[np.float32]]  # (N,), higher is better
@@ -143,9 +144,10 @@ def learn_from_sample(job: CleanJob, path: Path, advance: Callable[[int], object
         if len(sample) > PROFILED:
             sample, step = sample[::2], 2 * step
         advance(len(chunk))
+    profile = pack_profile(learn_profile(*texts_of(sample), job.languages))
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, pack_profile(learn_profile(*texts_of(sample), job.languages)))
+        write_atomically(path, profile)
 
 
 def apply_rules_to(
@@ -204,7 +206,8 @@ def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Ex
     if not path.exists():
         with phase("learning word translations", None, "pairs"):
             lexicons = learn_lexicons(*(coded(side + other) for side, other in zip(sample, exchanged, strict=True)))
-            write_file(path, pack_lexicons(lexicons))
+            with writing(path):
+                write_atomically(path, pack_lexicons(lexicons))
     if not exchanged[0]:
         return  # too few pairs to learn from
     everything = np.ones(len(exchanged[0]), np.bool_)

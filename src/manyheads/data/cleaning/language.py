@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.data.cleaning.codes import CodedLines, ngrams
-from manyheads.data.languages import FREQUENT, SCRIPTS, base_code, scripts_of
+from manyheads.data.languages import FREQUENT, SCRIPTS, scripts_of
+from manyheads.languages import base_language
 
 __all__ = ["LanguageModel", "learn_languages"]
 
@@ -104,12 +105,13 @@ def learn_languages(
         sides: the lines of each side (N).
         codes: codes of the languages of both sides.
     """
-    labels = [example_labels(lines, base_code(code)) for lines, code in zip(sides, codes, strict=True)]
+    bases = [base_language(code) for code in codes]
+    labels = [example_labels(lines, base) for lines, base in zip(sides, bases, strict=True)]
     grams = [ngrams(lines, ORDERS, BUCKETS) for lines in sides]
-    other_counts = [counts_of(grams[side], sides[side], labels[side] == base_code(codes[side])) for side in (0, 1)]
+    other_counts = [counts_of(grams[side], sides[side], labels[side] == bases[side]) for side in (0, 1)]
     models = []
     for side in (0, 1):
-        own, opposite = base_code(codes[side]), base_code(codes[1 - side])
+        own, opposite = bases[side], bases[1 - side]
         scripts = tuple(scripts_of(codes[side]))
         if set(scripts) - {"latin"}:
             models.append(LanguageModel((), np.zeros((0, BUCKETS), np.int16), scripts))

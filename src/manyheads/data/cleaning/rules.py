@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from manyheads.data.cleaning.codes import CodedLines, coded
 from manyheads.data.cleaning.language import LanguageModel, learn_languages
 from manyheads.data.defects import LEAST_WORDS, letters_of, repeats, unreadable
-from manyheads.data.letters import code_points
+from manyheads.data.letters import code_points, has_text
 from manyheads.data.literals import placeholders_of
 
 __all__ = ["REASONS", "Profile", "apply_rules", "learn_profile", "word_counts"]
@@ -58,7 +58,7 @@ class Profile:
 def learn_profile(sources: Sequence[str], targets: Sequence[str], codes: tuple[str, str]) -> Profile:
     """Learn the profile of a corpus from the two sides of a sample (N)."""
     sides = coded(sources), coded(targets)
-    filled = [bool(source.strip() and target.strip()) for source, target in zip(sources, targets, strict=True)]
+    filled = [has_text(source) and has_text(target) for source, target in zip(sources, targets, strict=True)]
     pairs = [pair for pair, has_text in zip(zip(sources, targets, strict=True), filled, strict=True) if has_text]
     characters = np.array([[len(source), len(target)] for source, target in pairs] or [[1, 1]], np.float64)
     words = np.array(
@@ -190,7 +190,7 @@ def faults(
     repeated_letters: bool,
 ) -> Iterator[str]:
     """Yield the reasons that hold against a pair, in the order of `REASONS`."""
-    if not source.strip() or not target.strip():
+    if not (has_text(source) and has_text(target)):
         yield "empty"
         return
     if unreadable(source) or unreadable(target):

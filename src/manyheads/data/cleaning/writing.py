@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,8 +13,9 @@ from manyheads.data.cleaning.report import SCORES, CleanReport, chosen_examples,
 from manyheads.data.cleaning.rules import REASONS
 from manyheads.data.corpus import Pair
 from manyheads.data.placing import open_packed
-from manyheads.data.shards import writing
+from manyheads.data.tsv import join_row
 from manyheads.errors import DataError
+from manyheads.files import discard, drafting, put, writing
 
 __all__ = ["REPORT", "finished_report", "write_cleaned"]
 
@@ -25,11 +25,11 @@ BUFFER = 1 << 16  # bytes
 
 
 def write_cleaned(out: Path, work: Path, pairs: Iterable[Pair], judgement: Judgement, report: CleanReport) -> None:
-    """Write the files of a cleaning to `out`, and remove the folder `work`.
+    """Write the files of a cleaning to `out`, and remove the folder `work` of the results of shards.
 
     Args:
         out: folder of the files.
-        work: folder for drafts, on the same disk.
+        work: folder to remove.
         pairs: all pairs of the judged text.
         judgement: judgement of the pairs.
         report: report of the cleaning; its examples are added.
@@ -37,17 +37,14 @@ def write_cleaned(out: Path, work: Path, pairs: Iterable[Pair], judgement: Judge
     Raises:
         DataError: the files cannot be written, or the text has changed.
     """
-    draft = work / "output"
-    with writing(out):
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
+    with writing(out), drafting(out / REPORT) as draft:
         write_text(draft, pairs, judgement, report)
         document = json.dumps(report.to_json(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
         (draft / "report.html").write_text(page_of(report), encoding="utf-8", newline="\n")
         (draft / REPORT).write_text(document, encoding="utf-8", newline="\n")
         for name in (*report.files, REMOVED, "report.html", REPORT):
-            (draft / name).replace(out / name)
-    shutil.rmtree(work, ignore_errors=True)
+            put(draft / name, out / name)
+        discard(work)
 
 
 def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report: CleanReport) -> None:
@@ -59,7 +56,7 @@ def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report:
             stack.enter_context(io.BufferedWriter(open_packed(draft / name), BUFFER))
             for name in (*report.files, REMOVED)
         )
-        removed.write("\t".join(["reason", *SCORES, "line", "source", "target\n"]).encode())
+        removed.write(f"{join_row(['reason', *SCORES, 'line', 'source', 'target'])}\n".encode())
         number, reasons = -1, judgement.reasons.tobytes()
         for number, pair in enumerate(pairs):
             texts = tsv_field(pair.source), tsv_field(pair.target)
@@ -71,7 +68,7 @@ def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report:
                 target.write(f"{texts[1]}\n".encode())
                 continue
             scores = score_texts(judgement.scores[number].tolist())
-            removed.write("\t".join([reason, *scores, str(pair.line), *texts]).encode() + b"\n")
+            removed.write(f"{join_row([reason, *scores, pair.line, *texts])}\n".encode())
             if number in examples:
                 scored = dict(zip(SCORES, scores, strict=True))
                 report.examples[reason].append(
@@ -87,14 +84,12 @@ def finished_report(out: Path, work: Path, files: tuple[str, str], key: str) -> 
     Raises:
         DataError: the folder holds files of another cleaning, or other files with these names.
     """
-    if out.exists() and not out.is_dir():
-        raise DataError(f"{out} is a file. Name a folder: -o DIR.")
     try:
         report = CleanReport.from_json(json.loads((out / REPORT).read_text(encoding="utf-8")), out)
     except (OSError, ValueError, TypeError, KeyError):
         report = None
     if report is not None and report.key == key:
-        shutil.rmtree(work, ignore_errors=True)
+        discard(work)
         return report
     present = [name for name in (*files, REMOVED, "report.html", REPORT) if (out / name).exists()]
     if present and not work.is_dir():

@@ -13,6 +13,7 @@ from manyheads.data.formats.opening import text_lines
 from manyheads.data.formats.text import (
     LICENCE,
     ParallelText,
+    Skipped,
     TextRequest,
     Unit,
     match_language,
@@ -24,28 +25,31 @@ from manyheads.errors import DataError, UsageError
 
 __all__ = ["read_po"]
 
+MOST_COMMENTS = 1_000  # lines of comments in which the licence is looked for
 LARGEST = 1 << 25  # characters; a catalogue is read at once
-LONGEST_PART = 1 << 17  # characters of a text or a comment over several lines, which polib joins in quadratic time
-BEGINNING = re.compile(r"(#~ *)?msg|\s*$")  # start of another part
+LONGEST_PART = 1 << 17  # characters of a text over several lines, which polib joins in quadratic time
+KEYWORD = re.compile(r'\s*(msg\w+(?:\[\d+\])?)\s*"')  # start of another part
 
 
 def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
-    """Read the translated messages of a PO file; fuzzy and obsolete messages are left out.
+    """Read the translated messages of a PO file; others are left out and counted.
 
     A message with plural forms yields its plural with the last form, and its singular with the first form if there
-    are several.
+    are several. Of the comments, only flags and the licence are read.
 
     Raises:
         DataError: the file is no PO, or longer than 33,554,432 characters.
         UsageError: the languages are not clear: a header seldom names the language of the messages.
     """
+    skipped, comments = Skipped(request.strict), list[str]()
     with tempfile.NamedTemporaryFile("w+", encoding="utf-8", newline="\n", suffix=".po") as copy:
         size = part = 0
         for number, line in enumerate(text_lines(stream, name), 1):
-            written = copy.write(f"{line}\n")
-            size, part = size + written, 0 if BEGINNING.match(line) else part + written
+            begins = KEYWORD.match(line)
+            written = copy.write(f"{plain_line(line, comments, skipped)}\n")
+            size, part = size + len(line), 0 if begins or line[:1] in ("", "#") else part + written
             if size > LARGEST:
-                raise DataError(f"{name}: longer than {LARGEST:,} characters. Divide it: msgsplit, msggrep.")
+                raise DataError(f"{name}: longer than {LARGEST:,} characters. Divide it, as with msggrep.")
             if part > LONGEST_PART:
                 raise DataError(f"{name}, line {number:,}: a text of more than {LONGEST_PART:,} characters.")
         copy.flush()
@@ -56,9 +60,23 @@ def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> Paral
             at = f", line {match[1]}" if match else ""
             raise DataError(f"{name}{at}: no PO that can be read. Check it: msgfmt -c.") from error
     languages = catalogue_languages(catalogue.metadata, request, name)
-    chosen, pairs = pairs_of_units(messages(catalogue, *languages), request, name)
+    chosen, pairs = pairs_of_units(messages(catalogue, *languages, skipped), request, name, skipped)
     origin = catalogue.metadata.get("Project-Id-Version")
-    return ParallelText(chosen, pairs, stated(catalogue.header, what=LICENCE), origin)
+    return ParallelText(chosen, pairs, stated("\n".join(comments), what=LICENCE), origin, skipped)
+
+
+def plain_line(line: str, comments: list[str], skipped: Skipped) -> str:
+    """Return a line in the only form that polib reads, "" for a comment; obsolete messages are counted."""
+    text = line.strip()
+    if not text.startswith("#"):
+        return KEYWORD.sub(r'\1 "', line)
+    if text.startswith("#,"):
+        return f"#, {text[2:].strip()}"
+    if text.startswith("#~"):
+        skipped.counts["obsolete"] += bool(re.match(r"msgid\b", text[2:].lstrip()))
+    elif len(comments) < MOST_COMMENTS:
+        comments.append(text)
+    return ""
 
 
 def catalogue_languages(metadata: dict[str, str], request: TextRequest, name: str) -> tuple[str, str]:
@@ -79,9 +97,12 @@ def catalogue_languages(metadata: dict[str, str], request: TextRequest, name: st
     return original, translated
 
 
-def messages(catalogue: polib.POFile, original: str, translated: str) -> Iterator[Unit]:
+def messages(catalogue: polib.POFile, original: str, translated: str, skipped: Skipped) -> Iterator[Unit]:
     """Yield the translated messages of a catalogue."""
-    for entry in catalogue.translated_entries():
+    for entry in catalogue:
+        if not entry.translated():
+            skipped.counts["fuzzy" if entry.fuzzy else "untranslated"] += 1
+            continue
         forms = entry.msgstr_plural
         if len(forms) != 1:
             yield {original: entry.msgid, translated: forms[min(forms)] if forms else entry.msgstr}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,23 @@ from typing import Any
 from manyheads.data.corpus import checked_text, parsed_json
 from manyheads.data.discover import is_language
 from manyheads.data.formats.opening import check_ratio, text_lines
-from manyheads.data.formats.text import ParallelText, TextRequest, choose_languages, listed, match_language
+from manyheads.data.formats.text import (
+    ParallelText,
+    Skipped,
+    TextRequest,
+    choose_languages,
+    listed,
+    match_language,
+)  # fmt: skip
 from manyheads.data.hub import PREFIX, failures_named, open_splits
+from manyheads.data.tsv import split_row
 from manyheads.errors import DataError, UsageError, require
 
 __all__ = ["read_csv", "read_dataset", "read_jsonl", "read_parquet", "read_tsv"]
 
+LONGEST_CELL = 1 << 24  # characters of a text in a CSV file
+SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # first line of a CSV file of a spreadsheet
+QUOTED = re.compile(r'"(?:[^"]|"")*"')
 BATCH = 256  # rows of a Parquet file in memory
 NESTED = "translation"  # column of data sets that holds the texts by language
 
@@ -26,32 +39,63 @@ Rows = Iterator[tuple[str, Mapping[str, Any]]]  # file and line, and the row by 
 
 
 def read_tsv(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
-    """Read a table of columns separated by tabs; quotation marks are text."""
-    lines = (line.split("\t") for line in text_lines(stream, name) if line)
-    return read_rows(named_columns(lines, request, name), request, name)
+    """Read a table of columns separated by tabs (`data.tsv`)."""
+    skipped = Skipped(request.strict)
+    rows = (split_row(line) for line in text_lines(stream, name) if line)
+    return read_rows(named_columns(rows, request, name, skipped), request, name, skipped)
 
 
 def read_csv(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
-    """Read a table of quoted columns separated by the most frequent of , ; | and tab in the first line."""
-    lines = text_lines(stream, name)
+    """Read a table of quoted columns separated by the most frequent of , ; | and tab in the first line.
+
+    A line "sep=;" before it, as spreadsheets write it, names the separator.
+    """
+    skipped, lines = Skipped(request.strict), text_lines(stream, name)
     first = next(lines, "")
-    separator = max(",;\t|", key=first.count)
-    ended = (f"{line}\n" for line in itertools.chain([first], lines))
-    return read_rows(
-        named_columns(csv.reader(ended, delimiter=separator, strict=True), request, name), request, name
-    )
+    named = SEPARATOR.fullmatch(first)
+    separator = named[1] if named else max(",;\t|", key=QUOTED.sub("", first).count)
+    ended = (f"{line}\n" for line in (lines if named else itertools.chain([first], lines)))
+    rows = csv_rows(csv.reader(ended, delimiter=separator, strict=True), name, skipped)
+    return read_rows(named_columns(rows, request, name, skipped), request, name, skipped)
+
+
+def csv_rows(reader: Iterator[list[str]], name: str, skipped: Skipped) -> Iterator[list[str]]:
+    """Yield the rows of a CSV reader; a row with a misplaced quotation mark is counted as damaged, and is empty.
+
+    Raises:
+        DataError: a quotation mark is missing, so that the rest of the file would be one text.
+    """
+    for number in itertools.count(1):
+        limit = csv.field_size_limit(LONGEST_CELL)  # of the process: other users of the module keep theirs
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            reason = f"{error}. Is a quotation mark missing?"
+            if any(fatal in reason for fatal in ("unexpected end", "field limit")):
+                raise DataError(f"{name}, row {number:,}: {reason}") from error
+            skipped.add_damage(name, f"row {number:,}", reason)
+            fields = []
+        finally:
+            csv.field_size_limit(limit)
+        if fields is None:
+            return
+        yield fields
 
 
 def read_jsonl(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
     """Read one JSON object a line; blank lines are skipped."""
+    skipped = Skipped(request.strict)
 
     def rows() -> Rows:
         for number, line in enumerate(text_lines(stream, name), 1):
             if line.strip():
-                where = f"{name}, line {number:,}"
-                yield where, checked_row(parsed_json(line, where), where)
+                where, row = f"{name}, line {number:,}", None
+                with left_out(name, where, skipped):
+                    row = checked_row(parsed_json(line, where), where)
+                if row is not None:
+                    yield where, row
 
-    return read_rows(rows(), request, name)
+    return read_rows(rows(), request, name, skipped)
 
 
 def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
@@ -94,7 +138,7 @@ def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> 
                 number += 1
                 yield f"{name}, row {number:,}", dict(zip(batch.schema.names, values, strict=True))
 
-    return read_rows(rows(), request, name)
+    return read_rows(rows(), request, name, Skipped(request.strict))
 
 
 def unpacked_size(column: Any) -> int:
@@ -137,45 +181,59 @@ def read_dataset(dataset: str, request: TextRequest) -> ParallelText:
                 return
             yield f"{dataset}, row {number:,}", checked_row(row, dataset)
 
-    text = read_rows(rows(), request, dataset)
+    text = read_rows(rows(), request, dataset, Skipped(request.strict))
     address = split.info.homepage or dataset.removeprefix(PREFIX)
-    return ParallelText(text.languages, text.pairs, split.info.license or None, address)
+    return ParallelText(text.languages, text.pairs, split.info.license or None, address, text.skipped)
 
 
-def named_columns(lines: Iterable[list[str]], request: TextRequest, name: str) -> Rows:
-    """Yield rows by the names of their columns: from the header, or numbers without a header."""
+def named_columns(rows: Iterable[list[str]], request: TextRequest, name: str, skipped: Skipped) -> Rows:
+    """Yield rows by the names of their columns: from the header, or numbers without a header.
+
+    A row with more columns than the first is damaged: a text holds the separator.
+    """
     numbered = request.columns is not None and all(map(str.isdecimal, request.columns))
-    header: list[str] | None = None
-    reader, number = iter(lines), 0
-    while True:
-        number += 1
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            raise DataError(f"{name}, row {number:,}: {error}. Is a quotation mark missing?") from error
-        if fields is None:
-            return
-        if numbered:
-            header = [str(index) for index in range(1, len(fields) + 1)]
-        if header is None:
-            header = [field.strip() for field in fields]
+    header: list[str] = []
+    for number, fields in enumerate(rows, 1):
+        if not header:
+            header = [str(index) if numbered else field.strip() for index, field in enumerate(fields, 1)]
+            if not numbered:
+                continue
+        if any(fields[len(header) :]):
+            reason = f"{len(fields)} columns in place of {len(header)}. A text with the separator must be quoted"
+            skipped.add_damage(name, f"row {number:,}", reason)
         elif fields:
             yield f"{name}, row {number:,}", dict(zip(header, fields, strict=False))
 
 
-def read_rows(rows: Rows, request: TextRequest, name: str) -> ParallelText:
+@contextmanager
+def left_out(name: str, where: str, skipped: Skipped) -> Iterator[None]:
+    """Count a row that cannot be read as damaged."""
+    try:
+        yield
+    except DataError as error:
+        skipped.add_damage(name, where.removeprefix(f"{name}, "), str(error).removeprefix(f"{where}: "))
+
+
+def read_rows(rows: Rows, request: TextRequest, name: str, skipped: Skipped) -> ParallelText:
     """Read the two texts of each row, from the columns that the first row has."""
     first = next(rows, None)
     if first is None:
+        skipped.check(name, 0)
         raise DataError(f"{name} holds no rows. Name a table with a header and text below it.")
     columns, languages = choose_columns(nested(first[1]), request, name)
 
     def pairs() -> Iterator[tuple[str, str]]:
+        good = 0
         for where, row in itertools.chain([first], rows):
-            texts = nested(row)
-            yield cell(texts, columns[0], where), cell(texts, columns[1], where)
+            pair, texts = None, nested(row)
+            with left_out(name, where, skipped):
+                pair = cell(texts, columns[0], where), cell(texts, columns[1], where)
+            if pair is not None:
+                good += 1
+                yield pair
+        skipped.check(name, good)
 
-    return ParallelText(languages, pairs())
+    return ParallelText(languages, pairs(), skipped=skipped)
 
 
 def nested(row: Mapping[str, Any]) -> Mapping[str, Any]:

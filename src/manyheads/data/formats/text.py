@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 
+from manyheads import languages
 from manyheads.errors import DataError, UsageError
 
 __all__ = [
-    "LICENCE", "ORIGIN", "ParallelText", "TextRequest", "Unit", "choose_languages", "listed", "match_language",
-    "no_text_in", "pairs_of_units", "short_line", "stated",
+    "LICENCE", "MEND", "ORIGIN", "ParallelText", "Skipped", "TextRequest", "Unit", "choose_languages", "listed",
+    "match_language", "no_text_in", "pairs_of_units", "short_line", "stated",
 ]  # fmt: skip
 
 LICENCE = "licen[cs]e"  # words before the licence and the origin in headers and README files
 ORIGIN = "website|origin|url|source"
 MOST_LANGUAGES = 1_000  # languages of a file, kept for an error
+MEND = "Mend the file, or get it again."
+MOST_DAMAGE = 5  # damaged units that are named
+MOST_UNITS = 100  # units whose languages are read before the languages of a file are chosen
+# Fields of the header of a PO file, which converters to other formats keep as a unit.
+HEADER_FIELD = re.compile(
+    "^(?:Project-Id-Version|Report-Msgid-Bugs-To|POT-Creation-Date|PO-Revision-Date|Last-Translator|Language-Team"
+    "|MIME-Version|Content-Type|Content-Transfer-Encoding|Plural-Forms|X-Generator):",
+    re.MULTILINE,
+)
 MOST_LISTED, LONGEST_LISTED = 20, 60  # names in an error, characters of each
 
 Unit = dict[str, str]  # language -> text; the language is "" if the file names none
@@ -30,12 +41,48 @@ class TextRequest:
         source, target: the languages; None to take them from the file.
         columns: names of the columns of source and target in a table; numbers from 1 mean a table without header.
         split: split of a Hugging Face data set.
+        strict: whether a damaged unit is an error, and not left out.
     """
 
     source: str | None = None
     target: str | None = None
     columns: tuple[str, str] | None = None
     split: str = "train"
+    strict: bool = False
+
+
+@dataclass
+class Skipped:
+    """Units of a file that are no pair of texts.
+
+    Attributes:
+        strict: whether damage is an error.
+        counts: number of units by the reason.
+        damage: line and reason of the first damaged units.
+    """
+
+    strict: bool = False
+    counts: Counter[str] = field(default_factory=Counter)
+    damage: list[str] = field(default_factory=list)
+
+    def add_damage(self, name: str, place: str, reason: str, kind: str = "damaged") -> None:
+        """Count a damaged unit or row, or with another `kind` something that costs no unit.
+
+        Raises:
+            DataError: damage is an error.
+        """
+        if self.strict:
+            raise DataError(f"{name}, {place}: {reason.removesuffix('.')}. Without --strict it is left out.")
+        self.counts[kind] += 1
+        if len(self.damage) < MOST_DAMAGE:
+            self.damage.append(f"{place}: {reason}")
+
+    def check(self, name: str, good: int, cure: str = MEND) -> None:
+        """Raise `DataError` if more units are damaged than not."""
+        count = self.counts["damaged"]
+        if count > good:
+            total = f": {count:,} of {count + good:,} are damaged" if good else ""
+            raise DataError(f"{name}{total}, {self.damage[0].removesuffix('.')}. {cure}")
 
 
 @dataclass(frozen=True)
@@ -47,24 +94,24 @@ class ParallelText:
         pairs: the texts; "" for a missing side. Reading raises `DataError` at the first fault.
         licence: licence, if the input states it.
         origin: name or address of the corpus, if the input states it.
+        skipped: what was left out, as far as the pairs were read.
     """
 
     languages: tuple[str, str]
     pairs: Iterable[tuple[str, str]]
     licence: str | None = None
     origin: str | None = None
+    skipped: Skipped = field(default_factory=Skipped)
 
 
 def match_language(language: str, present: Iterable[str]) -> str | None:
-    """Return the name that a file uses for a language: the same, else one with the same first part (de, de-AT).
+    """Return the name that a file uses for a language, as `languages.match_language` does.
 
     A file that names only one of its two languages has "" for the other; "" matches if no name does.
     """
-    codes = {name: name.lower().replace("_", "-") for name in present}
-    code = language.lower().replace("_", "-")
-    same = [name for name in codes if codes[name] == code]
-    alike = [name for name in codes if name and codes[name].partition("-")[0] == code.partition("-")[0]]
-    return next(chain(same, alike, (name for name in codes if not name)), None)
+    names = tuple(present)
+    found = languages.match_language(language, names)
+    return "" if found is None and "" in names else found
 
 
 def choose_languages(request: TextRequest, present: Iterable[str], name: str) -> tuple[str, str]:
@@ -95,12 +142,14 @@ def choose_languages(request: TextRequest, present: Iterable[str], name: str) ->
 
 def code(language: str) -> str:
     """Return the code of a language in the spelling of manyheads: de for "DE", en-gb for "EN_gb"."""
+    if "@" in language or "." in language:  # of gettext
+        return languages.normal_form(language)
     first, *rest = re.split("[-_]", language)
     return "-".join([first.lower(), *rest])
 
 
 def pairs_of_units(
-    units: Iterator[Unit], request: TextRequest, name: str
+    units: Iterator[Unit], request: TextRequest, name: str, skipped: Skipped
 ) -> tuple[tuple[str, str], Iterator[tuple[str, str]]]:
     """Return the languages of the units of a file, and an iterator over their pairs.
 
@@ -108,19 +157,30 @@ def pairs_of_units(
         DataError: there is no unit; while reading, at the end: no unit had one of the languages.
         UsageError: the languages are not clear.
     """
-    first = next(units, None)
-    if first is None:
+    first: list[Unit] = []
+    present: dict[str, None] = {}
+    while (
+        len(first) < MOST_UNITS and len(list(filter(None, present))) < 2 and (unit := next(units, None)) is not None
+    ):
+        first.append(unit)
+        present.update(dict.fromkeys(unit))
+    if not first:
         raise DataError(f"{name} holds no translation. Name a file with text in two languages.")
-    languages = choose_languages(request, first, name)
-    return languages, read_pairs(chain([first], units), languages, name)
+    languages = choose_languages(request, present, name)
+    return languages, read_pairs(chain(first, units), languages, name, skipped)
 
 
-def read_pairs(units: Iterable[Unit], languages: tuple[str, str], name: str) -> Iterator[tuple[str, str]]:
-    """Yield source and target of each unit, "" for a language that it lacks."""
+def read_pairs(
+    units: Iterable[Unit], languages: tuple[str, str], name: str, skipped: Skipped
+) -> Iterator[tuple[str, str]]:
+    """Yield source and target of each unit, "" for a language that it lacks; headers of PO files are left out."""
     present: dict[str, None] = {}
     for unit in units:
         if len(present) < MOST_LANGUAGES:
             present.update(dict.fromkeys(unit))
+        if any("-" in text and len(HEADER_FIELD.findall(text)) > 1 for text in unit.values()):
+            skipped.counts["header"] += 1
+            continue
         source, target = (match_language(language, unit) for language in languages)
         known = source != target
         yield (unit.get(source or "", "") if known else ""), (unit.get(target or "", "") if known else "")

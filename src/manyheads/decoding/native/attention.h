@@ -77,7 +77,7 @@ INLINE void attend_in_vectors(const float *query, const float *keys, const float
         sum_lanes_of_four(products, scores + n);
         for (int k = 0; k < KEYS_PER_PASS; k++) scores[n + k] *= scale;
     }
-    const float normalizer = 1 / softmax_numerators(scores, count);
+    const float normalizer = count ? 1 / softmax_numerators(scores, count) : 0;
     for (int64_t e = 0; e < head_dim; e += KEYS_PER_PASS * LANES) {
         vec sums[KEYS_PER_PASS] = {0};
         for (int64_t n = 0; n < count; n++)
@@ -89,8 +89,8 @@ INLINE void attend_in_vectors(const float *query, const float *keys, const float
     for (int64_t n = 0; weights && n < count; n++) weights[n] = scores[n] * normalizer;
 }
 
-/* Attend with a query to the visible keys (T indices): (E), (N, E), (N, E) -> (E). Keys and values are `stride` floats
-   from each other. Also writes the weights (T) of the visible keys, unless `weights` is null. */
+/* Attend with a query to the visible keys (T indices): (E), (N, E), (N, E) -> (E), zeros without a visible key, as in
+   torch. Keys and values are `stride` floats from each other. Also writes the weights (T) of the visible keys, unless `weights` is null. */
 static void attend_to_visible(const float *query, const float *keys, const float *values, const int32_t *visible,
                               int64_t count, int64_t head_dim, int64_t stride, float *workspace, float *out,
                               float *weights) {

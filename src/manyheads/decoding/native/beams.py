@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.decoding.native.model import NativeModel, address, pointers
-from manyheads.decoding.native.structs import Beam, BeamOptions, BestTokens, Candidate, Node, Output, Step
+from manyheads.decoding.native.structs import (
+    Beam,
+    BeamOptions,
+    BeamStatus,
+    BestTokens,
+    Candidate,
+    Node,
+    Output,
+    Step,
+)
 
 __all__ = ["BeamOutput", "NativeBeam", "NativeBeams", "ReadSources"]
 
@@ -25,7 +34,6 @@ BeamOutput = tuple[list[int], list[float], bool]
 # Encodes sources, given as ids with end marks; returns what `NativeModel.encode` returns.
 ReadSources = Callable[[Sequence[Sequence[int]]], list[NDArray[np.float32]]]
 
-RUNNING, ENDED, CACHE_FULL, NAN, INVALID = range(5)  # status of a beam, as in structs.h
 NODE, OUTPUT, CANDIDATE = np.dtype(Node), np.dtype(Output), np.dtype(Candidate)
 CACHE_MARGIN = 8  # tokens by which an output may be longer than its source before the KV cache is enlarged
 
@@ -198,15 +206,15 @@ class NativeBeams:
         """Append a token to all prefixes, and remove the searches that have ended; return whether any has ended.
 
         Raises:
-            FloatingPointError: the model gave log-probabilities that are not numbers.
+            OverflowedError: the model gave log-probabilities that are not numbers.
         """
         if not self.prepared:
             self.prepare()
         if not self.model.beam_steps(self.options, self.structs, self.rows, self.max_keys, self.best):
             return False
         for beam in self.running:
-            beam.ended = beam.struct.status == ENDED
-            if beam.struct.status == CACHE_FULL:
+            beam.ended = beam.struct.status == BeamStatus.BEAM_ENDED
+            if beam.struct.status == BeamStatus.BEAM_CACHE_FULL:
                 beam.enlarge_cache()
         num_before = len(self.running)
         self.running = [beam for beam in self.running if not beam.ended]

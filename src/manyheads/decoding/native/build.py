@@ -1,12 +1,14 @@
 """The C decoder as a library: compiled once on a machine, and stored in the user's cache.
 
-The cache holds `decoder-SOURCES-TARGET-COMPILER.so` (hashes), its measured speed (`.json`), or the message of a
-compiler that failed (`.failed`). Without a compiler there is no library, and torch computes everything.
+The cache holds `decoder-SOURCES-TARGET-COMPILER-CONTENT.so` (hashes), its measured speed (`.json`), or the message
+of a compiler that failed (`.failed`). A library whose content has another hash is not opened: calling a function of
+a file that was cut would kill the process. Without a compiler there is no library, and torch computes everything.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import functools
 import hashlib
 import json
@@ -59,10 +61,10 @@ class BuildError(Exception):
     """The library could not be compiled; the message is the compiler's.
 
     Attributes:
-        killed: whether a signal ended the compiler, so that it may succeed next time.
+        passing: whether it may succeed next time: a signal ended the compiler, or there was no space.
     """
 
-    killed = False
+    passing = False
 
 
 def library() -> ctypes.CDLL | None:
@@ -87,40 +89,44 @@ def load() -> tuple[ctypes.CDLL | None, str]:
     """Return the library, compiled and checked, or None and the reason."""
     source = Path(__file__).with_name("decoder.c")
     vectors = VECTORS.get(instruction_set(), ())
+    version = digest(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
+    target = digest(map(str.encode, (platform.platform(), platform.machine(), *FLAGS, *vectors)))
+    stem = f"decoder-{version}-{target}-{digest(compiler_identity())}"
+    folder = cache_folder()
+    if folder is not None:
+        pattern = f"{stem}-*.so" if compiler() else f"decoder-{version}-{target}-*.so"  # a removed compiler's too
+        path = next(filter(is_whole, folder.glob(pattern)), None)
+        remove_unused(folder, stem if path is None else path.stem, version)
+        if path is not None:
+            return open_library(path)
     try:
-        if (folder := cache_folder()) is not None:
-            return open_library(find_or_compile(source, folder, vectors))
         with TemporaryDirectory() as temporary:  # a library that is open does not need its file any more
-            return open_library(compile_library(source, Path(temporary, "decoder.so"), vectors))
-    except BuildError as error:
+            fresh = Path(temporary, "decoder.so")
+            if folder is None:
+                return open_library(compile_library(source, fresh, vectors))
+            compile_once(source, fresh, vectors, folder / f"{stem}.failed")
+            return open_library(store_library(fresh, folder, stem))
+    except (BuildError, OSError) as error:
         return None, first_error(str(error))
 
 
-def find_or_compile(source: Path, folder: Path, vectors: Sequence[str]) -> Path:
-    """Return the path of the library in the cache; compile it unless an earlier attempt has succeeded or failed.
+def compile_once(source: Path, path: Path, vectors: Sequence[str], failure: Path) -> None:
+    """Compile a library unless an earlier attempt has left the file `failure` with its message.
 
     Raises:
-        BuildError: there is no library in the cache, and no compiler, or the compiler fails.
+        BuildError: there is no compiler, or it fails, or has failed.
     """
-    version = digest(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
-    target = digest(map(str.encode, (platform.platform(), platform.machine(), *FLAGS, *vectors)))
-    path = folder / f"decoder-{version}-{target}-{digest(compiler_identity())}.so"
-    if not compiler():  # a library made by a compiler that was removed since is as good
-        path = next(folder.glob(f"decoder-{version}-{target}-*.so"), path)
-    remove_unused(folder, path, version)
-    if path.exists():
-        return path
-    failure = path.with_suffix(".failed")
-    if failure.exists():
+    if failure.is_file():
         message = failure.read_text(encoding="utf-8", errors="replace")
     else:
         try:
-            return compile_library(source, path, vectors)
+            compile_library(source, path, vectors)
+            return
         except BuildError as error:
-            if not compiler() or error.killed:
+            if not compiler() or error.passing:
                 raise
             message = str(error)
-            write_text(failure, message)
+            write_file(failure, message.encode())
             print(f"the CPU decoder cannot be compiled, torch decodes instead; see {failure}", file=sys.stderr)
     program = compiler()[0]
     raise BuildError(f"{program} cannot compile it: {first_error(message)}; see {failure}, delete it to try again")
@@ -135,20 +141,43 @@ def compile_library(source: Path, path: Path, vectors: Sequence[str] = ()) -> Pa
     if not compiler():
         raise BuildError(f"no C compiler ({', '.join(COMPILERS)})")
     print("compiling the CPU decoder, about 7 s", file=sys.stderr, flush=True)
-    draft = draft_of(path)
-    command = [*compiler(), *FLAGS, *vectors, str(source), "-o", str(draft), "-lm"]
+    command = [*compiler(), *FLAGS, *vectors, str(source), "-o", str(path), "-lm"]
     try:
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                        errors="replace", env=os.environ | {"LC_ALL": "C"}, timeout=COMPILER_TIMEOUT)  # fmt: skip
-        os.replace(draft, path)
     except (OSError, subprocess.SubprocessError) as error:
         message = (isinstance(error, subprocess.CalledProcessError) and error.stderr) or str(error)
         failure = BuildError(f"{message}\nThe command was: {shlex.join(command)}\n")
-        failure.killed = isinstance(error, subprocess.CalledProcessError) and error.returncode < 0
+        killed = isinstance(error, subprocess.CalledProcessError) and error.returncode < 0
+        failure.passing = killed or os.strerror(errno.ENOSPC) in message
         raise failure from error
-    finally:
-        draft.unlink(missing_ok=True)
     return path
+
+
+def store_library(library: Path, folder: Path, stem: str) -> Path:
+    """Copy a library to the cache, and return its path there, or its own if the system does not let it be written.
+
+    Damaged files of the same stem are removed.
+    """
+    content = library.read_bytes()
+    path = folder / f"{stem}-{digest([content])}.so"
+    with suppress(OSError):
+        for old in folder.glob(f"{stem}-*.so"):
+            if old.is_dir() and not old.is_symlink():
+                shutil.rmtree(old)
+            elif not is_whole(old):
+                old.unlink()
+    return path if write_file(path, content) else library
+
+
+def is_whole(path: Path) -> bool:
+    """Return whether a path of the cache is a file of this user whose content has the hash in its name."""
+    try:
+        status = path.lstat()
+        own = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+        return own and path.stem.endswith(f"-{digest([path.read_bytes()])}")
+    except OSError:
+        return False
 
 
 def first_error(message: str) -> str:
@@ -157,17 +186,17 @@ def first_error(message: str) -> str:
     return next((line for line in lines if "error" in line), lines[0])
 
 
-def remove_unused(folder: Path, used: Path, version: str) -> None:
+def remove_unused(folder: Path, used: str, version: str) -> None:
     """Remove libraries of other versions from the cache that no process has used for a day.
 
     Args:
         folder: the cache.
-        used: path of the library that is used now; its files are marked as used.
+        used: stem of the files of the library that is used now, which are marked as used.
         version: digest of the sources of this version.
     """
     with suppress(OSError):  # another process may remove files too
         for path in folder.glob("decoder-*"):
-            if path.stem == used.stem:
+            if path.stem == used:
                 os.utime(path)
             elif path.name.split("-")[1] != version and time.time() - path.stat().st_mtime > UNUSED_AFTER:
                 path.unlink()
@@ -231,27 +260,31 @@ def measurement_path(code: ctypes.CDLL) -> Path | None:
 def load_measurement(path: Path) -> Any:
     """Read a measurement; return None if there is none that can be read."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
         return None
 
 
 def store_measurement(path: Path, measurement: Mapping[str, object]) -> None:
     """Store a measurement, if the system lets it be written."""
-    write_text(path, json.dumps(measurement))
+    write_file(path, json.dumps(measurement).encode())
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file of the cache atomically, if the system lets it be written."""
-    draft = draft_of(path)
-    with suppress(OSError):
-        draft.write_text(text, encoding="utf-8")
+def write_file(path: Path, content: bytes) -> bool:
+    """Write a file of the cache atomically; return whether the system lets it be written."""
+    draft = path.with_name(f"{path.name}.{uuid4().hex}")  # other processes may write the same file
+    try:
+        with draft.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(draft, path)
-
-
-def draft_of(path: Path) -> Path:
-    """Return a temporary path beside a file, unique because other processes may write the same file."""
-    return path.with_name(f"{path.name}.{uuid4().hex}")
+    except OSError:
+        return False
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return True
 
 
 def cache_folder() -> Path | None:
@@ -260,8 +293,9 @@ def cache_folder() -> Path | None:
     try:
         folder = Path(parent).expanduser() / "manyheads"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
+        status, parent_mode, link = folder.stat(), folder.parent.stat().st_mode, folder.lstat()
     except (OSError, RuntimeError):
         return None
-    foreign = status.st_uid != os.getuid() or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    foreign = {status.st_uid, link.st_uid} != {os.getuid()} or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    foreign |= bool(parent_mode & stat.S_IWOTH) and not parent_mode & stat.S_ISVTX  # anybody may replace it
     return None if foreign or not os.access(folder, os.W_OK) else folder

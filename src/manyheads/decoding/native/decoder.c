@@ -12,7 +12,6 @@
 #include "checks.h"
 #include "decoder_attention.h"
 #include "encoder.h"
-#include "layout.h"
 
 typedef struct {
     const Model *model;
@@ -220,3 +219,5 @@ int64_t extend_beam(const Model *model, const BeamOptions *options, Beam *beam, 
     advance_beam(beam, options, best->values, best->tokens);
     return count_stopped(&beam, 1, failure);
 }
+
+#include "layout.h" /* names the functions above */

@@ -6,87 +6,117 @@ The library is checked when it is loaded: code that reads a struct with another 
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
-from manyheads.decoding.native.structs import (
-    INT64,
-    POINTER,
-    STRUCTS,
-    Beam,
-    BeamOptions,
-    BestTokens,
-    EncoderInput,
-    Failure,
-    Linear,
-    Model,
-)
+from manyheads.decoding.native.structs import ENUMERATIONS, INT64, POINTER, STRUCTS
 
 __all__ = ["InterfaceError", "check_interface"]
 
 
 class Field(ctypes.Structure):
-    """The offset, size and type of a struct or field, as in `layout.h`."""
+    """The offset, size and type of a struct or field, or the value of a constant, as in `layout.h`."""
 
     __slots__ = ()
     _fields_ = (("name", ctypes.c_char_p), ("offset", INT64), ("size", INT64), ("type", ctypes.c_char_p))
 
 
-THREADS, POINTER_TO = ctypes.c_int, ctypes.POINTER
-FUNCTIONS = {  # name: type of the result, types of the arguments in the order of decoder.c
-    "struct_layout": (POINTER_TO(Field), (POINTER_TO(INT64),)),
-    "panel_width": (INT64, ()),
-    "workspace_size": (INT64, (POINTER_TO(Model), INT64, INT64, INT64)),
-    "encode": (INT64, (POINTER_TO(Model), POINTER_TO(Linear), INT64, POINTER_TO(EncoderInput), POINTER_TO(POINTER),
-                       POINTER, THREADS, POINTER_TO(Failure))),
-    "linear_layer": (None, (POINTER_TO(Linear), INT64, POINTER, INT64, POINTER)),
-    "decoder_steps": (INT64, (POINTER_TO(Model), POINTER_TO(POINTER), INT64, INT64, POINTER, POINTER,
-                              POINTER_TO(BestTokens), THREADS, POINTER_TO(Failure))),
-    "beam_steps": (INT64, (POINTER_TO(Model), POINTER_TO(BeamOptions), POINTER_TO(POINTER), INT64, INT64, POINTER,
-                           POINTER, POINTER_TO(BestTokens), THREADS, POINTER_TO(Failure))),
-    "extend_beam": (INT64, (POINTER_TO(Model), POINTER_TO(BeamOptions), POINTER_TO(Beam), POINTER_TO(BestTokens),
-                            POINTER_TO(Failure))),
+class Function(ctypes.Structure):
+    """The types of a function, as in `layout.h`."""
+
+    __slots__ = ()
+    _fields_ = (("name", ctypes.c_char_p), ("types", ctypes.c_char_p))
+
+
+FUNCTIONS = (
+    "panel_width", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps", "extend_beam",
+)  # fmt: skip
+TYPES = {  # of struct fields
+    ctypes.c_float: "float", ctypes.c_double: "double", ctypes.c_int32: "int32", INT64: "int64",
 }  # fmt: skip
+Entry = tuple[int, int, str]  # offset, size, type
 
 
 class InterfaceError(Exception):
-    """The library and these Python files do not agree on a function or a struct."""
+    """The library and these Python files do not agree on a function, a struct or an enumeration."""
 
 
 def check_interface(library: ctypes.CDLL) -> None:
-    """Declare the types of all functions, and compare the layout of all shared structs.
+    """Declare the types of all functions, and compare the layout of all shared structs and all enumerations.
 
     Raises:
         InterfaceError: the library lacks a function, or a struct has another layout in C than in Python.
     """
-    for name, (result, arguments) in FUNCTIONS.items():
-        try:
+    try:
+        for name, signature in signatures(library).items():
             function = getattr(library, name)
-        except AttributeError:
-            raise InterfaceError(f"the C library has no function {name}") from None
-        function.restype, function.argtypes = result, arguments
-    in_c, in_python = layout_in_c(library), layout_in_python()
+            function.restype, *function.argtypes = signature
+        in_c = layout_in_c(library)
+    except AttributeError as error:
+        raise InterfaceError(f"the C library has no function {str(error).rpartition(' ')[2]}") from None
+    in_python = layout_in_python()
     for name in [*in_python, *in_c]:
         if in_c.get(name) != in_python.get(name):
             raise InterfaceError(f"{name} is {place(in_c.get(name))} in C, {place(in_python.get(name))} in Python")
 
 
-def layout_in_c(library: ctypes.CDLL) -> dict[str, tuple[int, int]]:
-    """Return the offset and size, in bytes, of each struct and field by its name."""
+def signatures(library: ctypes.CDLL) -> dict[str, list[Any]]:
+    """Return the types of the result and of the arguments of each function."""
+    types = {entry.name.decode(): entry.types.decode() for entry in table(library.function_types, Function)}
+    if missing := [name for name in FUNCTIONS if name not in types]:
+        raise InterfaceError(f"the C library has no function {missing[0]}")
+    return {
+        name: [ctype(text.partition("(")[0]), *map(ctype, text.partition("(")[2].removesuffix(")").split(","))]
+        if not text.endswith("(void)")
+        else [ctype(text.partition("(")[0])]
+        for name, text in types.items()
+    }
+
+
+def ctype(text: str) -> Any:
+    """Return the type of `ctypes` for a type of C; a pointer to numbers takes an address."""
+    words = text.replace("*", " * ").split()
+    base = next(word for word in words if word != "const")
+    if words.count("*") == 2:
+        return ctypes.POINTER(POINTER)
+    if "*" in words:
+        struct = next((one for one in STRUCTS if one.__name__ == base), None)
+        return POINTER if struct is None else ctypes.POINTER(struct)
+    return {"void": None, "int": ctypes.c_int, "int64_t": INT64}[base]
+
+
+def table(function: Any, kind: type[Any]) -> list[Any]:
+    """Return the entries of a table that a function of the library returns."""
+    function.restype, function.argtypes = ctypes.POINTER(kind), (ctypes.POINTER(INT64),)
     count = INT64()
-    fields = library.struct_layout(count)
-    return {fields[i].name.decode(): (fields[i].offset, fields[i].size) for i in range(count.value)}
+    entries = function(count)
+    return [entries[i] for i in range(count.value)]
 
 
-def layout_in_python() -> dict[str, tuple[int, int]]:
+def layout_in_c(library: ctypes.CDLL) -> dict[str, Entry]:
+    """Return the offset, size and type of each struct and field by its name, and the value of each constant."""
+    return {
+        field.name.decode(): (field.offset, field.size, field.type.decode())
+        for field in table(library.struct_layout, Field)
+    }
+
+
+def layout_in_python() -> dict[str, Entry]:
     """Return the same as `layout_in_c` for the classes in `structs.py`."""
-    layout = {}
+    layout: dict[str, Entry] = {}
     for struct in STRUCTS:
-        layout[struct.__name__] = (0, ctypes.sizeof(struct))
-        for name, *_ in struct._fields_:
+        layout[struct.__name__] = (0, ctypes.sizeof(struct), struct.__name__)
+        for name, kind, *_ in struct._fields_:
             field = getattr(struct, name)
-            layout[f"{struct.__name__}.{name}"] = (field.offset, field.size)
+            type_name = kind.__name__ if issubclass(kind, ctypes.Structure) else TYPES.get(kind, "pointer")
+            layout[f"{struct.__name__}.{name}"] = (field.offset, field.size, type_name)
+    for enumeration in ENUMERATIONS:
+        layout |= {one.name: (one.value, 0, enumeration.__name__) for one in enumeration}
     return layout
 
 
-def place(field: tuple[int, int] | None) -> str:
-    """Describe the size and the offset of a field."""
-    return "missing" if field is None else f"{field[1]} bytes at byte {field[0]}"
+def place(entry: Entry | None) -> str:
+    """Describe an entry of a layout."""
+    if entry is None:
+        return "missing"
+    offset, size, type_name = entry
+    return f"{size} bytes ({type_name}) at byte {offset}" if size else f"{offset} ({type_name})"

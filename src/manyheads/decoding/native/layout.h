@@ -1,4 +1,5 @@
-/* The layout of the structs shared with Python, compared with that of structs.py when the library is loaded. */
+/* The interface of the library: the layout of the structs and the values of the enumerations, which Python compares
+   with structs.py when it loads the library, and the types of the functions, which Python reads. */
 
 #pragma once
 
@@ -8,8 +9,8 @@
 
 typedef struct {
     const char *name;
-    int64_t offset, size; /* in bytes; of a struct as a whole the offset is 0 */
-    const char *type;     /* float, double, int32, int64, pointer, or the name of a struct */
+    int64_t offset, size; /* in bytes; of a struct as a whole the offset is 0; of a constant the value, and 0 */
+    const char *type;     /* float, double, int32, int64, pointer, or the name of a struct or an enumeration */
 } Field;
 
 #define TYPE(value)                                                                                          \
@@ -18,6 +19,7 @@ typedef struct {
 #define STRUCT(type) {#type, 0, sizeof(type), #type}
 #define FIELD(type, name) \
     {#type "." #name, offsetof(type, name), sizeof(((type *)0)->name), TYPE(((type *)0)->name)}
+#define CONSTANT(type, name) {#name, name, 0, #type}
 
 static const Field LAYOUT[] = {
     STRUCT(Linear),
@@ -136,10 +138,52 @@ static const Field LAYOUT[] = {
     FIELD(Beam, outputs),
     FIELD(Beam, candidates),
     FIELD(Beam, used),
+    CONSTANT(Format, FLOAT32),
+    CONSTANT(Format, BFLOAT16),
+    CONSTANT(Format, INT8),
+    CONSTANT(Activation, NO_ACTIVATION),
+    CONSTANT(Activation, RELU),
+    CONSTANT(Activation, GELU),
+    CONSTANT(Activation, GELU_TANH),
+    CONSTANT(Activation, SWISH),
+    CONSTANT(Activation, SWIGLU),
+    CONSTANT(BeamStatus, BEAM_RUNNING),
+    CONSTANT(BeamStatus, BEAM_ENDED),
+    CONSTANT(BeamStatus, BEAM_CACHE_FULL),
+    CONSTANT(BeamStatus, BEAM_NAN),
+    CONSTANT(BeamStatus, BEAM_INVALID),
 };
 
-/* Return the layout of all shared structs, and write the number of its entries to `count`. */
+/* Return the layout of all shared structs and the enumerations, and write the number of its entries to `count`. */
 const Field *struct_layout(int64_t *count) {
     *count = sizeof LAYOUT / sizeof *LAYOUT;
     return LAYOUT;
 }
+
+#ifndef __wasm__ /* JavaScript's functions have no types */
+/* The types of a function as text; another type than that of the function does not compile. */
+#define FUNCTION(name, result, ...) {#name, _Generic(&name, result (*)(__VA_ARGS__): #result "(" #__VA_ARGS__ ")")}
+
+typedef struct {
+    const char *name, *types;
+} Function;
+
+static const Function SIGNATURES[] = {
+    FUNCTION(panel_width, int64_t, void),
+    FUNCTION(workspace_size, int64_t, const Model *, int64_t, int64_t, int64_t),
+    FUNCTION(encode, int64_t, const Model *, const Linear *, int64_t, const EncoderInput *, float *const *, float *,
+             int, Failure *),
+    FUNCTION(linear_layer, void, const Linear *, int64_t, const float *, int64_t, float *),
+    FUNCTION(decoder_steps, int64_t, const Model *, const Step *const *, int64_t, int64_t, float *, float *,
+             const BestTokens *, int, Failure *),
+    FUNCTION(beam_steps, int64_t, const Model *, const BeamOptions *, Beam *const *, int64_t, int64_t, float *,
+             float *, const BestTokens *, int, Failure *),
+    FUNCTION(extend_beam, int64_t, const Model *, const BeamOptions *, Beam *, const BestTokens *, Failure *),
+};
+
+/* Return the types of all functions but this and struct_layout, and write their number to `count`. */
+const Function *function_types(int64_t *count) {
+    *count = sizeof SIGNATURES / sizeof *SIGNATURES;
+    return SIGNATURES;
+}
+#endif

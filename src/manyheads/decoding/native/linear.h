@@ -13,7 +13,7 @@
 #endif
 #include "vectors.h"
 
-enum { FLOAT32, BFLOAT16, INT8 }; /* number format of the weights */
+enum { FLOAT32, BFLOAT16, INT8 }; /* Format of the weights */
 
 #define PANEL (TILE_VECS * LANES) /* outputs side by side */
 #define ROW_BLOCK (8 * TILE_ROWS) /* rows whose inputs stay in the second-level cache while all panels are read */

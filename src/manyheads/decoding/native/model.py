@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.config.schema import ModelConfig
+from manyheads.decoding.native.positions import PositionTable
 from manyheads.decoding.native.structs import POINTER, BeamOptions, BestTokens, EncoderInput, Failure, Model, Step
 from manyheads.decoding.native.threads import native_threads
 from manyheads.decoding.native.weights import PackedWeights, Precision
+from manyheads.errors import OverflowedError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -187,7 +189,9 @@ class NativeModel:
             ValueError: a token id or a length is outside of its range.
         """
         tokens = [step.tokens.contiguous() for step in steps]
-        structs = [*map(self.step_struct, steps, tokens)]
+        # Another thread may replace the table of positions, whose memory must stay valid during the call.
+        positions = self.target_positions.first(max(step.position for step in steps) + 1)
+        structs = [self.step_struct(step, ids, positions) for step, ids in zip(steps, tokens, strict=True)]
         rows, max_keys = sum(map(len, tokens)), max(max(step.length, step.source_length) for step in structs)
         size, threads = rows * self.vocabulary, native_threads()
         logits = np.empty(size, dtype=np.float32) if best is None else self.logits.reserve(size)
@@ -207,9 +211,9 @@ class NativeModel:
             raise refused(failure)
         return logits[:size].reshape(rows, -1)
 
-    def step_struct(self, step: StepInput, tokens: Tensor) -> Step:
-        """Return the struct of a step with its tokens (R,), contiguous; the caller must hold references to both."""
-        table, position = self.target_positions.first(step.position + 1), step.position
+    def step_struct(self, step: StepInput, tokens: Tensor, table: PositionTable) -> Step:
+        """Return the struct of a step with its tokens (R,), contiguous; the caller must hold references to all."""
+        position = step.position
         sentences, _, source_length, _ = step.memory[0][0].shape
         return Step(
             tokens=tensor_address(tokens),
@@ -248,7 +252,7 @@ class NativeModel:
             Number of beams that have stopped or need a larger KV cache.
 
         Raises:
-            FloatingPointError: the model gave log-probabilities that are not numbers.
+            OverflowedError: the model gave log-probabilities that are not numbers.
             ValueError: an argument is outside of its range.
         """
         failure = Failure()
@@ -268,7 +272,7 @@ class NativeModel:
         if stopped == -1:
             raise refused(failure)
         if stopped < 0:
-            raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
+            raise OverflowedError
         return stopped
 
 

@@ -68,7 +68,10 @@ def cached_speed(path: Path, code: ctypes.CDLL) -> NativeSpeed:
         stored = load_measurement(path)
         native = {int(rows): float(seconds) for rows, seconds in stored["native"].items()}
         by_torch = {int(rows): float(seconds) for rows, seconds in stored["torch"].items()}
-        return NativeSpeed(int(stored["threads"]), native, by_torch)
+        if native.keys() == by_torch.keys() and all(
+            0 < s < math.inf for s in (*native.values(), *by_torch.values())
+        ):
+            return NativeSpeed(int(stored["threads"]), native, by_torch)
     from manyheads.decoding.prepare import measure  # imports torch, once on a machine
 
     speed = measure(code)

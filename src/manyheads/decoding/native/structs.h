@@ -104,7 +104,7 @@ typedef struct {
     float log_prob; /* of the end symbol */
 } Output;
 
-/* The status of a beam search. BEAM_CACHE_FULL: the KV cache must be enlarged before the next step. */
+/* The BeamStatus of a search. BEAM_CACHE_FULL: the KV cache must be enlarged before the next step. */
 enum { BEAM_RUNNING, BEAM_ENDED, BEAM_CACHE_FULL, BEAM_NAN, BEAM_INVALID };
 
 /* A continuation of a prefix. */

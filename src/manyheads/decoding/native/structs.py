@@ -1,20 +1,25 @@
-"""Structs shared with the C code (`structs.h`, the same names)."""
+"""Structs and enumerations shared with the C code (`structs.h`, `linear.h`, `vectors.h`; the same names)."""
 
 from __future__ import annotations
 
 import ctypes
+from enum import IntEnum
 from typing import Any
 
 __all__ = [
+    "ENUMERATIONS",
     "INT64",
     "POINTER",
     "STRUCTS",
+    "Activation",
     "Beam",
     "BeamOptions",
+    "BeamStatus",
     "BestTokens",
     "Candidate",
     "EncoderInput",
     "Failure",
+    "Format",
     "Heads",
     "Layer",
     "LayerNorm",
@@ -27,6 +32,11 @@ __all__ = [
 
 POINTER, INT32, INT64, FLOAT32 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_float
 
+
+Format = IntEnum("Format", "FLOAT32 BFLOAT16 INT8", start=0)
+Activation = IntEnum("Activation", "NO_ACTIVATION RELU GELU GELU_TANH SWISH SWIGLU", start=0)
+BeamStatus = IntEnum("BeamStatus", "BEAM_RUNNING BEAM_ENDED BEAM_CACHE_FULL BEAM_NAN BEAM_INVALID", start=0)
+ENUMERATIONS: tuple[type[IntEnum], ...] = (Format, Activation, BeamStatus)
 
 Fields = tuple[tuple[str, Any], ...]
 

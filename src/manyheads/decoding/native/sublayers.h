@@ -36,7 +36,7 @@ static Workspace divide_workspace(const Model *model, int64_t rows, int64_t max_
     return work;
 }
 
-/* Normalize rows (R, D) to y; return y, or x itself where there is no norm. */
+/* Normalize rows (R, D) to y; return y, or x itself where there is no norm. A row whose variance overflows is NaN. */
 static const float *layer_norm(LayerNorm norm, const float *x, int64_t rows, int64_t width, float epsilon, float *y) {
     if (!norm.weight) return x;
     for (int64_t r = 0; r < rows; r++) {
@@ -47,7 +47,7 @@ static const float *layer_norm(LayerNorm norm, const float *x, int64_t rows, int
         mean /= (float)width;
 #pragma omp simd reduction(+ : square)
         for (int64_t i = 0; i < width; i++) square += (row[i] - mean) * (row[i] - mean);
-        const float factor = 1 / sqrtf(square / (float)width + epsilon);
+        const float factor = square < INFINITY ? 1 / sqrtf(square / (float)width + epsilon) : NAN;
 #pragma omp simd
         for (int64_t i = 0; i < width; i++)
             y[r * width + i] = (row[i] - mean) * factor * norm.weight[i] + (norm.bias ? norm.bias[i] : 0);

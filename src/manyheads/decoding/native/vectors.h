@@ -63,7 +63,7 @@ typedef uint16_t unaligned_uint16 __attribute__((vector_size(2 * LANES), aligned
 typedef int32_t unaligned_int32 __attribute__((aligned(1), may_alias));
 typedef int8_t unaligned_int8 __attribute__((vector_size(LANES), aligned(1), may_alias));
 
-enum { NO_ACTIVATION, RELU, GELU, GELU_TANH, SWISH, SWIGLU }; /* applied to the outputs of a linear layer */
+enum { NO_ACTIVATION, RELU, GELU, GELU_TANH, SWISH, SWIGLU }; /* Activation, applied to the outputs of a linear layer */
 
 /* Widen LANES numbers of 16 or 8 bits to floats, by intrinsics: compilers convert the general form lane by lane. */
 INLINE vec from_bfloat16(const uint16_t *x) {
@@ -129,16 +129,16 @@ INLINE float sum_lanes(vec x) {
     return sum;
 }
 
-/* Return e^x with a relative error of 2e-7, 0 below -87, NaN of NaN: e^x = 2^n e^r with n an integer and
+/* Return e^x with a relative error of 2e-7, 0 below -87, infinity above 88, NaN of NaN: e^x = 2^n e^r with n an integer and
    |r| <= ln 2 / 2 (Cody and Waite 1980), e^r by its Taylor series to the sixth power. */
 INLINE vec exp_lanes(vec x) {
     const vec large = broadcast(12582912.0f); /* 1.5 x 2^23: adding and subtracting it rounds to an integer */
-    const vec bounded = select_lanes(x > broadcast(88.0f), broadcast(88.0f), x);
-    const vec n = (bounded * 1.44269504f + large) - large;
-    const vec r = bounded - n * 0.693359375f + n * 2.12194440e-4f;
+    const vec n = (x * 1.44269504f + large) - large;
+    const vec r = x - n * 0.693359375f + n * 2.12194440e-4f;
     const vec series = 1 + r * (1 + r * (1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r * (1 / 720.f))))));
     const vec power = (vec)((__builtin_convertvector(n, int_vec) + 127) << 23);
-    return select_lanes(x < broadcast(-87.0f), (vec){0}, series * power);
+    const vec finite = select_lanes(x < broadcast(-87.0f), (vec){0}, series * power);
+    return select_lanes(x > broadcast(88.0f), broadcast(INFINITY), finite);
 }
 
 /* Return the error function with an error of 2e-7 (Abramowitz and Stegun 1964, 7.1.26). */

@@ -14,14 +14,22 @@ from numpy.typing import NDArray
 
 from manyheads.config.schema import ModelConfig
 from manyheads.decoding.native.positions import Positions
-from manyheads.decoding.native.structs import Layer, LayerNorm, Linear, Model
+from manyheads.decoding.native.structs import Activation, Format, Layer, LayerNorm, Linear, Model
 from manyheads.errors import UsageError
 
-__all__ = ["PRECISIONS", "PackedWeights", "Precision", "WeightsError", "parse_precision", "quantize_int8"]
+__all__ = [
+    "FORMATS",
+    "PRECISIONS",
+    "PackedWeights",
+    "Precision",
+    "WeightsError",
+    "parse_precision",
+    "quantize_int8",
+]
 
 Precision = Literal["fp32", "bf16", "int8"]
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)  # in the order of linear.h
-ACTIVATIONS = ("none", "relu", "gelu", "gelu-tanh", "swish", "swiglu")  # in the order of vectors.h
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+FORMATS: dict[Precision, Format] = {"fp32": Format.FLOAT32, "bf16": Format.BFLOAT16, "int8": Format.INT8}
 CACHE_LINE = 64  # bytes: a vector of weights that crosses two lines is read twice
 INT8_MAX = 127
 
@@ -131,8 +139,8 @@ class PackedWeights:
             num_heads=config.num_heads,
             d_ff=config.d_ff,
             vocabulary=vocabulary,
-            format=PRECISIONS.index(self.precision),
-            activation=ACTIVATIONS.index(config.activation),
+            format=FORMATS[self.precision],
+            activation=Activation[config.activation.upper().replace("-", "_")],
             pre_norm=pre_norm,
             embedding_scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,
             norm_epsilon=config.norm_epsilon,

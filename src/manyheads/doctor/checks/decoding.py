@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from manyheads.data.batch import pad_rows
+from manyheads.data.letters import has_text
 from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.doctor.catalogue import model_finding, run_finding
@@ -204,7 +205,7 @@ def check_steps(trained: TrainedLanguageModel) -> Iterator[Finding]:
 
 def check_first_token(trained: TrainedTranslator) -> Iterator[Finding]:
     """Compare the loss of the first target token of some training pairs with that of the others."""
-    pairs = [pair for pair in trained.train if pair.source.strip()][: 50 * MEMORIZED]
+    pairs = [pair for pair in trained.train if has_text(pair.source)][: 50 * MEMORIZED]
     by_length = sorted(pairs, key=lambda pair: len(pair.target))[len(pairs) // 4 :]
     sources, targets = trained.encode(by_length[:: max(1, len(pairs) // (2 * MEMORIZED))][:MEMORIZED])
     outputs = greedy(trained, sources)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
-from manyheads.data.languages import FREQUENT, SCRIPTS, base_code, scripts_of
+from manyheads.data.languages import SCRIPTS, frequent_words, scripts_of
 
 __all__ = ["WORD", "Classifier", "Side", "language_classifier", "likeness"]
 
@@ -20,17 +20,13 @@ AT_LEAST = 2  # frequent words of one language, and none of the other, from wher
 
 def language_classifier(source: str, target: str) -> Classifier | None:
     """Return a function that tells two languages apart (codes such as de, ko or pt-BR); None for unknown ones."""
-    codes = [base_code(code) for code in (source, target)]
-    if codes[0] == codes[1]:
-        return None
-    scripts = [scripts_of(code) for code in codes]
+    scripts = [scripts_of(code) for code in (source, target)]
     if not all(scripts):
         return None
     if not set(scripts[0]) & set(scripts[1]):
         return by_script(*scripts)
-    if all(code in FREQUENT for code in codes):
-        return by_words(*(FREQUENT[code].split() for code in codes))
-    return None
+    words = [frequent_words(code) for code in (source, target)]
+    return by_words(*words) if all(words) and words[0] != words[1] else None
 
 
 def by_script(source: Iterable[str], target: Iterable[str]) -> Classifier:

@@ -37,7 +37,8 @@ def check_outputs(trained: TrainedTranslator) -> Iterator[Finding]:
         protocol=config.evaluation.protocol, language=config.data.target,
     )  # fmt: skip
     trained.facts["outputs"] = (
-        f"BLEU {scores.bleu:.1f} on {len(outputs)} validation sentences ({scores.signature['bleu']})"
+        f"BLEU {scores.bleu:.1f} on the first {len(outputs)} validation sentences, {config.search.method} "
+        f"({scores.signature['bleu']})"
     )
     return output_findings(outputs, whole_words=config.tokenizer.kind == "words")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import LEAST_WORDS, letters_of
+from manyheads.data.letters import has_text
 from manyheads.doctor.catalogue import config_finding
 from manyheads.doctor.checks.alignment import Alignment, measure_alignment
 from manyheads.doctor.checks.languages import WORD, Classifier, likeness
@@ -58,7 +59,7 @@ class PairCounts:
     def add(self, pair: Pair) -> None:
         """Count a pair, unless a side is empty."""
         texts = pair.source, pair.target
-        if not all(text.strip() for text in texts):
+        if not all(map(has_text, texts)):
             return
         for index, text in enumerate(texts):
             self.sides[index].add(text, pair.line)

@@ -160,7 +160,8 @@ def size_findings(plan: Plan) -> Iterator[Finding]:
 def machine_findings(plan: Plan) -> Iterator[Finding]:
     """Yield findings about memory and time on this machine."""
     if plan.memory is not None and plan.free is not None and plan.memory > USABLE * plan.free:
-        evidence = f"about {plan.memory / GIB:.1f} GiB are needed, {plan.free / GIB:.1f} GiB are free"
+        needed, free = plan.memory / GIB, plan.free / GIB
+        evidence = f"about {needed:.1f} GiB are needed; of {free:.1f} GiB free, {USABLE * free:.1f} can be used"
         yield config_finding("memory", evidence)
     if plan.steps is None or plan.seconds is None:
         return

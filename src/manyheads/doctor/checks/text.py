@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
@@ -14,28 +15,32 @@ from manyheads.doctor.checks.languages import language_classifier
 from manyheads.doctor.checks.lines import DAMAGED, LEAST_LINES, LineCounts, NearCopies, split_findings
 from manyheads.doctor.checks.pairs import PairCounts, language_findings
 from manyheads.doctor.evidence import QuotedLines, Share
-from manyheads.doctor.report import Diagnosis, Finding, make_report
+from manyheads.doctor.report import Diagnosis, Finding, make_report, merge_findings
 
 __all__ = ["examine_text"]
 
 UNBALANCED = 10  # times
 LONG_LINE = 40  # characters from which on a repeated line is no coincidence
 REPEATED = 0.1  # share of such lines of the validation text
-PAIRS = (
-    "source and target language are not swapped",
-    "line i is the translation of line i",
-    "targets are not copies of their sources",
-    "no letters are damaged",
-    "held-out text does not stand in train",
-    "few lines are empty, doubled, or of odd lengths",
-)
-LABELS = (
-    "labels do not contradict each other, and all are in the validation set",
-    "no letters are damaged",
-    "held-out text does not stand in train",
-    "few lines are empty or doubled",
-)
-LINES = ("no letters are damaged", "held-out text does not stand in train")
+# Each check of a text, and the findings that contradict it.
+LINES = {
+    "no letters are damaged": ("encoding-damaged", "html-entities"),
+    "held-out text does not stand in train": ("held-out-in-train", "near-copies-in-train"),
+}
+PAIRS = {
+    "each side is in its own language": ("languages-swapped", "languages-mixed"),
+    "line i is the translation of line i": ("misaligned",),
+    "targets are not copies of their sources": ("source-copied",),
+    **LINES,
+    "few lines are empty, doubled, or of odd lengths": ("empty-lines", "much-duplicated", "odd-lengths"),
+}
+LABELS = {
+    "labels do not contradict each other, and all are in the validation set": (
+        "labels-contradict", "labels-missing",
+    ),
+    **LINES,
+    "few lines are empty or doubled": ("empty-lines", "much-duplicated"),
+}  # fmt: skip
 
 
 def examine_text(
@@ -58,7 +63,7 @@ def examine_text(
             findings += counts.findings(name)
             if name in near_copies.pairs:
                 findings += near_copies.findings(name, counts.pairs)
-        return diagnosis(findings, PAIRS, figures, facts(figures, config))
+        return diagnosis(facts(figures, config), findings, PAIRS, figures)
     if config.task == "classification":
         labels = {name: LabelCounts() for name in splits}
         figures, near_copies = count_splits(config, splits, labels, normalize)
@@ -69,15 +74,21 @@ def examine_text(
         named = ", ".join(f'{count:,} of "{label}"' for label, count in classes.most_common(5))
         more = ", ..." if len(classes) > 5 else ""
         described = f"{len(classes)}: {named}{more}"
-        return diagnosis(findings, LABELS, figures, facts(figures, config) | {"labels": described})
+        return diagnosis(facts(figures, config) | {"labels": described}, findings, LABELS, figures)
     return examine_lines(splits)
 
 
 def diagnosis(
-    findings: Iterable[Finding], asked: Sequence[str], figures: DataReport, facts: Mapping[str, str]
+    facts: Mapping[str, str],
+    findings: Iterable[Finding],
+    checks: Mapping[str, Sequence[str]],
+    figures: DataReport | None = None,
 ) -> Diagnosis:
-    """Return the diagnosis of a text, for people and as JSON."""
-    return Diagnosis(facts, make_report(findings, asked), figures.to_json(), figures.lines())
+    """Return the diagnosis of a text, for people and as JSON; a finding about several splits is one."""
+    check_of = {name: check for check, names in checks.items() for name in names}
+    merged = [replace(finding, check=check_of.get(finding.name, "")) for finding in merge_findings(findings)]
+    report = make_report(merged, list(checks))
+    return Diagnosis(facts, report, figures.to_json() if figures else {}, figures.lines() if figures else ())
 
 
 def count_splits(
@@ -187,4 +198,4 @@ def examine_lines(splits: Mapping[str, Iterable[Pair]]) -> Diagnosis:
             evidence = f"{name}: {part} of its longer lines stand in train{repeated}"
             findings.append(config_finding("held-out-in-train", evidence))
         sizes.append(f"{name} {counts.lines:,} lines")
-    return Diagnosis({"text": ", ".join(sizes)}, make_report(findings, LINES), {})
+    return diagnosis({"text": ", ".join(sizes)}, findings, LINES)

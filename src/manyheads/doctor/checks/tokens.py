@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from manyheads.data.letters import has_text
 from manyheads.doctor.catalogue import config_finding, run_finding
 from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
@@ -85,7 +86,7 @@ def count_side(name: str, tokenizer: Tokenizer, texts: Sequence[str]) -> SideTok
     rows = tokenizer.encode(texts)
     changed, decoded = QuotedLines(), 0
     for number, (text, row) in enumerate(zip(texts, rows, strict=True), start=1):
-        if UNK in row or not text.strip():
+        if UNK in row or not has_text(text):
             continue
         decoded += 1
         round_trip = tokenizer.decode(row)
@@ -148,7 +149,7 @@ def size_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
             f"{vocabulary.name}: {rare} pieces occur less than {RARE} times in the {vocabulary.tokens:,} tokens of "
             f"train, {vocabulary.unused:,} of them never"
         )
-        yield config_finding("vocabulary-too-large", evidence)
+        yield config_finding("vocabulary-too-large", evidence, frequent=f"{vocabulary.pieces - vocabulary.rare:,}")
 
 
 def use_findings(vocabulary: Vocabulary) -> Iterator[Finding]:

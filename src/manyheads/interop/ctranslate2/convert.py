@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,10 +10,10 @@ from weakref import finalize
 
 from manyheads.checkpoint import RunDirectory, sha256, write_atomically
 from manyheads.config.schema import Config
-from manyheads.errors import RunError, SaveError, UsageError
+from manyheads.errors import RunError, UsageError
+from manyheads.files import discard, locked_beside, new_folder, refuse_links
 from manyheads.interop.bundle import (
     BundleMetadata,
-    atomic_directory,
     is_export,
     load_run,
     read_metadata,
@@ -115,7 +114,7 @@ def engine_for(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate
     """Load an exported folder or a run; `choices` are device, workers and threads of the engine.
 
     A run is converted to float32 in its cache, and compared, unless that was done since its weights changed; if the
-    cache cannot be written, in a temporary folder.
+    cache cannot be written, is a link, or is being written, in a temporary folder.
 
     Raises:
         RunError: the folder is neither an export nor a run, or cannot be read.
@@ -128,13 +127,15 @@ def engine_for(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate
     converted = folder / "cache" / f"{CACHED}{sha256(weights)[:16]}"
     if not is_export(converted):
         try:
-            with atomic_directory(converted) as draft:
-                convert(folder, draft)
-        except SaveError:
+            refuse_links(folder, ["cache"])
+            with locked_beside(converted.with_name(CACHED), RunError):
+                with new_folder(converted) as draft:
+                    convert(folder, draft)
+                older = [path for path in converted.parent.glob(f"{CACHED}*") if path != converted]
+                for path in sorted(older, key=lambda path: path.stat().st_mtime)[:-1]:
+                    discard(path)  # all but the newest, which a program may still use
+        except RunError:  # the cache cannot be written, or another process writes it now
             return convert_temporarily(folder, choices)
-        older = [path for path in converted.parent.glob(f"{CACHED}*") if path != converted]
-        for path in sorted(older, key=lambda path: path.stat().st_mtime)[:-1]:
-            shutil.rmtree(path, ignore_errors=True)  # all but the newest, which a program may still use
     return load_ctranslate2(converted, **choices)
 
 

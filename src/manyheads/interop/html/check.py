@@ -23,7 +23,7 @@ from manyheads.interop.parity import RANDOM_PIECES, Parity, Reference, Samples, 
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import TextClassifier
 
-__all__ = ["compare_packed", "find_node", "reference_of_text_model"]
+__all__ = ["compare_packed", "find_node", "reference_of_text_model", "translate_packed"]
 
 OLDEST_NODE = 18
 SECONDS = 600  # timeout of a comparison
@@ -76,14 +76,32 @@ def compare_packed(head: str, tensors: bytes, task: str, expected: Reference, nu
     Raises:
         ParityError: the results differ by more than the number format explains, or the engine fails.
     """
-    node = find_node()
-    if node is None:
-        return None
     rows = zip(expected.samples.rows, expected.outputs, expected.limits, strict=True)
     requests: list[dict[str, Any]] = [
         {"source": row, "target": output, "limit": limit} if task == "translation" else {"ids": row}
         for row, output, limit in rows
     ]
+    answers = compute_packed(head, tensors, requests)
+    if answers is None:
+        return None
+    scores, outputs = ([answer[part] for answer in answers] for part in ("scores", "output"))
+    return compare(expected, scores, outputs, numbers, "the exported model")
+
+
+def translate_packed(head: str, tensors: bytes, texts: Sequence[str]) -> list[str] | None:
+    """Return the greedy translations of lines by a page; None without Node.js. See `compare_packed`."""
+    return compute_packed(head, tensors, [{"text": text} for text in texts])
+
+
+def compute_packed(head: str, tensors: bytes, requests: Sequence[dict[str, Any]]) -> list[Any] | None:
+    """Return the answers of parity.js to requests; None without Node.js.
+
+    Raises:
+        ParityError: the engine fails.
+    """
+    node = find_node()
+    if node is None:
+        return None
     with TemporaryDirectory() as name:
         paths = [Path(name) / part for part in ("head.json", "tensors", "requests.json")]
         paths[0].write_text(head, encoding="utf-8")
@@ -98,6 +116,5 @@ def compare_packed(head: str, tensors: bytes, task: str, expected: Reference, nu
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip()
         raise ParityError(f"the model could not be computed in Node.js, and was not kept: {reason}")
-    answers = json.loads(done.stdout)
-    scores, outputs = ([answer[part] for answer in answers] for part in ("scores", "output"))
-    return compare(expected, scores, outputs, numbers, "the exported model")
+    answers: list[Any] = json.loads(done.stdout)
+    return answers

@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from manyheads.checkpoint.weights import check_values
 from manyheads.config.schema import ModelConfig, Task
 from manyheads.errors import RunError
 from manyheads.interop.huggingface.settings import FAMILIES
@@ -138,8 +139,7 @@ def our_tensors(
                 tensor = torch.cat([tensor, tensor.new_zeros(1, *tensor.shape[1:])])[rows]
         except (RuntimeError, IndexError) as error:
             raise RunError(f"{folder}: {entry.hf_names[0]} does not fit: {error}.") from error
-        if not tensor.isfinite().all():
-            raise RunError(f"{folder} is damaged: {entry.hf_names[0]} holds values that are not finite.")
+        check_values({entry.hf_names[0]: tensor}, str(folder))
         tensors[entry.name] = tensor.contiguous()
     return tensors
 

@@ -203,6 +203,7 @@ def generation_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]
         "max_length": min(512, config.model.max_positions),
         "num_beams": config.search.beam_size,
         "length_penalty": config.search.length_penalty,
+        "no_repeat_ngram_size": config.search.no_repeat_ngram,
     }
 
 

@@ -40,11 +40,11 @@ def write_onnx(folder: Path, config: Config, tokenizers: TokenizerPair, model: E
     longest = config.model.max_positions
     write_encoder(folder / ENCODER, model, longest)
     write_decoder(folder / DECODER, model, longest)
-    write_atomically(folder / DESCRIPTION, as_json(description(model, longest)))
+    write_atomically(folder / DESCRIPTION, as_json(description(config, model)))
     write_metadata(folder, config, tokenizers, KIND, {}, DECODER)
 
 
-def description(model: EncoderDecoder, longest: int) -> dict[str, Any]:
+def description(config: Config, model: EncoderDecoder) -> dict[str, Any]:
     """Return the description that a program needs to run the graphs."""
 
     def named(ports: Any) -> dict[str, dict[str, Any]]:
@@ -59,7 +59,9 @@ def description(model: EncoderDecoder, longest: int) -> dict[str, Any]:
         "begin": BOS,
         "end": EOS,
         "never": [PAD, BOS],
-        "longest": longest,
+        "longest": config.model.max_positions,
+        "max_length_ratio": config.search.max_length_ratio,
+        "max_length_offset": config.search.max_length_offset,
         "decoder_layers": len(model.decoder_layers),
         "heads": model.config.num_heads,
         "head_width": model.config.d_model // model.config.num_heads,

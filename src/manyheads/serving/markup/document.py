@@ -29,7 +29,7 @@ VOID = words("area base br col embed hr img input link meta param source track w
 VOID_INLINE = words("img wbr input")
 # Elements whose content is not translated.
 UNTOUCHED_INLINE = words("code kbd samp svg math canvas audio video object")
-UNTOUCHED = words("pre script style template textarea noscript head") | UNTOUCHED_INLINE
+UNTOUCHED = words("pre script style template textarea noscript") | UNTOUCHED_INLINE
 ALL_INLINE = INLINE | UNTOUCHED_INLINE | VOID_INLINE  # elements that do not end a block
 CLASSES = words("notranslate mention hashtag")
 Attributes = list[tuple[str, str | None]]

@@ -1,6 +1,7 @@
 "use strict";
 /* The frame of the page: settings, tabs, and the panel with the current view. */
 const LANGUAGES = { en: "English", ko: "한국어" };
+const THEMES = ["auto", "light", "dark"];
 const TAB_ORDER = ["translate", "classify", "continue", "words", "alignment", "attention", "steps", "beam", "training", "model", "card"];
 const [tabs, panel, settings] = ["tabs", "panel", "settings"].map((id) => document.getElementById(id));
 let renderCount = 0;
@@ -26,16 +27,16 @@ function drawSettings() {
     models.length > 1 ? choice(t("settings.model"), models, currentModel().name, (model) => { change({ ...OWN_OUTPUT, ...AS_TRAINED, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
     mh.about.key_required ? h("label", { class: "field" }, span("", t("settings.key")), key) : "",
     h("div", { class: "segments", role: "group", "aria-label": t("settings.language") }, Object.entries(LANGUAGES).map(([code, name]) => button(name, () => setLanguage(code), { lang: code, "aria-pressed": code === mh.language || "false" }))),
-    choice(t("settings.theme"), ["auto", "light", "dark"].map((theme) => [theme, t(`theme.${theme}`)]), savedSetting("theme") || "auto", (theme) => { savedSetting("theme", theme); applyTheme(theme); }));
+    choice(t("settings.theme"), THEMES.map((theme) => [theme, t(`theme.${theme}`)]), document.documentElement.dataset.theme, (theme) => { saveSetting("theme", theme); applyTheme(theme); }));
 }
 
-const applyTheme = (theme) => { document.documentElement.dataset.theme = theme || "auto"; };
+const applyTheme = (theme) => { document.documentElement.dataset.theme = THEMES.includes(theme) ? theme : "auto"; };
 
 /** Switch to a language and draw the page again. */
 async function setLanguage(language) {
   mh.strings[language] ??= await loadStrings(language);
   mh.language = language;
-  savedSetting("language", language);
+  saveSetting("language", language);
   document.documentElement.lang = language;
   document.querySelector(".skip").textContent = t("skip");
   if (mh.about) {
@@ -103,8 +104,8 @@ function emptyNotice() {
 async function start() {
   document.documentElement.classList.toggle("framed", window !== window.top);
   applyTheme(savedSetting("theme"));
-  const requested = new URLSearchParams(location.search).get("lang") || savedSetting("language") || embedded?.language || navigator.language.slice(0, 2);
-  await setLanguage(requested in LANGUAGES ? requested : "en");
+  const wanted = [new URLSearchParams(location.search).get("lang"), savedSetting("language"), embedded?.language, navigator.language.slice(0, 2), "en"];
+  await setLanguage(wanted.find((language) => Object.keys(LANGUAGES).includes(language)));
   mh.about = await loadAbout();
   readAddress();
   window.addEventListener("popstate", () => { if (location.hash !== addressOf()) { readAddress(); render(); } });

@@ -75,6 +75,7 @@ const DEFAULT_STATE = {
   tab: "", model: "", q: "", beam: "", sentence: 0, prefix: "", target: "", padding: 0, more: 0, at: 0, kind: "", layer: -1, head: "mean",
   other: "", threshold: 0, step: -1, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1, query: 0, stage: 0, off: "", mask: 1, positions: 1,
 };
+const FRACTIONS = ["threshold", "temperature", "topp"];
 /* Changes of the state: back to the model's own output. */
 const OWN_OUTPUT = { prefix: "", target: "", more: 0, at: 0, step: -1, query: 0 };
 /* Changes of the state: back to the model as it was trained. */
@@ -88,7 +89,8 @@ function readAddress() {
   for (const [name, initial] of Object.entries(DEFAULT_STATE)) {
     const value = name === "tab" ? path : parameters.get(name);
     const number = Number(value);
-    state[name] = !value ? initial : typeof initial === "string" ? value : Number.isFinite(number) ? number : initial;
+    const isValid = number >= min(initial, 0) && (Number.isInteger(number) || FRACTIONS.includes(name));
+    state[name] = !value ? initial : typeof initial === "string" ? value : isValid && number < Infinity ? number : initial;
   }
 }
 
@@ -106,12 +108,14 @@ function change(changes) {
   history[newTab ? "pushState" : "replaceState"](null, "", addressOf());
 }
 
-/** Read a setting from the storage of the browser, after saving it if there is a value; null without storage. */
-function savedSetting(name, value) {
-  try {
-    if (value) localStorage.setItem(`manyheads-${name}`, value);
-    return localStorage.getItem(`manyheads-${name}`);
-  } catch { return null; }
+/** Save a setting in the storage of the browser, if there is one. */
+function saveSetting(name, value) {
+  try { localStorage.setItem(`manyheads-${name}`, value); } catch { /* it lasts as long as the page */ }
+}
+
+/** Read a setting from the storage of the browser; null without storage. */
+function savedSetting(name) {
+  try { return localStorage.getItem(`manyheads-${name}`); } catch { return null; }
 }
 
 /** Announce a text to screen readers. */

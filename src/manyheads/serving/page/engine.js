@@ -2,7 +2,9 @@
 /* An exported page with a model sends its requests to its own worker instead of a server; PageModel in runs/page.py writes the elements. */
 const workerText = document.getElementById("manyheads-worker");
 const hasWorker = Boolean(workerText);
+const modelParts = hasWorker && !isDamaged() && takeModel();
 const pending = new Map();
+/* null after a failure: the next request starts another. */
 let worker = null;
 let requestCount = 0;
 
@@ -24,19 +26,28 @@ function isDamaged() {
   return workerText.dataset.checksum !== String(high * 65536 + low);
 }
 
-/** Start the worker, send it the model in parts, and remove the elements of the model. */
+/** Remove the elements of the model, and return the code of the worker and the messages that load the model. */
+function takeModel() {
+  const elements = [document.getElementById("manyheads-model"), ...document.querySelectorAll(".manyheads-tensors")];
+  const [description, ...chunks] = elements.map((element) => element.textContent);
+  for (const element of elements) element.remove();
+  /* A browser may keep a Blob on its disk; its text is read in the worker. */
+  return { code: new Blob([workerText.textContent], { type: "text/javascript" }), messages: [JSON.parse(description), ...chunks.map((text) => ({ chunk: new Blob([text]) })), { ready: true }] };
+}
+
+/** Start the worker, and send it the model. */
 function startWorker() {
-  if (isDamaged()) {
-    worker = { failed: "error.damaged" };
-    return;
-  }
-  const address = URL.createObjectURL(new Blob([workerText.textContent], { type: "text/javascript" }));
-  const model = document.getElementById("manyheads-model");
-  worker = new Worker(address);
+  const address = URL.createObjectURL(modelParts.code);
+  const started = new Worker(address);
   URL.revokeObjectURL(address);
-  const fail = (message) => { worker.failed = message; for (const { reject } of pending.values()) reject(new Error(message)); pending.clear(); };
-  worker.onerror = (e) => fail(e.message || t("error.engine"));
-  worker.onmessage = ({ data }) => {
+  const fail = (message) => {
+    started.terminate();
+    worker = null;
+    for (const { reject } of pending.values()) reject(new Error(message));
+    pending.clear();
+  };
+  started.onerror = (e) => fail(e.message || t("error.engine"));
+  started.onmessage = ({ data }) => {
     if (data.failed) fail(data.failed);
     if (!pending.has(data.id)) return;
     const { resolve, reject } = pending.get(data.id);
@@ -44,34 +55,29 @@ function startWorker() {
     if (data.error) reject(new Error(data.error));
     else resolve(data.result);
   };
-  worker.postMessage(JSON.parse(model.textContent));
-  model.remove();
-  for (const part of document.querySelectorAll(".manyheads-tensors")) {
-    worker.postMessage({ chunk: part.textContent });
-    part.remove();
-  }
-  worker.postMessage({ ready: true });
+  for (const message of modelParts.messages) started.postMessage(message);
+  worker = started;
 }
 
-/** Send a request to the worker; a new translation cancels one that is in progress. */
-function computeInWorker(path, body) {
+/** Send a request to the worker; `signal` cancels it. */
+async function computeInWorker(path, body, signal) {
+  if (!modelParts) throw new Error(t("error.damaged"));
   if (!worker) startWorker();
-  if (worker.failed) return Promise.reject(new Error(t(worker.failed)));
-  const [id, kind] = [requestCount += 1, path === "api/translate" && `${path} ${JSON.stringify(body.changes)}`];
-  for (const [pendingId, replaced] of pending) {
-    if (!kind || replaced.kind !== kind) continue;
-    worker.postMessage({ cancel: pendingId });
-    pending.delete(pendingId);
-    replaced.reject(new Error(t("error.replaced")));
-  }
+  requestCount += 1;
+  const id = requestCount;
   return new Promise((resolve, reject) => {
-    pending.set(id, { resolve, reject, kind });
+    pending.set(id, { resolve, reject });
+    signal?.addEventListener("abort", () => {
+      if (!pending.delete(id)) return;
+      worker.postMessage({ cancel: id });
+      reject(new Error(t("error.replaced")));
+    });
     worker.postMessage({ id, path, body });
   });
 }
 
 if (hasWorker) {
-  startWorker();
+  if (modelParts) startWorker();
   /** For other scripts: translate a line and align its words. */
   window.manyheads = { translate: (text, { beam } = {}) => computeInWorker("line", { q: String(text), beam }) };
 }

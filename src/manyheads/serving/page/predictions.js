@@ -9,10 +9,12 @@ const documentText = (inspection) => (canCompute ? "" : textSummary(inspection))
 /** Add a text box, and below it the elements that `show` returns; return the function that updates them. */
 async function resultsUnderText(panel, show) {
   const holder = stack();
+  let runCount = 0;
   const run = async () => {
+    const number = (runCount += 1);
     showEffect();
     const elements = await show().catch((error) => [h("p", { class: "wrong", role: "alert" }, error.message)]);
-    holder.replaceChildren(...elements);
+    if (number === runCount) holder.replaceChildren(...elements);
   };
   if (canCompute) panel.prepend(textBox(t("classify.text"), run));
   panel.append(holder);
@@ -44,7 +46,7 @@ async function buildContinue(panel) {
     panel.append(div("controls",
       stateSlider("temperature", { min: 0.1, max: 3, step: 0.1, show: (value) => n(value, 1) }), stateSlider("topk", { min: 0, max: 50, show: (value) => (value ? String(value) : t("continue.all")) }),
       stateSlider("topp", { min: 0.05, max: 1, step: 0.05, show: (value) => n(value, 2) }),
-      button(t("continue.write"), async () => generated.replaceChildren(state.q, h("mark", {}, (await requestNext({ write: 24, seed: floor(Math.random() * 1e6) })).text)), { class: "primary" })));
+      button(t("continue.write"), () => requestNext({ write: 24, seed: floor(Math.random() * 1e6) }).then(({ text }) => generated.replaceChildren(state.q, h("mark", {}, text)), ({ message }) => generated.replaceChildren(message)), { class: "primary" })));
   }
   panel.append(generated);
   const run = await resultsUnderText(panel, async () => {

@@ -6,6 +6,8 @@ if (embedded ? embedded.about.char_limit && !hasWorker : hasWorker || location.p
 /** Whether the model can compute on new texts: on the server, or in the worker. */
 const canCompute = !embedded || hasWorker;
 const cachedAnswers = new Map();
+/* The AbortController of the newest request of each kind. */
+const inProgress = new Map();
 const MAX_CACHED = 24;
 
 /** Send a request, or return the cached answer; a failed request throws an Error with the server's message. */
@@ -20,11 +22,27 @@ function request(path, body) {
   return cachedAnswers.get(name);
 }
 
-/** Send a request to the worker or the server; return its JSON value. */
+/** Send a request to the worker or the server; return its JSON value. It cancels one for another text or target of the same model. */
 async function sendRequest(path, body) {
-  if (hasWorker) return computeInWorker(path, body);
+  const kind = body && JSON.stringify([path, body.model, body.changes, body.write]);
+  const control = new AbortController();
+  if (kind) {
+    inProgress.get(kind)?.abort();
+    inProgress.set(kind, control);
+  }
+  try {
+    return await (hasWorker ? computeInWorker : fetchAnswer)(path, body, control.signal);
+  } catch (error) {
+    throw control.signal.aborted ? new Error(t("error.replaced")) : error;
+  } finally {
+    if (inProgress.get(kind) === control) inProgress.delete(kind);
+  }
+}
+
+/** Send a request to the server; return its JSON value. */
+async function fetchAnswer(path, body, signal) {
   const headers = { ...(mh.key && { Authorization: `Bearer ${mh.key}` }), ...(body && { "Content-Type": "application/json" }) };
-  const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body) }).catch(() => { throw new Error(t("error.unreachable")); });
+  const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal }).catch(() => { throw new Error(t("error.unreachable")); });
   const result = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(result.error || t("error.status", { status: answer.status }));
   return result;

@@ -19,7 +19,7 @@ async function buildWords(panel, inspection) {
       if (temperature !== state.temperature) return;
       atTemperature = adjusted;
       draw();
-    } catch (error) { list.replaceChildren(h("p", { class: "wrong", role: "alert" }, error.message)); }
+    } catch (error) { if (temperature === state.temperature) list.replaceChildren(h("p", { class: "wrong", role: "alert" }, error.message)); }
   }
 
   function draw() {

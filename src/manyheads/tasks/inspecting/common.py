@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from manyheads.config.schema import Config
 from manyheads.inspection.parts import ModelFacts, Near, Neighbours, Prediction, Rival, Text, Token
+from manyheads.languages import normal_form
 from manyheads.search.candidates import best_tokens
 from manyheads.tasks.assembly import word_numbers
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -40,11 +41,11 @@ def facts(config: Config) -> ModelFacts:
 
 
 def tokens_of(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[Token, ...]:
-    """Return tokens with the numbers of their words; marks belong to no word."""
+    """Return tokens with the numbers of their words; marks, and tokens of a text without a word, belong to none."""
     plain = [token for token in ids if token not in MARKS]
-    words = iter(word_numbers(tokenizer, plain))
+    words = iter(word_numbers(tokenizer, plain) if tokenizer.decode(plain).strip() else [])
     return tuple(
-        Token(token, piece, None if token in MARKS else next(words))
+        Token(token, piece, None if token in MARKS else next(words, None))
         for token, piece in zip(ids, tokenizer.pieces(ids), strict=True)
     )
 
@@ -61,7 +62,7 @@ def without_each_word(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[list[in
 def text_of(tokenizer: Tokenizer, ids: Sequence[int], text: str, language: str) -> Text:
     """Return a text with its tokens, marks included."""
     plain = [token for token in ids if token not in MARKS]
-    return Text(text, language, tokens_of(tokenizer, ids), tuple(tokenizer.decode(plain).split()))
+    return Text(text, normal_form(language), tokens_of(tokenizer, ids), tuple(tokenizer.decode(plain).split()))
 
 
 def predictions(

@@ -10,7 +10,9 @@ import torch
 from tests.decoding.native.test_heads import BERT, classifier, language_model, scaled_heads
 from tests.interop.html.engine.node import Node, array, pack
 from tests.model.samples import BOS, EOS, SOURCE_SIZE, TARGET_SIZE, VARIANTS, random_ids, scrambled_model
+from tests.tolerances import assert_close
 
+from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_groups, watch_continuation, watch_head, watch_pair, watch_text
 from manyheads.inspection.codec import array_from_json
 from manyheads.interop.html.pack import rounded_model
@@ -122,10 +124,33 @@ def test_a_language_model_has_the_logits_and_the_attention_of_the_model(node, va
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary"])
+@pytest.mark.parametrize("length", [19, 20, 21])
+@pytest.mark.parametrize("make", [language_model, classifier])
+def test_a_text_is_read_up_to_the_limit_of_positions(node, make, length, positions) -> None:
+    """Positions that are computed have no limit of their own."""
+    task, method, before = {
+        language_model: ("language-modeling", "read", [None]),
+        classifier: ("classification", "classify", []),
+    }[make]
+    model = load_model(node, make(positions=positions, max_positions=20), task=task)
+    ids = [BOS, *random_ids(1, length - 1, min(SOURCE_SIZE, TARGET_SIZE))[0].tolist()]
+    if positions == "learned" and length > 20:
+        message = "an input of 21 tokens is longer than model.max_positions = 20"
+        with pytest.raises(UsageError, match=message):
+            model(torch.tensor([ids]))
+        with pytest.raises(AssertionError, match=message):
+            node.call(method, "model", *before, ids, {})
+    else:
+        found = node.call(method, "model", *before, ids, {})
+        assert max_difference(found["logits"], model(torch.tensor([ids]))[0]) < CLOSE
+
+
+@torch.no_grad()
 def test_ids_without_a_token_have_log_probability_minus_infinity(node) -> None:
     model = load_model(node, language_model(absent=[0, 2]), task="language-modeling")
     found = array(node.call("read", "model", None, TARGET, {})["logits"], len(TARGET), -1)
-    np.testing.assert_allclose(found, model(torch.tensor([TARGET]))[0], rtol=1e-6, atol=CLOSE)
+    assert_close(found, model(torch.tensor([TARGET]))[0])
 
 
 @torch.no_grad()

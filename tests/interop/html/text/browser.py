@@ -17,9 +17,11 @@ import pytest
 
 import manyheads
 from manyheads.data.builtin import builtin_pairs
+from manyheads.data.literals import literal_kinds
 
 SCRIPTS = Path(manyheads.__file__).parent / "interop" / "html" / "js" / "text"
 DRIVER = Path(__file__).with_name("driver.mjs")
+LITERALS = [{"pattern": kind.pattern, "needs": kind.needs} for kind in literal_kinds()]
 
 
 class Browser:

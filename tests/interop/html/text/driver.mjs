@@ -8,7 +8,7 @@ const { capitalize, characterBefore, isAlphanumeric, isBlank, isCombining, isDig
   await load("unicode.js");
 const { lower, normalize, unify } = await load("normalize.js");
 const { sentenceCase, sentenceSpans } = await load("sentences.js");
-const { spansToTranslate } = await load("literals.js");
+const { Literals } = await load("literals.js");
 const { Line, Splitter } = await load("parts.js");
 const { copiedLinks, lineAlignment, pharaoh, translationWarnings, wordAlignment, wordIndices } = await load("words.js");
 const { loadTokenizer } = await load("tokenizer.js");
@@ -26,8 +26,9 @@ function inCharacters(text, spans) {
 }
 
 const tokenizers = new Map();
-const lines = ({ tokenizer, ...options }, texts) => {
-  const splitter = new Splitter({ ...options, tokenizer: tokenizers.get(tokenizer) });
+const splitterOf = ({ tokenizer, ...options }) => new Splitter({ ...options, tokenizer: tokenizers.get(tokenizer) });
+const lines = (options, texts) => {
+  const splitter = splitterOf(options);
   return texts.map((text) => splitter.line(text));
 };
 const pair = ({ source, target }) => ({ source: tokenizers.get(source), target: tokenizers.get(target) });
@@ -42,7 +43,10 @@ const FUNCTIONS = {
   stripped: (texts) => texts.map((text) => [strip(text), splitBlanks(text), capitalize(text)]),
   moved: (text, index, characters) => [moveOffset(text, index, characters), characterBefore(text, index)],
   sentences: (texts, language) => texts.map((text) => [inCharacters(text, sentenceSpans(text, language)), sentenceCase(text, language)]),
-  literals: (texts) => texts.map((text) => inCharacters(text, spansToTranslate(text))),
+  literals: (kinds, texts) => {
+    const literals = new Literals(kinds);
+    return texts.map((text) => inCharacters(text, literals.spansToTranslate(text)));
+  },
   load: (name, description) => {
     const tokenizer = loadTokenizer(description);
     tokenizers.set(name, tokenizer);
@@ -60,12 +64,18 @@ const FUNCTIONS = {
     }
   },
   lines: (options, texts) => lines(options, texts).map((line) => ({ ...line, spans: inCharacters(line.text, line.spans) })),
+  units: (options, texts) => texts.map((text) => inCharacters(text, splitterOf(options).units(text))),
+  knowsLetters: (name) => tokenizers.get(name).knowsLetters,
   joined: (options, texts, outputs) => lines(options, texts).map((line, index) => line.join(line.parts.map((_, part) => outputs[index][part % outputs[index].length]))),
   wordNumbers: (name, rows) => rows.map((ids) => wordIndices(tokenizers.get(name), ids)),
   wordAlignment: (attention, source, target) => pharaoh(wordAlignment(attention, source, target)),
   copiedLinks: (triples) => triples.map((texts) => copiedLinks(...texts)),
   lineAlignment: (options, text, outputs, names, longest) => pharaoh(lineAlignment(lines(options, [text])[0], outputs, pair(names), longest)),
-  warnings: (fields, outputs, text, expected) => translationWarnings(new Line(fields), outputs, text, expected),
+  warnings: (name, fields, outputs, text, expected) => translationWarnings(new Line(fields), outputs, text, tokenizers.get(name), expected),
+  whole: (name, rows, source) => rows.map((ids) => {
+    const { whole, broken } = tokenizers.get(name).wholeCharacters(ids, source);
+    return [whole, broken];
+  }),
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.interop.html.test_tokenizer import MAKERS, newer_characters, through_json, train_marian
-from tests.interop.html.text.browser import Browser, first_difference, open_browser, random_texts
+from tests.interop.html.text.browser import LITERALS, Browser, first_difference, open_browser, random_texts
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.data.literals import spans_to_translate
@@ -112,14 +112,14 @@ def test_every_line_is_normalised_and_split_as_by_python(browser: Browser, langu
     browser.call("load", "bytes", describe_tokenizer(tokenizer))
     splitter = Splitter(tokenizer, language, "auto", 150, 100, copy_literals=True, lower_capitals=True)
     options = {"tokenizer": "bytes", "language": language, "split": "auto", "trainedLength": 150, "longest": 100,
-               "copyLiterals": True, "lowerCapitals": True}  # fmt: skip
+               "literals": LITERALS, "lowerCapitals": True}  # fmt: skip
     for batch in batches(all_texts()):
         normalized = [[normalize(text), unify(text), lower(text)] for text in batch]
         assert first_difference(batch, normalized, browser.call("normalized", batch)) == ""
         split = [[[*map(list, sentence_spans(text, language))], sentence_case(text, language)] for text in batch]
         assert first_difference(batch, split, browser.call("sentences", batch, language)) == ""
         literals = [[*map(list, spans_to_translate(text))] for text in batch]
-        assert first_difference(batch, literals, browser.call("literals", batch)) == ""
+        assert first_difference(batch, literals, browser.call("literals", LITERALS, batch)) == ""
         lines = [[list(map(list, line.spans)), line.parts, line.cut_sentences] for line in splitter.lines(batch)]
         found = browser.call("lines", options, batch)
         others = [[line["spans"], line["parts"], line["cutSentences"]] for line in found]

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 import pytest
-from tests.interop.html.text.browser import first_difference, open_browser, quick_texts
+from tests.data.test_literals import COPIED, LONG_LINES, PROSE
+from tests.interop.html.text.browser import LITERALS, first_difference, open_browser, quick_texts
 
 from manyheads.data.literals import spans_to_translate
+from manyheads.languages import normal_form
 from manyheads.tasks.parts import sentence_case
 from manyheads.text.sentences import sentence_spans
 
 
-@pytest.mark.parametrize("language", ["", "en", "de_DE", "ko"])
+@pytest.mark.parametrize("language", ["", "en", "deu_Latn", "no", "ko"])
 def test_sentence_spans_are_those_of_python(language: str) -> None:
     texts = quick_texts()
     expected = [[[list(span) for span in sentence_spans(t, language)], sentence_case(t, language)] for t in texts]
     with open_browser() as browser:
-        found = browser.call("sentences", texts, language)
+        found = browser.call("sentences", texts, normal_form(language))
     assert first_difference(texts, expected, found) == ""
 
 
@@ -25,9 +27,15 @@ NUMBERS = [
 
 
 def test_spans_of_literals_are_those_of_python() -> None:
-    texts = [*quick_texts(), *NUMBERS]
+    texts = [
+        *quick_texts(),
+        *NUMBERS,
+        *PROSE,
+        *(f"Ein {text} ({text}), „{text}“\t{text}." for text in COPIED),
+        *LONG_LINES,
+    ]
     with open_browser() as browser:
-        found = browser.call("literals", texts)
+        found = browser.call("literals", LITERALS, texts)
     assert first_difference(texts, [[list(s) for s in spans_to_translate(t)] for t in texts], found) == ""
 
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.interop.html.text.browser import Browser, first_difference, open_browser, quick_texts, random_ids
+from tests.interop.html.text.browser import (
+    LITERALS,
+    Browser,
+    first_difference,
+    open_browser,
+    quick_texts,
+    random_ids,
+)
 from tests.interop.html.text.test_parts import as_json
 from tests.interop.parts import sentences
 
@@ -17,6 +24,7 @@ from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import Assembler, copied_links, pharaoh, word_alignment, word_numbers
 from manyheads.tasks.options import Expected
 from manyheads.tasks.parts import Line, Splitter
+from manyheads.text.characters import ByteTokenizer
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
 
 LONGEST = 9
@@ -85,32 +93,49 @@ def test_a_repetitive_source_may_have_a_repetitive_translation(
     browser: Browser, tokenizer: Tokenizer, length: int
 ) -> None:
     for source in ([4] * 12, [4, 5] * 6, list(range(4, 16))):
-        line = Line("x", [(0, 1)], [source], unsplit=False)
+        line = Line("x", [(0, 1)], [source])
         output = Hypothesis((7,) * length, 0.0, 0.0, (), True)
         python_result = make_assembler(tokenizer).warnings(line, [output], "y", Expected())
-        assert browser.call("warnings", as_json(line), [{"tokens": output.tokens}], "y", {}) == python_result
+        assert browser.call("warnings", "bpe", as_json(line), [{"tokens": output.tokens}], "y", {}) == python_result
 
 
 def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
     rng = random.Random(1)
     settings: dict[str, Any] = {"language": "de", "split": "auto"}
     assembler = make_assembler(tokenizer)
-    splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, copy_literals=True)
-    options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST, "copyLiterals": True}
+    literals: dict[str, Any] = {"copy_literals": True, "lower_capitals": True}
+    splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, **literals)
+    options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST}
+    options |= {"literals": LITERALS, "lowerCapitals": True}
     names = {"source": "bpe", "target": "bpe"}
     seen: set[str] = set()
-    for line in splitter.lines([text[:80] for text in quick_texts()]):
-        hypotheses = [random_output(tokenizer, min(len(ids), LONGEST), rng) if ids else None for ids in line.parts]
-        outputs = [
-            None if output is None else {"tokens": list(output.tokens), "attention": output.attention}
-            for output in hypotheses
-        ]
+    texts = [text[:80] for text in quick_texts()]
+    for line in splitter.lines([*texts, *(text.upper() for text in texts[::8])]):
+        hypotheses = [random_output(tokenizer, min(len(ids), LONGEST), rng) for ids in line.parts]
+        outputs = [{"tokens": list(output.tokens), "attention": output.attention} for output in hypotheses]
         found = browser.call("lineAlignment", options, line.text, outputs, names, LONGEST)
         assert found == pharaoh(assembler.alignment(line, hypotheses)), line.text
-        text = line.join("" if output is None else tokenizer.decode(output.tokens) for output in hypotheses)
-        expected = Expected(("a", text[1:3]), ("", text[2:4], "x")[: rng.randint(0, 3)])
+        text = line.join(tokenizer.decode(output.tokens) for output in hypotheses)
+        expected = Expected(("a", text[1:3]), ("", text[2:4].lower(), "x")[: rng.randint(0, 3)])
         phrases = {"forbidden": expected.forbidden, "required": expected.required}
         python_result = assembler.warnings(line, hypotheses, text, expected)
-        assert browser.call("warnings", as_json(line), outputs, text, phrases) == python_result, line.text
+        assert browser.call("warnings", "bpe", as_json(line), outputs, text, phrases) == python_result, line.text
         seen.update(python_result)
     assert seen >= {"sentence-cut", "repetition", "length-ratio", "forbidden-phrase", "missing-phrase"}
+
+
+def test_bytes_that_form_no_character_are_left_out_or_completed_as_by_python(browser: Browser) -> None:
+    tokenizer = ByteTokenizer(lowercase=False)
+    browser.call("load", "bytes", describe_tokenizer(tokenizer))
+    rng = random.Random(1)
+    data = [
+        bytes(
+            rng.choice(b"a\x80\x9f\xa0\xbf\xc3\xe0\xe2\xed\xf0\xf4\xff\x98\x83") for _ in range(rng.randint(0, 9))
+        )
+        for _ in range(3000)
+    ]
+    rows = [[4 + byte for byte in row] for row in data]
+    for source in ("", "ein ☃ für Ä"):
+        expected = [list(tokenizer.whole_characters(row, source)) for row in rows]
+        assert first_difference(rows, expected, browser.call("whole", "bytes", rows, source)) == ""
+    assert browser.call("decode", "bytes", rows) == [row.decode(errors="ignore") for row in data]

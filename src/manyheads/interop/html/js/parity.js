@@ -1,10 +1,12 @@
 /* Run by Node.js after an export (interop/html/check.py): recompute the reference outputs of the run for comparison.
 
    Arguments: the paths of { wasm, header } (JSON), of the tensors, and of the requests (JSON), each { source, target, limit } for a
-   translator or { ids } for another model. Prints a list of { scores, output }, the fields of Reference in interop/parity.py. */
+   translator or { ids } for another model. Prints a list of { scores, output }, the fields of Reference in interop/parity.py. A request
+   { text } is translated greedily as by the page, and its answer is the translation. */
 
 import { createEngine } from "./engine/model.js";
 import { bestTokens, logProbabilities, translateIds } from "./engine/search.js";
+import { pageModel } from "./tasks/requests.js";
 import { fromBase64 } from "./text/utf8.js";
 
 /** Return the log-probabilities (T, V) of logits as T arrays; `suppressed` tokens get -Infinity. */
@@ -42,7 +44,10 @@ async function main(paths) {
   const engine = await createEngine(fromBase64(wasm));
   const model = await engine.loadModel(header, (write) => write(0, tensors));
   const results = [];
-  for (const request of JSON.parse(requests)) results.push(await computeReference(model, request));
+  for (const request of JSON.parse(requests)) {
+    const { text } = request;
+    results.push(text === undefined ? await computeReference(model, request) : (await pageModel(model, header).translate(text, { beam: 1 })).translation);
+  }
   process.stdout.write(JSON.stringify(results));
 }
 

@@ -1,6 +1,6 @@
 /* The worker of an exported page: it runs the model off the main thread, so that the page stays responsive.
 
-   Messages to it: { wasm, header } and then { chunk } parts of the tensors in base64, in order, and { ready: true }; { id, path, body }
+   Messages to it: { wasm, header } and then { chunk } parts of the tensors in base64, Blobs in order, and { ready: true }; { id, path, body }
    requests; { cancel: id }. Messages from it: { loaded: true } or { failed: message }; { id, result } or { id, error }. */
 
 import { fromBase64 } from "./text/utf8.js";
@@ -14,10 +14,10 @@ let description = null, loading = null; // message { wasm, header }; promise of 
 
 /** Load the model from its description and the chunks received so far. */
 async function loadModel({ wasm, header }) {
-  return loadPageModel(fromBase64(wasm), header, (write) => {
+  return loadPageModel(fromBase64(wasm), header, async (write) => {
     let offset = 0;
     for (const chunk of chunks.splice(0)) {
-      const bytes = fromBase64(chunk);
+      const bytes = fromBase64(await chunk.text());
       write(offset, bytes);
       offset += bytes.length;
     }

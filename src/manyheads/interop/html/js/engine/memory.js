@@ -107,6 +107,11 @@ export class EngineMemory {
     return new Float64Array(this.memory.buffer, address, count);
   }
 
+  /** Return the value of a constant of an enumeration of the C code. */
+  constant(name) {
+    return this.layout.get(name).offset;
+  }
+
   /** Read the layout from the module: a map from struct and field to { offset, size, type }. */
   readLayout(structLayout) {
     const start = this.allocate(8);

@@ -74,7 +74,7 @@ class EngineModel {
     this.width = header.model.d_model;
     this.heads = header.model.num_heads;
     this.headDim = this.width / this.heads;
-    this.format = header.precision === "int8" ? 2 : 0; // as in linear.h
+    this.format = memory.constant(header.precision === "int8" ? "INT8" : "FLOAT32");
     this.layers = { encoder: header.encoder?.num_layers ?? 0, decoder: header.decoder?.num_layers ?? 0 };
     this.vocabulary = header.decoder?.output.outputs ?? 0;
     this.embeddings = new Map(); // index of a tensor -> address of its rows (V, D)

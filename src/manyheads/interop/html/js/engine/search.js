@@ -7,7 +7,6 @@ import { EngineError } from "./memory.js";
 import { DecoderCache } from "./model.js";
 import { makeRandom, pickToken } from "./sampling.js";
 
-const BEAM_STATUS = { running: 0, ended: 1, cacheFull: 2, nan: 3 }; // as in structs.h
 const CACHE_MARGIN = 8; // tokens that an output may be longer than its source before the KV cache is enlarged
 
 /** The error of a search that was cancelled between two steps. */
@@ -83,7 +82,7 @@ class BeamSearch {
     const scores = this.prefill();
     const tables = model.positions.decoder;
     const noPositions = this.options.positions === false;
-    const { signals, rotary } = noPositions ? this.cache.stepPositions(0) : tables.tableFor(maxLength + 2);
+    const { signals, rotary } = noPositions ? this.cache.stepPositions(0) : tables.tableFor(maxLength + 1);
     const positionAddresses = noPositions ? { position_signal: this.cache.stepPositions(0).position_signal, rotary: 0 } : {
       position_signal: signals ? signals + 4 * prefix.length * model.width : 0,
       rotary: rotary ? rotary + 4 * prefix.length * model.headDim : 0,
@@ -172,8 +171,8 @@ class BeamSearch {
     this.advance();
     const status = this.get("status");
     if (before) this.options.onStep(this.record(before, status));
-    if (status === BEAM_STATUS.cacheFull) this.enlargeCache();
-    return memory.get("Beam", beam, "status") !== BEAM_STATUS.ended;
+    if (status === memory.constant("BEAM_CACHE_FULL")) this.enlargeCache();
+    return memory.get("Beam", beam, "status") !== memory.constant("BEAM_ENDED");
   }
 
   /** Compute the best next tokens of all rows, and extend the beam with them. */
@@ -260,7 +259,7 @@ class BeamSearch {
       closed,
       lastTokens: tokens.filter((_, i) => i % perRow === 0),
       lastValues: values.filter((_, i) => i % perRow === 0),
-      active: status !== BEAM_STATUS.ended,
+      active: status !== memory.constant("BEAM_ENDED"),
       scores: [...memory.doubles(this.bestScores, beamSize)],
     };
   }

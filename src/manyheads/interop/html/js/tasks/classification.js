@@ -1,5 +1,6 @@
 /* Classification of a text, and its inspection, as in manyheads/tasks/classification.py and inspecting/classification.py. */
 
+import { SearchCancelled } from "../engine/search.js";
 import { BOS, EOS } from "../text/base.js";
 import { attentionOf, checkHead, checkLength, engineChanges, headSteps, neighboursOf, textOf, withoutEachWord } from "./inspection.js";
 import { logSoftmax } from "./arrays.js";
@@ -55,7 +56,7 @@ export class PageClassifier {
   }
 
   /** Inspect a text; options as in POST /api/inspect. */
-  inspect(text, { occlusion = true, changes } = {}) {
+  async inspect(text, { occlusion = true, changes, ...control } = {}) {
     const { model, tokenizer, settings } = this;
     const ids = this.checkedIds(text);
     const engine = engineChanges(model, changes);
@@ -68,19 +69,22 @@ export class PageClassifier {
       label: settings.labels[best],
       classes: settings.labels.map((label, i) => ({ label, probability: Math.exp(logProbabilities[i]) })),
       pooling: model.settings.pooling,
-      occlusion: occlusion ? this.leaveOutWords(ids, logProbabilities, best, engine) : null,
+      occlusion: occlusion ? await this.leaveOutWords(ids, logProbabilities, best, engine, control) : null,
       neighbours: neighboursOf(model.embeddingRows("encoder"), model.width, input, tokenizer),
     };
   }
 
   /** Leave out each word in turn; return the drop in log-probability of each class, and the likeliest class without the word. */
-  leaveOutWords(ids, baseline, label, engine) {
+  async leaveOutWords(ids, baseline, label, engine, { pause, signal }) {
     const { labels } = this.settings;
-    const words = withoutEachWord(this.tokenizer, ids).map(({ word, ids: rest }) => {
+    const words = [];
+    for (const { word, ids: rest } of withoutEachWord(this.tokenizer, ids)) {
+      await pause?.();
+      if (signal?.aborted) throw new SearchCancelled("the inspection was cancelled");
       const { logProbabilities } = this.forward(rest, engine);
       const drops = labels.map((_, i) => Math.max(baseline[i], MIN_LOG_PROBABILITY) - Math.max(logProbabilities[i], MIN_LOG_PROBABILITY));
-      return { word, drop: drops[label], drops, output: labels[logProbabilities.indexOf(logProbabilities.reduce((a, b) => Math.max(a, b)))] };
-    });
+      words.push({ word, drop: drops[label], drops, output: labels[logProbabilities.indexOf(logProbabilities.reduce((a, b) => Math.max(a, b)))] });
+    }
     return { columns: labels, words };
   }
 }

@@ -1,7 +1,6 @@
 /* Answers to the requests of an exported page, in place of a server (serving/inspection_routes.py). */
 
 import { createEngine } from "../engine/model.js";
-import { sentenceSpans } from "../text/sentences.js";
 import { loadTokenizer } from "../text/tokenizer.js";
 import { PageClassifier } from "./classification.js";
 import { PageGenerator } from "./generation.js";
@@ -11,7 +10,11 @@ import { PageTranslator } from "./translation.js";
 /** Load a model with its tokenizers; `header` is its description (JSON), `readTensors` as in Engine.loadModel. */
 export async function loadPageModel(wasmBytes, header, readTensors) {
   const engine = await createEngine(wasmBytes);
-  const model = await engine.loadModel(header, readTensors);
+  return pageModel(await engine.loadModel(header, readTensors), header);
+}
+
+/** Join a model of the engine with its tokenizers. */
+export function pageModel(model, header) {
   const { source, target } = header.tokenizers;
   const tokenizer = loadTokenizer(source);
   if (header.task === "classification") return new PageClassifier(model, tokenizer, header.page);
@@ -31,12 +34,12 @@ export async function answerRequest(loaded, path, body, control = {}) {
   throw new RequestError(`there is no ${path} in a page without a server.`);
 }
 
-/** Translate a text sentence by sentence, with all hypotheses of the beam. */
+/** Translate the lines of a text, or the sentences of long ones, one by one, with all hypotheses of the beam. */
 async function translateSentences(translator, text, { beam = translator.model.search.beam_size, ...options }) {
   const started = performance.now();
   const sentences = [];
   let translation = "", end = 0;
-  for (const [start, stop] of sentenceSpans(text, translator.settings.source)) {
+  for (const [start, stop] of translator.splitter.units(text)) {
     const sentence = await translator.translate(text.slice(start, stop), { ...options, beam, nBest: beam });
     sentences.push(sentence);
     translation += text.slice(end, start) + sentence.translation;

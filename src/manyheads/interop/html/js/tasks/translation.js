@@ -15,8 +15,8 @@ const withEndSymbol = ({ tokens, ended }) => (ended ? [...tokens, EOS] : [...tok
 export class PageTranslator {
   constructor(model, tokenizers, settings) {
     Object.assign(this, { model, tokenizers, settings, longest: model.settings.max_positions - 1 });
-    const { source: language, copy_literals: copyLiterals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
-    this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split: "auto", trainedLength, longest: this.longest, copyLiterals, lowerCapitals });
+    const { source: language, literals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
+    this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split: "auto", trainedLength, longest: this.longest, literals, lowerCapitals });
   }
 
   /**
@@ -27,38 +27,36 @@ export class PageTranslator {
     const line = this.splitter.line(text);
     const options = { beamSize: Math.max(beam, nBest), nBest, crossAttention: alignment, pause, signal, ...engineChanges(this.model, changes) };
     const outputs = [];
-    for (const ids of line.parts) outputs.push(ids.length ? await translateIds(this.model, ids.slice(0, this.longest), options) : []);
+    for (const ids of line.parts) outputs.push(await translateIds(this.model, ids.slice(0, this.longest), options));
     return this.assemble(line, outputs, alignment);
   }
 
   /** Return the JSON value of a translation from the outputs of its parts, as in manyheads/tasks/assembly.py. */
   assemble(line, outputs, alignment) {
     const ranks = Math.max(0, ...outputs.map((hypotheses) => hypotheses.length));
-    const hypotheses = Array.from({ length: ranks }, (_, rank) => this.joinOutputs(line, outputs.map((ranked) => ranked[Math.min(rank, ranked.length - 1)] ?? null)));
-    const best = outputs.map((ranked) => ranked[0] ?? null);
-    const copied = !hypotheses.length && line.join([]);
-    if (copied) hypotheses.push({ text: copied, score: 0, tokens: [], token_scores: [], log_probability: 0 });
-    const attended = alignment && best.map((output, part) => output && { ...output, attention: this.alignmentWeights(line.parts[part], output) });
+    const hypotheses = Array.from({ length: ranks }, (_, rank) => this.joinOutputs(line, outputs.map((ranked) => ranked[Math.min(rank, ranked.length - 1)])));
+    const best = outputs.map((ranked) => ranked[0]);
+    if (!ranks && line.text) hypotheses.push({ text: line.text, score: 0, tokens: [], token_scores: [], log_probability: 0 });
+    const attended = alignment && best.map((output, part) => ({ ...output, attention: this.alignmentWeights(line.parts[part], output) }));
     return {
       source: line.text,
       translation: hypotheses[0]?.text ?? "",
       score: hypotheses[0]?.score ?? 0,
       hypotheses,
       alignment: attended && hypotheses.length ? pharaoh(lineAlignment(line, attended, this.tokenizers, this.longest)) : null,
-      truncated: line.parts.some((ids) => ids.length > this.longest) || best.some((output) => output && !output.ended),
-      sentences: copied ? 1 : line.parts.length,
-      warnings: copied || !ranks ? [] : translationWarnings(line, best, hypotheses[0].text),
+      truncated: line.parts.some((ids) => ids.length > this.longest) || best.some((output) => !output.ended),
+      sentences: line.parts.length || 1,
+      warnings: !ranks ? [] : translationWarnings(line, best, hypotheses[0].text, this.tokenizers.target),
     };
   }
 
-  /** Join the outputs of the parts of a line to one hypothesis; null for a part without tokens. */
-  joinOutputs(line, parts) {
+  /** Join the outputs of the parts of a line to one hypothesis. */
+  joinOutputs(line, outputs) {
     const tokenizer = this.tokenizers.target;
-    const outputs = parts.filter(Boolean);
     const scores = outputs.flatMap((output) => [...output.tokenScores]);
     const total = outputs.reduce((sum, output) => sum + output.logProbability, 0);
     return {
-      text: line.join(parts.map((output) => (output ? tokenizer.decode(output.tokens) : ""))),
+      text: line.join(outputs.map((output, part) => tokenizer.decode(tokenizer.wholeCharacters(output.tokens, line.partText(part)).whole))),
       score: outputs.length === 1 ? outputs[0].score : total / Math.max(scores.length, 1) ** this.model.search.length_penalty,
       tokens: outputs.flatMap((output) => tokenizer.pieces(withEndSymbol(output))),
       token_scores: scores,

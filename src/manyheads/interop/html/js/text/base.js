@@ -1,6 +1,8 @@
 /* The base class of all tokenizers, as in manyheads/text/interface.py. */
 
 import { lower, normalize, unify } from "./normalize.js";
+import { hasLetters } from "./unicode.js";
+import { brokenCharacters, utf8Bytes } from "./utf8.js";
 
 export const UNK = 0;
 export const PAD = 1;
@@ -19,6 +21,13 @@ export class Tokenizer {
     Object.assign(this, { kind, lowercase, keepSpace, mask, marksBetween, absent });
   }
 
+  /** Whether text with letters can be encoded; not so in a task of numbers alone. */
+  get knowsLetters() {
+    this.letters ??= this.kind === "bytes" || this.pieces(Array.from({ length: this.size - SPECIALS.length }, (_, i) => SPECIALS.length + i))
+      .some((piece) => !piece.startsWith("<0x") && hasLetters(piece));
+    return this.letters;
+  }
+
   /** Normalise a text, and lower-case it if the tokenizer was trained so. */
   prepare(text) {
     const normal = this.keepSpace ? unify(text) : normalize(text);
@@ -30,6 +39,40 @@ export class Tokenizer {
     const invalid = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= this.size);
     if (invalid !== undefined) throw new RangeError(`token id ${invalid} is outside this vocabulary of ${this.size}`);
     return [...ids];
+  }
+
+  /** The byte of UTF-8 of each id that stands for one: a Map. */
+  byteValues = new Map();
+
+  /**
+   * Leave out ids of bytes that form no character; if exactly one character of the text `source` begins with them, complete it.
+   * Returns { whole, broken }: the ids, and the number of broken characters.
+   */
+  wholeCharacters(ids, source = "") {
+    const values = this.byteValues, whole = [];
+    let broken = 0;
+    if (!ids.some((id) => values.has(id))) return { whole: [...ids], broken };
+    for (let start = 0, end; start < ids.length; start = end) {
+      for (end = start; end < ids.length && values.has(ids[end]);) end += 1;
+      const bytes = ids.slice(start, end).map((id) => values.get(id));
+      let kept = 0;
+      for (const [first, last] of brokenCharacters(bytes)) {
+        whole.push(...ids.slice(start + kept, start + first), ...this.completed(bytes.slice(first, last), source));
+        kept = last;
+        broken += 1;
+      }
+      whole.push(...ids.slice(start + kept, end));
+      for (; end < ids.length && !values.has(ids[end]); end += 1) whole.push(ids[end]);
+    }
+    return { whole, broken };
+  }
+
+  /** Return the ids of the only character of a text with this beginning in UTF-8; [] if there is not one. */
+  completed(beginning, source) {
+    const found = [...new Set(source)].filter((character) => beginning.every((byte, index) => utf8Bytes(character)[index] === byte));
+    if (found.length !== 1) return [];
+    const ids = new Map([...this.byteValues].map(([id, byte]) => [byte, id]));
+    return Array.from(utf8Bytes(found[0]), (byte) => ids.get(byte));
   }
 
   /** Return the ids without padding, begin and end symbols. */

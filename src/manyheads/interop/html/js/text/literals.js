@@ -1,38 +1,43 @@
 /* Literals: parts of a text that a translation copies unchanged, as in manyheads/data/literals.py. */
 
-import { strip, stripStart, WHITE } from "./unicode.js";
+import { hasLetters, strip, stripStart, WHITE } from "./unicode.js";
 
-const PLACEHOLDERS = [
-  "(?:https?://|www\\.)[!-;=?-~]*[\\w/]", // addresses
-  "[A-Za-z0-9.+_\\-]+@[A-Za-z0-9\\-]+(?:\\.[A-Za-z0-9\\-]+)+",
-  "</?[A-Za-z][^<>]{0,200}>", // tags
-  "\\{\\{?\\w*\\}?\\}", // {name}, {{name}}, ${name}, %(name)s, %s, %1$s
-  "\\$\\{\\w+\\}",
-  "%\\(\\w+\\)[sdf]",
-  "%(?:\\d+\\$)?[sdf]\\b",
-  "\\$\\d\\b(?![.,]\\d)", // $1, __NAME__, @name
-  "__[A-Z]+(?:_[A-Z]+)*__",
-  "(?<![\\w@])@[A-Za-z]\\w*",
-  "(?<!\\w)\\+\\d(?:[ ()/\\-]{0,2}\\d){6,14}\\b", // telephone numbers with the code of the country
-  "\\bv\\d+(?:\\.\\d+)+\\b", // versions
-  "[\\u2600-\\u27bf\\u{1f000}-\\u{1faff}][\\u2600-\\u27bf\\ufe0f\\u200d\\u20e3\\u{1f000}-\\u{1faff}\\u{e0020}-\\u{e007f}]*",
-].join("|");
-/* A placeholder with the brackets and quotation marks before it, and the punctuation after it. */
-const LITERAL = new RegExp(`[(\\[{<"'„“‚‘«‹¿¡]*(?:${PLACEHOLDERS})[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "gu");
-const MAYBE_LITERAL = /[@{%<$_+\u2600-\u27bf\u{1f000}-\u{1faff}]|:\/\/|www\.|\bv\d/u;
+const BEFORE = "([{<\"'„“‚‘«‹»›「『（【¿¡*_~`|="; // marks before a literal that are copied with it
+const AFTER = new RegExp(`[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "uy"); // marks after a literal, likewise
 
-/** Return the spans of a text between literals that contain letters, without white space at their ends. */
-export function spansToTranslate(text) {
-  const spans = [];
-  const literals = MAYBE_LITERAL.test(text) ? [...text.matchAll(LITERAL)] : [];
-  let start = 0;
-  for (const end of [...literals.map((match) => match.index), text.length]) {
-    const part = text.slice(start, end);
-    if (/\p{L}/u.test(part)) {
-      const first = start + part.length - stripStart(part).length;
-      spans.push([first, first + strip(part).length]);
-    }
-    start = end + (literals.shift()?.[0].length ?? 0);
+/** The kinds of literals, from manyheads/data/literals.toml: a list of { pattern, needs }. */
+export class Literals {
+  constructor(kinds) {
+    this.kinds = kinds.map(({ pattern, needs }) => ({ pattern, needs: needs && new RegExp(needs, "u") }));
+    this.patterns = new Map();
   }
-  return spans;
+
+  /** Return the pattern of all kinds that a text may hold. */
+  patternFor(text) {
+    const kinds = this.kinds.filter(({ needs }) => !needs || needs.test(text));
+    if (!this.patterns.has(kinds.length)) this.patterns.set(kinds.length, new RegExp(kinds.map(({ pattern }) => pattern).join("|"), "gu"));
+    return this.patterns.get(kinds.length);
+  }
+
+  /** Return the spans of a text between literals that contain letters, without white space at their ends. */
+  spansToTranslate(text) {
+    const spans = [];
+    const literals = Array.from(text.matchAll(this.patternFor(text)), (match) => [match.index, match.index + match[0].length]);
+    let start = 0;
+    for (const [literal, after] of [...literals, [text.length, text.length]]) {
+      if (start) {
+        AFTER.lastIndex = start;
+        start = Math.min(literal, start + AFTER.exec(text)[0].length);
+      }
+      let end = literal;
+      while (literal < text.length && end > start && BEFORE.includes(text[end - 1])) end -= 1;
+      const part = text.slice(start, end);
+      if (hasLetters(part)) {
+        const first = start + part.length - stripStart(part).length;
+        spans.push([first, first + strip(part).length]);
+      }
+      start = after;
+    }
+    return spans;
+  }
 }

@@ -1,74 +1,78 @@
 /* Splitting of a line into parts that are translated separately, and joining of their outputs, as in manyheads/tasks/parts.py. */
 
-import { spansToTranslate } from "./literals.js";
-import { piecesWithin, sentenceCase, sentenceSpans } from "./sentences.js";
-import { characterAt, characterBefore, isAlphanumeric, isWide, strip } from "./unicode.js";
+import { Literals } from "./literals.js";
+import { lineSpans, piecesWithin, sentenceCase, sentenceSpans, UNSPACED_END } from "./sentences.js";
+import { characterAt, characterBefore, hasLetters, isWide } from "./unicode.js";
+
+const LONGEST_END = 8; // characters at the end of a sentence: its mark, quotation marks and brackets
 
 /** Return the texts of spans. */
 const slicesOf = (text, spans) => spans.map(([start, end]) => text.slice(start, end));
-const isWholeText = (spans, text) => spans.length === 1 && spans[0][0] === 0 && spans[0][1] === text.length;
 
 /** A line cut into parts: the span and token ids of each part, whether it is in capitals, and the number of sentences that were cut. */
 export class Line {
-  constructor({ text, spans, parts, unsplit, cutSentences = 0, capitals = [] }) {
-    Object.assign(this, { text, spans, parts, unsplit, cutSentences, capitals });
+  constructor({ text, spans, parts, cutSentences = 0, capitals = [] }) {
+    Object.assign(this, { text, spans, parts, cutSentences, capitals });
   }
 
-  /** Join the outputs of the parts, with the white space of the line around and between them. */
+  /** Return the text of a part. */
+  partText(part) {
+    return this.text.slice(...this.spans[part]);
+  }
+
+  /** Join the outputs of the parts, with the white space and the copied text around and between them. */
   join(outputs) {
-    const { text, spans, capitals } = this;
-    if (!this.parts.length && strip(text)) return text;
-    const [before, after] = this.unsplit || !spans.length ? ["", ""] : [text.slice(0, spans[0][0]), text.slice(spans.at(-1)[1])];
     let joined = "", last = "";
     outputs.forEach((output, index) => {
-      const cased = capitals[index] ? output.toUpperCase() : output;
-      if (index) joined += this.between(index, last, characterAt(cased, 0));
-      joined += cased;
+      const cased = this.capitals[index] ? output.toUpperCase() : output;
+      joined += this.between(index, last, characterAt(cased, 0)) + cased;
       if (cased) last = characterBefore(cased, cased.length);
     });
-    return before + joined + after;
+    return joined + this.text.slice(this.spans.at(-1)?.[1] ?? 0);
   }
 
-  /** Return the white space before the output of a part; `last` and `first` are the characters on its two sides. */
+  /** Return the white space and the copied text before the output of a part; `last` and `first` are the characters on its two sides. */
   between(part, last, first) {
-    const start = this.spans[part - 1][1], end = this.spans[part][0];
-    return this.text.slice(start, end) || blankBetween(characterBefore(this.text, start), last, first);
+    const start = part ? this.spans[part - 1][1] : 0, end = this.spans[part][0];
+    return this.text.slice(start, end) || blankBetween(this.text.slice(Math.max(0, start - LONGEST_END), start), last, first);
   }
 }
 
 /** Return a blank between the outputs of parts that the source does not separate by one, if the target language uses blanks there. */
-function blankBetween(mark, last, first) {
+function blankBetween(before, last, first) {
   const wide = [last, first].some((character) => isWide(character));
-  return isAlphanumeric(mark) || wide || !last || !first ? "" : " ";
+  return UNSPACED_END.test(before) && !wide && last && first ? " " : "";
 }
 
 /**
  * A splitter of lines into parts. `split` is "auto", "sentences" or "none"; `trainedLength` and `longest` are the limits of the
- * training data and of the model in tokens; `language` is the source language.
+ * training data and of the model in tokens; `language` is the source language; `literals` are the kinds of text to copy, if any. White
+ * space stays as it is, and so do line ends within a line: each of its lines is split by itself. A line, a sentence or a piece without a
+ * letter is copied, unless the tokenizer knows no letters.
  */
 export class Splitter {
-  constructor({ tokenizer, language, split, trainedLength, longest, copyLiterals = false, lowerCapitals = false }) {
-    Object.assign(this, { tokenizer, language, split, copyLiterals, lowerCapitals });
+  constructor({ tokenizer, language, split, trainedLength, longest, literals = null, lowerCapitals = false }) {
+    Object.assign(this, { tokenizer, language, split, lowerCapitals });
+    this.literals = literals && new Literals(literals);
     this.limit = Math.min(trainedLength, longest);
   }
 
   /** Split a text into a Line. */
   line(text) {
-    const segments = this.segments(text);
-    const unsplit = isWholeText(segments, text);
-    const ids = unsplit ? this.encode(text) : [];
-    if (unsplit && this.fits(ids)) return new Line({ text, spans: segments, parts: [ids], unsplit: true, capitals: this.capitals(text, segments) });
     const spans = [], parts = [];
     let cutSentences = 0;
-    for (const [start, end] of segments) {
-      const segment = text.slice(start, end);
-      const row = unsplit ? ids : this.encode(segment);
-      const cut = this.fits(row) ? { spans: [[0, end - start]], parts: [row], cutSentences: 0 } : this.sentences(segment);
-      spans.push(...cut.spans.map(([first, last]) => [start + first, start + last]));
-      parts.push(...cut.parts);
+    for (const [start, end] of this.stretches(text)) {
+      const stretch = text.slice(start, end);
+      const row = this.encode(stretch);
+      const cut = this.fits(row) ? { spans: [[0, stretch.length]], parts: [row], cutSentences: 0 } : this.sentences(stretch);
+      cut.spans.forEach(([first, last], index) => {
+        if (!cut.parts[index].length || !this.translates(stretch.slice(first, last))) return;
+        spans.push([start + first, start + last]);
+        parts.push(cut.parts[index]);
+      });
       cutSentences += cut.cutSentences;
     }
-    return new Line({ text, spans, parts, unsplit: false, cutSentences, capitals: this.capitals(text, spans) });
+    return new Line({ text, spans, parts, cutSentences, capitals: this.capitals(text, spans) });
   }
 
   /** Return the token ids of a text; with `lowerCapitals`, a text in capitals is encoded in sentence case. */
@@ -86,12 +90,29 @@ export class Splitter {
     return this.lowerCapitals ? slicesOf(text, spans).map(inCapitals) : [];
   }
 
-  /** Return the spans of a line between copied literals; the whole line if there are none. */
-  segments(text) {
-    const wholeLine = [[0, text.length]];
-    if (!this.copyLiterals || !strip(text)) return wholeLine;
-    const spans = spansToTranslate(text);
-    return spans.length === 1 && slicesOf(text, spans)[0] === strip(text) ? wholeLine : spans;
+  /** Return the spans that are not copied: the lines of a text, or what lies between literals in them. */
+  stretches(text) {
+    const lines = this.translatedLines(text);
+    if (!this.literals) return lines;
+    return lines.flatMap(([start, end]) => this.literals.spansToTranslate(text.slice(start, end)).map(([first, last]) => [start + first, start + last]));
+  }
+
+  /** Return the spans of the lines of a text that are not copied as a whole. */
+  translatedLines(text) {
+    return lineSpans(text).filter((span) => this.translates(text.slice(...span)));
+  }
+
+  /** Return the spans of the translated lines of a text, or of the sentences of a line that is too long. */
+  units(text) {
+    return this.translatedLines(text).flatMap(([start, end]) => {
+      const line = text.slice(start, end);
+      return this.fits(this.encode(line)) ? [[start, end]] : sentenceSpans(line, this.language).map(([first, last]) => [start + first, start + last]);
+    });
+  }
+
+  /** Return whether a text is translated, not copied. */
+  translates(text) {
+    return hasLetters(text) || !this.tokenizer.knowsLetters;
   }
 
   /** Return the spans and token ids of the sentences of a text, or of their pieces, and how many sentences were cut. */

@@ -2,7 +2,7 @@
 
 import { Charsmap } from "./charsmap.js";
 import { mergeSymbols } from "./merges.js";
-import { bytePiece, decodeUtf8ByByte, fromBase64, utf8Bytes } from "./utf8.js";
+import { bytePiece, decodeUtf8, fromBase64, utf8Bytes } from "./utf8.js";
 
 export const SPACE_SIGN = "▁";
 const UNKNOWN_PENALTY = 10; // nats below the lowest score of a piece
@@ -130,7 +130,7 @@ export class SentencePieceModel {
   decode(pieces) {
     let text = "", bytes = [], atStart = true, blankRemoved = false;
     const flush = () => {
-      text += decodeUtf8ByByte(bytes);
+      text += decodeUtf8(bytes);
       bytes = [];
     };
     for (const piece of pieces) {

@@ -6,6 +6,8 @@ const WIDE_MARKS = "。！？｡．"; // end a sentence without a blank after th
 const MARKS = /[.!?…؟۔।॥。！？｡．]+/g;
 const CLOSING_MARKS = "\"'”’»«“‘›‹)]}」』）】》〉］｝";
 const OPENING_MARKS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•";
+/* After it a text is cut without a blank. */
+export const UNSPACED_END = /[。！？｡．、，；：]["'”’»«“‘›‹)\]}」』）】》〉］｝]*$/u;
 const LINE_ENDS = /[\n\r\v\f\x85\u2028\u2029]/g;
 const CONTINUATIONS = "とってはがをもにのでや、"; // after a closing quotation: 「はい」と言った。
 const LAST_WORD = new RegExp(`[^${WHITE}(\\["'“„«»-]+$`, "u");
@@ -26,9 +28,12 @@ const INITIAL = /^(?:[\p{L}\p{Nl}\p{No}]\.)*[\p{L}\p{Nl}\p{No}]$/u; // J, U.S, z
 const NO_INITIAL = ["a.m", "p.m"];
 const ENUMERATION = /^(?:\p{Nd}{1,3}|[a-zA-Z])$/u;
 
-/** Return the spans of the sentences of a text, without white space at their ends; a line end always ends a sentence. */
+/** Return the spans of the lines of a text, without white space at their ends; none if it is blank. */
+export const lineSpans = (text) => spansBetween(text, LINE_ENDS).flatMap((span) => trimmedSpan(text, span));
+
+/** Return the spans of the sentences of a text, without white space at their ends; a line end always ends a sentence. `language` is a BCP 47 tag. */
 export function sentenceSpans(text, language = "") {
-  const ordinals = ORDINAL_DOT.has(language.split(/[-_]/)[0].toLowerCase());
+  const ordinals = ORDINAL_DOT.has(language.split("-")[0]);
   return spansBetween(text, LINE_ENDS).flatMap(([start, end]) => sentencesOfLine(text, start, end, ordinals));
 }
 

@@ -10,6 +10,7 @@ export class SubwordTokenizer extends Tokenizer {
     super(description);
     this.model = new SentencePieceModel(description.model);
     this.size = this.model.pieces.length;
+    this.byteValues = this.model.byteOf;
   }
 
   encode(text) {
@@ -43,6 +44,9 @@ export class MarianTokenizer extends Tokenizer {
     this.symbols = [...SPECIALS, ...description.symbols];
     this.ids = new Map(description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length]));
     this.size = this.symbols.length;
+    this.model.byteIds.forEach((id, byte) => {
+      if (this.ids.has(this.model.pieces[id])) this.byteValues.set(this.ids.get(this.model.pieces[id]), byte);
+    });
   }
 
   encode(text) {

@@ -36,6 +36,7 @@ export class CharacterTokenizer extends SymbolTokenizer {
 /** A tokenizer with one id per UTF-8 byte, after the special symbols. */
 export class ByteTokenizer extends Tokenizer {
   size = SPECIALS.length + 256;
+  byteValues = new Map(Array.from({ length: 256 }, (_, byte) => [byte + SPECIALS.length, byte]));
 
   encode(text) {
     return Array.from(utf8Bytes(this.prepare(text)), (byte) => byte + SPECIALS.length);

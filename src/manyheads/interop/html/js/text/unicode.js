@@ -22,6 +22,8 @@ const WIDE = new RegExp(
 
 /** Return whether a character is white space. */
 export const isBlank = (character) => ONE_BLANK.test(character);
+/** Return whether a text has letters. */
+export const hasLetters = (text) => /\p{L}/u.test(text);
 /** Return whether a text is not empty and has only letters and numbers. */
 export const isAlphanumeric = (text) => LETTER_OR_NUMBER.test(text);
 /** Return whether a text is not empty and has only digits, superscript and circled digits included. */

@@ -2,13 +2,10 @@
 
 const UTF8 = new TextEncoder();
 const STRICT_UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const LENIENT_UTF8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Return the UTF-8 bytes of a text. */
 export const utf8Bytes = (text) => UTF8.encode(text);
 
-/** Decode bytes; each maximal prefix of an incomplete character becomes one U+FFFD. */
-export const decodeUtf8 = (bytes) => LENIENT_UTF8.decode(Uint8Array.from(bytes));
 
 /** Decode bytes; return null if they are not valid UTF-8. */
 export function decodeStrictUtf8(bytes) {
@@ -19,15 +16,39 @@ export function decodeStrictUtf8(bytes) {
   }
 }
 
-/** Decode bytes; each byte that is not part of a valid character becomes one U+FFFD. */
-export function decodeUtf8ByByte(bytes) {
-  let text = "";
+/** Return [start, end] of each part of some bytes that is no UTF-8: a maximal beginning of a character, or a single byte. */
+export function brokenCharacters(bytes) {
+  const broken = [];
+  if (decodeStrictUtf8(bytes) !== null) return broken;
   for (let start = 0; start < bytes.length;) {
     const lead = bytes[start];
     const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    const character = decodeStrictUtf8(bytes.slice(start, start + length));
-    text += character ?? "\ufffd";
-    start += character === null ? 1 : length;
+    if (decodeStrictUtf8(bytes.slice(start, start + length)) !== null) {
+      start += length;
+      continue;
+    }
+    let end = start + 1; // the bytes that follow belong to the beginning if some last bytes make it a character
+    while (end < start + length && end < bytes.length && isBeginning(bytes.slice(start, end + 1), length)) end += 1;
+    broken.push([start, end]);
+    start = end;
+  }
+  return broken;
+}
+
+/** Return whether bytes are the beginning of a character of `length` bytes. */
+function isBeginning(bytes, length) {
+  const rest = new Array(length - bytes.length);
+  return decodeStrictUtf8([...bytes, ...rest.fill(0x80)]) !== null || decodeStrictUtf8([...bytes, ...rest.fill(0xbf)]) !== null;
+}
+
+/** Decode bytes, without those that form no character. */
+export function decodeUtf8(bytes) {
+  const valid = decodeStrictUtf8(bytes);
+  if (valid !== null) return valid;
+  let text = "", start = 0;
+  for (const [first, last] of [...brokenCharacters(bytes), [bytes.length, bytes.length]]) {
+    text += decodeStrictUtf8(bytes.slice(start, first));
+    start = last;
   }
   return text;
 }

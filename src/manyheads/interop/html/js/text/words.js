@@ -7,9 +7,13 @@ const MIN_REPETITIONS = 4;
 const MIN_LOOP_LENGTH = 8; // tokens of all repetitions together
 const TOLERANCE = 1e-6; // attention weights that differ by less are equal
 
-/** Return for each token the index of its word in the decoded text. */
-export function wordIndices(tokenizer, ids) {
-  const counts = ids.map((_, end) => splitBlanks(tokenizer.decode(ids.slice(0, end + 1))).length);
+/** Return for each token the index of its word in the decoded text; `source` as in wholeCharacters. */
+export function wordIndices(tokenizer, ids, source = "") {
+  const texts = ids.map((_, end) => tokenizer.decode(tokenizer.wholeCharacters(ids.slice(0, end + 1), source).whole));
+  const counts = texts.map((text) => splitBlanks(text).length);
+  for (let end = ids.length - 2; end >= 0; end -= 1) { // a byte belongs to the word of its character
+    if (tokenizer.byteValues.has(ids[end]) && texts[end] === (texts[end - 1] ?? "")) counts[end] = counts[end + 1];
+  }
   return counts.map((count) => Math.max(0, Math.min(count, counts.at(-1)) - 1));
 }
 
@@ -43,22 +47,22 @@ export function copiedLinks(source, target, copied) {
 }
 
 /**
- * Return the links between the words of a line and those of its translation. `outputs` holds the tokens and the attention of each part,
- * null for a part without tokens; `tokenizers` has the tokenizers of source and target; `longest` is the limit of a source in tokens.
+ * Return the links between the words of a line and those of its translation. `outputs` holds the tokens and the attention of each part;
+ * `tokenizers` has the tokenizers of source and target; `longest` is the limit of a source in tokens.
  */
 export function lineAlignment(line, outputs, tokenizers, longest) {
   const links = [];
   let end = 0, before = ""; // end of the previous part in the line; translation of all previous parts
   line.parts.forEach((ids, index) => {
     const output = outputs[index];
-    if (!output) return;
     const [start, stop] = line.spans[index];
-    const text = tokenizers.target.decode(output.tokens);
-    const gap = index ? line.between(index, [...before].at(-1) ?? "", [...text][0] ?? "") : line.text.slice(0, start);
+    const part = line.partText(index);
+    const text = tokenizers.target.decode(tokenizers.target.wholeCharacters(output.tokens, part).whole);
+    const gap = line.between(index, [...before].at(-1) ?? "", [...text][0] ?? "");
     links.push(...copiedLinks(line.text.slice(0, end), before, gap));
     before += gap;
-    const source = nextWord(line.text.slice(0, start), line.text.slice(start, stop)), target = nextWord(before, text);
-    const sourceWords = wordIndices(tokenizers.source, ids.slice(0, longest)), targetWords = wordIndices(tokenizers.target, output.tokens);
+    const source = nextWord(line.text.slice(0, start), part), target = nextWord(before, text);
+    const sourceWords = wordIndices(tokenizers.source, ids.slice(0, longest)), targetWords = wordIndices(tokenizers.target, output.tokens, part);
     links.push(...wordAlignment(output.attention, sourceWords, targetWords).map(([from, to]) => [source + from, target + to]));
     end = stop;
     before += text;
@@ -66,17 +70,23 @@ export function lineAlignment(line, outputs, tokenizers, longest) {
   return [...links, ...copiedLinks(line.text.slice(0, end), before, line.text.slice(end))];
 }
 
-/** Return the names of the warnings about the translation `text` of a line; `outputs` as in `lineAlignment`. */
-export function translationWarnings(line, outputs, text, { forbidden = [], required = [] } = {}) {
-  const pairs = line.parts.map((ids, index) => [ids, outputs[index]?.tokens]).filter(([, tokens]) => tokens);
+/** Return the names of the warnings about the translation `text` of a line by a tokenizer; `outputs` as in `lineAlignment`. */
+export function translationWarnings(line, outputs, text, tokenizer, { forbidden = [], required = [] } = {}) {
+  const pairs = line.parts.map((ids, index) => [ids, outputs[index].tokens]);
   const detected = {
     "sentence-cut": line.cutSentences > 0,
     "repetition": pairs.some(([source, output]) => repeatsItself(source, output)),
     "length-ratio": pairs.some(([source, output]) => unusualLength(source.length, output.length)),
     "forbidden-phrase": forbidden.some((phrase) => beginsWord(phrase, text)),
-    "missing-phrase": !required.every((phrase) => text.includes(phrase)),
+    "missing-phrase": !required.every((phrase) => holdsPhrase(line, phrase, text)),
+    "broken-character": outputs.some((output) => tokenizer.wholeCharacters(output.tokens).broken),
   };
   return Object.keys(detected).filter((name) => detected[name]);
+}
+
+/** Return whether a translation of a line holds a phrase, in capitals where the line is. */
+function holdsPhrase(line, phrase, text) {
+  return text.includes(phrase) || (line.capitals.some(Boolean) && text.includes(phrase.toUpperCase()));
 }
 
 /** Return whether a phrase occurs in a text at the beginning of a word. */

@@ -1,0 +1,160 @@
+"""Settings that may mend what was found, without those that a configuration has already or that change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from manyheads.config.schema import AugmentConfig, Config
+
+__all__ = ["settings_to_try", "with_settings"]
+
+Choices = Mapping[str, bool]  # assignments, and whether they differ from the configuration and have an effect
+
+DROPOUT, PATIENCE, NGRAM, WARM_UP = 0.3, 5, 4, 400
+
+
+def less_fitting(config: Config) -> Choices:
+    """Settings against overfitting."""
+    return {
+        "data.limit = none": config.data.limit is not None,
+        f"model.dropout = {DROPOUT}": config.model.dropout < DROPOUT,
+        f"training.patience = {PATIENCE}": config.training.patience is None,
+    }
+
+
+def longer_training(config: Config) -> Choices:
+    """Settings for more updates: twice the setting that ends the training."""
+    training = config.training
+    limited = training.max_minutes is not None
+    return {
+        f"training.max_minutes = {2 * (training.max_minutes or 0):g}": limited,
+        f"training.epochs = {2 * (training.epochs or 0)}": not limited and training.epochs is not None,
+        f"training.steps = {2 * training.steps}": not limited and training.epochs is None,
+    }
+
+
+def gentler_updates(config: Config) -> Choices:
+    """Settings against divergence."""
+    training = config.training
+    warm_up = max(WARM_UP, 2 * training.warmup_steps)
+    return {
+        f"training.learning_rate = {training.learning_rate / 2:g}": True,
+        f"training.warmup_steps = {warm_up}": training.epochs is not None or 2 * warm_up < training.steps,
+        'training.divergence = "rollback"': training.divergence != "rollback",
+    }
+
+
+def finite_updates(config: Config) -> Choices:
+    """Settings against gradients that are not finite."""
+    return {
+        f"training.learning_rate = {config.training.learning_rate / 2:g}": True,
+        'training.precision = "fp32"': config.training.precision != "fp32",
+    }
+
+
+def longer_outputs(config: Config) -> Choices:
+    """Settings of a beam search for longer outputs; a greedy one has no choice of lengths."""
+    search = config.search
+    return {
+        f"search.length_penalty = {search.length_penalty + 0.5:g}": search.beam_size > 1,
+        "search.beam_size = 1": search.beam_size > 1,
+    }
+
+
+def shorter_outputs(config: Config) -> Choices:
+    """Settings of a beam search for shorter outputs."""
+    search = config.search
+    lower = min(1.0, search.length_penalty / 2)
+    return {f"search.length_penalty = {lower:g}": search.beam_size > 1 and search.length_penalty > 0}
+
+
+def balanced_classes(config: Config) -> Choices:
+    """Settings for rare classes."""
+    return {'training.class_weights = "balanced"': config.training.class_weights != "balanced"}
+
+
+def less_memory(config: Config) -> Choices:
+    """Settings for smaller batches, and for batches in more parts."""
+    training = config.training
+    of_sentences = training.batch_sentences is not None
+    return {
+        f"training.accumulation = {2 * training.accumulation}": True,
+        f"training.batch_sentences = {(training.batch_sentences or 0) // 2}": (training.batch_sentences or 0) > 1,
+        f"training.batch_tokens = {training.batch_tokens // 2}": not of_sentences,
+    }
+
+
+def known_symbols(config: Config) -> Choices:
+    """Settings for a vocabulary that covers the text."""
+    tokenizer = config.tokenizer
+    pieces = tokenizer.kind in ("bpe", "unigram")
+    return {
+        "tokenizer.byte_fallback = true": pieces and not tokenizer.byte_fallback,
+        "tokenizer.min_count = 1": not pieces and tokenizer.min_count > 1,
+        'tokenizer.kind = "bpe"': tokenizer.kind in ("words", "characters"),
+    }
+
+
+def augmentation(field: str, setting: str | None = None) -> Callable[[Config], Choices]:
+    """Return the settings for lines of a challenge: one of the search, and a rate of the augmentation."""
+
+    def choices(config: Config) -> Choices:
+        augment = config.data.augment
+        rate = getattr(AugmentConfig(), field)
+        of_search = {f"search.{setting} = true": not getattr(config.search, setting)} if setting else {}
+        return {**of_search, f"data.augment.{field} = {rate:g}": augment is None or not getattr(augment, field)}
+
+    return choices
+
+
+COPIED_TEXT = augmentation("copies", "copy_literals")
+SETTINGS: Mapping[str, Callable[[Config], Choices]] = {
+    "over-fitting": less_fitting,
+    "model-too-large": less_fitting,
+    "very-many-epochs": lambda config: {f"training.patience = {PATIENCE}": config.training.patience is None},
+    "under-fitting": longer_training,
+    "less-than-an-epoch": longer_training,
+    "diverged": gentler_updates,
+    "updates-skipped": finite_updates,
+    "nothing-said": longer_outputs,
+    "too-short": longer_outputs,
+    "too-long": shorter_outputs,
+    "never-ends": lambda config: {f"search.max_length_ratio = {2 * config.search.max_length_ratio:g}": True},
+    "repeats-itself": lambda config: {
+        f"search.no_repeat_ngram = {NGRAM}": config.task == "translation" and not config.search.no_repeat_ngram
+    },
+    "labels-unbalanced": balanced_classes,
+    "class-never-said": balanced_classes,
+    "memory": less_memory,
+    "many-unknown": known_symbols,
+    "writes-unknown": known_symbols,
+    "much-duplicated": lambda config: {"data.drop_duplicates = true": not config.data.drop_duplicates},
+    "held-out-in-train": lambda config: {"data.drop_overlap = true": not config.data.drop_overlap},
+    "takes-days": lambda config: {"training.max_minutes = 600": config.training.max_minutes is None},
+    "cut-or-dropped": lambda config: {f"data.max_length = {2 * config.data.max_length}": True},
+    # groups of `doctor RUN --challenge`
+    "single words": augmentation("words"),
+    "capitals": augmentation("case", "lower_capitals"),
+    "no end mark": augmentation("end_mark"),
+    "two sentences": augmentation("join"),
+    **dict.fromkeys(
+        ("numbers", "URLs", "emoji", "placeholders", "tags", "empty-looking lines", "other scripts"), COPIED_TEXT
+    ),
+}
+
+
+def settings_to_try(name: str, config: Config) -> list[str]:
+    """Return assignments such as "model.dropout = 0.3" that may mend a finding or a defect of the outputs.
+
+    Args:
+        name: name of a finding of the doctor, of a group of its challenge, or of a defect in `outputs.DEFECTS`.
+        config: configuration of the training; an assignment that it holds already is left out.
+    """
+    choices = SETTINGS[name](config) if name in SETTINGS else {}
+    return [assignment for assignment, helps in choices.items() if helps]
+
+
+def with_settings(advice: str, name: str, config: Config) -> str:
+    """Return an advice, and the settings to try where there are any."""
+    settings = settings_to_try(name, config)
+    return f"{advice}; or set {' or '.join(settings)}" if settings else advice

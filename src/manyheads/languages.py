@@ -1,0 +1,232 @@
+"""Read language codes: normal form, base language, script, marks, names, and the known code that another one means.
+
+Codes of BCP 47 (zh-Hant-TW), of ISO 639 with two or three letters (de, deu, ger), of FLORES and Tatoeba (zho_Hans,
+cmn_Hans), of gettext (sr@latin) and of LibreTranslate (zt) are read. ``langcodes`` has the tables of IANA and
+Unicode; it is imported only for codes that are not in `NAMES`, or where a script is asked for: that takes 50 ms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+__all__ = [
+    "base_language", "bleu_language", "full_stop", "has_blanks_between_words", "language_name", "language_names",
+    "libretranslate_code", "match_language", "normal_form", "script_of", "sentence_separator",
+]  # fmt: skip
+
+NAMES = {
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
+    "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "fa": "Persian",
+    "fi": "Finnish", "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
+    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian",
+    "nb": "Norwegian", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
+    "sk": "Slovak", "sl": "Slovenian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian",
+    "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+# Codes that langcodes does not know, in lower case with hyphens: of LibreTranslate, Windows and FLORES-101, and
+# codes of countries that ISO 639 assigns to no language.
+SPELLINGS = {
+    "zt": "zh-hant", "pb": "pt-br", "zh-chs": "zh-hans", "zh-cht": "zh-hant", "zho-simpl": "zh-hans",
+    "zho-trad": "zh-hant", "zh-simpl": "zh-hans", "zh-trad": "zh-hant", "cn": "zh-cn", "jp": "ja", "cz": "cs",
+}  # fmt: skip
+LIBRETRANSLATE = {"zh-Hant": "zt", "pt-BR": "pb"}
+PREFERRED = {"no": "nb", "fil": "tl"}  # the codes of LibreTranslate and spaCy
+PLACEHOLDERS = frozenset({"src", "tgt", "trg"})  # in names of files; assigned to rare languages
+MODIFIERS = {"latin": "latn", "cyrillic": "cyrl", "devanagari": "deva", "arabic": "arab"}  # of gettext
+NO_REGION = "XX"  # mBART writes en_XX
+LIKELY_REGIONS = {"pt": "PT"}  # for LibreTranslate, pt is not pb; Unicode says Brazil
+SAME_SCRIPT = {"Hang": "Kore", "Hira": "Jpan", "Kana": "Jpan", "Hrkt": "Jpan", "Aran": "Arab", "Latf": "Latn"}
+HAN = frozenset({"Hans", "Hant", "Hani", "Bopo"})
+EAST_ASIAN = HAN | {"Jpan"}  # scripts without blanks between sentences
+NO_BLANKS = EAST_ASIAN | {"Thai", "Laoo", "Khmr", "Mymr", "Tibt"}  # scripts without blanks between words
+# Full stop of a language or script that has another one than "."; "" if it has none.
+FULL_STOPS = {
+    **dict.fromkeys(EAST_ASIAN, "。"), "ur": "۔", "mr": ".", "Deva": "।", "Beng": "।", "Guru": "।", "Orya": "।",
+    "Armn": "։", "Ethi": "።", "Khmr": "។", "Mymr": "။", "Tibt": "།", "Thai": "", "Laoo": "",
+}  # fmt: skip
+SHORT_NAMES = {"Hans": "Simplified", "Hant": "Traditional", "TW": "Taiwan", "419": "Latin America"}
+LONGEST_CODE = 40  # characters
+
+
+@dataclass(frozen=True)
+class Language:
+    """Meaning of a language code.
+
+    Attributes:
+        base: code of the language alone, of two letters if there is one; of an unknown code its first part.
+        script: the script that the code states, "" if none; four letters (ISO 15924).
+        region: the country or area that the code states, "" if none.
+    """
+
+    base: str
+    script: str = ""
+    region: str = ""
+
+
+def read_code(code: str) -> Language:
+    """Return the meaning of a language code in any spelling; an unknown one means itself."""
+    return _read(code[:LONGEST_CODE])
+
+
+@lru_cache(4096)
+def _read(code: str) -> Language:
+    text, _, modifier = code.strip().lower().partition("@")
+    text = text.partition(".")[0].replace("_", "-")  # de_DE.UTF-8
+    if modifier in MODIFIERS:
+        text = text.replace("-", f"-{MODIFIERS[modifier]}-") if "-" in text else f"{text}-{MODIFIERS[modifier]}"
+    text = SPELLINGS.get(text, text)
+    base = text.partition("-")[0]
+    if text in NAMES or base in PLACEHOLDERS:
+        return Language(base)
+    from langcodes.data_dicts import LANGUAGE_REPLACEMENTS, NORMALIZED_MACROLANGUAGES
+    from langcodes.tag_parser import LanguageTagError, parse_tag
+
+    # Other functions of langcodes keep each code for ever, and clients of a server may send many.
+    try:
+        parts: dict[str, str] = dict(parse_tag(LANGUAGE_REPLACEMENTS.get(text, text)))
+        base = parts.pop("language", base)
+        extended = f"{base}-{parts.pop('extlang', '')}"  # zh-yue
+        parts = dict(parse_tag(LANGUAGE_REPLACEMENTS.get(extended, LANGUAGE_REPLACEMENTS.get(base, base)))) | parts
+    except LanguageTagError:
+        return Language(base)
+    base = NORMALIZED_MACROLANGUAGES.get(parts["language"], parts["language"])
+    script, region = parts.get("script", ""), parts.get("territory", "")
+    if base == "zh" and script == "Hani":
+        script = ""
+    return Language(
+        PREFERRED.get(base, base), SAME_SCRIPT.get(script, script), "" if region == NO_REGION else region
+    )
+
+
+@lru_cache(4096)
+def likely(language: Language) -> Language:
+    """Return a language with the script and region that it most likely has; without them if that is not known."""
+    from langcodes.data_dicts import LIKELY_SUBTAGS
+
+    base, script, region = language.base, language.script, language.region
+    for stated in ((base, script, region), (base, script), (base, region), (base,)):
+        found = LIKELY_SUBTAGS.get("-".join(filter(None, stated)))
+        if found:
+            _, likely_script, likely_region = found.split("-")
+            script = script or SAME_SCRIPT.get(likely_script, likely_script)
+            likely_region = LIKELY_REGIONS.get(base, likely_region)
+            return Language(base, script, region or likely_region)
+    return language
+
+
+def base_language(code: str) -> str:
+    """Return the code of a language without script or region: "de" for "deu_Latn", "zh" for "cmn"."""
+    return read_code(code).base
+
+
+@lru_cache(4096)
+def script_of(code: str) -> str:
+    """Return the script that a code states, else the likely one, as ISO 15924 names it; "" if it is not known."""
+    return likely(read_code(code)).script
+
+
+def normal_form(code: str) -> str:
+    """Return the BCP 47 tag of a code: "zh-Hans" for "cmn_Hans", "de" for "deu_Latn"; an unknown code unchanged."""
+    language = read_code(code)
+    if not language.script and not language.region:
+        return language.base or code
+    usual = language.base != "zh" and language.script == likely(Language(language.base, "", language.region)).script
+    return "-".join(filter(None, (language.base, "" if usual else language.script, language.region)))
+
+
+def match_language(asked: str, known: Iterable[str]) -> str | None:
+    """Return the known code that means the asked language in the same script, None if there is none.
+
+    Of several, the code spelled alike is preferred, then the nearest region, then a code without region. A code
+    without script means the likely one, so that neither zh nor zh-CN matches zh-Hant. No other language is matched:
+    nn is not nb.
+    """
+    return _match(asked, tuple(known)) if len(asked) <= LONGEST_CODE else None
+
+
+@lru_cache(1024)
+def _match(asked: str, known: tuple[str, ...]) -> str | None:
+    spelled = {code.lower().replace("_", "-"): code for code in reversed(known) if code}
+    exact = spelled.get(asked.lower().replace("_", "-"))
+    if exact is not None:
+        return exact
+    wanted = read_code(asked)
+    same = [code for code in known if wanted.base and read_code(code).base == wanted.base]
+    same = [code for code in same if script_of(code) == likely(wanted).script]
+    return min(same, key=lambda code: _region_distance(wanted, read_code(code)), default=None)
+
+
+def _region_distance(asked: Language, known: Language) -> tuple[int, bool]:
+    """Return the distance of the regions of two codes of a language, and whether the known one states a region."""
+    from langcodes.language_distance import tuple_distance_cached
+
+    triples = [(full.base, full.script, full.region) for full in (likely(asked), likely(known))]
+    return (-1 if asked == known else tuple_distance_cached(*triples)), bool(known.region)
+
+
+def libretranslate_code(code: str) -> str:
+    """Return the code that LibreTranslate and Argos use for a language."""
+    full = likely(read_code(code))
+    names = (f"{full.base}-{full.script}", f"{full.base}-{read_code(code).region}", full.base)
+    return next((LIBRETRANSLATE[name] for name in names if name in LIBRETRANSLATE), full.base)
+
+
+def has_blanks_between_words(code: str) -> bool:
+    """Return whether a language is written with blanks between words; true for an unknown one."""
+    return script_of(code) not in NO_BLANKS
+
+
+def sentence_separator(code: str) -> str:
+    """Return what stands between two sentences: "" for Chinese and Japanese, else a blank."""
+    return "" if script_of(code) in EAST_ASIAN else " "
+
+
+def full_stop(code: str) -> str:
+    """Return the mark at the end of a sentence, "" for a language without one."""
+    return FULL_STOPS.get(base_language(code), FULL_STOPS.get(script_of(code), "."))
+
+
+def bleu_language(code: str) -> str:
+    """Return "zh", "ja" or "ko" for text that sacreBLEU splits by a tokenizer of that language, else ""."""
+    return {**dict.fromkeys(HAN, "zh"), "Jpan": "ja", "Kore": "ko"}.get(script_of(code), "")
+
+
+def language_name(code: str) -> str:
+    """Return the English name of a language, with a script or region that is not the usual one; else the code."""
+    language = read_code(code)
+    base, region = language.base, language.region
+    name = NAMES.get(base) or (base not in PLACEHOLDERS and _registered("language", base))
+    if not name:
+        return code
+    if not language.script and not region:
+        return name
+    script, details = likely(language).script, []
+    if base == "zh" or script != likely(Language(base)).script:
+        details.append(_registered("script", script))
+    if region and region != likely(Language(base, script)).region:
+        details.append(_registered("region", region) or region)
+    return f"{name} ({', '.join(filter(None, details))})" if any(details) else name
+
+
+def language_names(codes: Sequence[str]) -> dict[str, str]:
+    """Return the name of each language; codes of the same name have the code added."""
+    names = {code: language_name(code) for code in codes}
+    shared = [name for name in names.values() if list(names.values()).count(name) > 1]
+    return {code: f"{name}, {code}" if name in shared else name for code, name in names.items()}
+
+
+def _registered(kind: str, subtag: str) -> str:
+    """Return the name of a language, script or region."""
+    return SHORT_NAMES.get(subtag) or _registry().get((kind, subtag), "")
+
+
+@cache
+def _registry() -> dict[tuple[str, str], str]:
+    """Read the names in IANA's registry of language subtags, which langcodes holds."""
+    from langcodes.registry_parser import parse_registry
+
+    entries = [entry for entry in parse_registry() if "Subtag" in entry]
+    return {(entry["Type"], entry["Subtag"]): re.split(r" \(|, ", entry["Description"][0])[0] for entry in entries}

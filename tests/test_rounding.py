@@ -1,0 +1,175 @@
+"""The rounding mode moves what another processor would round differently, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tests.rounding import Active, Loader, move, rounded, rounding
+from tests.tolerances import assert_close
+
+FORMATS = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
+M, K, N = 5, 7, 11
+COMPUTATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "matmul": lambda x: x @ x.T,
+    "linear": lambda x: functional.linear(x, x, x[:, 0]),
+    "batched": lambda x: torch.stack([x, x]) @ torch.stack([x.T, x.T]),
+    "einsum": lambda x: torch.einsum("ik,jk->ij", x, x),
+    "sum": lambda x: x.sum(1),
+    "mean": lambda x: x.mean(),
+    "norm": lambda x: x.norm(),
+    "softmax": lambda x: x.softmax(-1),
+    "log_softmax": lambda x: x.log_softmax(-1),
+    "logsumexp": lambda x: x.logsumexp(-1),
+    "layer_norm": lambda x: functional.layer_norm(x, (K,)),
+    "attention": lambda x: functional.scaled_dot_product_attention(x[None], x[None], x[None]),
+    "cross_entropy": lambda x: functional.cross_entropy(x, torch.arange(M)),
+    "in place": lambda x: torch.zeros(M, M, dtype=x.dtype).addmm_(x, x.T),
+    "out": lambda x: torch.mm(x, x.T, out=torch.empty(M, M, dtype=x.dtype)),
+}
+
+
+def sample(dtype: torch.dtype = torch.float32, seed: int = 3) -> Tensor:
+    return torch.randn(M, K, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def units(found: Tensor, expected: Tensor) -> Tensor:
+    """Return the differences in units in the last place, as torch's own steps between neighbours."""
+    steps = torch.zeros(expected.shape, dtype=torch.long)
+    up = down = expected
+    for step in (1, 2):
+        up = torch.nextafter(up, torch.full_like(up, torch.inf))
+        down = torch.nextafter(down, torch.full_like(down, -torch.inf))
+        steps += step * ((found == up) | (found == down))
+    return steps + 9 * ((steps == 0) & (found != expected))
+
+
+@pytest.mark.parametrize("dtype", FORMATS, ids=str)
+def test_each_fraction_moves_by_one_or_two_units_and_keeps_its_sign(dtype: torch.dtype) -> None:
+    before = torch.randn(2_000, generator=torch.Generator().manual_seed(1)).to(dtype)
+    before = before[before != before.round()]
+    after = before.clone()
+    move(after)
+    moves = units(after.double(), before.double()) if dtype == torch.float64 else units(after, before)
+    assert set(moves.tolist()) == {1, 2}
+    assert torch.equal(after.sign(), before.sign())
+    ups = float((after > before).double().mean())
+    assert 0.4 < ups < 0.6, "no bias"
+
+
+@pytest.mark.parametrize("dtype", FORMATS, ids=str)
+def test_whole_numbers_masks_and_what_is_no_number_stay(dtype: torch.dtype) -> None:
+    limits = torch.finfo(dtype)
+    whole = [0.0, -0.0, 1.0, -3.0, 96.0, torch.inf, -torch.inf, limits.max, limits.min, limits.tiny / 2]
+    before = torch.tensor([*whole, torch.nan], dtype=dtype)
+    after = before.clone()
+    move(after)
+    assert torch.equal(after[:-1], before[:-1])
+    assert torch.equal(after[:-1].signbit(), before[:-1].signbit())
+    assert after[-1].isnan()
+
+
+def test_integers_and_booleans_stay() -> None:
+    with rounding():
+        assert torch.arange(5).sum() == 10
+        assert torch.ones(3, 3, dtype=torch.long).matmul(torch.ones(3, dtype=torch.long)).tolist() == [3, 3, 3]
+        assert torch.tensor([True, False]).any()
+
+
+@pytest.mark.exact_bits("the results outside of the mode are those of the processor")
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_results_change_a_little_and_in_the_same_way_each_time(name: str) -> None:
+    compute = COMPUTATIONS[name]
+    plain = compute(sample())
+    with rounding():
+        found, again = compute(sample()), compute(sample())
+    others = []
+    for seed in range(2, 10):
+        with rounding(seed):
+            others.append(compute(sample()))
+    assert not torch.equal(found, plain)
+    torch.testing.assert_close(found, plain)
+    assert torch.equal(found, again)
+    assert not all(torch.equal(found, other) for other in others)
+
+
+@pytest.mark.exact_bits("the results outside of the mode are those of the processor")
+def test_gradients_change_too() -> None:
+    def gradient() -> Tensor:
+        x = sample().requires_grad_()
+        functional.layer_norm(x, (K,)).square().sum().backward()
+        assert x.grad is not None
+        return x.grad
+
+    plain = gradient()
+    with rounding():
+        found, again = gradient(), gradient()
+    assert not torch.equal(found, plain)
+    assert torch.equal(found, again)
+
+
+def test_a_row_is_moved_in_the_same_way_in_every_batch() -> None:
+    with rounding():
+        whole = sample().softmax(-1)
+        assert torch.equal(torch.cat([row.softmax(-1) for row in sample().split(1)]), whole)
+
+
+def test_probabilities_stay_below_one() -> None:
+    x = torch.stack([torch.zeros(400), -torch.linspace(12, 20, 400)], dim=-1)
+    with rounding():
+        assert float(x.softmax(-1).max()) <= 1
+
+
+@pytest.mark.exact_bits("the results outside of the mode are those of the processor")
+def test_threads_of_the_mode_are_in_it() -> None:
+    found: list[Tensor] = []
+
+    def compute() -> None:
+        found.append(sample() @ sample().T)
+
+    with rounding():
+        expected = sample() @ sample().T
+        thread = threading.Thread(target=compute)
+        thread.start()
+        thread.join()
+    thread = threading.Thread(target=compute)
+    thread.start()
+    thread.join()
+    assert torch.equal(found[0], expected)
+    assert not torch.equal(found[1], expected), "threads that start later are not"
+
+
+@pytest.mark.exact_bits("the results outside of the mode are those of the processor")
+def test_results_of_numpy_change_in_rewritten_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.__rounded__", rounded, raising=False)
+    path = tmp_path / "computing.py"
+    path.write_text(
+        "def product(x):\n    return x @ x.T\n\n\ndef means(x):\n    return x.mean(1)\n\n\n"
+        "def total(x):\n    return x.sum()\n\n\ndef count(x):\n    return (x > 0).sum()\n"
+    )
+    spec = spec_from_loader("computing", Loader("computing", str(path)))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    x = sample().numpy()
+    expected = {"product": x @ x.T, "means": x.mean(1), "total": x.sum()}
+    for name, right in expected.items():
+        np.testing.assert_array_equal(getattr(module, name)(x), right, "outside of the mode")
+    with rounding():
+        assert module.count(x) == (x > 0).sum()
+        for name, right in expected.items():
+            found = getattr(module, name)(x)
+            assert type(found) is type(right)
+            assert found.dtype == right.dtype
+            assert (found != right).all()
+            assert_close(found, right, terms=1)
+    assert Active.seed is None
