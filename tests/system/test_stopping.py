@@ -213,7 +213,7 @@ def test_a_later_signal_aborts_the_update_and_the_last_checkpoint_is_intact(corp
 
 def test_a_checkpoint_that_is_being_saved_at_a_signal_is_completed(corpus: Path, tmp_path: Path) -> None:
     training = Training(corpus, tmp_path, width=512, layers=6)
-    training.wait_for((training.run.checkpoints.folder / ".step-2.draft").is_dir)
+    training.wait_for(lambda: any(training.run.checkpoints.folder.glob(".draft-*")))
     printed = training.stop(signal.SIGTERM)
     assert printed[0] in (
         "stopping; the checkpoint of step 2 is being saved",
