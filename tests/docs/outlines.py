@@ -33,7 +33,7 @@ VARIES = re.compile(
     r"|verdict:"  # then the meaning of the figures
     r"|(?=compared on # \w+ \()"  # printed only where Node.js is installed
     r"|\w+, \w+: longest lines:"
-    r"|- .*(?=: no, see [\w-]+$)"  # a check: whether it holds depends on the text
+    r"|- .*(?=: no, see [\w, -]+$)"  # a check: whether it holds depends on the text
 )
 
 
