@@ -8,8 +8,6 @@ greedily and with the recipe's beam; perplexity is over all target tokens, end m
 of the updates, validation not counted.
 
 With --updates, each number of updates is a training of its own, as the schedule of the learning rate ends with it.
-The scores with the recipe's beam are then printed as the section [measured] of the recipe: what a training with a
-time limit can expect. Scores of other numbers of updates in that section, for the same settings and text, are kept.
 """
 
 from __future__ import annotations
@@ -20,18 +18,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import machine
 import tiny
-from manyheads.config.load import load_config, resolve_recipe, to_toml
-from manyheads.config.schema import Config
-from manyheads.data.filtering import FilterCounts
-from manyheads.training.precision import pick_device, pick_precision
 
 NO_LIMITS = ("training.max_minutes=none", "training.epochs=none")  # settings with --updates
 
@@ -59,40 +50,6 @@ def train_and_score(recipe: str, root: str, run: Path, overrides: list[str], see
         "beam chrF": round(beam["chrf"], 2),
         "signature": beam["signature"]["bleu"],
     }
-
-
-def processor(config: Config) -> str:
-    """Return the class of processor: the instructions that torch uses, and the precision of training."""
-    device = pick_device(config.training.device)
-    if device.type == "cuda":
-        kind = torch.cuda.get_device_name(device)
-    else:
-        kind = torch.backends.cpu.get_cpu_capability().replace("AVX512", "AVX-512")
-    return f"{kind} {pick_precision(config.training.precision, device)}"
-
-
-def measured_section(config: Config, pairs: int, rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the section [measured]: mean scores over seeds by number of updates, earlier scores included."""
-    earlier = config.expected(pairs)
-    points = {}
-    if earlier is not None:
-        for updates, score, processor_class in zip(
-            earlier.updates, earlier.scores, earlier.processors, strict=True
-        ):
-            points[updates] = (score, processor_class)
-    for updates in {row["steps"] for row in rows}:
-        scores = [row["beam BLEU"] for row in rows if row["steps"] == updates]
-        points[updates] = (round(statistics.mean(scores), 1), processor(config))
-    ordered = sorted(points)
-    yield "[measured]"
-    yield 'metric = "bleu"'
-    yield f"signature = {to_toml(rows[0]['signature'])}"
-    yield f"seeds = {len({row['seed'] for row in rows})}"
-    yield f"pairs = {pairs:_}"
-    yield f"settings = {to_toml(config.fingerprint)}"
-    yield f"updates = [{', '.join(f'{updates:_}' for updates in ordered)}]"
-    yield f"scores = {to_toml([points[updates][0] for updates in ordered])}"
-    yield f"processors = {to_toml([points[updates][1] for updates in ordered])}"
 
 
 def updates_list(text: str) -> list[int]:
@@ -127,25 +84,24 @@ def measure(arguments: argparse.Namespace) -> None:
         for seed in arguments.seeds:
             run = arguments.out / (f"{stem}-{updates}-{seed}" if updates else f"{stem}-{seed}")
             overrides = [*arguments.overrides, *limits]
-            rows.append(train_and_score(arguments.recipe, arguments.root, run, overrides, seed))
+            scores = train_and_score(arguments.recipe, arguments.root, run, overrides, seed)
+            rows.append({"updates": updates, **scores})
             if not arguments.json:
                 print("  ".join(f"{name} {value}" for name, value in rows[-1].items()), flush=True)
-    if arguments.updates:
-        corpus = json.loads((run / "environment.json").read_text(encoding="utf-8"))["corpus"]
-        config = load_config(
-            resolve_recipe(arguments.recipe), [f"data.root={arguments.root}", *arguments.overrides]
-        )
-        section_lines = list(measured_section(config, FilterCounts(**corpus).kept, rows))
     figures = [name for name, value in rows[0].items() if isinstance(value, float)]
-    means = {name: round(statistics.mean(row[name] for row in rows), 3) for name in figures}
+    means = {
+        updates or "": {
+            name: round(statistics.mean(row[name] for row in rows if row["updates"] == updates), 3)
+            for name in figures
+        }
+        for updates in arguments.updates or [None]
+    }
     if arguments.json:
         settings = {"recipe": arguments.recipe, "set": arguments.overrides}
-        results = {"measured": "\n".join(section_lines)} if arguments.updates else {"mean": means}
-        print(json.dumps({"unit": "BLEU, perplexity", **machine.about(), **settings, "rows": rows, **results}))
-    elif arguments.updates:
-        print("", *section_lines, sep="\n")
-    else:
-        print(f"mean of {len(rows)}: " + "  ".join(f"{name} {value}" for name, value in means.items()))
+        print(json.dumps({"unit": "BLEU, perplexity", **machine.about(), **settings, "rows": rows, "mean": means}))
+        return
+    for updates, values in means.items():
+        print(f"mean {updates}: " + "  ".join(f"{name} {value}" for name, value in values.items()))
 
 
 if __name__ == "__main__":

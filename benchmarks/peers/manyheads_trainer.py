@@ -42,7 +42,7 @@ def never(*_: object) -> NoReturn:
 class NoStorage:
     """A checkpoint storage that is never used: training is stopped long before the first checkpoint."""
 
-    save = confirm = discard = go_back = staticmethod(never)
+    save = confirm = discard = load = staticmethod(never)
 
 
 def validation_loss(model: EncoderDecoder, prepared: PreparedCorpus) -> float:

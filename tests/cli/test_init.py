@@ -38,33 +38,6 @@ def test_init_copies_a_recipe_word_for_word_under_the_name_of_the_folder(
     assert Path("here.toml").is_file()
 
 
-MEASURED = """
-[measured]
-pairs = 1
-settings = "{settings}"
-updates = [100, 400]
-scores = [20.0, 36.0]
-processors = ["AVX2 fp32", "AVX-512 bf16"]
-"""
-SCORES = "BLEU 20.0 after 100 (AVX2 fp32), 36.0 after 400 updates (AVX-512 bf16)"
-
-
-@pytest.mark.parametrize("same", [True, False])
-def test_init_prints_the_scores_of_the_settings_that_it_copies(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], same: bool
-) -> None:
-    recipe = tmp_path / "measured.toml"
-    recipe.write_text('[data]\nsource = "de"\ntarget = "en"\n', encoding="utf-8")
-    settings = load_config(recipe).fingerprint if same else "0" * 12
-    with recipe.open("a", encoding="utf-8") as file:
-        file.write(MEASURED.format(settings=settings))
-    assert run(["init", str(tmp_path / "mine"), "--from", str(recipe)]) == 0
-    assert (SCORES in capsys.readouterr().out) == same
-    assert load_config(tmp_path / "mine" / "mine.toml").expected(1) == (
-        load_config(recipe).measured if same else None
-    )
-
-
 def test_init_copies_a_file_with_mistakes_to_mend_them(tmp_path: Path) -> None:
     recipe = tmp_path / "broken.toml"
     recipe.write_text("[data]\nsorce = 1\n", encoding="utf-8")

@@ -38,17 +38,6 @@ def test_the_headline_is_the_first_sentence_and_the_measured_result() -> None:
     assert headline("x = 1") == {"description": "", "measured": None}
 
 
-def test_scores_by_number_of_updates_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["recipes", "--json"]) == 0
-    listed = {recipe["name"]: recipe["scores"] for recipe in json.loads(capsys.readouterr().out)}
-    for name, path in recipe_paths().items():
-        assert listed[name] == (load_config(path).measured.summary() or None)
-    assert any(listed.values())
-    assert run(["recipes"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert all(f"Scores: {scores}" in text for scores in listed.values() if scores)
-
-
 def show_config(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """Run `show-config`, and return its output."""
     assert run(["show-config", *arguments]) == 0

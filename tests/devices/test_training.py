@@ -50,7 +50,6 @@ from manyheads.training.objective import (
     masked_loss,
     next_token_loss,
 )
-from manyheads.training.snapshot import published_weights
 from manyheads.training.trainer import Trainer
 from manyheads.training.update import Updater
 
@@ -86,9 +85,9 @@ def trained(device: torch.device, **settings: Any) -> tuple[dict[str, Tensor], l
     )
     trainer.run()
     snapshot, _ = storage.saved[-1]
-    trainer.restore(snapshot.optimizer, snapshot.state)
+    trainer.restore(snapshot)
     assert {tensor.device.type for tensor in model.parameters()} == {device.type}
-    (published,) = {tensor.device.type for tensor in published_weights(trainer).values()}
+    (published,) = {tensor.device.type for tensor in trainer.published_weights().values()}
     assert published == device.type
     return {name: tensor.cpu() for name, tensor in weights(model).items()}, listener.validations
 

@@ -81,7 +81,7 @@ def test_a_repetition_within_a_second_is_the_same_request(clock: Clock) -> None:
 def test_the_answer_is_computed_when_the_signal_arrives() -> None:
     requests, listener = Requests(), AnswerListener()
     moment = "reading"
-    requests.answer = lambda: f"stopping while {moment}"
+    requests.stop_message = lambda: f"stopping while {moment}"
     with requests.recorded(listener):
         moment = "validating"
         signal.raise_signal(signal.SIGINT)

@@ -33,7 +33,7 @@ from tests.training.parts import CollectingListener, validation_report
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.checkpoints import Checkpoints
 from manyheads.checkpoint.weights import average_tensors, load_weights
-from manyheads.config.schema import Config, MeasuredConfig
+from manyheads.config.schema import Config
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
 from manyheads.runs.listeners import RecordingListener
@@ -348,68 +348,29 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a clock that advances by 10 ms at each reading, independently of the load of the machine."""
     readings = itertools.count()
     clock = SimpleNamespace(perf_counter=lambda: 0.01 * next(readings))
-    names = ["training.trainer", "training.timing", "runs.translation", "runs.train"]
+    names = ["training.trainer", "training.time_limit", "runs.translation", "runs.train"]
     for name in (f"manyheads.{name}" for name in names):
         monkeypatch.setattr(importlib.import_module(name), "time", clock)
 
 
-def limited_config(corpus: Path, **training: Any) -> Config:
-    """Return a configuration with a short time limit, whose plan is fixed before the rate depends on it."""
-    plan = {"steps": 10_000, "max_minutes": 0.1, "warmup_steps": 40, "schedule": "linear", "save_every": 10}
-    return full_config(corpus, **(plan | training))
-
-
 @pytest.mark.usefixtures("ticking")
 @pytest.mark.slow
-def test_a_training_with_a_time_limit_equals_one_of_as_many_steps_even_if_interrupted(
-    corpus: Path, tmp_path: Path
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_training_with_a_time_limit_uses_it_even_if_interrupted(
+    corpus: Path, tmp_path: Path, interrupted: bool
 ) -> None:
-    """Computing the plan and restoring it after an interruption do not change the weights."""
-    with pytest.raises(KeyboardInterrupt):
-        train(limited_config(corpus), tmp_path / "limited", listener=Interrupting(validation=40))
+    limited = {"steps": 10_000, "max_minutes": 0.1, "warmup_steps": 20, "schedule": "linear", "save_every": 10}
+    config, out = full_config(corpus, **limited), tmp_path / "run"
+    if interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            train(config, out, listener=Interrupting(validation=20))
     listener = CollectingListener()
-    train(limited_config(corpus), tmp_path / "limited", listener=listener)
-    assert not [message for message in listener.messages if "fit into" in message], "the plan stays"
-    (steps,) = {report.total_steps for report in listener.steps}
-    assert listener.steps[-1].step == steps
-    train(limited_config(corpus, steps=steps, max_minutes=None), tmp_path / "asked", listener=CollectingListener())
-    expected = load_file(tmp_path / "asked" / "model.safetensors")
-    found = load_file(tmp_path / "limited" / "model.safetensors")
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
-    steps_kept = RunDirectory(tmp_path / "asked").checkpoints.steps()
-    assert RunDirectory(tmp_path / "limited").checkpoints.steps() == steps_kept
-
-
-@pytest.mark.usefixtures("ticking")
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({}, "of 1,000,000 updates fit into 0.1 minutes: expect"),
-        ({"label_smoothing": 0.2}, "the scores in [measured] are of other settings or text: nothing is expected"),
-    ],
-)
-@pytest.mark.slow
-def test_the_expected_score_is_given_only_for_the_measured_settings(
-    corpus: Path, tmp_path: Path, changes: dict[str, Any], text: str
-) -> None:
-    plain = limited_config(corpus)
-    points = {"updates": (1, 1_000_000), "scores": (2.0, 30.0), "processors": ("here", "there")}
-    measured = MeasuredConfig(settings=plain.fingerprint, pairs=36, **points)
-    training = plain.training.model_copy(update=changes)
-    listener = CollectingListener()
-    config = plain.model_copy(update={"measured": measured, "training": training})
-    train(config, tmp_path / "run", listener=listener)
-    assert len([message for message in listener.messages if text in message]) == 1
-    assert len([message for message in listener.messages if "expect" in message]) == 1
-
-
-def test_no_expected_score_is_given_without_a_time_limit(corpus: Path, tmp_path: Path) -> None:
-    plain = full_config(corpus)
-    measured = MeasuredConfig(updates=(100,), scores=(2.0,), processors=("here",))
-    listener = CollectingListener()
-    train(plain.model_copy(update={"measured": measured}), tmp_path / "run", listener=listener)
-    assert not [message for message in listener.messages if "measured" in message or "expect" in message]
+    summary = train(config, out, listener=listener)
+    assert summary.used is not None
+    assert 0.9 * 6 < summary.used < 1.05 * 6
+    last = listener.steps[-1]
+    assert last.step == last.total_steps == summary.step
+    assert listener.validations[-1].step == summary.step
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="Windows has none")

@@ -11,7 +11,7 @@ import pytest
 import torch
 from tests.training.parts import TrainerHarness, validation_report
 
-from manyheads.training import timing, trainer, validation
+from manyheads.training import time_limit, trainer
 from manyheads.training.batches import Losses, MicroBatch
 from manyheads.training.log import ValidationReport
 from manyheads.training.snapshot import Snapshot
@@ -27,7 +27,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1_000.0
-        for part in (trainer, timing, validation):
+        for part in (trainer, time_limit):
             monkeypatch.setattr(part, "time", SimpleNamespace(perf_counter=lambda: self.now))
 
     def harness(

@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.checkpoint.weights import load_weights
-from manyheads.config.schema import MeasuredConfig, ModelConfig, TrainingConfig
+from manyheads.config.schema import ModelConfig, TrainingConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.training.log import Advance, SilentListener, StepReport, ValidationReport
 from manyheads.training.objective import Objective, translation_loss
 from manyheads.training.snapshot import Snapshot
-from manyheads.training.timing import TimedValidation
+from manyheads.training.time_limit import TimedValidation
 from manyheads.training.trainer import Trainer
 
 PAD, BOS, EOS = 1, 2, 3
@@ -140,13 +139,8 @@ class MemoryStorage:
         snapshot, _ = self.saved.pop()
         assert snapshot.state["progress"]["step"] == step
 
-    def go_back(self, trainer: Trainer) -> bool:
-        if not self.saved:
-            return False
-        snapshot, _ = self.saved[-1]
-        load_weights(trainer.model, snapshot.model, "the snapshot")
-        trainer.restore(snapshot.optimizer, snapshot.state)
-        return True
+    def load(self) -> Snapshot | None:
+        return self.saved[-1][0] if self.saved else None
 
 
 class TrainerHarness:
@@ -158,7 +152,6 @@ class TrainerHarness:
         updates: PairUpdates | None = None,
         *,
         validate: Callable[[int], ValidationReport] | None = None,
-        measured: MeasuredConfig | None = None,
         timed_validation: TimedValidation | None = None,
         prepared: float = 0.0,
         **settings: Any,
@@ -178,10 +171,16 @@ class TrainerHarness:
             listener=self.listener,
             validate=validate or (lambda step: validation_report(step, 1 / max(1, step))),
             storage=self.storage,
-            measured=measured,
             timed_validation=timed_validation,
             prepared=prepared,
         )
+
+    def resume(self, storage: MemoryStorage) -> None:
+        """Restore the trainer from the last checkpoint of a storage, and continue to save there."""
+        self.storage.saved = storage.saved
+        snapshot = self.storage.load()
+        assert snapshot is not None
+        self.trainer.restore(snapshot)
 
     @property
     def saved(self) -> list[tuple[Snapshot, bool]]:

@@ -10,7 +10,6 @@ from tests.tolerances import approx, assert_close
 from tests.training.parts import PairUpdates, TrainerHarness, random_pairs, tiny_model, weights
 from torch import Tensor
 
-from manyheads.checkpoint.weights import load_weights
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.training.distributed import World
@@ -159,8 +158,7 @@ def test_resumed_training_does_not_try_sizes_again_that_were_too_large() -> None
     limit_rows(first, 4)
     first.trainer.run()
     snapshot = first.trainer.snapshot()
-    load_weights(second.model, snapshot.model, "the snapshot")
-    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    second.trainer.restore(snapshot)
     tried = limit_rows(second, 4)
     second.trainer.run()
     assert set(tried) == {3, 4}

@@ -31,14 +31,13 @@ from tests.training.parts import (
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.checkpoint.weights import load_weights
 from manyheads.data.batch import Batch, make_batch
 from manyheads.errors import TrainingError
 from manyheads.runs.resume import RunStorage
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import StepReport, ValidationReport
 from manyheads.training.objective import translation_loss
-from manyheads.training.snapshot import published_weights
+from manyheads.training.snapshot import Snapshot
 from manyheads.training.trainer import MOST_SKIPPED
 
 NO_CHANGE = 1e-30  # a learning rate too low to change any weight
@@ -245,8 +244,7 @@ def test_a_stop_request_saves_one_checkpoint_and_training_resumes_from_it(step: 
     assert not best
     assert snapshot.state["progress"]["pending"] == (step == 4), "its validation is made when training resumes"
     second = make()
-    second.storage.saved = first.storage.saved
-    assert second.storage.go_back(second.trainer)
+    second.resume(first.storage)
     second.trainer.run()
     assert logged_figures(first) + logged_figures(second) == logged_figures(whole)
     assert all(torch.equal(tensor, weights(whole.model)[name]) for name, tensor in weights(second.model).items())
@@ -572,8 +570,7 @@ def train_with_interruption(folder: Path, make: Callable[[], TrainerHarness], cu
     torch.randn(31)
     second = make()
     checkpoint = run.checkpoints.read(cut)
-    load_weights(second.model, checkpoint.model, "the checkpoint")
-    second.trainer.restore(checkpoint.optimizer, checkpoint.state)
+    second.trainer.restore(Snapshot(checkpoint.model, checkpoint.optimizer, checkpoint.state))
     second.listener.steps += [report for report in first.listener.steps if report.step <= cut]
     second.trainer.run()
     return second
@@ -625,7 +622,7 @@ def test_interrupted_and_resumed_training_equals_uninterrupted_training(
         state["progress"].pop("recent_seconds")
         state["window"].pop("seconds")
     assert expected.state == found.state
-    published, expected_weights = published_weights(resumed.trainer), published_weights(whole.trainer)
+    published, expected_weights = resumed.trainer.published_weights(), whole.trainer.published_weights()
     assert all(torch.equal(tensor, published[name]) for name, tensor in expected_weights.items())
     assert logged_figures(whole) == logged_figures(resumed)
 
@@ -642,8 +639,7 @@ def test_training_resumes_with_more_steps() -> None:
     first = TrainerHarness(steps=4, save_every=2)
     first.trainer.run()
     second = TrainerHarness(first.model, steps=6)
-    snapshot = first.trainer.snapshot()
-    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    second.trainer.restore(first.trainer.snapshot())
     second.trainer.run()
     assert second.trainer.progress.step == 6
 
@@ -652,8 +648,7 @@ def test_a_restored_trainer_keeps_its_number_format() -> None:
     """A second measurement could choose another format."""
     first, second = TrainerHarness(), TrainerHarness()
     first.trainer.updater.precision = "bf16"
-    snapshot = first.trainer.snapshot()
-    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    second.trainer.restore(first.trainer.snapshot())
     assert second.trainer.updater.precision == "bf16"
 
 
@@ -664,7 +659,6 @@ def test_training_that_stopped_early_resumes_with_more_patience() -> None:
     second = TrainerHarness(
         first.model, steps=9, patience=4, save_every=1, validate=lambda step: validation_report(step, step)
     )
-    snapshot = first.trainer.snapshot()
-    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    second.trainer.restore(first.trainer.snapshot())
     second.trainer.run()
     assert second.trainer.progress.step == 5

@@ -55,8 +55,7 @@ def test_an_interrupted_validation_is_made_when_training_resumes(step: int) -> N
     assert first.listener.validations == whole.listener.validations[: step // 2 - 1]
     torch.manual_seed(77)
     second = validating_harness(None)
-    second.storage.saved = first.storage.saved
-    assert second.storage.go_back(second.trainer)
+    second.resume(first.storage)
     second.trainer.run()
     assert first.listener.validations + second.listener.validations == whole.listener.validations
     assert logged_figures(first) + logged_figures(second) == logged_figures(whole)
@@ -84,7 +83,7 @@ def test_the_answer_to_a_stop_request_depends_on_the_current_activity() -> None:
     answers: list[str] = []
 
     def validate(step: int) -> ValidationReport:
-        answers.append(harness.trainer.answer)
+        answers.append(harness.trainer.stop_message)
         return validation_report(step, 1.0)
 
     harness = TrainerHarness(validate=validate, steps=1_200, save_every=1_200, log_every=1_200)
@@ -92,11 +91,13 @@ def test_the_answer_to_a_stop_request_depends_on_the_current_activity() -> None:
     save = harness.storage.save
 
     def record_answer_and_save(snapshot: Snapshot) -> None:
-        answers.append(harness.trainer.answer)
+        answers.append(harness.trainer.stop_message)
         save(snapshot)
 
     harness.storage.save = record_answer_and_save  # type: ignore[method-assign]
-    harness.trainer.updater.optimizer.register_step_pre_hook(lambda *_: answers.append(harness.trainer.answer))
+    harness.trainer.updater.optimizer.register_step_pre_hook(
+        lambda *_: answers.append(harness.trainer.stop_message)
+    )
     harness.trainer.run()
     assert answers == [
         "stopping after this step; press again to abort",

@@ -196,7 +196,6 @@ def train_config(plan: Plan, name: str, step: TrainStep) -> Config:
         except UsageError as error:
             raise ConfigError([f"config: {error}"], origin=origin) from error
         values = anchored(read_toml(base), base.parent)
-    values.pop("measured", None)
     for section, settings in step.sections.items():
         values[section] = {**values.get(section, {}), **settings}
     data = {"source": plan.source, "target": plan.target, **values.get("data", {})}

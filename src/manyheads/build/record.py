@@ -134,11 +134,10 @@ class Hashes:
     def of_model(self, run: Path) -> str:
         """Return the hash of a run directory: weights, tokenizers, and settings of the model.
 
-        The sections data, training and measured are left out, and so are defaults: a newer version may have more
-        settings.
+        The sections data and training are left out, and so are defaults: a newer version may have more settings.
         """
         config = RunDirectory.existing(run).config()
-        settings = config.model_dump(mode="json", exclude={"data", "training", "measured"}, exclude_defaults=True)
+        settings = config.model_dump(mode="json", exclude={"data", "training"}, exclude_defaults=True)
         return key_of([settings, config.languages, *map(self.of_file, model_files(run))])
 
     def product(self, folder: Path, files: Iterable[Path]) -> dict[str, str]:

@@ -85,9 +85,8 @@ def init(
 
 
 def copy_recipe(recipe: str, path: Path) -> None:
-    """Copy a recipe or plan, and print the next commands and the measured scores."""
+    """Copy a recipe or plan, and print the next commands."""
     from manyheads.build.plan import plan_paths
-    from manyheads.cli.recipes import scores_of
     from manyheads.config.load import resolve_recipe
 
     plans = plan_paths()
@@ -96,12 +95,9 @@ def copy_recipe(recipe: str, path: Path) -> None:
         click.echo(f"{path}: edit it, then\n  {command_line('manyheads', 'build', path, '--dry-run')}")
         return
     original = resolve_recipe(recipe)
-    scores = scores_of(original)
     write(path, original.read_bytes())
     click.echo(f"{path}: edit it, then")
     click.echo("\n".join(next_steps(path)))
-    if scores is not None:
-        click.echo(f"With the settings and the text as they are: {scores}")
 
 
 def configure_text(

@@ -7,7 +7,6 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from itertools import takewhile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,13 +14,12 @@ import click
 from manyheads.cli.completion import complete_configs
 from manyheads.cli.options import json_option, option, set_option
 from manyheads.cli.verbs import echo, echo_json, in_color, verb
-from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
     from manyheads.config.schema import Config
     from manyheads.config.schema.sections import Section
 
-__all__ = ["VERBS", "scores_of"]
+__all__ = ["VERBS"]
 
 MEASURED = "Measured:"  # begins the measured result, at the end of the comment at the top of a recipe
 FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
@@ -30,20 +28,13 @@ FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 @verb("recipes")
 @json_option
 def recipes(as_json: bool) -> None:
-    """List the recipes: the model that each trains, and its measured result. Then the plans of `manyheads build`.
-
-    Some recipes also list the scores after fewer updates, as a slower processor reaches them in the same time.
-    """
+    """List the recipes with the model that each trains and its measured result, then the plans of `build`."""
     from manyheads.build.plan import plan_paths
     from manyheads.config.load import recipe_paths
 
-    listed = [
-        {"name": name, **headline(path.read_text("utf-8")), "scores": scores_of(path)}
-        for name, path in recipe_paths().items()
-    ]
+    listed = [{"name": name, **headline(path.read_text("utf-8"))} for name, path in recipe_paths().items()]
     listed += [
-        {"name": name, **headline(path.read_text("utf-8")), "scores": None, "plan": True}
-        for name, path in plan_paths().items()
+        {"name": name, **headline(path.read_text("utf-8")), "plan": True} for name, path in plan_paths().items()
     ]
     if as_json:
         echo_json(listed)
@@ -51,21 +42,9 @@ def recipes(as_json: bool) -> None:
     for recipe in listed:
         click.secho(recipe["name"], bold=True, color=in_color(sys.stdout))
         result = recipe["measured"] and f"{MEASURED} {recipe['measured']}"
-        table = recipe["scores"] and f"Scores: {recipe['scores']}"
-        for text in (recipe["description"], result, table):
+        for text in (recipe["description"], result):
             if text:
                 click.echo(click.wrap_text(text, 100, "  ", "  "))
-
-
-def scores_of(path: Path) -> str | None:
-    """Return the scores of a configuration file by number of updates; None if its settings were not measured."""
-    from manyheads.config.load import load_config
-
-    try:
-        config = load_config(path)
-    except ConfigError:
-        return None  # a file with mistakes may be copied in order to correct it
-    return config.measured.summary() if config.measured.settings == config.fingerprint else None
 
 
 def headline(text: str) -> dict[str, Any]:

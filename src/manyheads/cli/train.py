@@ -44,7 +44,7 @@ def train(
     """
     from manyheads.config.load import load_config, resolve_recipe
 
-    begun = time.perf_counter()
+    start_time = time.perf_counter()
     path = resolve_recipe(config)
     settings = load_config(path, with_device(overrides, device))
 
@@ -59,7 +59,9 @@ def train(
 
     unit = "texts" if settings.task == "classification" else "tokens"
     with open_progress(current_settings(), unit) as progress:
-        summary = train_run(settings, output or RUNS / path.stem, listener=progress, force=force, begun=begun)
+        summary = train_run(
+            settings, output or RUNS / path.stem, listener=progress, force=force, start_time=start_time
+        )
     if not is_main_process():
         return
     early = ", stopped early" if summary.stopped_early else ""

@@ -45,12 +45,11 @@ from manyheads.runs.translation import Validation
 from manyheads.tasks.classification import longest_text
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.batches import BatchSource
-from manyheads.training.costs import Costs, expectation
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import NO_LISTENER, Listener, tracked
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
-from manyheads.training.timing import sampled_validation
+from manyheads.training.time_limit import fitting_updates, sampled_validation, seconds_per_update
 
 __all__ = ["examine_config", "examine_config_text"]
 
@@ -85,13 +84,12 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
         vocabularies = [count_vocabulary(*vocabulary) for vocabulary in counts] if subwords else []
         listener.message("timing some updates")
         tokens = sum(int(frequencies.sum()) for *_, frequencies in counts)
-        plan, costs = plan_training(task, model, updates, tokens)
+        plan = plan_training(task, model, updates, tokens)
         training = NewTraining(plan, token_sides, vocabularies, list(too_long(task)), start)
-        measured = config.expected(task.corpus.total.kept)
     report += make_checks(NEW_TRAINING, training).with_settings(config)
     facts |= {
         "model": f"{plan.parameters:,} parameters, vocabulary {task.vocabulary}",
-        **plan.facts(costs),
+        **plan.facts(),
     }
     if task.too_long:
         noun, kept = READINGS[config.task].noun, task.corpus.total.kept
@@ -102,8 +100,6 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
             describe_long(config, task.tokenizers, held_out(config, split), f"data.{split}") for split in splits
         ]
         facts |= {f"length of {split}": text for split, text in zip(splits, long, strict=True) if text}
-    if measured is not None and plan.steps is not None:
-        facts["expected"] = expectation(measured, costs, config.training, plan.steps)
     return Diagnosis(facts, report, {**text.document, "facts": facts}, text.table)
 
 
@@ -131,8 +127,8 @@ def loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) 
     return loss, task.tokenizers.target.size, task.config.model.d_model if tied else 0
 
 
-def plan_training(task: TrainingTask, model: Transformer, updates: BatchSource, tokens: int) -> tuple[Plan, Costs]:
-    """Time some updates and a validation; return the plan of a training on `tokens` tokens, and its costs."""
+def plan_training(task: TrainingTask, model: Transformer, updates: BatchSource, tokens: int) -> Plan:
+    """Time some updates and a validation; return the plan of a training on `tokens` tokens."""
     training = task.config.training
     device = pick_device(training.device)
     free = free_memory(device)
@@ -144,19 +140,22 @@ def plan_training(task: TrainingTask, model: Transformer, updates: BatchSource, 
     resident = 0.0 if device.type == "cuda" else resident_memory()
     epoch_steps = len(updates.epoch(0))
     steps = training.steps if training.epochs is None else training.epochs * epoch_steps
-    costs = Costs(seconds, validation_seconds(task, model))
-    plan = Plan(
+    validation = validation_seconds(task, model)
+    if training.max_minutes is not None:
+        steps = max(1, min(steps, fitting_updates(60 * training.max_minutes, seconds, validation, training)))
+    return Plan(
         config=task.config,
-        steps=max(1, costs.fitting(training, steps)),
+        steps=steps,
         epoch_steps=epoch_steps,
         batch=batch,
         parameters=parameters,
         tokens=tokens,
         seconds=seconds,
+        validation=validation,
+        total=steps * seconds_per_update(seconds, validation, training.save_every) + validation,
         memory=needed + resident,
         free=free,
     )
-    return plan, costs
 
 
 def validation_seconds(task: TrainingTask, model: Transformer) -> float:

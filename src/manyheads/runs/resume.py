@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyheads.checkpoint import Checkpoint, RunDirectory, read_bytes, write_atomically
 from manyheads.checkpoint.checkpoints import not_finite
-from manyheads.checkpoint.weights import average_tensors, load_weights
+from manyheads.checkpoint.weights import average_tensors
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.errors import RunError, TrainingError
 from manyheads.files import new_folder, reading, saving
@@ -19,12 +19,11 @@ from manyheads.tasks.classification import LABELS, Labels
 from manyheads.training.distributed import World
 from manyheads.training.log import Listener
 from manyheads.training.snapshot import Snapshot
-from manyheads.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["RunStorage", "average", "check_same_corpus", "check_same_run", "forget_metrics_after", "resume"]
+__all__ = ["RunStorage", "average", "check_same_corpus", "check_same_run", "forget_metrics_after"]
 
 FREE_TO_CHANGE = {
     "data.root",
@@ -37,34 +36,6 @@ COMPARED_SECTIONS = ("task", "data", "tokenizer", "model", "training")
 
 
 # --- checkpoints ---
-
-
-def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> bool:
-    """Restore a trainer from the last good checkpoint; return False if there is none.
-
-    Raises:
-        RunError: there are checkpoints, but none can be read.
-    """
-    trainer.world.wait()  # for the process that writes
-    steps = run.checkpoints.found()
-    for step in reversed(steps):
-        try:
-            checkpoint = run.checkpoints.read(step)
-        except RunError as error:
-            listener.message(f"warning: {error}")
-            continue
-        load_weights(trainer.model, checkpoint.model, f"checkpoint {step}")
-        trainer.restore(checkpoint.optimizer, checkpoint.state)
-        listener.message(f"resuming after step {step:,}")
-        if trainer.world.is_main:
-            forget_metrics_after(run, step, pending=trainer.progress.pending)
-        return True
-    if steps:
-        raise RunError(
-            f"no checkpoint in {run.path / 'checkpoints'} can be used. Copy the run again, or remove that folder "
-            "to train from the start."
-        )
-    return False
 
 
 def forget_metrics_after(run: RunDirectory, step: int, *, pending: bool = False) -> None:
@@ -123,9 +94,29 @@ class RunStorage:
         if self.world.is_main:
             self.run.checkpoints.remove(step)
 
-    def go_back(self, trainer: Trainer) -> bool:
-        """Restore the trainer from the last good checkpoint; return False if there is none."""
-        return resume(self.run, trainer, self.listener)
+    def load(self) -> Snapshot | None:
+        """Return the last good checkpoint, and forget what was logged after it; None if there is none.
+
+        Raises:
+            RunError: there are checkpoints, but none can be read.
+        """
+        self.world.wait()  # for the process that writes
+        steps = self.run.checkpoints.found()
+        for step in reversed(steps):
+            try:
+                checkpoint = self.run.checkpoints.read(step)
+            except RunError as error:
+                self.listener.message(f"warning: {error}")
+                continue
+            if self.world.is_main:
+                forget_metrics_after(self.run, step, pending=checkpoint.state["progress"]["pending"])
+            return Snapshot(checkpoint.model, checkpoint.optimizer, checkpoint.state)
+        if steps:
+            raise RunError(
+                f"no checkpoint in {self.run.path / 'checkpoints'} can be used. Copy the run again, or remove that "
+                "folder to train from the start."
+            )
+        return None
 
 
 def average(run: Path, *, last: int | None = None, out: Path | None = None) -> Path:

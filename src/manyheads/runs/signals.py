@@ -42,7 +42,7 @@ class Requests:
         self.signal: signal.Signals | None = None
         self.wants_save = False
         self.first = 0.0  # time of the first request to stop, in seconds
-        self.answer: Callable[[], str] = lambda: "stopping; press again to abort"
+        self.stop_message: Callable[[], str] = lambda: "stopping; press again to abort"
 
     def stop(self) -> bool:
         """Return whether a signal to stop was received."""
@@ -74,7 +74,7 @@ class Requests:
         def note_stop(number: int, frame: FrameType | None) -> None:
             if self.signal is None:
                 self.signal, self.first = signal.Signals(number), time.monotonic()
-                listener.interrupted(self.answer())
+                listener.interrupted(self.stop_message())
             elif launched or time.monotonic() - self.first < REPEAT:
                 return
             else:

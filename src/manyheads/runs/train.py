@@ -22,7 +22,7 @@ from manyheads.data.reading import READINGS
 from manyheads.runs.corpus import Corpus, name_limit, open_corpus, read_corpus
 from manyheads.runs.initialize import take_weights, with_initial_shape
 from manyheads.runs.listeners import recording
-from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run, forget_metrics_after, resume
+from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run, forget_metrics_after
 from manyheads.runs.signals import Requests
 from manyheads.runs.training_tasks import TrainingTask, prepare_task
 from manyheads.runs.translation import Validation
@@ -69,7 +69,7 @@ def train(
     *,
     listener: Listener = NO_LISTENER,
     force: bool = False,
-    begun: float | None = None,
+    start_time: float | None = None,
 ) -> TrainingSummary:
     """Train a model into a run directory, or resume a training there.
 
@@ -78,14 +78,14 @@ def train(
         out: run directory; if it holds a run, training resumes from its last checkpoint.
         listener: receives messages.
         force: whether to resume although configuration or corpus have changed.
-        begun: reading of `time.perf_counter` from which `training.max_minutes` counts; now by default.
+        start_time: reading of `time.perf_counter` from which `training.max_minutes` counts; now by default.
 
     Raises:
         ConfigError, DataError: see the message.
         RunError: the directory holds other files, or a run of another configuration or corpus.
         KeyboardInterrupt, SystemExit: after Ctrl-C or SIGTERM; everything is saved.
     """
-    begun = time.perf_counter() if begun is None else begun
+    start_time = time.perf_counter() if start_time is None else start_time
     keep_few_kernels()
     keep_freed_memory()
     if config.training.compile:
@@ -94,15 +94,15 @@ def train(
     with joined() as world:
         config = with_initial_shape(config, run, listener if world.is_main else NO_LISTENER)
         if not world.is_main:
-            return train_here(config, run, world, NO_LISTENER, force, begun)
+            return train_here(config, run, world, NO_LISTENER, force, start_time)
         check_same_run(run, config, force)  # before anything is written there
         with run.locked():
             check_same_run(run, config, force)
-            return train_here(config, run, world, listener, force, begun)
+            return train_here(config, run, world, listener, force, start_time)
 
 
 def train_here(
-    config: Config, run: RunDirectory, world: World, listener: Listener, force: bool, begun: float
+    config: Config, run: RunDirectory, world: World, listener: Listener, force: bool, start_time: float
 ) -> TrainingSummary:
     """Train in a locked directory; only the main process writes."""
     if world.is_main:
@@ -113,13 +113,17 @@ def train_here(
         task = prepare_task(config, run, open_corpus(config, run), listener)
     requests = Requests()
     watch = Watch(listener, requests.stop, world)
-    trainer = make_trainer(task, run, watch, prepared=time.perf_counter() - begun)
-    if not resume(run, trainer, listener) and world.is_main:
+    trainer = make_trainer(task, run, watch, prepared=time.perf_counter() - start_time)
+    snapshot = trainer.storage.load()
+    if snapshot is not None:
+        trainer.restore(snapshot)
+        listener.message(f"resuming after step {trainer.progress.step:,}")
+    elif world.is_main:
         forget_metrics_after(run, 0)
     if force and world.is_main:  # from here on the run is of this configuration and corpus
         task.begin(run, environment(task.corpus))
     if not (trainer.progress.complete and run.described):  # a kill may have come between the last save and the card
-        requests.answer = lambda: trainer.answer
+        requests.stop_message = lambda: trainer.stop_message
         with requests.recorded(listener, launched=world.size > 1):
             try:
                 trainer.run(requests.stop, requests.save_now)
@@ -173,9 +177,6 @@ def make_trainer(task: TrainingTask, run: RunDirectory, watch: Watch, *, prepare
     if config.training.compile:
         listener.message("the layers are compiled for each new shape of a batch: the first updates take long")
     validate = task.validation(model, ALONE if config.training.shard else world, watch)
-    measured = config.expected(task.corpus.total.kept)
-    if config.training.max_minutes is not None and config.measured.updates and measured is None:
-        listener.message("the scores in [measured] are of other settings or text: nothing is expected from them")
     return Trainer(
         task.objective(model),
         config.training,
@@ -187,7 +188,6 @@ def make_trainer(task: TrainingTask, run: RunDirectory, watch: Watch, *, prepare
         storage=RunStorage(run, config.training, world, listener),
         world=world,
         timed_validation=validate if isinstance(validate, Validation) else None,
-        measured=measured,
         prepared=prepared,
     )
 
@@ -216,13 +216,14 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) ->
     if len(steps) < 2:
         return
     model, progress, metric, listener = trainer.model, trainer.progress, config.training.metric, watch.listener
-    if not trainer.world.gather(trainer.limit.affords(trainer.limit.validation))[0]:
+    limit = trainer.limit
+    if limit is not None and not trainer.world.gather(limit.affords_average())[0]:
         listener.message(
             f"the mean of the last {len(steps)} checkpoints is not tried: the time is over. "
             f"To make it: {command_line('manyheads', 'train', 'average', run.path, '--last', str(len(steps)))}"
         )
         return
-    trainer.answer = f"stopping; the checkpoint of step {progress.step:,} is saved"
+    trainer.stop_message = f"stopping; the checkpoint of step {progress.step:,} is saved"
     with watch.phase("averaging checkpoints", len(steps), "checkpoints") as advance:
         mean = average_tensors(weights_of(run, steps, advance))
     load_weights(model, mean, "the mean of the checkpoints")
@@ -259,5 +260,5 @@ def summary(out: Path, trainer: Trainer, config: Config) -> TrainingSummary:
         best=-best if metric == "loss" else best,
         best_step=progress.best_step,
         stopped_early=progress.stopped_early,
-        used=trainer.limit.elapsed if trainer.limit.limited else None,
+        used=None if trainer.limit is None else trainer.limit.elapsed,
     )

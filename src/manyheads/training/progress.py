@@ -29,9 +29,7 @@ class Progress:
     Attributes:
         step: number of updates done.
         epoch, position: the current epoch, and the number of updates done in it.
-        total_steps: number of updates planned.
-        fixed: whether `total_steps` is planned; with `max_minutes` it is planned after the first updates, and
-            lowered when they no longer fit.
+        total_steps: number of updates planned; with `max_minutes` it follows the time that is left.
         pending: whether the checkpoint of this step is not validated yet.
         seconds: training time, without validation.
         recent_seconds: seconds an update, averaged over about the last minute, as other programs come and go.
@@ -46,7 +44,6 @@ class Progress:
     epoch: int = 0
     position: int = 0
     total_steps: int = 0
-    fixed: bool = True
     pending: bool = False
     seconds: float = 0.0
     recent_seconds: float = 0.0
@@ -57,6 +54,11 @@ class Progress:
     best_step: int = 0
     waited: int = 0
     stopped_early: bool = False
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Progress:
+        """Return the counters of a state; those of earlier versions that no longer exist are left out."""
+        return cls(**{name: value for name, value in state.items() if name in cls.__dataclass_fields__})
 
     @property
     def finished(self) -> bool:

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from manyheads.checkpoint.sharded import full_tensor
-from manyheads.config.schema import TrainingConfig
 from manyheads.training.distributed import World
-from manyheads.training.optimizer import optimizer_tensors, restore_optimizer
-from manyheads.training.progress import Progress, Window
-
-if TYPE_CHECKING:
-    from manyheads.training.trainer import Trainer
 
 __all__ = [
     "Snapshot",
     "Storage",
     "full_tensors",
-    "published_weights",
+    "generators_of_all",
     "put_generators",
-    "restore_snapshot",
+    "restore_generators",
     "seed_process",
     "take_generators",
-    "take_snapshot",
-    "take_state",
 ]
-
-AVERAGE = "average."  # prefix of the names of averaged weights in a checkpoint
 
 
 @dataclass(frozen=True)
@@ -70,79 +60,14 @@ class Storage(Protocol):
         """Remove the checkpoint of a step whose validation has failed."""
         ...
 
-    def go_back(self, trainer: Trainer) -> bool:
-        """Load the weights of the last checkpoint, and call `Trainer.restore`; return False if there is none."""
+    def load(self) -> Snapshot | None:
+        """Return the last checkpoint that can be read; None if there is none."""
         ...
-
-
-def take_snapshot(trainer: Trainer) -> Snapshot:
-    """Return all that resuming needs."""
-    averages = {} if trainer.ema is None else trainer.ema.weights
-    return Snapshot(
-        model=full_tensors(dict(trainer.model.named_parameters())),
-        optimizer={
-            **optimizer_tensors(trainer.model, trainer.updater.optimizer),
-            **generators_of_all(trainer.device, trainer.world),
-            **{f"{AVERAGE}{name}": tensor for name, tensor in full_tensors(averages).items()},
-        },
-        state=take_state(trainer),
-    )
-
-
-def take_state(trainer: Trainer) -> dict[str, Any]:
-    """Return `Snapshot.state`."""
-    return {
-        "progress": asdict(trainer.progress),
-        "plan": plan(trainer.config),
-        "splits": trainer.oom.splits,
-        "window": trainer.window.state(),
-        "watch": trainer.divergence.state(),
-        "schedule": trainer.schedule.state(),
-        "precision": trainer.updater.precision,
-        "limit": trainer.limit.state(trainer.timed_validation),
-    }
-
-
-def published_weights(trainer: Trainer) -> dict[str, Tensor]:
-    """Return the weights for validation and translation: the averaged ones with `training.ema`."""
-    return full_tensors(dict(trainer.model.named_parameters()) if trainer.ema is None else trainer.ema.weights)
 
 
 def full_tensors(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return tensors by name, gathered from all processes where they are sharded."""
     return {name: full_tensor(tensor) for name, tensor in tensors.items()}
-
-
-def restore_snapshot(trainer: Trainer, optimizer: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-    """Restore a trainer from a snapshot whose weights have been loaded into the model already.
-
-    Args:
-        trainer: trainer to restore.
-        optimizer: `Snapshot.optimizer`.
-        state: `Snapshot.state`.
-    """
-    config = trainer.config
-    restore_optimizer(trainer.model, trainer.updater.optimizer, optimizer)
-    restore_generators(optimizer, trainer.device, trainer.world, config.seed)
-    if trainer.ema is not None:
-        averages = {key.removeprefix(AVERAGE): value for key, value in optimizer.items() if key.startswith(AVERAGE)}
-        trainer.ema.restore(averages or dict(trainer.model.named_parameters()))  # `--force` may have turned EMA on
-    trainer.progress = progress = Progress(**state["progress"])
-    timed, changed = config.max_minutes is not None, state.get("plan", plan(config)) != plan(config)
-    if changed or not timed:  # `--force` allows other settings and another corpus
-        progress.total_steps, progress.fixed = trainer.planned_steps(), not timed
-    progress.stopped_early = progress.out_of_patience(config.patience)
-    trainer.limit.restore(state.get("limit", {}))
-    trainer.oom.splits = state["splits"]
-    trainer.window = Window(**state["window"])
-    trainer.divergence.restore(state["watch"])
-    trainer.schedule.restore(state["schedule"])
-    trainer.updater.precision = state["precision"]
-
-
-def plan(config: TrainingConfig) -> dict[str, float | None]:
-    """Return the settings that decide how long training lasts."""
-    return {"steps": config.steps, "epochs": config.epochs, "max_minutes": config.max_minutes}
 
 
 # --- random generators ---

@@ -1,23 +1,26 @@
 """The training loop: `Trainer.run`, from batches to weights.
 
 The loss of an update is summed over all its target tokens, in all its micro-batches and all processes, and divided
-by their number. Everything that the loop depends on is in `Progress`, the optimiser, the schedule and torch's
-random generators; `snapshot` and `restore` carry them over an interruption.
+by their number. Everything that the loop depends on is in the parts of the trainer (`Progress`, the optimiser,
+the schedule, the time limit, ...) and in torch's random generators; `snapshot` and `restore` carry them over an
+interruption.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from manyheads.config.schema import MeasuredConfig, TrainingConfig
+from manyheads.checkpoint.weights import load_weights
+from manyheads.config.schema import TrainingConfig
 from manyheads.errors import TrainingError
 from manyheads.training.batches import BatchSource, Indices, MicroBatch, prefetch_updates
 from manyheads.training.distributed import ALONE, World
@@ -26,26 +29,29 @@ from manyheads.training.interruption import Interrupted, never
 from manyheads.training.log import Listener, StepReport, ValidationReport
 from manyheads.training.objective import Objective
 from manyheads.training.oom import OomRecovery
+from manyheads.training.optimizer import optimizer_tensors, restore_optimizer
 from manyheads.training.precision import Precision
 from manyheads.training.progress import DivergenceDetector, Progress, Window
 from manyheads.training.schedule import Schedule
 from manyheads.training.snapshot import (
     Snapshot,
     Storage,
+    full_tensors,
+    generators_of_all,
     put_generators,
-    restore_snapshot,
+    restore_generators,
     take_generators,
-    take_snapshot,
 )
-from manyheads.training.timing import TimedValidation, TimeLimit, fit_steps, time_validation
+from manyheads.training.time_limit import TimedValidation, TimeLimit, sampled_validation
 from manyheads.training.update import Updater
-from manyheads.training.validation import validate_step
 
 __all__ = ["Trainer"]
 
 MOST_SKIPPED = 20  # updates in a row without a finite gradient before training gives up
 MOST_ROLLBACKS = 3
 AFTER_STEP = "stopping after this step; press again to abort"
+VALIDATION_SAMPLE = 0.01  # share of the time limit that a sample to time a validation may take
+AVERAGE = "average."  # prefix of the names of averaged weights in a checkpoint
 
 
 class Trainer:
@@ -64,7 +70,6 @@ class Trainer:
         storage: Storage,
         world: World = ALONE,
         timed_validation: TimedValidation | None = None,
-        measured: MeasuredConfig | None = None,
         prepared: float = 0.0,
     ) -> None:
         """Prepare a training; nothing is computed yet.
@@ -80,8 +85,7 @@ class Trainer:
                 in all processes when a stop is requested.
             storage: stores the checkpoints.
             world: the processes that train together.
-            timed_validation: times and shortens `validate` under a time limit. Without it, `validate` is timed.
-            measured: measured scores by number of updates, which predict the result under a time limit.
+            timed_validation: times and shortens `validate` under a time limit.
             prepared: seconds that the preparation of the training took, which count in the time limit.
         """
         self.model = model = objective.model
@@ -96,12 +100,12 @@ class Trainer:
         self.oom = OomRecovery(self.updater, listener.message)
         self.schedule = Schedule(config, model.config.d_model)
         self.ema = ExponentialMovingAverage(model, config.ema) if config.ema > 0 else None
-        self.progress = Progress(total_steps=self.planned_steps(), fixed=config.max_minutes is None)
+        self.progress = Progress(total_steps=self.planned_steps())
         self.window = Window()
         self.divergence = DivergenceDetector()
-        self.limit = TimeLimit(config, measured, prepared)
+        self.limit = None if config.max_minutes is None else TimeLimit(config, config.max_minutes, prepared)
         self.timed_validation = timed_validation
-        self.answer = AFTER_STEP  # the message that answers a request to stop
+        self.stop_message = AFTER_STEP  # answers a request to stop
 
     # --- the loop ---
 
@@ -123,7 +127,7 @@ class Trainer:
             return
         start = time.perf_counter()
         for indices, micro_batches, epoch_updates in self.remaining_updates():
-            step, known_shapes = self.progress.step + 1, len(updater.layers.shapes)
+            step = self.progress.step + 1
             where = partial(self.batches.describe, indices)  # for messages
             tokens = self.world.total([sum(batch.target_tokens for batch in micro_batches)])[0]
 
@@ -133,26 +137,26 @@ class Trainer:
             norm = updater.clip_gradients()
             if math.isfinite(norm):
                 updater.step(rate, step)
-                self.applied(norm, step)
+                self.record_update(norm, step)
             else:
-                self.skip(where())
+                self.skip_update(where())
             updater.zero_grad()
             seconds = time.perf_counter() - start
             self.window.seconds += seconds
             self.progress.advance(seconds)
-            if self.limit.limited:
-                fit_steps(self, seconds, tokens, compiled=len(updater.layers.shapes) > known_shapes)
+            if self.limit is not None:
+                self.fit_steps(self.limit)
 
             if self.progress.due(self.config.log_every):
                 report = self.log(rate, epoch_updates)
-                if self.divergence.observe(report.loss) and self.diverged(report.loss):
+                if self.divergence.observe(report.loss) and self.handle_divergence(report.loss):
                     start = time.perf_counter()
                     continue  # training is back at its last checkpoint
-            self.progress.pending = self.progress.due(self.config.save_every)
+            self.progress.pending = self.progress.due(self.config.save_every) and self.affords_check()
             stopping, saving = self.world.total([stop(), save_now()])
             if self.progress.pending or stopping or saving:
                 self.save()
-            if stopping or (self.progress.pending and not validate_step(self)):
+            if stopping or (self.progress.pending and not self.validate_step()):
                 return
             start = time.perf_counter()
 
@@ -193,17 +197,26 @@ class Trainer:
         """
         self.model.train()
         self.try_heaviest()
-        if self.timed_validation is not None and self.limit.size is not None:
-            self.timed_validation.size = self.limit.size
-        if self.progress.pending and not validate_step(self):
+        if self.progress.pending and not self.validate_step():
             return False
+        if self.limit is None or self.progress.step > 0:
+            return True
         try:
-            if not self.progress.fixed:
-                self.limit.validation = time_validation(self)
-                self.limit.begin()
+            self.limit_validation(self.limit)
         except Interrupted:
             return False
+        self.limit.begin()
         return True
+
+    def limit_validation(self, limit: TimeLimit) -> None:
+        """Time a validation, and shorten it to its share of the limit; raises `Interrupted` on request."""
+        timed, gather = self.timed_validation, self.world.gather
+        if timed is None:
+            return
+        longest = VALIDATION_SAMPLE * limit.allowed
+        with self.validating(), self.listener.phase("timing a validation"):
+            sampled_validation(lambda every: gather(timed.seconds(every))[0], longest)  # as the first process says
+        limit.validation = timed.shorten(limit.longest_validation)
 
     def try_heaviest(self) -> None:
         """Compute and drop the gradients that need the most memory, so that memory runs out early or not at all."""
@@ -223,7 +236,7 @@ class Trainer:
         """Return the learning rate of an update, the first being 1; every rollback has halved it."""
         return self.schedule.rate(step, self.progress.total_steps) * 0.5**self.progress.rollbacks
 
-    def applied(self, norm: float, step: int) -> None:
+    def record_update(self, norm: float, step: int) -> None:
         """Record the gradient norm of an update that changed the weights, and average the weights."""
         self.window.norm += norm
         self.window.updates += 1
@@ -231,7 +244,7 @@ class Trainer:
         if self.ema is not None:
             self.ema.update(self.model, step)
 
-    def skip(self, where: str) -> None:
+    def skip_update(self, where: str) -> None:
         """Count an update whose gradient is not finite, and raise a TrainingError after too many in a row.
 
         Args:
@@ -246,6 +259,20 @@ class Trainer:
                 f"({where}). The last checkpoint is good. Try a lower training.learning_rate or a longer warm-up."
             )
 
+    def fit_steps(self, limit: TimeLimit) -> None:
+        """Set the number of updates to those that fit into the time limit, as the first process measures it."""
+        progress, most = self.progress, self.planned_steps()
+        fitting = progress.step + limit.fitting(progress.recent_seconds)
+        progress.total_steps = self.world.gather(min(most, fitting))[0]
+        for message in limit.messages(progress.total_steps, most, progress.recent_seconds):
+            self.listener.message(message)
+
+    def affords_check(self) -> bool:
+        """Return whether the time limit allows a checkpoint and a validation now; those at the end always."""
+        if self.limit is None or self.progress.finished:
+            return True
+        return bool(self.world.gather(self.limit.affords_check())[0])
+
     # --- log and divergence ---
 
     def log(self, rate: float, epoch_updates: int) -> StepReport:
@@ -255,7 +282,7 @@ class Trainer:
         self.listener.step(report)
         return report
 
-    def diverged(self, loss: float) -> bool:
+    def handle_divergence(self, loss: float) -> bool:
         """Warn of a loss far above its mean, or go back to the last checkpoint; return whether it went back.
 
         Raises:
@@ -271,14 +298,55 @@ class Trainer:
                 f"{event}, and going back {MOST_ROLLBACKS} times has not helped. The last checkpoint is good. "
                 "Try a lower training.learning_rate or a longer warm-up."
             )
-        if not self.storage.go_back(self):
+        snapshot = self.storage.load()
+        if snapshot is None:
             cure = "Try a lower training.learning_rate or a longer warm-up."
             raise TrainingError(f"{event}, and there is no checkpoint to go back to. {cure}")
+        self.restore(snapshot)
         self.progress.rollbacks = rollbacks
         self.listener.message(f"warning: {event}. Back to step {self.progress.step:,}, at half the rate.")
         return True
 
     # --- validation ---
+
+    def validate_step(self) -> bool:
+        """Validate the published weights of the saved step, compare them with the best, and store the result.
+
+        Returns:
+            False if a request to stop ended the validation.
+
+        Raises:
+            TrainingError: the loss is not finite, or the metric of `training.metric` was not measured.
+        """
+        step, start = self.progress.step, time.perf_counter()
+        with self.stopping_with(f"stopping; the checkpoint of step {step:,} is saved"):
+            try:
+                with nullcontext() if self.ema is None else self.ema.instead(self.model):
+                    report = self.score()
+            except Interrupted:
+                return False
+            try:
+                value = report.checked_value(self.config.metric)
+            except TrainingError:
+                self.storage.discard(step)
+                raise
+            best = self.compare_with_best(value, report.loss)
+            self.listener.validation(replace(report, best=best))
+            self.progress.pending = False
+            if self.limit is not None:
+                self.limit.add_validation(time.perf_counter() - start)
+            self.storage.confirm(step, self.state(), self.published_weights() if best else None)
+        return True
+
+    def compare_with_best(self, value: float, loss: float) -> bool:
+        """Update best value, patience and plateau schedule; return whether this validation is the best so far."""
+        progress = self.progress
+        self.schedule.validated(loss)
+        best = progress.compare(value)
+        if not self.updater.layerwise.complete(progress.step):  # layers that are unfrozen later may still help
+            progress.waited = 0
+        progress.stopped_early = progress.out_of_patience(self.config.patience)
+        return best
 
     def score(self) -> ValidationReport:
         """Validate the weights that the model has now; raises `Interrupted` in all processes on request."""
@@ -300,28 +368,84 @@ class Trainer:
             self.model.train()
             put_generators(generators, self.device)
 
+    def published_weights(self) -> dict[str, Tensor]:
+        """Return the weights for validation and translation: the averaged ones with `training.ema`."""
+        return full_tensors(dict(self.model.named_parameters()) if self.ema is None else self.ema.weights)
+
     # --- interruptions ---
 
     def save(self) -> None:
         """Save a checkpoint of this step."""
         start = time.perf_counter()
-        with self.answering(f"stopping; the checkpoint of step {self.progress.step:,} is being saved"):
+        with self.stopping_with(f"stopping; the checkpoint of step {self.progress.step:,} is being saved"):
             self.storage.save(self.snapshot())
-        self.limit.saving = time.perf_counter() - start
+        if self.limit is not None:
+            self.limit.add_saving(time.perf_counter() - start)
 
     @contextmanager
-    def answering(self, text: str) -> Iterator[None]:
-        """Answer a request to stop with this text while the context is open."""
-        self.answer = text
+    def stopping_with(self, message: str) -> Iterator[None]:
+        """Answer a request to stop with this message while the context is open."""
+        self.stop_message = message
         try:
             yield
         finally:
-            self.answer = AFTER_STEP
+            self.stop_message = AFTER_STEP
 
     def snapshot(self) -> Snapshot:
         """Return all that resuming needs."""
-        return take_snapshot(self)
+        averages = {} if self.ema is None else full_tensors(self.ema.weights)
+        return Snapshot(
+            model=full_tensors(dict(self.model.named_parameters())),
+            optimizer={
+                **optimizer_tensors(self.model, self.updater.optimizer),
+                **generators_of_all(self.device, self.world),
+                **{f"{AVERAGE}{name}": tensor for name, tensor in averages.items()},
+            },
+            state=self.state(),
+        )
 
-    def restore(self, optimizer: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-        """Restore the state of a snapshot whose weights are in the model already (see `restore_snapshot`)."""
-        restore_snapshot(self, optimizer, state)
+    def state(self) -> dict[str, Any]:
+        """Return `Snapshot.state`."""
+        return {
+            "progress": asdict(self.progress),
+            "plan": plan(self.config),
+            "splits": self.oom.splits,
+            "window": self.window.state(),
+            "watch": self.divergence.state(),
+            "schedule": self.schedule.state(),
+            "precision": self.updater.precision,
+            "limit": {} if self.limit is None else self.limit.state(),
+            "validation_size": None if self.timed_validation is None else [*self.timed_validation.size],
+        }
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Restore weights and state from a snapshot."""
+        config, state, optimizer = self.config, snapshot.state, snapshot.optimizer
+        load_weights(self.model, snapshot.model, f"checkpoint {state['progress']['step']}")
+        restore_optimizer(self.model, self.updater.optimizer, optimizer)
+        restore_generators(optimizer, self.device, self.world, config.seed)
+        if self.ema is not None:
+            averages = {
+                key.removeprefix(AVERAGE): value for key, value in optimizer.items() if key.startswith(AVERAGE)
+            }
+            self.ema.restore(averages or dict(self.model.named_parameters()))  # `--force` may have turned EMA on
+        self.progress = progress = Progress.restored(state["progress"])
+        if self.limit is None or state["plan"] != plan(
+            config
+        ):  # `--force` allows other settings and another corpus
+            progress.total_steps = self.planned_steps()
+        progress.stopped_early = progress.out_of_patience(config.patience)
+        if self.limit is not None:
+            self.limit.restore(state["limit"])
+        if self.timed_validation is not None and state.get("validation_size"):
+            self.timed_validation.size = state["validation_size"]
+        self.oom.splits = state["splits"]
+        self.window = Window(**state["window"])
+        self.divergence.restore(state["watch"])
+        self.schedule.restore(state["schedule"])
+        self.updater.precision = state["precision"]
+
+
+def plan(config: TrainingConfig) -> dict[str, float | None]:
+    """Return the settings that decide how long training lasts."""
+    return {"steps": config.steps, "epochs": config.epochs, "max_minutes": config.max_minutes}

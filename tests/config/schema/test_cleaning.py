@@ -1,11 +1,11 @@
-"""The section [clean] refuses invalid settings, and does not change the fingerprint of a training."""
+"""The section [clean] refuses invalid settings."""
 
 from __future__ import annotations
 
 import pytest
 from pydantic import ValidationError
 
-from manyheads.config.schema import CleanConfig, Config, DataConfig
+from manyheads.config.schema import CleanConfig
 
 
 def test_a_forward_run_without_a_backward_run_is_refused() -> None:
@@ -17,8 +17,3 @@ def test_a_forward_run_without_a_backward_run_is_refused() -> None:
 def test_an_unknown_rule_is_refused() -> None:
     with pytest.raises(ValidationError):
         CleanConfig.model_validate({"off": ["colour"]})
-
-
-def test_cleaning_does_not_change_the_fingerprint_of_a_training() -> None:
-    data = DataConfig(source="de", target="en")
-    assert Config(data=data).fingerprint == Config(data=data, clean=CleanConfig(max_ratio=3)).fingerprint

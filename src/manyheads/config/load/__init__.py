@@ -126,8 +126,8 @@ def prepare(value: Any) -> Any:
 
 
 def config_to_json(config: Config) -> str:
-    """Return the configuration as JSON, with its format version; without [measured] if it is empty."""
-    values = config.model_dump(mode="json", exclude=None if config.measured.updates else {"measured"})
+    """Return the configuration as JSON, with its format version."""
+    values = config.model_dump(mode="json")
     return json.dumps({"format": FORMAT, **values}, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -147,6 +147,7 @@ def config_from_json(text: str, origin: str) -> Config:
     if number > FORMAT:
         cure = f"this manyheads reads up to {FORMAT}. Upgrade it: pip install --upgrade manyheads"
         raise ConfigError([f"format {number} is newer than this program; {cure}"], origin=origin)
+    values.pop("measured", None)  # a section of earlier versions
     return parse_config(values, origin=origin)
 
 

@@ -6,8 +6,6 @@ rest of the package. "Section 3.2" and the like refer to Vaswani et al. (2017), 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -23,7 +21,7 @@ from manyheads.config.schema.sections import (
     Section,
     TokenizerConfig,
 )
-from manyheads.config.schema.training import MeasuredConfig, StageConfig, TrainingConfig
+from manyheads.config.schema.training import StageConfig, TrainingConfig
 
 __all__ = [
     "METRICS",
@@ -32,7 +30,6 @@ __all__ = [
     "Config",
     "DataConfig",
     "EvaluationConfig",
-    "MeasuredConfig",
     "ModelConfig",
     "SearchConfig",
     "StageConfig",
@@ -57,20 +54,6 @@ def languages_needed(task: Task) -> tuple[str, ...]:
     return ("source", "target") if task == "translation" else ("language",)
 
 
-# Settings that do not change the score after a number of updates, or hardly: location of the text, length and
-# device of the training, intervals of validations and checkpoints.
-NO_MATTER: Any = {
-    "data": {"root"},
-    "training": {
-        "steps", "epochs", "max_minutes", "accumulation", "precision", "device", "seed", "compile", "shard",
-        "workers", "save_every", "log_every", "keep_checkpoints", "valid_sentences", "tensorboard",
-    },
-    "search": {"batch_tokens"},
-    "clean": True,
-    "measured": True,
-}  # fmt: skip
-
-
 class Config(Section):
     """The whole configuration of one run."""
 
@@ -87,7 +70,6 @@ class Config(Section):
     search: SearchConfig = SearchConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     clean: CleanConfig = CleanConfig()
-    measured: MeasuredConfig = MeasuredConfig()
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -100,22 +82,6 @@ class Config(Section):
     def whole_files(self) -> bool:
         """Whether the whole file is one text."""
         return self.task == "language-modeling" and self.data.documents == "file"
-
-    @property
-    def fingerprint(self) -> str:
-        """Return a short hash of the settings that a score depends on.
-
-        Settings at their defaults are left out, so that a new version with one more setting keeps the fingerprints.
-        """
-        settings = self.model_dump(mode="json", exclude=NO_MATTER, exclude_defaults=True)
-        filled = {name: section for name, section in settings.items() if section}
-        return hashlib.sha256(json.dumps(filled, sort_keys=True).encode()).hexdigest()[:12]
-
-    def expected(self, pairs: int) -> MeasuredConfig | None:
-        """Return the measured scores if they are valid for these settings and this number of pairs, else None."""
-        measured = self.measured
-        holds = measured.settings == self.fingerprint and measured.pairs == pairs
-        return measured if measured.updates and holds else None
 
     @model_validator(mode="before")
     @classmethod

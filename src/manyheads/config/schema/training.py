@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
-from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from manyheads.config.schema.sections import Count, Factor, Positive, Probability, Section, Text
 
-__all__ = ["MeasuredConfig", "StageConfig", "TrainingConfig"]
+__all__ = ["StageConfig", "TrainingConfig"]
 
 
 class StageConfig(Section):
@@ -45,7 +42,8 @@ class TrainingConfig(Section):
         gt=0,
         le=10_000_000,
         description="minutes from the start of the command to its end, the preparation (up to half of them), "
-        "validation and checkpoints included; the number of steps is fitted to the measured speed",
+        "validation and checkpoints included; the number of steps and the learning rate follow the speed, and "
+        "validations come later where they would take more than a quarter of the time",
     )
     batch_tokens: Positive = Field(4_096, description="target tokens an update, end symbols counted, padding not")
     batch_sentences: Positive | None = Field(
@@ -236,71 +234,3 @@ class TrainingConfig(Section):
                 f'training.{setting} cannot. Use optimizer = "adamw" and shard = false.'
             )
         return self
-
-
-NAMES = {"bleu": "BLEU", "chrf": "chrF"}
-
-
-class MeasuredConfig(Section):
-    """Test scores by number of updates (benchmarks/quality.py), which predict the score of a shorter training."""
-
-    metric: Literal["bleu", "chrf"] = Field(
-        "bleu", description="metric of the scores, on data.test with the settings of [search]"
-    )
-    signature: Text = Field("", description="sacreBLEU signature of the scores")
-    seeds: Positive = Field(
-        1, description="number of trainings, with different seeds, that each score is the mean of"
-    )
-    pairs: Count = Field(0, description="number of training pairs after filtering")
-    settings: Text = Field(
-        "",
-        description="fingerprint of the settings that the scores depend on; with other settings the scores are "
-        "ignored",
-    )
-    updates: tuple[Positive, ...] = Field(
-        (), description="number of updates of each training, rising; the last is the result of the recipe itself"
-    )
-    scores: tuple[Annotated[float, Field(ge=0.0, le=100.0)], ...] = Field(
-        (), description="score after each number of updates, never falling"
-    )
-    processors: tuple[Text, ...] = Field((), description="class of processor that each score was measured on")
-
-    @model_validator(mode="after")
-    def check_points(self) -> Self:
-        """Refuse a table with rows of unequal length or values out of order."""
-        if not len(self.updates) == len(self.scores) == len(self.processors):
-            raise ValueError(
-                f"measured.updates holds {len(self.updates)} values, measured.scores {len(self.scores)} and "
-                f"measured.processors {len(self.processors)}. Give one score and one processor for each."
-            )
-        if any(earlier >= later for earlier, later in pairwise(self.updates)):
-            raise ValueError(f"measured.updates = {list(self.updates)} must rise from each value to the next.")
-        if any(earlier > later for earlier, later in pairwise(self.scores)):
-            raise ValueError(f"measured.scores = {list(self.scores)} must not fall; leave out the point that does.")
-        return self
-
-    @property
-    def name(self) -> str:
-        """Name of the metric as papers write it."""
-        return NAMES[self.metric]
-
-    def score_after(self, updates: int) -> float | None:
-        """Return the score to expect, linear in the logarithm of the updates; None outside of the table."""
-        after = bisect_right(self.updates, updates)
-        if after == 0 or (after == len(self.updates) and updates > self.updates[-1]):
-            return None
-        if updates == self.updates[after - 1]:
-            return self.scores[after - 1]
-        low, high = math.log(self.updates[after - 1]), math.log(self.updates[after])
-        share = (math.log(updates) - low) / (high - low)
-        return self.scores[after - 1] + share * (self.scores[after] - self.scores[after - 1])
-
-    def summary(self) -> str:
-        """Return all scores in one line, the processor named where it changes; empty without scores."""
-        points, last = [], ""
-        for updates, score, processor in zip(self.updates, self.scores, self.processors, strict=True):
-            points.append(f"{score:.1f} after {updates:,}")
-            if last and processor != last:
-                points[-2] += f" ({last})"
-            last = processor
-        return f"{self.name} {', '.join(points)} updates ({last})" if points else ""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from manyheads.config.schema import Config
 from manyheads.doctor.catalogue import config_finding
 from manyheads.doctor.report import Finding
-from manyheads.training.costs import Costs
 from manyheads.training.schedule import Schedule
 
 __all__ = ["Plan", "duration", "epoch_findings", "machine_findings", "rate_findings", "size_findings", "usual_rate"]
@@ -47,6 +46,8 @@ class Plan:
         parameters: number of parameters of the model.
         tokens: number of tokens of train, on both sides, without marks.
         seconds: time of one update on this machine, None where none was timed.
+        validation: seconds of one validation; 0 where none was timed.
+        total: seconds of all updates and validations; None where no update was timed.
         memory, free: bytes that training needs at most, and free bytes of this machine; None where unknown.
     """
 
@@ -57,6 +58,8 @@ class Plan:
     parameters: int
     tokens: int
     seconds: float | None = None
+    validation: float = 0.0
+    total: float | None = None
     memory: float | None = None
     free: float | None = None
 
@@ -65,18 +68,15 @@ class Plan:
         """Return the unit of the size of a batch."""
         return "texts" if self.config.task == "classification" else "target tokens"
 
-    def facts(self, costs: Costs) -> dict[str, str]:
+    def facts(self) -> dict[str, str]:
         """Return the plan for people, with the seconds of an update and of a validation."""
         facts = {}
         if self.steps is not None:
             epochs = self.steps / self.epoch_steps
             facts["updates"] = f"{self.steps:,} of {self.batch:,.0f} {self.unit}, {epochs:,.1f} epochs"
-        if self.steps is not None and self.seconds is not None:
-            validation = (
-                f"with validations of {costs.validation:.1f} s" if costs.validation else "without validation"
-            )
-            total = duration(costs.total(self.config.training, self.steps))
-            facts["time"] = f"{costs.update:.2f} s an update here, about {total} {validation}"
+        if self.seconds is not None and self.total is not None:
+            validation = f"with validations of {self.validation:.1f} s" if self.validation else "without validation"
+            facts["time"] = f"{self.seconds:.2f} s an update here, about {duration(self.total)} {validation}"
         if self.memory is not None:
             free = "" if self.free is None else f" of {self.free / GIB:.1f} GiB that are free"
             facts["memory"] = f"about {self.memory / GIB:.2f} GiB{free}"

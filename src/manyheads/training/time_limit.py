@@ -1,0 +1,187 @@
+"""The time limit of a training, `training.max_minutes`.
+
+The minutes count from the start of the command to its end: reading the text, training the tokenizer, updates,
+validations, checkpoints, and the averaging of checkpoints; of all that comes before the first update, at most half
+of the limit. How many updates still fit is estimated again after every update, so that a learning rate that falls
+to zero with the last update does so when the time is over, on a machine that becomes faster or slower too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from manyheads.config.schema import TrainingConfig
+
+__all__ = ["TimeLimit", "TimedValidation", "fitting_updates", "sampled_validation", "seconds_per_update"]
+
+PREPARATION_SHARE = 0.5  # share of the limit that the preparation can use up
+CHECK_SHARE = 0.25  # share of the time that validations and checkpoints may take; above it, they come later
+VALIDATION_SHARE = 0.05  # share of the limit that one validation may take; above it, fewer pairs are validated
+AVERAGE_OVERSHOOT = 0.05  # share of the limit by which the averaging of checkpoints at the end may exceed it
+TIMED_UPDATES = 20  # updates after which the number of updates that fit is reported
+FEW_UPDATES, MORE_UPDATES = 100, 300  # below FEW_UPDATES, a warning names the minutes for MORE_UPDATES
+SAMPLES = (16, 4, 1)  # to time a validation, one example in so many is validated, as long as the time allows
+LONG_SAMPLE = 3.0  # times the time of a sample, after which the first sample is the only one
+
+
+def seconds_per_update(update: float, check: float, save_every: int) -> float:
+    """Return the mean seconds of an update, with its share of the validations and checkpoints.
+
+    Args:
+        update: seconds of an update alone.
+        check: seconds of a validation and a checkpoint.
+        save_every: number of updates between two validations, unless these would exceed `CHECK_SHARE`.
+    """
+    return update + min(check / save_every, update * CHECK_SHARE / (1 - CHECK_SHARE))
+
+
+def fitting_updates(seconds: float, update: float, check: float, config: TrainingConfig) -> int:
+    """Return how many updates fit into `seconds`, with their validations and those at the end."""
+    seconds -= (2 if config.average_checkpoints > 1 else 1) * check
+    return max(0, int(seconds / max(1e-9, seconds_per_update(update, check, config.save_every))))
+
+
+def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> float:
+    """Return the seconds of a validation, from larger and larger samples until the next would take too long.
+
+    Args:
+        seconds_of: validates one example in n, and returns the estimated seconds of a whole validation.
+        longest: seconds that a sample may take; the first sample may take longer.
+    """
+    seconds = seconds_of(SAMPLES[0])  # compiles and allocates too: an estimate only if time is short
+    if seconds / SAMPLES[0] > LONG_SAMPLE * longest:
+        return seconds
+    seconds = 0.0
+    for every in SAMPLES:
+        if seconds / every > longest:
+            break
+        seconds = seconds_of(every)
+    return seconds
+
+
+class TimedValidation(Protocol):
+    """A validation whose time can be estimated, and limited by validating on fewer pairs.
+
+    Attributes:
+        size: number of pairs whose loss is measured, and of sentences that are translated.
+    """
+
+    @property
+    def size(self) -> Sequence[int]:
+        """Number of pairs and number of sentences."""
+        ...
+
+    @size.setter
+    def size(self, size: Sequence[int]) -> None: ...
+
+    def seconds(self, every: int) -> float:
+        """Return the estimated seconds of a validation, from one example in `every`."""
+        ...
+
+    def shorten(self, seconds: float) -> float:
+        """Limit a validation to the pairs that `seconds` allow; return the estimated seconds of a validation."""
+        ...
+
+
+class TimeLimit:
+    """The time limit of a training, the time used up, and the seconds of validations and checkpoints.
+
+    Attributes:
+        allowed: the limit in seconds.
+        used: seconds used before `start`, by the preparation up to its share and by earlier commands.
+        start: reading of the clock after which all seconds count.
+        validation, saving: seconds of the last validation (before the first, of an estimate) and checkpoint.
+        checks: seconds of all validations and checkpoints.
+        timed: number of updates of this command, until the number that fits is reported; then None.
+    """
+
+    def __init__(self, config: TrainingConfig, minutes: float, prepared: float = 0.0) -> None:
+        """Begin to count; `prepared` are the seconds of the preparation until now."""
+        self.config = config
+        self.allowed = 60 * minutes
+        self.prepared = prepared
+        self.used = min(prepared, PREPARATION_SHARE * self.allowed)
+        self.start = time.perf_counter()
+        self.validation = self.saving = self.checks = 0.0
+        self.timed: int | None = 0
+
+    @property
+    def elapsed(self) -> float:
+        """The seconds of the limit that are used up."""
+        return self.used + time.perf_counter() - self.start
+
+    @property
+    def longest_validation(self) -> float:
+        """The seconds that one validation may take."""
+        return VALIDATION_SHARE * self.allowed
+
+    def begin(self) -> None:
+        """Count all time of this command until now as preparation."""
+        now = time.perf_counter()
+        self.prepared += now - self.start
+        self.used, self.start = min(self.prepared, PREPARATION_SHARE * self.allowed), now
+
+    def fitting(self, update: float) -> int:
+        """Return how many updates of `update` seconds still fit into the limit."""
+        return fitting_updates(self.allowed - self.elapsed, update, self.validation + self.saving, self.config)
+
+    def affords_check(self) -> bool:
+        """Return whether another validation and checkpoint leave `CHECK_SHARE` of the time until now."""
+        return self.checks + self.validation + self.saving <= CHECK_SHARE * self.elapsed
+
+    def affords_average(self) -> bool:
+        """Return whether the mean of the last checkpoints can be validated."""
+        return self.elapsed + self.validation <= (1 + AVERAGE_OVERSHOOT) * self.allowed
+
+    def add_validation(self, seconds: float) -> None:
+        """Record the seconds of a validation."""
+        self.validation = seconds
+        self.checks += seconds
+
+    def add_saving(self, seconds: float) -> None:
+        """Record the seconds of a checkpoint."""
+        self.saving = seconds
+        self.checks += seconds
+
+    def messages(self, updates: int, most: int, update: float) -> list[str]:
+        """Return the message about the number of updates that fit, once they were timed, and a warning of few.
+
+        Args:
+            updates: number of updates that fit, those done included.
+            most: number of updates that the configuration asks for.
+            update: seconds of an update.
+        """
+        if self.timed is None:
+            return []
+        self.timed += 1
+        if self.timed < TIMED_UPDATES and 2 * self.timed < updates:
+            return []
+        self.timed = None
+        minutes = self.allowed / 60
+        texts = [f"{update:.2f} s an update: about {updates:,} updates fit into {minutes:,g} minutes"]
+        if self.prepared > PREPARATION_SHARE * self.allowed:
+            texts.insert(
+                0,
+                f"the preparation took {self.prepared / 60:.1f} of the {minutes:,g} minutes; training gets half of "
+                f"them, and the command takes {(self.prepared + self.allowed / 2) / 60:.1f} minutes",
+            )
+        if updates < min(FEW_UPDATES, most):
+            more = min(MORE_UPDATES, most)
+            needed = self.allowed + (more - updates) * update
+            texts.append(
+                f"warning: {updates:,} updates are too few to learn from. For {more:,} at this speed, set "
+                f"training.max_minutes = {int(needed / 60) + 1}"
+            )
+        return texts
+
+    def state(self) -> dict[str, float]:
+        """Return the state that resuming needs."""
+        return {"used": self.elapsed, "validation": self.validation, "saving": self.saving, "checks": self.checks}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Set the state that `state` returned; its used time is added to the time of this command."""
+        self.used += state.get("used", 0.0)
+        for name in ("validation", "saving", "checks"):
+            setattr(self, name, state.get(name, 0.0))
