@@ -1,7 +1,7 @@
 """Check and measure the exported page of a translator in headless Chromium.
 
     python benchmarks/html_page.py RUN [--parts equal speed ...] [--precisions fp32 int8] [--lines 1000]
-        [--onnxruntime-web DIR] [--models 10000] [--files 500] [--seed 1] [--json]
+        [--models 10000] [--files 500] [--seed 1] [--json]
 
 RUN is a translator whose test text is on this machine. What is measured is the file that `manyheads export RUN --to
 html` writes, opened from file://. Times are in ms.
@@ -12,8 +12,7 @@ html` writes, opened from file://. Times are in ms.
                 outputs; Python computes in fp32, with the weights of the run and with the rounded ones
     speed       size of the file, time from navigation until the worker is ready, and time of a sentence of 12
                 words: the first, and the median of the others; also the processor time of the renderer, which other
-                programs change less. Beside onnxruntime-web (one thread, SIMD) with the graphs of `--to onnx` and a
-                greedy loop from ids to ids; `npm install --prefix DIR onnxruntime-web`
+                programs change less
     memory      WebAssembly memory, JavaScript heaps after a collection, and resident memory of the renderer less
                 that of an empty page, in MiB; 1,000 translations in a row, ten times the same 100: growth in KiB
                 each over the last 800
@@ -28,7 +27,6 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from argparse import Namespace
@@ -48,7 +46,6 @@ import machine
 import tiny
 from exported_page.chromium import Chromium, Heaps, open_chromium, script
 from exported_page.mutations import ModelMutations, model_texts, mutated_file
-from exported_page.onnx_page import OnnxPage, Timed
 from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.linear import round_weight
 from manyheads.evaluation import score
@@ -64,7 +61,7 @@ BEAMS = (1, 5)
 TIE_TOLERANCE = 1e-4  # nats between the scores of two translations
 ANSWER_TIMEOUT = 10_000  # milliseconds in which a damaged page must answer
 MODELS_PER_PAGE = 50  # damaged models before the page that opens them is reopened
-ONNX = "onnxruntime-web fp32"
+Timed = tuple[float, str]  # milliseconds, translation
 Rows = list[dict[str, Any]]
 
 
@@ -239,23 +236,14 @@ class Contender:
 
 def speed(context: Context) -> Rows:
     """Time all contenders in turn, in each round."""
-    library, chromium = context.options.onnxruntime_web, context.chromium
     contenders = {
         (f"page {precision}", beam): Contender(partial(opened_page, context, path, beam), path.stat().st_size / 1e6)
         for precision, path in context.pages.items()
         for beam in BEAMS
     }
-    with tempfile.TemporaryDirectory() as name:
-        if library is not None:
-            onnx = OnnxPage(Translator.load(context.run, device="cpu"), Path(name), library)
-            contenders[ONNX, 1] = Contender(partial(onnx.opened, chromium, context.sentence), onnx.megabytes)
-        elif not context.options.tiny:
-            print(f"{ONNX} is left out: name its folder with --onnxruntime-web DIR", file=sys.stderr)
-        for _ in range(context.options.rounds):
-            for contender in contenders.values():
-                contender.measure(chromium, context.options.repeats)
-    if library is not None and "fp32" in context.pages:
-        assert contenders[ONNX, 1].translation == contenders["page fp32", 1].translation
+    for _ in range(context.options.rounds):
+        for contender in contenders.values():
+            contender.measure(context.chromium, context.options.repeats)
     return [{"contender": name, "beam": beam, **contender.row()} for (name, beam), contender in contenders.items()]
 
 
@@ -399,7 +387,6 @@ def parse_arguments() -> Namespace:
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS), metavar="PART")
     parser.add_argument("--precisions", nargs="+", default=["fp32", "int8"], choices=["fp32", "int8"])
     parser.add_argument("--lines", type=int, default=1000, help="lines of the test text (default 1000)")
-    parser.add_argument("--onnxruntime-web", type=Path, metavar="DIR", help="folder in which npm installed it")
     parser.add_argument("--rounds", type=int, default=5, help="times that a page is timed (default 5)")
     parser.add_argument("--repeats", type=int, default=20, help="translations of a page in a round (default 20)")
     parser.add_argument("--translations", type=int, default=1000, help="translations in a row (default 1000)")

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.changed import changed_files, find_tests, main, mirror_of, run_tests
+from tests.changed import changed_files, find_tests, main, run_tests, select
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 
@@ -61,12 +61,6 @@ def commit(root: Path) -> None:
     git(root, "commit", "--quiet", "--message", "Change it")
 
 
-def printed(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    """Return the output of the command with --list."""
-    assert main(["--list", *arguments], root) == 0
-    return capsys.readouterr().out.splitlines()
-
-
 @pytest.mark.parametrize(
     ("changed", "tests"),
     [
@@ -86,10 +80,6 @@ def test_the_tests_of_a_changed_file_are_found(root: Path, changed: str, tests: 
     assert find_tests(root, PurePosixPath(changed)) == (None if tests is None else PurePosixPath(tests))
 
 
-def test_the_tests_of_a_package_are_the_file_of_its_name() -> None:
-    assert mirror_of(PurePosixPath("config/load/__init__.py")) == PurePosixPath("tests/config/test_load.py")
-
-
 def test_committed_staged_unstaged_and_new_changes_count(root: Path) -> None:
     write(root, "src/manyheads/a/b.py")
     commit(root)
@@ -99,7 +89,7 @@ def test_committed_staged_unstaged_and_new_changes_count(root: Path) -> None:
     write(root, "src/manyheads/a/new.py")
     (root / "tests" / "test_a.py").unlink()
     git(root, "mv", "tests/a/native/test_decoder.py", "tests/a/native/test_moved.py")
-    assert changed_files(root, "main") == [
+    assert changed_files(root) == [
         "README.md",
         "src/manyheads/a/b.py",
         "src/manyheads/a/new.py",
@@ -117,47 +107,19 @@ def test_changes_on_main_since_the_branch_do_not_count(root: Path) -> None:
     write(root, "tests/a/test_other.py", FAILS)
     commit(root)
     git(root, "checkout", "--quiet", "topic")
-    assert changed_files(root, "main") == ["src/manyheads/a/b.py"]
+    assert changed_files(root) == ["src/manyheads/a/b.py"]
 
 
-def test_the_command_prints_its_tests_and_the_files_without_tests(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("src/manyheads/a/b.py", "src/manyheads/a/untested.py", "tests/conftest.py", "README.md"):
-        write(root, name)
-    assert printed(root, capsys) == [
-        "4 files differ from main.",
-        "no test file of its name: src/manyheads/a/untested.py",
-        "all tests use it, run `make test`: tests/conftest.py",
-        "tests: tests/a/test_b.py",
-    ]
+def test_files_without_tests_are_named_and_a_folder_replaces_its_files(root: Path) -> None:
+    others = ["src/manyheads/a/untested.py", "tests/conftest.py"]
+    assert select(root, ["src/manyheads/a/b.py", *others, "README.md"]) == (["tests/a/test_b.py"], others)
+    assert select(root, ["tests/a/conftest.py", "tests/a/test_b.py"]) == (["tests/a"], [])
 
 
-def test_a_folder_replaces_its_files(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(root, "tests/a/conftest.py")
-    write(root, "tests/a/test_b.py")
-    assert printed(root, capsys)[-1] == "tests: tests/a"
-
-
-def test_the_command_says_that_there_are_no_tests(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert printed(root, capsys) == ["0 files differ from main.", "There are no tests to run for them."]
-    write(root, "README.md")
-    assert printed(root, capsys)[-1] == "There are no tests to run for them."
-
-
-def test_the_base_commit_can_be_chosen(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(root, "src/manyheads/a/b.py")
-    commit(root)
-    assert printed(root, capsys, "--base", "HEAD")[0] == "0 files differ from HEAD."
-    assert printed(root, capsys, "--base", "HEAD~1")[-1] == "tests: tests/a/test_b.py"
-
-
-def test_a_base_commit_is_required_without_main(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_repository_without_main_is_an_error(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     git(root, "branch", "--delete", "--force", "main")
-    assert main([], root) == 2
-    assert "Name one: --base COMMIT." in capsys.readouterr().err
-    assert main(["--base", "nowhere"], root) == 2
-    assert "nowhere" in capsys.readouterr().err
+    assert main(root) == 2
+    assert "no commit to compare with (main or origin/main)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -167,7 +129,7 @@ def test_a_base_commit_is_required_without_main(root: Path, capsys: pytest.Captu
 def test_the_exit_code_is_that_of_the_tests(root: Path, text: str, code: int) -> None:
     """Include a file without tests, which is no failure."""
     write(root, "tests/a/test_b.py", text)
-    assert main(["--seconds", "600"], root) == code
+    assert run_tests(root, ["tests/a/test_b.py"], seconds=600) == code
 
 
 @pytest.mark.slow

@@ -162,8 +162,8 @@ def test_workers_beside_a_scheduler_are_refused_before_the_first_step(tmp_path: 
 
 
 def test_an_impossible_export_is_refused_before_the_first_step(tmp_path: Path) -> None:
-    export = '[steps.graphs]\nkind = "export"\nmodel = "backward"\nto = "onnx"\nquantization = "int8"\n'
-    with pytest.raises(UsageError, match=r"steps\.graphs: --quantization int8 goes with --to ctranslate2"):
+    export = '[steps.marian]\nkind = "export"\nmodel = "backward"\nto = "huggingface"\nquantization = "int8"\n'
+    with pytest.raises(UsageError, match=r"steps\.marian: --quantization int8 goes with --to ctranslate2"):
         builder_of(plan_of(tmp_path, more=export)).build()
     assert not list((tmp_path / "out").glob("records/*.json"))
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner
 from tests.doctor import peers
 
-from manyheads.cli.completion import complete_subjects
 from manyheads.cli.main import run
 
 PROGRAM = """
@@ -163,10 +161,3 @@ def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "pytorch_model.bin").write_bytes(b"a pickle")
     assert run(["doctor", str(tmp_path)]) == 2
     assert "has no weights as safetensors" in capsys.readouterr().err
-
-
-def test_a_shell_completes_the_names_that_a_file_defines(program: str) -> None:
-    context: Any = CliRunner()
-    parameter: Any = None
-    assert complete_subjects(context, parameter, f"{program}:sc") == [f"{program}:scores"]
-    assert complete_subjects(context, parameter, f"{program}:N") == [f"{program}:Needy"]

@@ -27,15 +27,15 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[object, ...], dic
 
 @pytest.mark.parametrize("output", [["-o", "there"], ["there"]])
 def test_export_writes_to_the_output(output: list[str], calls: list[Any]) -> None:
-    assert run(["export", "mine", "--to", "onnx", *output, "--device", "cpu", "-q"]) == 1
+    assert run(["export", "mine", "--to", "huggingface", *output, "--device", "cpu", "-q"]) == 1
     ((positional, arguments),) = calls
-    assert positional == (Path("mine"), Path("there"), "onnx")
+    assert positional == (Path("mine"), Path("there"), "huggingface")
     assert arguments["device"] == "cpu"
 
 
 @pytest.mark.parametrize("output", [[], ["here", "-o", "there"]])
 def test_export_needs_one_output(output: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", "mine", *output, "--to", "onnx"]) == 2
+    assert run(["export", "mine", *output, "--to", "huggingface"]) == 2
     assert "Say once where to write the export" in capsys.readouterr().err
 
 

@@ -329,3 +329,36 @@ def test_the_program_name_is_a_command_that_works_in_the_current_directory(
     assert program_name() == ".venv/bin/manyheads"
     script.unlink()
     assert program_name() == f"{sys.executable} -m manyheads"
+
+
+# --- completion by the shell: click's own, and our recipes ---
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("manyheads show-c", ["plain,show-config"]),
+        ("manyheads data fe", ["plain,fetch"]),
+        ("manyheads train --fo", ["plain,--force"]),
+        ("manyheads train average --la", ["plain,--last"]),
+        ("manyheads export runs/one --to a", ["plain,argos"]),
+        ("manyheads init x --from demo-k", ["plain,demo-ko-en"]),
+        ("manyheads train demo-k", ["plain,demo-ko-en"]),
+        ("manyheads train my.to", ["file,my.to"]),
+        ("manyheads translate runs/t", ["file,runs/t"]),
+    ],
+)
+def test_a_line_is_completed(
+    line: str, completed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_MANYHEADS_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+    assert run([]) == 0
+    assert capsys.readouterr().out.splitlines() == completed
+
+
+def test_a_completion_imports_neither_torch_nor_numpy() -> None:
+    code = "import sys\nfrom manyheads.cli.main import run\nrun([])\nprint({'torch', 'numpy'} & {*sys.modules})"
+    words = {"_MANYHEADS_COMPLETE": "bash_complete", "COMP_WORDS": "manyheads train demo-k", "COMP_CWORD": "2"}
+    assert run_python(code, **words).stdout == "plain,demo-ko-en\nset()\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import lzma
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +26,23 @@ def test_a_corpus_has_the_promised_sizes_and_numbers_its_lines() -> None:
             pairs = builtin_pairs(name, split, source=foreign, target="en")
             assert len(pairs) == CORPUS_SIZES[split]
             assert [pair.line for pair in pairs] == list(range(1, len(pairs) + 1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_sentence_occurs_twice_or_in_two_splits_on_either_side(name: str) -> None:
+    pairs = [pair for split in builtin.load_texts(name).values() for pair in split]
+    for side in zip(*pairs, strict=True):
+        assert len(set(side)) == len(side)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_held_out_english_word_occurs_in_the_training_text(name: str) -> None:
+    words = {
+        split: Counter(word for _, english in pairs for word in re.findall(r"[\w'-]+", english.lower()))
+        for split, pairs in builtin.load_texts(name).items()
+    }
+    for split in ("valid", "test"):
+        assert [word for word in words[split] if words["train"][word] < 3] == []
 
 
 def test_the_reverse_direction_holds_the_same_pairs_with_sides_exchanged() -> None:

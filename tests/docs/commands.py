@@ -66,7 +66,7 @@ CACHED_VERBS = ("doctor museum", "show-config")  # run once, because the output 
 CACHED_OUTCOMES: dict[tuple[str, ...], Outcome] = {}
 SCHEDULER = "tcp://127.0.0.1:8786"  # the address of `dask scheduler` on the page
 CLUSTERS: list[Cluster] = []  # one for each `dask scheduler` so far
-COMPLETION = re.compile(r"manyheads completion (\w+)")
+COMPLETION = re.compile(r"_MANYHEADS_COMPLETE=(\w+)_source manyheads")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def run(text: str) -> Outcome:
         AssertionError: the line names a target of make or an extra that does not exist.
         KeyError: `RUNNERS` has no function for the program of the line.
     """
-    if text.startswith("eval "):
+    if COMPLETION.search(text):
         return complete(text)
     words, stdin = split(text)
     return RUNNERS[words[0]](words, stdin)

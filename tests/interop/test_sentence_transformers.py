@@ -175,7 +175,7 @@ def test_unsupported_models_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=message):
         export(tmp_path / "own", tmp_path / "out", "sentence-transformers")
     with pytest.raises(UsageError, match="can be exported by --to huggingface or sentence-transformers in float32"):
-        export(tmp_path / "own", tmp_path / "out", "onnx")
+        export(tmp_path / "own", tmp_path / "out", "ctranslate2")
     write_folder(tmp_path / "theirs", "bert", "masked-lm")
     import_model(str(tmp_path / "theirs"), tmp_path / "run")
     import_model(str(tmp_path / "theirs"), tmp_path / "untrained", labels=LABELS)

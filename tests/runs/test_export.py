@@ -45,10 +45,8 @@ def texts_of(translator: Translator, **options: Any) -> list[str]:
     return [one.translation for one in translator.translate(TEXTS, **options)]
 
 
-@pytest.mark.parametrize("to", ["ctranslate2", "huggingface", "argos", "onnx"])
+@pytest.mark.parametrize("to", ["ctranslate2", "huggingface", "argos"])
 def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: Path, to: str) -> None:
-    if to == "onnx":
-        pytest.importorskip("onnxruntime")
     done = export(trained, tmp_path / "out", to)
     assert done.parity.origin == "the first of the run's test set"
     assert done.parity.sentences == 6

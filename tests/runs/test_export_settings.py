@@ -48,8 +48,6 @@ def copying(run: Path, tmp_path: Path) -> Path:
         ("argos", {"no_repeat_ngram": 3}, {"no_repeat_ngram": 0, "beam_size": 4, "length_penalty": 0.2}),
         ("huggingface", COPYING, {"copy_literals": False, "lower_capitals": False}),
         ("huggingface", {"no_repeat_ngram": 3, "max_length_offset": 7}, {"max_length_offset": 20}),
-        ("onnx", {"copy_literals": True}, {"copy_literals": False, "beam_size": 1}),
-        ("onnx", {"beam_size": 1, "max_length_offset": 7}, {}),
         ("ctranslate2", {**COPYING, "no_repeat_ngram": 3}, {}),
         ("ctranslate2", {"coverage_penalty": 0.2}, {"coverage_penalty": 0.0}),
         ("html", COPYING, {}),
@@ -60,9 +58,9 @@ def test_each_format_loses_the_settings_that_its_programs_do_not_take_from_it(to
     assert lost_settings(Config.model_validate({"data": DATA, "search": search}), to) == lost
 
 
-@pytest.mark.parametrize("to", ["argos", "huggingface", "onnx"])
+@pytest.mark.parametrize("to", ["argos", "huggingface"])
 def test_lost_settings_are_named_in_the_verdict_and_in_the_card(copying: Path, tmp_path: Path, to: str) -> None:
-    pytest.importorskip({"huggingface": "transformers", "onnx": "onnxruntime", "argos": "ctranslate2"}[to])
+    pytest.importorskip({"huggingface": "transformers", "argos": "ctranslate2"}[to])
     done = export(copying, tmp_path / "out", to, quantization="float32")
     assert done.texts is not None
     assert done.texts.same < done.texts.lines

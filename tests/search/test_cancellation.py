@@ -10,7 +10,6 @@ from tests.search.tables import EOS, Table, TableStepper, parameters
 from manyheads.search.beam import beam_search
 from manyheads.search.cancellation import CancellableStepper, cancelled_among
 from manyheads.search.constrained import grid_beam_search
-from manyheads.search.diverse import diverse_beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import Sampling
@@ -34,10 +33,6 @@ def sampled(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
     return sample(start(), rows, Sampling(), parameters([LONG] * count), draws=2)
 
 
-def diverse(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return diverse_beam_search(start, parameters([LONG] * count, beam_size=4), groups=2, strength=0.5)
-
-
 def constrained(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
     return grid_beam_search(start(), [((4, 5),)] * count, parameters([LONG] * count, beam_size=2))
 
@@ -58,7 +53,7 @@ class CancelledSearch:
         return CancellableStepper(stepper, len(TABLES), cancelled, EOS)
 
 
-SEARCHES = [beam, greedy, sampled, diverse, constrained]
+SEARCHES = [beam, greedy, sampled, constrained]
 
 
 @pytest.mark.parametrize("search", SEARCHES)

@@ -31,10 +31,7 @@ def make_options(**changes: object) -> SearchOptions:
         {"min_length_ratio": -1.0},
         {"coverage_penalty": -1.0},
         {"no_repeat_ngram": -1},
-        {"diverse_groups": 3},
-        {"diverse_groups": 2, "sampling": Sampling()},
         {"required": (((4,),),), "sampling": Sampling()},
-        {"required": (((4,),),), "diverse_groups": 2},
         {"forbidden": (((),),)},
         {"length_penalty": 2_147_483_647},
         {"beam_size": 100_000},
@@ -53,20 +50,9 @@ def test_n_best_may_exceed_the_beam_size_when_sampling() -> None:
 
 def test_options_in_use_are_listed() -> None:
     assert make_options(n_best=2).in_use() == []
-    assert make_options(diverse_strength=2.0, attention_layer=1).in_use() == [], (
-        "not in use without the option that they refine"
-    )
-    chosen = make_options(
-        diverse_groups=2, diverse_strength=2.0, attention_layer=1, alignment=True, prefixes=((4,),), rivals=1
-    )
-    assert chosen.in_use() == [
-        "diverse_groups",
-        "diverse_strength",
-        "rivals",
-        "alignment",
-        "attention_layer",
-        "prefixes",
-    ]
+    assert make_options(attention_layer=1).in_use() == [], "not in use without the option that it refines"
+    chosen = make_options(attention_layer=1, alignment=True, prefixes=((4,),), rivals=1)
+    assert chosen.in_use() == ["rivals", "alignment", "attention_layer", "prefixes"]
 
 
 def test_selected_rows_keep_their_own_options() -> None:

@@ -50,8 +50,8 @@ def test_commands_name_a_run_with_blanks_and_brackets(capsys: pytest.CaptureFixt
     assert commands(["train", "average", RUN], capsys)[-1] == ["manyheads", "evaluate", averaged, "--against", RUN]
     (translate,) = commands(["classify", RUN, "x.txt"], capsys)
     assert translate == ["manyheads", "translate", RUN]
-    (export,) = commands(["export", RUN, "--to", "onnx"], capsys)
-    assert export == ["manyheads", "export", RUN, "--to", "onnx", "-o", "DEST"]
+    (export,) = commands(["export", RUN, "--to", "huggingface"], capsys)
+    assert export == ["manyheads", "export", RUN, "--to", "huggingface", "-o", "DEST"]
     (add,) = commands(["serve", "keys", "list", "my keys.json"], capsys)
     assert add == ["manyheads", "serve", "keys", "add", "my keys.json", "NAME"]
 

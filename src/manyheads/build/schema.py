@@ -192,7 +192,7 @@ class ExportStep(Step):
 
     kind: Literal["export"]
     model: str = Field(description="model to export")
-    to: Literal["ctranslate2", "argos", "huggingface", "onnx", "html", "javascript"] = Field(
+    to: Literal["ctranslate2", "argos", "huggingface", "html", "javascript"] = Field(
         "ctranslate2", description="format, as of `manyheads export`"
     )
     quantization: str | None = Field(None, description="number format of the matrices, such as int8")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.completion import complete_configs
 from manyheads.cli.options import (
     COUNT,
     NOT_NEGATIVE,
+    complete_recipes,
     device_option,
     json_option,
     option,
@@ -29,7 +29,7 @@ def bench() -> None:
 
 
 @verb("bench train", bench)
-@click.argument("config", default="demo-de-en", shell_complete=complete_configs)
+@click.argument("config", default="demo-de-en", shell_complete=complete_recipes)
 @set_option
 @training_device_option
 @option("--rounds", type=COUNT, default=5, help="Number of measurements.")

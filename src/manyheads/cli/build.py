@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from manyheads.cli.completion import complete_configs
-from manyheads.cli.options import PATH, device_option, executor_options, json_option, option
+from manyheads.cli.options import PATH, complete_recipes, device_option, executor_options, json_option, option
 from manyheads.cli.verbs import announce_loading, current_settings, echo, verb
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ BUILDS = Path("builds")
 
 
 @verb("build")
-@click.argument("plan", metavar="PLAN", shell_complete=complete_configs)
+@click.argument("plan", metavar="PLAN", shell_complete=complete_recipes)
 @option(
     "-o", "--output", type=PATH, metavar="DIR", show_default="builds/ and the name of PLAN", help="Folder to write."
 )

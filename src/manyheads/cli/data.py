@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.completion import complete_corpora
 from manyheads.cli.data_clean import clean
 from manyheads.cli.data_convert import convert
 from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, config_argument, json_option, option, set_option
@@ -30,7 +29,7 @@ data.add_command(convert)
 
 
 @verb("data fetch", data)
-@click.argument("name", required=False, shell_complete=complete_corpora)
+@click.argument("name", required=False)
 @option(
     "--root",
     type=click.Path(path_type=Path, file_okay=False),

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 import click
 
-from manyheads.cli.completion import complete_devices, complete_exhibits, complete_findings, complete_subjects
 from manyheads.cli.doctor_model import ModelOptions, examine_model, is_model, model_options
 from manyheads.cli.options import (
     LANGUAGE,
+    complete_recipes,
     json_option,
     option,
     output_option,
@@ -48,13 +48,12 @@ LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
 
 
 @verb_with_subverbs("doctor")
-@click.argument("subject", metavar="[CONFIG|RUN|MODEL]", required=False, shell_complete=complete_subjects)
+@click.argument("subject", metavar="[CONFIG|RUN|MODEL]", required=False, shell_complete=complete_recipes)
 @model_options
 @set_option
 @option(
     "--device",
     metavar="NAME",
-    shell_complete=complete_devices,
     show_default="training.device of the configuration, cpu for a run",
     help="Device to compute on: cpu, cuda, cuda:1, or auto.",
 )
@@ -83,7 +82,6 @@ LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
 @option(
     "--explain",
     metavar="NAME",
-    shell_complete=complete_findings,
     help="Explain the finding NAME and examine nothing; the name list prints all names with their titles.",
 )
 def doctor(
@@ -228,7 +226,7 @@ def examine(subject: str, overrides: tuple[str, ...], device: str | None, option
 
 
 @verb("doctor museum", doctor)
-@click.argument("name", metavar="[EXHIBIT]", required=False, shell_complete=complete_exhibits)
+@click.argument("name", metavar="[EXHIBIT]", required=False)
 @option(
     "--lang",
     "language",

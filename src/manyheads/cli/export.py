@@ -20,7 +20,7 @@ from manyheads.shell import command_line
 
 __all__ = ["VERBS"]
 
-FORMATS = ["ctranslate2", "argos", "huggingface", "onnx", "sentence-transformers", "html", "javascript"]
+FORMATS = ["ctranslate2", "argos", "huggingface", "sentence-transformers", "html", "javascript"]
 QUANTIZATIONS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16"]
 
 

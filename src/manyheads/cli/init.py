@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.completion import complete_configs
-from manyheads.cli.options import PATH, device_option, option
+from manyheads.cli.options import PATH, complete_recipes, device_option, option
 from manyheads.cli.verbs import announce_loading, current_settings, verb
 from manyheads.errors import DataError, UsageError
 from manyheads.files import os_errors
@@ -26,7 +25,7 @@ __all__ = ["VERBS"]
 @verb("init")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @option(
-    "--from", "recipe", metavar="RECIPE", shell_complete=complete_configs, help="Recipe, plan or TOML file to copy."
+    "--from", "recipe", metavar="RECIPE", shell_complete=complete_recipes, help="Recipe, plan or TOML file to copy."
 )
 @option(
     "--data",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.completion import complete_runs, complete_views
 from manyheads.cli.options import (
     NOT_NEGATIVE,
     PATH,
@@ -37,7 +36,7 @@ FORMATS = ("html", "svg", "png", "json", "csv")
 LANGUAGES = ("en", "ko")
 
 
-view_option = partial(option, "--view", metavar="NAME", shell_complete=complete_views)
+view_option = partial(option, "--view", metavar="NAME")
 drawing_option = option(
     "-o",
     "--output",
@@ -223,7 +222,7 @@ def inspect(
 
 
 @verb("curves")
-@click.argument("run", type=PATH, nargs=-1, required=True, shell_complete=complete_runs)
+@click.argument("run", type=PATH, nargs=-1, required=True)
 @view_option(show_default="loss; all views in HTML", help="View to show, from the list above.")
 @drawing_option
 @width_option

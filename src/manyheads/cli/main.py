@@ -25,6 +25,7 @@ from manyheads.files import CURES, cure_of
 
 __all__ = ["main", "program", "run"]
 
+COMPLETION = "_MANYHEADS_COMPLETE"  # the environment variable of click's scripts
 OUTPUT_CLOSED = 141
 TERMINATED = 143
 
@@ -99,10 +100,10 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
     """
     settings = Settings()
     try:
-        if "_MANYHEADS_COMPLETE" in os.environ:
-            from manyheads.cli.completion import complete
+        if instruction := os.environ.get(COMPLETION):
+            from click.shell_completion import shell_complete
 
-            return complete(program)
+            return shell_complete(program, {}, "manyheads", COMPLETION, instruction)
         with program.make_context("manyheads", list(arguments), obj=settings) as context:
             program.invoke(context)
     except click.exceptions.Exit as end:

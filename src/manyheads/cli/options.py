@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-
-from manyheads.cli.completion import complete_configs, complete_devices, complete_runs, complete_settings
+from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 __all__ = [
-    "COUNT", "LANGUAGE", "NOT_NEGATIVE", "PATH", "Decorator", "beam_option", "config_argument", "device_option",
-    "executor_options", "field_option", "json_option", "option", "output_option", "run_argument", "run_option",
-    "run_output_option", "set_option", "training_device_option", "with_device",
+    "COUNT", "LANGUAGE", "NOT_NEGATIVE", "PATH", "Decorator", "beam_option", "complete_recipes", "config_argument",
+    "device_option", "executor_options", "field_option", "json_option", "option", "output_option", "run_argument",
+    "run_option", "run_output_option", "set_option", "training_device_option", "with_device",
 ]  # fmt: skip
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -66,20 +65,28 @@ def range_in_words(number_type: click.ParamType[Any]) -> str:
 
 option = partial(click.option, cls=Option, show_default=True)
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
-config_argument = click.argument("config", shell_complete=complete_configs)
-run_argument = click.argument("run", type=PATH, shell_complete=complete_runs)
-run_option = partial(option, type=PATH, metavar="RUN", shell_complete=complete_runs)
+
+
+def complete_recipes(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem[str]]:
+    """Complete the names of recipes; if none begins with the word, the paths of files."""
+    from manyheads.config.load import recipe_paths
+
+    names = [CompletionItem(name) for name in recipe_paths() if name.startswith(word)]
+    return names or [CompletionItem(word, type="file")]
+
+
+config_argument = click.argument("config", shell_complete=complete_recipes)
+run_argument = click.argument("run", type=PATH)
+run_option = partial(option, type=PATH, metavar="RUN")
 device_option = option(
     "--device",
     default="auto",
     metavar="NAME",
-    shell_complete=complete_devices,
     help="Device to compute on: cpu, cuda, cuda:1, or auto (a GPU if there is one, else the CPU).",
 )
 training_device_option = option(
     "--device",
     metavar="NAME",
-    shell_complete=complete_devices,
     show_default="training.device of the configuration",
     help="Device to compute on: cpu, cuda, cuda:1, or auto.",
 )
@@ -88,7 +95,6 @@ set_option = option(
     "overrides",
     multiple=True,
     metavar="SECTION.KEY=VALUE",
-    shell_complete=complete_settings,
     help="Override a setting of the configuration; may be repeated.",
 )
 beam_option = option(

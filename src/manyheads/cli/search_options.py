@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from manyheads.cli.options import COUNT, NOT_NEGATIVE, Decorator, field_option, option
+from manyheads.cli.options import NOT_NEGATIVE, Decorator, field_option, option
 from manyheads.errors import UsageError
 from manyheads.search.options import Sampling, TranslateOptions
 
@@ -35,8 +35,6 @@ OPTIONS = (
     field_option(Sampling, "top_k", "N", type=int, note=ONLY_SAMPLING),
     field_option(Sampling, "top_p", "P", type=float, note=", above 0 and at most 1. Requires --sample."),
     field_option(Sampling, "seed", "N", type=NOT_NEGATIVE, note=ONLY_SAMPLING),
-    field_option(TranslateOptions, "diverse_groups", "N", type=COUNT),
-    field_option(TranslateOptions, "diverse_strength", "X", type=NOT_NEGATIVE_NUMBER),
     field_option(
         TranslateOptions,
         "alignment",

@@ -10,7 +10,6 @@ from time import strftime
 
 import click
 
-from manyheads.cli.completion import complete_runs
 from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, device_option, field_option, json_option, option
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group, verb_with_subverbs
 from manyheads.errors import require
@@ -22,7 +21,7 @@ REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "pr
 
 
 @verb_with_subverbs("serve")
-@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...", shell_complete=complete_runs)
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
 @field_option(ServeSettings, "host", "ADDRESS")
 @field_option(ServeSettings, "port", "PORT", type=click.IntRange(0, 65535))
 @field_option(ServeSettings, "public")

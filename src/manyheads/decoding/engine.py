@@ -34,7 +34,6 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
 from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.constrained import grid_beam_search
-from manyheads.search.diverse import diverse_beam_search
 from manyheads.search.ensemble import Combine, EnsembleStepper, mean_probability
 from manyheads.search.greedy import DecodingSteps, decode_steps, greedy_choice, greedy_search
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
@@ -116,7 +115,7 @@ class TorchEngine:
             return self.searched(replace(job, options=replace(job.options, n_best=n_best)))
 
     def searched(self, job: Job) -> list[list[Hypothesis]]:
-        """Search one batch: greedy, beam, constrained or diverse beam search, as the options select."""
+        """Search one batch: greedy, beam or constrained search, as the options select."""
         rows, options = job.rows, job.options
         if self.can_batch_continuously(options) and (options.beam_size > 1 or job.observer or self.in_c(options)):
             observed = TorchContinuousBatching(self.packed[0], options, job.observer) if job.observer else None
@@ -125,11 +124,6 @@ class TorchEngine:
         parameters = self.parameters(job)
         if any(options.required):
             return grid_beam_search(self.stepper(source, job), options.required, parameters)
-        if options.diverse_groups > 1:
-            groups, strength = options.diverse_groups, options.diverse_strength
-            return diverse_beam_search(
-                lambda: self.stepper(source, job), parameters, groups=groups, strength=strength
-            )
         if options.beam_size == 1 and job.observer is None:
             return [[hypothesis] for hypothesis in greedy_search(self.stepper(source, job), parameters)]
         return beam_search(self.stepper(source, job), parameters, job.observer)
@@ -210,8 +204,8 @@ class TorchEngine:
 
     def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
         """See `Engine.stream`."""
-        if options.sampling or options.diverse_groups > 1 or any(options.required):
-            raise UsageError("a stream is a greedy output: no sampling, diverse groups or required words.")
+        if options.sampling or any(options.required):
+            raise UsageError("a stream is a greedy output: no sampling or required words.")
         self.check(options)
         with self.evaluating():
             steps = self.greedy_steps(row, options)

@@ -27,7 +27,6 @@ from manyheads.interop.huggingface.task_model import empty_model
 from manyheads.interop.huggingface.writer import write_pretrained
 from manyheads.interop.marian.reader import check_marian, read_marian
 from manyheads.interop.marian.writer import marian_numbers, write_marian
-from manyheads.interop.onnx.convert import check_onnx, write_onnx
 from manyheads.interop.parity import Parity, Reference, compare, has_transformers, reference
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
 from manyheads.model.encoder_only import TextClassifier
@@ -242,18 +241,11 @@ def as_huggingface(draft: Path, opened: LoadedModel, numbers: str, expected: Ref
     return compare(expected, exported.scores, exported.outputs, "float32", "the MarianMT folder")
 
 
-def as_onnx(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
-    """Write and compare ONNX graphs."""
-    write_onnx(draft, opened.config, opened.tokenizers, opened.model)
-    return check_onnx(draft, expected)
-
-
 Writer = Callable[[Path, LoadedModel, str, Reference], Parity]
 WRITERS: dict[str, Writer] = {
     "ctranslate2": as_ctranslate2,
     "argos": as_argos,
     "huggingface": as_huggingface,
-    "onnx": as_onnx,
 }
 
 

@@ -31,10 +31,9 @@ DEFAULT_LENGTHS = {
 INSTEAD: dict[str, dict[str, Any]] = {
     "argos": {**OFF, "no_repeat_ngram": 0, "beam_size": 4, "length_penalty": 0.2, **DEFAULT_LENGTHS},
     "huggingface": {**OFF, **DEFAULT_LENGTHS},
-    "onnx": {**OFF, "no_repeat_ngram": 0, "beam_size": 1},
     "ctranslate2": {"coverage_penalty": 0.0},
 }
-UNSPLIT = ("huggingface", "onnx")  # formats whose programs do not split long lines into sentences
+UNSPLIT = ("huggingface",)  # formats whose programs do not split long lines into sentences
 SENTENCES = 6
 MOST_DIFFERENT = 0.1  # share of lines that a tie between two tokens may change in float32
 

@@ -34,7 +34,6 @@ LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 LIBRARIES = {
     "ctranslate2": "ctranslate2",
     "huggingface": "transformers",
-    "onnx": "onnxruntime",
     "argos": "argostranslate",
     "sentence-transformers": "sentence-transformers",
     "javascript": "manyheads",
@@ -100,9 +99,7 @@ def usage_of_export(config: Config, tokenizers: TokenizerPair, to: str) -> str:
         files = {".json": ("source.spm", "target.spm")}
     source, target = files.get(tokenizers.source.suffix, ("", ""))
     pieces = usages["pieces"].format(source=source, target=target) if source else ""
-    graphs = usages["graphs"] if tokenizers.source.suffix == ".model" else ""  # a SentencePiece model with our ids
-    graphs = graphs.replace("SOURCE_PIECES", source).replace("TARGET_PIECES", target)
-    return str(usages[to]).replace("{pieces}", pieces).replace("{graphs}", graphs).rstrip()
+    return str(usages[to]).replace("{pieces}", pieces).rstrip()
 
 
 @cache

@@ -1,1 +1,1 @@
-"""Greedy, beam, constrained and diverse search, and sampling, over a `Stepper` with two methods."""
+"""Greedy, beam and constrained search, and sampling, over a `Stepper` with two methods."""

@@ -18,8 +18,6 @@ LARGEST = {  # of each number; those of `SearchConfig` are its limits
     "no_repeat_ngram": 1_000_000,
     "batch_tokens": 1_000_000_000,
     "n_best": 10_000,
-    "diverse_groups": 1_000,
-    "diverse_strength": 1_000,
     "min_length_ratio": 1_000,
     "rivals": 10_000,
 }
@@ -74,9 +72,6 @@ class TranslateOptions:
         min_length_ratio: minimum output length: min_length_ratio x source tokens.
         no_repeat_ngram: never repeat an n-gram of no_repeat_ngram tokens within an output; 0 allows repetitions.
         sampling: draw outputs by random sampling instead of beam search; None is off.
-        diverse_groups: number of diverse beam groups (Vijayakumar et al. 2018); must divide the beam size.
-        diverse_strength: penalty in nats on the log-probability of a token, for each prefix of an earlier beam
-            group that chose the token at the same step.
         rivals: number of alternative tokens to report for each output token, the likeliest first.
         alignment: report the word alignment, from the attention on the source (mean of the heads of one layer).
         attention_layer: decoder layer whose attention gives the alignment and the coverage penalty, from 0; -1 is
@@ -93,8 +88,6 @@ class TranslateOptions:
     min_length_ratio: float = 0.0
     no_repeat_ngram: int | None = None
     sampling: Sampling | None = None
-    diverse_groups: int = 1
-    diverse_strength: float = 0.5
     rivals: int = 0
     alignment: bool = False
     attention_layer: int | None = None
@@ -134,7 +127,7 @@ class SearchOptions(TranslateOptions):
     required: tuple[tuple[Ids, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("beam_size", "n_best", "diverse_groups", "batch_tokens"):
+        for name in ("beam_size", "n_best", "batch_tokens"):
             if not 1 <= vars(self)[name] <= LARGEST[name]:
                 raise ValueError(f"{name} = {vars(self)[name]} must be at least 1, and at most {LARGEST[name]:,}.")
         for name in (
@@ -144,31 +137,20 @@ class SearchOptions(TranslateOptions):
             "min_length_ratio",
             "coverage_penalty",
             "no_repeat_ngram",
-            "diverse_strength",
             "rivals",
         ):
             if not 0 <= vars(self)[name] <= LARGEST[name]:
                 raise ValueError(f"{name} = {vars(self)[name]} must be 0 or more, and at most {LARGEST[name]:,}.")
         if self.sampling is None and self.n_best > self.beam_size:
             raise ValueError(f"n_best = {self.n_best} must not be above beam_size = {self.beam_size}.")
-        if self.beam_size % self.diverse_groups:
-            raise ValueError(
-                f"beam_size = {self.beam_size} cannot be shared out among diverse_groups = {self.diverse_groups}."
-            )
-        if self.required and (self.sampling or self.diverse_groups > 1):
-            raise ValueError(
-                "required sequences are searched for by a beam: not by sampling, not in diverse groups."
-            )
-        if self.sampling and self.diverse_groups > 1:
-            raise ValueError("sampling has no beam that could fall into diverse groups.")
+        if self.required and self.sampling:
+            raise ValueError("required sequences are searched for by a beam, not by sampling.")
         if any(not sequence for row in (*self.forbidden, *self.required) for sequence in row):
             raise ValueError("a forbidden or required sequence of tokens is empty.")
 
     def in_use(self) -> list[str]:
         """Return the names of the options that are on, except those that every engine supports."""
         skipped = {"n_best", "token_scores", "split"}
-        if self.diverse_groups == 1:
-            skipped.add("diverse_strength")
         if not (self.alignment or self.coverage_penalty):
             skipped.add("attention_layer")
         defaults = {option.name: option.default for option in fields(self) if option.default is not MISSING}

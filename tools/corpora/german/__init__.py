@@ -1,1 +1,0 @@
-"""German-English: words, clauses and kinds of sentence."""

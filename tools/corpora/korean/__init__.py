@@ -1,1 +1,0 @@
-"""Korean-English: words, particles, verb forms and kinds of sentence."""
