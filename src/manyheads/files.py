@@ -87,7 +87,7 @@ def os_errors(problem: str, kind: type[ManyheadsError], kept: str = "") -> Itera
         raise kind(" ".join(filter(None, (reason, kept, cure_of(error))))) from error
 
 
-def saving(what: str, where: Path, kept: str = "The last checkpoint is intact.") -> AbstractContextManager[None]:
+def saving(what: str, where: Path, kept: str = "What was saved before is intact.") -> AbstractContextManager[None]:
     """Convert the errors of writing a part of a run to a `SaveError`."""
     return os_errors(f"{what} could not be written to {where}", SaveError, kept)
 
