@@ -24,9 +24,9 @@ from pathlib import Path
 from manyheads.errors import ManyheadsError, RunError, SaveError, WriteError
 
 __all__ = [
-    "CURES", "DRAFTS", "LOCK", "cure_of", "discard", "drafting", "is_stream", "keep_owner", "locked", "locked_beside",
-    "locked_output", "new_folder", "os_errors", "put", "reading", "refuse_links", "remove_drafts", "replacing",
-    "replacing_output", "saving", "sum_of", "sync", "write_atomically", "writing",
+    "CURES", "DRAFTS", "LOCK", "cure_of", "discard", "drafting", "is_stream", "keep_owner", "locked",
+    "locked_beside", "locked_output", "new_folder", "os_errors", "put", "reading", "refuse_links", "remove_drafts",
+    "replacing", "replacing_output", "saving", "sum_of", "sync", "write_atomically", "writing",
 ]  # fmt: skip
 
 LOCK = ".lock"

@@ -180,7 +180,6 @@ def faults_named(what: str) -> Iterator[None]:
     try:
         yield
     except FAULTS as error:
-        cause = (getattr(error, "strerror", None) or str(error)).partition(" and header ")[0].removesuffix(
-            "."
-        ) or "it ends too early"
+        reason = getattr(error, "strerror", None) or str(error)
+        cause = reason.partition(" and header ")[0].removesuffix(".") or "it ends too early"
         raise DataError(f"{what} cannot be read: {cause[:200]}. {cure_of(error, 'Get it again.')}") from error
