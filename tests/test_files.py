@@ -387,7 +387,7 @@ def test_each_error_has_its_cure_and_only_a_full_disk_is_told_to_free_space(numb
     with pytest.raises(SaveError) as caught, files.saving("the log", Path("runs/x")):
         raise error
     message = str(caught.value)
-    assert message.startswith(f"the log could not be written to runs/x: {error.strerror} (runs/x/file). The last")
+    assert message.startswith(f"the log could not be written to runs/x: {error.strerror} (runs/x/file). What was")
     assert advice in message
     assert ("ree some space" in message) == (number in ("ENOSPC", "EDQUOT"))
 

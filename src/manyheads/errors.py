@@ -99,7 +99,7 @@ class OverflowedError(RunError):
 
 
 class TrainingError(ManyheadsError):
-    """Training that cannot go on; the last good checkpoint is intact."""
+    """Training that cannot go on; earlier checkpoints are intact."""
 
 
 class ParityError(ManyheadsError):

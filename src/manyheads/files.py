@@ -24,9 +24,9 @@ from pathlib import Path
 from manyheads.errors import ManyheadsError, RunError, SaveError, WriteError
 
 __all__ = [
-    "CURES", "LOCK", "cure_of", "discard", "drafting", "is_stream", "keep_owner", "locked", "locked_beside",
-    "locked_output", "new_folder", "os_errors", "put", "reading", "refuse_links", "remove_drafts", "replacing",
-    "replacing_output", "saving", "sum_of", "sync", "write_atomically", "writing",
+    "CURES", "DRAFTS", "LOCK", "cure_of", "discard", "drafting", "is_stream", "keep_owner", "locked",
+    "locked_beside", "locked_output", "new_folder", "os_errors", "put", "reading", "refuse_links", "remove_drafts",
+    "replacing", "replacing_output", "saving", "sum_of", "sync", "write_atomically", "writing",
 ]  # fmt: skip
 
 LOCK = ".lock"
@@ -67,9 +67,9 @@ CURES = {
 # --- errors of the system ---
 
 
-def cure_of(error: OSError) -> str:
-    """Return what to do about an error of the system."""
-    return CURES.get(error.errno or 0, "Check the name, and whether its folder exists.")
+def cure_of(error: Exception, otherwise: str = "Check the name, and whether its folder exists.") -> str:
+    """Return what to do about an error of the system; `otherwise` for another error."""
+    return CURES.get(getattr(error, "errno", None) or 0, otherwise)
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def os_errors(problem: str, kind: type[ManyheadsError], kept: str = "") -> Itera
         raise kind(" ".join(filter(None, (reason, kept, cure_of(error))))) from error
 
 
-def saving(what: str, where: Path, kept: str = "The last checkpoint is intact.") -> AbstractContextManager[None]:
+def saving(what: str, where: Path, kept: str = "What was saved before is intact.") -> AbstractContextManager[None]:
     """Convert the errors of writing a part of a run to a `SaveError`."""
     return os_errors(f"{what} could not be written to {where}", SaveError, kept)
 

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from manyheads.data.letters import are_letters, code_points, has_text, text_of
+from manyheads.data.letters import are_letters, code_points, has_letters, has_text, text_of
 
 
 def test_letters_are_those_of_the_unicode_categories() -> None:
@@ -43,3 +43,9 @@ def test_text_is_what_can_be_seen(code: int) -> None:
         assert has_text(chr(number)) != hidden, f"U+{number:04X}"
         assert has_text(f" \u200b{chr(number)}\u00ad\ufeff") != hidden, f"U+{number:04X}"
     assert not has_text("")
+
+
+def test_fillers_are_no_letters_that_can_be_seen() -> None:
+    assert list(map(has_letters, ("a", "안", " \u3164x", "7 🙂 .", "\u115f\u1160\u3164\uffa0", ""))) == [
+        True, True, True, False, False, False
+    ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,18 @@ def test_sources_are_restored_from_their_note_without_repetition(tmp_path: Path)
     assert read_sources([tmp_path / "x.de.gz", tmp_path / "x.en.gz", tmp_path / "y.en"]) == [SOURCE]
     assert SOURCE.line() == "Tatoeba (x.tmx): 1,234 pairs; licence: CC BY 4.0"
     assert TextSource("y", "lines", {}, 1, 0, None, None).line() == "y: 1 pairs; licence: not stated"
+
+
+def test_a_note_that_cannot_be_read_has_the_cure_of_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, **kwargs: str) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    (tmp_path / "x.sources.json").touch()
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(DataError, match=r"x\.sources\.json is no note .*Check who may read and write there"):
+        read_sources([tmp_path / "x.de"])
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"sources": [{"file": "x"}]}', '{"sources": 1}'])

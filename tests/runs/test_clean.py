@@ -83,3 +83,18 @@ def test_a_cleaning_with_other_settings_is_not_overwritten(tmp_path: Path) -> No
     other = load_config(resolve_recipe("demo-de-en"), ["data.limit=200", "clean.max_ratio=1.5"])
     with pytest.raises(DataError, match="already; nothing is overwritten"):
         clean(other, tmp_path / "out")
+
+
+@pytest.mark.parametrize(("off", "count"), [([], 1), (["access-keys"], 0)])
+def test_pairs_with_access_keys_are_counted_and_lose_them(tmp_path: Path, off: list[str], count: int) -> None:
+    texts = [("Datei _öffnen", "_Open a file"), ("Der kleine Hund schläft.", "The small dog is asleep.")]
+    paths = [tmp_path / name for name in ("a.de", "a.en")]
+    for path, lines in zip(paths, zip(*texts, strict=True), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines))
+    data = {"source": "de", "target": "en", "train": list(map(str, paths))}
+    report = clean(Config.model_validate({"data": data, "clean": {"off": off}}), tmp_path / "out")
+    assert report.access_keys == count
+    assert [line for line in report.lines() if "access keys" in line] == [
+        "access keys, such as _File or (&F), removed from 1 pairs"
+    ] * count
+    assert clean(Config.model_validate({"data": data, "clean": {"off": off}}), tmp_path / "out") == report

@@ -55,9 +55,7 @@ def test_a_checkpoint_that_is_not_finite_is_not_saved(tmp_path: Path, part: str,
     storage, bad = storage_of(run), snapshot(10)
     storage.save(snapshot(5))
     next(iter(getattr(bad, part).values())).view(-1)[-1] = value
-    with pytest.raises(
-        TrainingError, match="is not finite at step 10: not saved, and earlier checkpoints are good"
-    ):
+    with pytest.raises(TrainingError, match=r"is not finite at step 10: not saved\. Try a lower"):
         storage.save(bad)
     assert run.checkpoints.steps() == [5]
 

@@ -527,15 +527,29 @@ def test_a_run_that_diverges_returns_to_its_last_checkpoint_on_request(
     assert logged[1]["learning_rate"] == listener.steps[1].learning_rate / 2
 
 
-def test_a_run_that_diverges_before_its_first_checkpoint_ends_and_keeps_its_log(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("log_point", "error", "checkpoints"),
+    [
+        (1, r"step 3: the loss is .* no checkpoint to go back to\. Try .* warm-up\.$", []),
+        (2, r"step 6: the loss is .* has not helped\. .* warm-up\. The checkpoint of step 4 is good\.$", [4]),
+    ],
+)
+def test_a_run_that_diverges_and_cannot_go_back_ends_and_names_its_last_checkpoint(
+    corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    log_point: int,
+    error: str,
+    checkpoints: list[int],
 ) -> None:
-    report_divergence(monkeypatch, 1)
+    report_divergence(monkeypatch, log_point)
+    monkeypatch.setattr("manyheads.training.trainer.MOST_ROLLBACKS", min(1, 2 - log_point))
     config = make_config(corpus, training={"divergence": "rollback"})
-    with pytest.raises(TrainingError, match=r"step 3: the loss is .* no checkpoint to go back to"):
+    with pytest.raises(TrainingError, match=error):
         train(config, tmp_path / "run", listener=CollectingListener())
-    assert RunDirectory(tmp_path / "run").checkpoints.steps() == []
-    assert [record["step"] for record in metrics(tmp_path / "run")] == [3]
+    assert RunDirectory(tmp_path / "run").checkpoints.steps() == checkpoints
+    logged = [record["step"] for record in metrics(tmp_path / "run") if record["kind"] == "step"]
+    assert logged == [3, 6][:log_point], "the log is kept"
 
 
 # --- another configuration, another corpus ---

@@ -117,7 +117,7 @@ def test_the_server_and_the_command_line_give_the_same_text(
         f"  {GERMAN[0]}",
         "",
         "***",
-        "| --- | :-: |",
+        "| --- | :-: |\u3164",
         f"\t{GERMAN[1]} {GERMAN[2]} ",
         "```",
         " 12:30",
@@ -143,7 +143,7 @@ def test_the_server_and_the_command_line_give_the_same_text(
     assert post(server, "/translate", VALID | {"q": html, "format": "html"})[1]["translatedText"] == expected
 
 
-@pytest.mark.parametrize("text", ["🙂🙂", "12 / 7", "...", "  \n", "\u200b"])
+@pytest.mark.parametrize("text", ["🙂🙂", "12 / 7", "...", "  \n", "\u200b\u3164"])
 def test_text_without_letters_is_returned_unchanged(server: Server, text: str) -> None:
     status, found = post(server, "/translate", {"q": text, "source": "auto", "target": "en"})
     assert (status, found["translatedText"]) == (200, text)

@@ -27,7 +27,7 @@ def translator(**options) -> Translator:
 # What people's texts are made of, and its parts without a letter, which are copied.
 LETTERLESS = [
     "***", "| --- | :-: |", "```", "----", "123", "12:30", "3,50 €", "...", "!?", "\u200b", "(1)", "$ % &", "٣٤",
-    "\U0001f600", "_" * 40,
+    "\U0001f600", "_" * 40, "\u3164\uffa0",
 ]  # fmt: skip
 SPACE = [" ", "   ", "\t", "\n", "\r\n", "\r", "\n\n", "\v", "\f", "\x85", "\u2028", "\u00a0", "\u3000"]
 WORDS = [
@@ -89,9 +89,10 @@ def test_a_task_of_numbers_translates_them() -> None:
     """A tokenizer that was trained without a letter shows that text without letters has a translation."""
     made = make_translator(end_bias=-5.0, letters="0123456789 +.")
     assert not made.tokenizers.source.knows_letters
-    found = made.translate(["12+30", " 12.\n30 "])
+    *found, unseen = made.translate(["12+30", " 12.\n30 ", "\u200b\u3164"])
     assert [one.sentences for one in found] == [1, 2]
     assert all(one.hypotheses[0].tokens for one in found)
+    assert unseen.translation == "\u200b\u3164"
 
 
 def test_a_line_of_a_trained_length_is_not_split() -> None:

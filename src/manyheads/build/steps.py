@@ -28,6 +28,7 @@ from manyheads.config.load import parse_config
 from manyheads.config.schema import Config
 from manyheads.data.convert import ConvertOptions, convert_files
 from manyheads.data.formats.text import TextRequest
+from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
 from manyheads.data.sources import copy_sources
 from manyheads.files import discard
@@ -105,17 +106,12 @@ def input_files(plan: Plan, name: str) -> dict[str, list[Path]]:
 
 
 def files_of_config(config: Config) -> dict[str, list[Path]]:
-    """Return the files of each split that a configuration names; none for built-in text."""
-    if config.data.dataset is not None:
-        return {}
-    files = READINGS[config.task].files
-    splits = {"train": config.data, **{f"more.{i}": config.data.model_copy(update={"train": more})
-                                       for i, more in enumerate(config.data.more)}}  # fmt: skip
-    files_by_split = {name: list(files(data, "train")) for name, data in splits.items()}
-    files_by_split["valid"] = list(files(config.data, "valid"))
-    if config.data.test is not None:
-        files_by_split["test"] = list(files(config.data, "test"))
-    return files_by_split
+    """Return the files of each split that a configuration names; none for built-in text and data sets."""
+    data, files = config.data, READINGS[config.task].files
+    found = {"train": data} | {f"more.{i}": data.model_copy(update={"train": c}) for i, c in enumerate(data.more)}
+    files_by_split = {name: list(files(part, "train")) for name, part in found.items() if part.reads_files("train")}
+    held_out: list[Split] = ["valid"] if data.test is None else ["valid", "test"]
+    return files_by_split | {split: list(files(data, split)) for split in held_out if data.reads_files(split)}
 
 
 def languages_read(plan: Plan, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["are_letters", "code_points", "has_text", "text_of"]
+__all__ = ["are_letters", "code_points", "has_letters", "has_text", "text_of"]
 
 PLANE = 0x10000  # code points of the Basic Multilingual Plane
 # Invisible are white space, control characters, Default_Ignorable_Code_Point of Unicode (zero width, soft hyphen,
@@ -24,6 +24,11 @@ _VISIBLE = re.compile(
 def has_text(text: str) -> bool:
     """Return whether a text has a character that can be seen."""
     return _VISIBLE.search(text) is not None
+
+
+def has_letters(text: str) -> bool:
+    """Return whether a text has a letter that can be seen."""
+    return any(character.isalpha() and has_text(character) for character in text)
 
 
 def code_points(text: str) -> NDArray[np.uint32]:

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from manyheads.data.letters import has_letters
+
 __all__ = ["Kind", "literal_fields", "literal_kinds", "literals_of", "placeholders_of", "spans_to_translate"]
 
 PART = re.compile("<([a-z_]+)>")
@@ -112,7 +114,7 @@ def spans_to_translate(text: str) -> list[tuple[int, int]]:
         part = text[start:end]
         if end < len(text):
             part = part.rstrip(BEFORE)
-        if any(map(str.isalpha, part)):
+        if has_letters(part):
             first = start + len(part) - len(part.lstrip())
             spans.append((first, first + len(part.strip())))
     return spans

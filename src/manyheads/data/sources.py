@@ -14,7 +14,7 @@ from typing import Any
 
 from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
-from manyheads.files import write_atomically
+from manyheads.files import cure_of, write_atomically
 
 __all__ = ["ENDING", "TextSource", "copy_sources", "read_sources", "sources_path", "write_sources"]
 
@@ -85,7 +85,8 @@ def read_sources(texts: Iterable[Path]) -> list[TextSource]:
             document = json.loads(path.read_text(encoding="utf-8"))
             sources = [TextSource(**source) for source in document["sources"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path} is no note of sources ({error!r}). Write it anew: data convert.") from error
+            cure = cure_of(error, "Write it anew: data convert.")
+            raise DataError(f"{path} is no note of sources ({error!r}). {cure}") from error
         known.update({repr(source): source for source in sources})
     return list(known.values())
 

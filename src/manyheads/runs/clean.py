@@ -91,17 +91,25 @@ def clean(
                 )
             copy_sources(text_files(config), out / files[0])
             with listener.phase("writing", report.read, "pairs"):
-                write_cleaned(out, work, job.read(), judgement, report)
+                write_cleaned(out, work, read_train(config, report), judgement, report)
     return report
 
 
-def read_train(config: Config) -> Iterator[Pair]:
-    """Read the training pairs without access keys; bytes that are not UTF-8 become U+FFFD, which a rule removes."""
+def read_train(config: Config, report: CleanReport | None = None) -> Iterator[Pair]:
+    """Read the training pairs without access keys; bytes that are not UTF-8 become U+FFFD, which a rule removes.
+
+    `report` counts the pairs that had access keys.
+    """
     replaced: InvalidUtf8 = "replace"
     pairs = read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "translation")
     if "access-keys" in config.clean.off:
-        return pairs
-    return (Pair(*without_access_keys(pair.source, pair.target), *pair[2:]) for pair in pairs)
+        yield from pairs
+        return
+    for pair in pairs:
+        texts = without_access_keys(pair.source, pair.target)
+        if report is not None:
+            report.access_keys += texts != (pair.source, pair.target)
+        yield Pair(*texts, *pair[2:])
 
 
 def names_of(config: Config) -> tuple[str, str]:

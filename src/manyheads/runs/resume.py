@@ -75,7 +75,7 @@ class RunStorage:
         checkpoint = Checkpoint(progress["step"], snapshot.model, snapshot.optimizer, snapshot.state)
         if name := not_finite(checkpoint.model | checkpoint.optimizer):
             raise TrainingError(
-                f"{name} is not finite at step {checkpoint.step}: not saved, and earlier checkpoints are good. "
+                f"{name} is not finite at step {checkpoint.step}: not saved. "
                 "Try a lower training.learning_rate or a longer warm-up."
             )
         if self.world.is_main:

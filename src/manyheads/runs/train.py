@@ -19,6 +19,7 @@ from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.filtering import describe_too_long
 from manyheads.data.reading import READINGS
+from manyheads.errors import TrainingError
 from manyheads.runs.corpus import Corpus, name_limit, open_corpus, read_corpus
 from manyheads.runs.initialize import take_weights, with_initial_shape
 from manyheads.runs.listeners import recording
@@ -133,6 +134,10 @@ def train_here(
             except Interrupted:
                 listener.message(stopped_text(trainer.progress))
                 requests.leave()
+            except TrainingError as error:
+                if steps := run.checkpoints.steps():
+                    raise TrainingError(f"{error} The checkpoint of step {steps[-1]:,} is good.") from error
+                raise
         if world.is_main:
             run.describe(task.card(trainer.progress))
     return summary(run.path, trainer, config)

@@ -34,7 +34,7 @@ from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
-from manyheads.text.languages import LanguageProfile, confidences, has_letters
+from manyheads.text.languages import LanguageProfile, confidences
 from manyheads.training.precision import pick_device
 
 __all__ = ["LanguageConfidence", "Models", "ServedRun", "load_models", "make_batcher"]
@@ -59,7 +59,7 @@ class LanguageDetector:
 
     def detect(self, text: str) -> Sequence[LanguageConfidence]:
         """Return languages with their confidence, the most probable first; at least one."""
-        shares = confidences(text, self.profiles) if has_letters(text) else []
+        shares = confidences(text, self.profiles)
         percents = [(language, round(100 * share, 1)) for language, share in shares]
         return [(language, percent) for language, percent in percents if percent > 0] or [(self.fallback, 0.0)]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
+from manyheads.data.letters import has_letters, has_text
 from manyheads.data.literals import spans_to_translate
-from manyheads.text.languages import has_letters
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
 
@@ -189,7 +189,7 @@ class Splitter:
 
     def translates(self, text: str) -> bool:
         """Return whether a text is translated, not copied."""
-        return has_letters(text) or not self.tokenizer.knows_letters
+        return has_letters(text) or (has_text(text) and not self.tokenizer.knows_letters)
 
     def sentences(self, text: str, ids: list[int]) -> tuple[list[Span], list[list[int]], int]:
         """Return the spans of sentences or of their pieces, the tokens of each, and the number of cut sentences."""

@@ -14,18 +14,13 @@ from typing import Any
 
 from manyheads.text.normalize import normalize
 
-__all__ = ["LanguageProfile", "confidences", "has_letters", "make_profile"]
+__all__ = ["LanguageProfile", "confidences", "make_profile"]
 
 LONGEST = 3  # characters of a sequence
 KEPT = 4_000  # sequences kept for each language
 CHARACTERS = 2**17  # possible characters, equally likely before any text is seen
 MAX_LENGTH = 2_000  # characters of a text that are used
 NO_LETTER = re.compile(r"[\W\d_]+")
-
-
-def has_letters(text: str) -> bool:
-    """Return whether a text has letters."""
-    return any(character.isalpha() for character in text)
 
 
 def plain(text: str) -> str:

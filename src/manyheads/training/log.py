@@ -103,7 +103,7 @@ class ValidationReport:
         """
         if not math.isfinite(self.loss):
             raise TrainingError(
-                f"the validation loss at step {self.step} is {self.loss}. The last checkpoint is good. "
+                f"the validation loss at step {self.step} is {self.loss}. "
                 "Try a lower training.learning_rate or a longer warm-up."
             )
         value = self.value(metric)

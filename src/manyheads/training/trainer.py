@@ -256,7 +256,7 @@ class Trainer:
         if self.progress.skipped_in_row >= MOST_SKIPPED:
             raise TrainingError(
                 f"{MOST_SKIPPED} updates in a row had no finite gradient, up to step {self.progress.step + 1} "
-                f"({where}). The last checkpoint is good. Try a lower training.learning_rate or a longer warm-up."
+                f"({where}). Try a lower training.learning_rate or a longer warm-up."
             )
 
     def fit_steps(self, limit: TimeLimit) -> None:
@@ -295,7 +295,7 @@ class Trainer:
         rollbacks = self.progress.rollbacks + 1
         if rollbacks > MOST_ROLLBACKS:
             raise TrainingError(
-                f"{event}, and going back {MOST_ROLLBACKS} times has not helped. The last checkpoint is good. "
+                f"{event}, and going back {MOST_ROLLBACKS} times has not helped. "
                 "Try a lower training.learning_rate or a longer warm-up."
             )
         snapshot = self.storage.load()

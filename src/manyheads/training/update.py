@@ -122,8 +122,7 @@ class Updater:
             if not out_of_memory(error):
                 raise
             raise TrainingError(
-                "memory ran out in the optimiser. The last checkpoint is good. "
-                "Take a smaller model, or free memory and run the same line again."
+                "memory ran out in the optimiser. Take a smaller model, or free memory and run the same line again."
             ) from error
 
     def zero_grad(self) -> None:

@@ -35,3 +35,5 @@ def test_a_worker_without_the_file_says_where_it_must_be(tmp_path: Path) -> None
         DataError, match=r"nothing\.npz cannot be read by a worker .* a disk that all of them share"
     ):
         load_profile(tmp_path / "nothing.npz")
+    with pytest.raises(DataError, match=r"cannot be read by a worker .* This is a folder: name a file"):
+        load_profile(tmp_path)

@@ -80,6 +80,11 @@ def test_a_bad_archive_is_refused_by_name(members: dict[str | zipfile.ZipInfo, s
         list(read_archive(make_archive(members), TextRequest("de", "en"), "x.zip").pairs)  # type: ignore[arg-type]
 
 
+def test_an_archive_that_cannot_be_read_has_the_cure_of_its_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot be read: Is a directory\. This is a folder: name a file"):
+        notes_of_archive(tmp_path)
+
+
 def test_a_damaged_member_is_named() -> None:
     content = bytearray(
         make_archive({**TEXT, "Tatoeba.de-en.de": "".join(f"{n**7}\n" for n in range(9_999))}).read()

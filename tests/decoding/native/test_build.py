@@ -119,8 +119,11 @@ def test_libraries_of_other_versions_are_removed_when_they_were_not_used_for_a_d
     recent, foreign = folder / "decoder-0-recent-0.so", folder / "something-else"
     for path in (this_version, recent, foreign):
         path.write_text("")
+    killed = folder / ".draft-0-killed"
+    killed.mkdir()
+    (killed / "x.so").write_text("")
     two_days_ago = time.time() - 2 * 86_400
-    for path in (first, first.with_suffix(".json"), this_version, foreign):
+    for path in (first, first.with_suffix(".json"), this_version, foreign, killed):
         os.utime(path, (two_days_ago, two_days_ago))
     forget_library()
     build.library()

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
 from manyheads.errors import DataError
+from manyheads.files import cure_of
 from manyheads.languages import match_language
 
 __all__ = ["BUILTIN", "CORPUS_SIZES", "builtin_pairs"]
@@ -47,7 +48,8 @@ def load_texts(name: str) -> dict[str, Texts]:
     try:
         text = lzma.decompress(file.read_bytes())
     except (OSError, lzma.LZMAError, EOFError) as error:
-        raise DataError(f"The built-in corpus {file} cannot be read ({error}). Install manyheads again.") from error
+        cure = cure_of(error, "Install manyheads again.")
+        raise DataError(f"The built-in corpus {file} cannot be read ({error}). {cure}") from error
     if hashlib.sha256(text).hexdigest() != BUILTIN[name]:
         raise DataError(f"The built-in corpus {file} is damaged. Install manyheads again.")
     lines = iter(text.decode().removesuffix("\n").split("\n"))

@@ -16,6 +16,7 @@ from manyheads.data.cleaning.language import LanguageModel
 from manyheads.data.cleaning.lexicon import Lexicon
 from manyheads.data.cleaning.rules import Profile
 from manyheads.errors import DataError
+from manyheads.files import cure_of
 
 __all__ = ["load_lexicons", "load_profile", "pack_lexicons", "pack_profile"]
 
@@ -78,10 +79,8 @@ def read(path: Path, unpack: Callable[[Arrays], Learned]) -> Learned:
         with np.load(path, allow_pickle=False) as arrays:
             return unpack(dict(arrays))
     except (OSError, ValueError, KeyError, EOFError) as error:
-        raise DataError(
-            f"{path} cannot be read by a worker ({error}). All workers need the output folder: put it on a disk "
-            "that all of them share."
-        ) from error
+        cure = cure_of(error, "All workers need the output folder: put it on a disk that all of them share.")
+        raise DataError(f"{path} cannot be read by a worker ({error}). {cure}") from error
 
 
 @lru_cache(2)

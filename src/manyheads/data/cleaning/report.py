@@ -51,6 +51,7 @@ class CleanReport:
         removed: for each reason the number of pairs removed, and the number of these under four words.
         thresholds: scores below which pairs were removed, calculated from clean.loss.
         examples: removed pairs of each reason, spread evenly over the text.
+        access_keys: number of pairs whose access keys were removed.
     """
 
     folder: str
@@ -64,6 +65,7 @@ class CleanReport:
     removed: dict[str, dict[str, int]]
     thresholds: dict[str, float]
     examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    access_keys: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values by attribute name, without the folder: the same text gives the same document."""
@@ -84,6 +86,8 @@ class CleanReport:
             f"under four words: {self.short_read:,} read, {self.short_kept:,} kept "
             f"({share(self.short_kept, self.short_read)})",
         ]
+        if self.access_keys:
+            lines.append(f"access keys, such as _File or (&F), removed from {self.access_keys:,} pairs")
         for reason, counts in self.removed.items():
             part, short = share(counts["pairs"], self.read), counts["short"]
             lines.append(f"  {reason:<13}{counts['pairs']:>9,}  {part:>6}  {short:>7,} short  {WORDS[reason]}")

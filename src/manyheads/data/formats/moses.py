@@ -27,6 +27,7 @@ from manyheads.data.formats.text import (
     stated,
 )  # fmt: skip
 from manyheads.errors import DataError
+from manyheads.files import cure_of
 
 __all__ = ["notes_of_archive", "read_archive", "read_moses"]
 
@@ -179,5 +180,6 @@ def faults_named(what: str) -> Iterator[None]:
     try:
         yield
     except FAULTS as error:
-        cause = str(error).partition(" and header ")[0].removesuffix(".") or "it ends too early"
-        raise DataError(f"{what} cannot be read: {cause[:200]}. Get it again.") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        cause = reason.partition(" and header ")[0].removesuffix(".") or "it ends too early"
+        raise DataError(f"{what} cannot be read: {cause[:200]}. {cure_of(error, 'Get it again.')}") from error

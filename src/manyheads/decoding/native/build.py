@@ -25,11 +25,11 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from manyheads.decoding.native.interface import InterfaceError, check_interface
+from manyheads.files import DRAFTS, discard, write_atomically
 
 __all__ = [
     "SWITCH",
@@ -163,10 +163,8 @@ def store_library(library: Path, folder: Path, stem: str) -> Path:
     path = folder / f"{stem}-{digest([content])}.so"
     with suppress(OSError):
         for old in folder.glob(f"{stem}-*.so"):
-            if old.is_dir() and not old.is_symlink():
-                shutil.rmtree(old)
-            elif not is_whole(old):
-                old.unlink()
+            if not is_whole(old):
+                discard(old)
     return path if write_file(path, content) else library
 
 
@@ -187,7 +185,7 @@ def first_error(message: str) -> str:
 
 
 def remove_unused(folder: Path, used: str, version: str) -> None:
-    """Remove libraries of other versions from the cache that no process has used for a day.
+    """Remove libraries of other versions, and drafts, from the cache that no process has used for a day.
 
     Args:
         folder: the cache.
@@ -195,11 +193,11 @@ def remove_unused(folder: Path, used: str, version: str) -> None:
         version: digest of the sources of this version.
     """
     with suppress(OSError):  # another process may remove files too
-        for path in folder.glob("decoder-*"):
+        for path in (*folder.glob("decoder-*"), *folder.glob(f"{DRAFTS}*")):
             if path.stem == used:
                 os.utime(path)
             elif path.name.split("-")[1] != version and time.time() - path.stat().st_mtime > UNUSED_AFTER:
-                path.unlink()
+                discard(path)
 
 
 def digest(parts: Iterable[bytes]) -> str:
@@ -272,18 +270,10 @@ def store_measurement(path: Path, measurement: Mapping[str, object]) -> None:
 
 def write_file(path: Path, content: bytes) -> bool:
     """Write a file of the cache atomically; return whether the system lets it be written."""
-    draft = path.with_name(f"{path.name}.{uuid4().hex}")  # other processes may write the same file
     try:
-        with draft.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
+        write_atomically(path, content)
     except OSError:
         return False
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
     return True
 
 

@@ -17,6 +17,7 @@ import pytest
 
 import manyheads
 from manyheads.data.builtin import builtin_pairs
+from manyheads.data.letters import has_letters, has_text
 from manyheads.data.literals import literal_kinds
 
 SCRIPTS = Path(manyheads.__file__).parent / "interop" / "html" / "js" / "text"
@@ -71,7 +72,8 @@ def joined_surrogates(text: str) -> str:
 # Names of the properties in the order of the driver, and the functions of Python.
 PROPERTIES = {
     "assigned": lambda c: unicodedata.category(c) != "Cn",
-    "letter": str.isalpha,
+    "text": has_text,
+    "letter": has_letters,
     "alphanumeric": str.isalnum,
     "digit": str.isdigit,
     "decimal": str.isdecimal,

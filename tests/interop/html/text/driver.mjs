@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 
 const folder = process.argv[2];
 const load = (file) => import(`${folder}/${file}`);
-const { capitalize, characterBefore, isAlphanumeric, isBlank, isCombining, isDigits, isUpper, isWide, moveOffset, splitBlanks, strip } =
+const { capitalize, characterBefore, hasLetters, hasText, isAlphanumeric, isBlank, isCombining, isDigits, isUpper, isWide, moveOffset, splitBlanks, strip } =
   await load("unicode.js");
 const { lower, normalize, unify } = await load("normalize.js");
 const { sentenceCase, sentenceSpans } = await load("sentences.js");
@@ -36,7 +36,7 @@ const pair = ({ source, target }) => ({ source: tokenizers.get(source), target: 
 const FUNCTIONS = {
   properties: (codes) => codes.map((code) => {
     const c = String.fromCodePoint(code);
-    const flags = [/\P{Cn}/u.test(c), /\p{L}/u.test(c), isAlphanumeric(c), isDigits(c), /\p{Nd}/u.test(c), /\p{Lowercase}/u.test(c)];
+    const flags = [/\P{Cn}/u.test(c), hasText(c), hasLetters(c), isAlphanumeric(c), isDigits(c), /\p{Nd}/u.test(c), /\p{Lowercase}/u.test(c)];
     return [...flags, isUpper(c), isBlank(c), isCombining(c), isWide(c), c.toUpperCase(), c.toLowerCase(), capitalize(c)];
   }),
   normalized: (texts) => texts.map((text) => [normalize(text), unify(text), lower(text)]),

@@ -2,7 +2,7 @@
 
 import { Literals } from "./literals.js";
 import { lineSpans, piecesWithin, sentenceCase, sentenceSpans, UNSPACED_END } from "./sentences.js";
-import { characterAt, characterBefore, hasLetters, isWide } from "./unicode.js";
+import { characterAt, characterBefore, hasLetters, hasText, isWide } from "./unicode.js";
 
 const LONGEST_END = 8; // characters at the end of a sentence: its mark, quotation marks and brackets
 
@@ -112,7 +112,7 @@ export class Splitter {
 
   /** Return whether a text is translated, not copied. */
   translates(text) {
-    return hasLetters(text) || !this.tokenizer.knowsLetters;
+    return hasLetters(text) || (hasText(text) && !this.tokenizer.knowsLetters);
   }
 
   /** Return the spans and token ids of the sentences of a text, or of their pieces, and how many sentences were cut. */

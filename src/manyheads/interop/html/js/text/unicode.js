@@ -22,8 +22,10 @@ const WIDE = new RegExp(
 
 /** Return whether a character is white space. */
 export const isBlank = (character) => ONE_BLANK.test(character);
-/** Return whether a text has letters. */
-export const hasLetters = (text) => /\p{L}/u.test(text);
+/** Return whether a text has a character that can be seen, as in manyheads/data/letters.py. */
+export const hasText = (text) => /[^\p{White_Space}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u.test(text);
+/** Return whether a text has letters that can be seen. */
+export const hasLetters = (text) => /(?!\p{Default_Ignorable_Code_Point})\p{L}/u.test(text);
 /** Return whether a text is not empty and has only letters and numbers. */
 export const isAlphanumeric = (text) => LETTER_OR_NUMBER.test(text);
 /** Return whether a text is not empty and has only digits, superscript and circled digits included. */
