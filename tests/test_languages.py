@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 from langcodes import Language as Tag
 
 from manyheads.languages import (
     NAMES,
+    SENTENCE_ENDS,
     base_language,
     bleu_language,
     full_stop,
@@ -159,3 +162,13 @@ def test_codes_of_clients_do_not_pile_up() -> None:
     assert match_language("en-x-client1", ["de", "en"]) == "en"
     assert match_language("deu-AQ", ["de", "en"]) == "de"
     assert [len(store) for store in kept] == before
+
+
+def test_the_marks_that_end_a_sentence_are_those_of_unicode() -> None:
+    """A newer version of Unicode may have more, of scripts that it adds."""
+    regex = pytest.importorskip("regex")
+    ours, unicode = re.compile(f"[{SENTENCE_ENDS}]"), regex.compile(r"[\p{Sentence_Terminal}…]")
+    for character in map(chr, range(0x10000)):
+        if unicodedata.category(character) != "Cn":
+            assert bool(ours.match(character)) == bool(unicode.match(character)), f"U+{ord(character):04X}"
+    assert all(ours.match(full_stop(code)) for code in ("hy", "am", "km", "my", "ur", "hi", "zh", "en"))

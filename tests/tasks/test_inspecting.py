@@ -73,6 +73,17 @@ def test_the_output_is_that_of_translate_and_does_not_change_it(search: dict[str
     assert [translator.translate([text])[0] for text in texts] == before
 
 
+def test_a_broken_character_is_completed_from_the_source_as_by_translate() -> None:
+    """The output begins with two of the three bytes of the snowman, a blank and a letter."""
+    options = InspectOptions(prefix=tuple(4 + byte for byte in b"\xe2\x98 a"))
+    found = inspect_translation(make_translator(kind="bytes"), "ein ☃", options)
+    assert found.hypotheses[0].text == found.target.text
+    assert found.target.text.startswith("☃ a")
+    assert found.target.words[0] == "☃"
+    assert [token.word for token in found.target.tokens[:4]] == [0, 0, 0, 1]
+    assert [token.word for token in found.inputs[1:5]] == [0, 0, 0, 1]
+
+
 def test_hypotheses_are_the_n_best_and_the_tree_holds_them(translator: Translator, found: Any) -> None:
     (expected,) = translator.translate([WORDS], n_best=4)
     assert [one.text for one in found.hypotheses] == [one.text for one in expected.hypotheses]

@@ -9,10 +9,11 @@ from tests.tolerances import approx
 
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
+from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling
 from manyheads.tasks.generation import stream_before_stop
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
-from manyheads.text.characters import CharacterTokenizer
+from manyheads.text.characters import ByteTokenizer, CharacterTokenizer
 from manyheads.text.tokenizer import UNK
 
 SYMBOLS = "abcdefghijklmnopqrstuvwxyzäöü!?.,-':;()AB\n "
@@ -83,6 +84,20 @@ def test_a_text_ends_before_its_stop_text_with_that_reason() -> None:
         assert sample.ended == "stop"
         assert len(sample.tokens) == len(sample.token_scores) == text.index(stop) + len(stop)
         assert sample.log_probability == pytest.approx(sum(sample.token_scores))
+
+
+@pytest.mark.parametrize(
+    ("output", "text", "warnings"),
+    [(b"a \xe2\x98", "a ", ["broken-character"]), ("a ☃".encode(), "a ☃", []), (b"", "", [])],
+)
+def test_bytes_that_form_no_character_are_left_out_with_a_warning(
+    output: bytes, text: str, warnings: list[str]
+) -> None:
+    generator = make_generator()
+    generator.tokenizer = ByteTokenizer(lowercase=False)
+    hypothesis = Hypothesis(tuple(4 + byte for byte in output), 0.0, 0.0, (), True)
+    found = generator.generation(hypothesis, ())
+    assert (found.text, found.warnings, found.to_json()["warnings"]) == (text, warnings, warnings)
 
 
 def test_a_stop_text_in_the_prompt_is_ignored() -> None:

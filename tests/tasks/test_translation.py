@@ -35,6 +35,7 @@ def make_translator(
     search: dict[str, Any] | None = None,
     data: dict[str, Any] | None = None,
     letters: str = LETTERS,
+    kind: str = "characters",
     **model: Any,
 ) -> Translator:
     """Return a translator with D = 16, 1 + 1 layers and large random weights; `end_bias` shortens outputs."""
@@ -42,7 +43,7 @@ def make_translator(
     config = Config.model_validate(
         {
             "data": {"source": "de", "target": "en"} | (data or {}),
-            "tokenizer": {"kind": "characters"},
+            "tokenizer": {"kind": kind},
             "model": sizes | {"dropout": 0.4, "max_positions": MAX_POSITIONS, "tied_embeddings": "none"} | model,
             "search": {"beam_size": 4} | (search or {}),
         }

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from manyheads.data.augment_copies import make_copy, make_tag
-from manyheads.languages import full_stop
+from manyheads.languages import SENTENCE_ENDS, full_stop
 
 __all__ = ["END_MARK", "add_copy", "change_end_mark", "drop_capital", "lower_source", "misspell", "to_capitals"]
 
 Texts = tuple[str, str]  # source and target
 
-END_MARK = re.compile(r"\s*[.!?…。！？।۔։።។။།]+$")
+END_MARK = re.compile(rf"\s*[{SENTENCE_ENDS}།]+$")
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 NUMBER = re.compile(r"(?<![\w.,:])\d{2,}(?![\w:]|[.,]\d)")
 LETTERS = re.compile(r"[^\W\d_]{4,}")

@@ -163,7 +163,7 @@ def word_numbers(tokenizer: Tokenizer, ids: Sequence[int], source: str = "") -> 
     A token that is only a blank belongs to the word before it; a byte belongs to the word of its character. With
     tokenizer.kind = "words", a punctuation mark is a word. `source`: see `Tokenizer.whole_characters`.
     """
-    texts = [tokenizer.decode(tokenizer.whole_characters(ids[: end + 1], source)[0]) for end in range(len(ids))]
+    texts = [tokenizer.output_text(ids[: end + 1], source) for end in range(len(ids))]
     counts = [len(text.split()) for text in texts]
     for end in range(len(ids) - 2, -1, -1):
         if ids[end] in tokenizer.byte_values and texts[end] == (texts[end - 1] if end else ""):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from manyheads.errors import UsageError
@@ -68,6 +68,7 @@ class Generation:
         token_scores: the model's own log-probability of each piece in nats, independent of the temperature.
         log_probability: sum of the token_scores.
         ended: "end" by the end mark, "stop" before a stop text, or "length" at the maximum length.
+        warnings: "broken-character" if bytes that form no character were left out.
     """
 
     text: str
@@ -75,6 +76,7 @@ class Generation:
     token_scores: list[float]
     log_probability: float
     ended: Ended
+    warnings: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document that `generate --json` prints."""

@@ -169,7 +169,8 @@ class Generator(LoadableModel):
 
     def generation(self, output: Hypothesis, stops: Sequence[str]) -> Generation:
         """Return an output of the search as text."""
-        full_text = self.tokenizer.decode(output.tokens)
+        whole, broken = self.tokenizer.whole_characters(output.tokens)
+        full_text = self.tokenizer.decode(whole)
         text = text_before_stop(full_text, stops)
         ended: Ended = "end" if output.ended else "length" if text is None else "stop"
         return Generation(
@@ -178,6 +179,7 @@ class Generator(LoadableModel):
             token_scores=list(output.token_scores),
             log_probability=output.log_probability,
             ended=ended,
+            warnings=["broken-character"] * bool(broken),
         )
 
 

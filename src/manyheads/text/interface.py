@@ -122,6 +122,10 @@ class Tokenizer(ABC):
             whole += run[start:]
         return whole, broken
 
+    def output_text(self, ids: Sequence[int], source: str = "", *, unfinished: bool = False) -> str:
+        """Return the text of the output of a model; arguments as of `whole_characters`."""
+        return self.decode(self.whole_characters(ids, source, unfinished=unfinished)[0])
+
     def completed(self, beginning: bytes, source: str) -> list[int]:
         """Return the ids of the only character of a text with this beginning in UTF-8; [] if there is not one."""
         found = {character for character in source if character.encode(errors="replace").startswith(beginning)}
@@ -219,10 +223,10 @@ def growing_text(tokenizer: Tokenizer, tokens: Iterable[int], source: str = "") 
     shown = ""
     for token in tokens:
         ids.append(token)
-        text = tokenizer.decode(tokenizer.whole_characters(ids, source, unfinished=True)[0])
+        text = tokenizer.output_text(ids, source, unfinished=True)
         if len(text) > len(shown) and text.startswith(shown):
             yield text[len(shown) :]
             shown = text
-    rest = tokenizer.decode(tokenizer.whole_characters(ids, source)[0])[len(shown) :]
+    rest = tokenizer.output_text(ids, source)[len(shown) :]
     if rest:
         yield rest

@@ -12,14 +12,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-from manyheads.languages import base_language
+from manyheads.languages import SENTENCE_ENDS, base_language
 
 __all__ = ["UNSPACED_END", "Span", "line_spans", "pieces_within", "sentence_spans"]
 
 Span = tuple[int, int]
 
 WIDE_MARKS = "。！？｡．"  # marks that end a sentence without a blank after them
-MARKS = ".!?…؟۔।॥" + WIDE_MARKS
 CLOSERS = "\"'”’»«“‘›‹)]}」』）】》〉］｝"
 OPENERS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•"
 # After it a text is cut without a blank.
@@ -29,7 +28,7 @@ NOT_BLANK = re.compile(r"\S")
 # A run of marks with its closing quotes and brackets, then a blank; after wide marks anything. Possessive
 # quantifiers match each run once, which keeps the time linear.
 END = re.compile(
-    rf"(?<![{re.escape(MARKS)}])(?P<marks>[{re.escape(MARKS)}]++)"
+    rf"(?<![{SENTENCE_ENDS}])(?P<marks>[{SENTENCE_ENDS}]++)"
     rf"(?P<closers>(?:[{re.escape(CLOSERS)}]|\s»(?=\s|\Z))*+)(?=(?P<blank>\s|\Z)?)"  # « Oui ! »
 )
 # Particles after a closing quotation that continue the sentence: 「はい」と言った。
@@ -132,8 +131,11 @@ def beginning(text: str, start: int, end: int) -> str:
 
 
 def begins_sentence(character: str) -> bool:
-    """Return whether a sentence can begin with this character: not with a lower-case letter or a symbol."""
-    return character.isalnum() and not character.islower()
+    """Return whether a sentence can begin with this character: not with a symbol, or a letter that has a capital.
+
+    Georgian has lower-case letters alone.
+    """
+    return character.isalnum() and not (character.islower() and character != character.capitalize())
 
 
 def abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: bool) -> bool:

@@ -178,8 +178,8 @@ def test_a_data_set_of_a_folder_is_read_with_its_licence(tmp_path: Path) -> None
             "x, row 3: 3 columns in place of 2. A text with the separator must be quoted. Without --strict",
         ),
         (
-            read_csv, 'de,en\n1,"2\n3\n', REQUEST, DataError,
-            "x, row 2: unexpected end of data. Is a quotation mark missing?",
+            read_csv, 'sep=,\nde,en\n"1\n1",2\n1,"2\n3\n', REQUEST, DataError,
+            "x, row 3: unexpected end of data. Is a quotation mark missing? The row begins in line 5: end its",
         ),
         (
             read_csv, 'de,en\n1,"' + "2" * 200_000, REQUEST, DataError,

@@ -39,7 +39,7 @@ PROFILED = 25_000  # pairs that languages and lengths are learned from, at most
 EXCHANGED = 10_000  # pairs with exchanged targets, at most, from which the threshold is calculated
 EXCHANGED_SHARE = 0.1  # share of the sample
 EXCHANGED_FOR_MODELS = 1_000
-VERSION = 3  # version of the computation; part of the key of kept shards
+VERSION = 4  # version of the computation; part of the key of kept shards
 
 Texts = tuple[list[str], list[str]]  # sources and targets of pairs
 ModelScore = Callable[[Texts], NDArray[np.float32]]  # (N,), higher is better

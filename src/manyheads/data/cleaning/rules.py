@@ -17,6 +17,7 @@ from manyheads.data.cleaning.language import LanguageModel, learn_languages
 from manyheads.data.defects import LEAST_WORDS, letters_of, repeats, unreadable
 from manyheads.data.letters import code_points, has_text
 from manyheads.data.literals import placeholders_of
+from manyheads.languages import SENTENCE_ENDS
 
 __all__ = ["REASONS", "Profile", "apply_rules", "learn_profile", "word_counts"]
 
@@ -30,7 +31,7 @@ CARELESS = 0.12  # share of pairs with an open side, above which only much too s
 SHORTENED = 1.4  # factor by which these sides must be too short
 SHORT_COPY = 2.0  # nats for the other language, above which a copy of few words is no name
 
-END = re.compile(r"""[.!?…。！？؟।:;]["'»«”“’)\]』」〉》]*\s*$""")
+END = re.compile(rf"""[{SENTENCE_ENDS}:;]["'»«”“’)\]』」〉》]*\s*$""")
 OPEN = re.compile(r"""[^\W_]["'»«”“’]*\s*$|[,،、]\s*$""")
 NUMBER = re.compile(r"\d(?:[\d.,:]*\d)?")
 LARGE_UNITS = re.compile(r"\d\s*[천만억조十百千万億兆]")  # a number that other languages write with other digits

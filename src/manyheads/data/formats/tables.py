@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyheads.data.corpus import checked_text, parsed_json
 from manyheads.data.discover import is_language
@@ -26,6 +26,9 @@ from manyheads.data.formats.text import (
 from manyheads.data.hub import PREFIX, failures_named, open_splits
 from manyheads.data.tsv import split_row
 from manyheads.errors import DataError, UsageError, require
+
+if TYPE_CHECKING:
+    import _csv
 
 __all__ = ["read_csv", "read_dataset", "read_jsonl", "read_parquet", "read_tsv"]
 
@@ -55,24 +58,28 @@ def read_csv(stream: io.BufferedReader, request: TextRequest, name: str) -> Para
     named = SEPARATOR.fullmatch(first)
     separator = named[1] if named else max(",;\t|", key=QUOTED.sub("", first).count)
     ended = (f"{line}\n" for line in (lines if named else itertools.chain([first], lines)))
-    rows = csv_rows(csv.reader(ended, delimiter=separator, strict=True), name, skipped)
+    rows = csv_rows(csv.reader(ended, delimiter=separator, strict=True), name, skipped, 2 if named else 1)
     return read_rows(named_columns(rows, request, name, skipped), request, name, skipped)
 
 
-def csv_rows(reader: Iterator[list[str]], name: str, skipped: Skipped) -> Iterator[list[str]]:
+def csv_rows(reader: _csv.Reader, name: str, skipped: Skipped, first_line: int) -> Iterator[list[str]]:
     """Yield the rows of a CSV reader; a row with a misplaced quotation mark is counted as damaged, and is empty.
 
     Raises:
         DataError: a quotation mark is missing, so that the rest of the file would be one text.
     """
     for number in itertools.count(1):
+        line = first_line + reader.line_num
         limit = csv.field_size_limit(LONGEST_CELL)  # of the process: other users of the module keep theirs
         try:
             fields = next(reader, None)
         except csv.Error as error:
             reason = f"{error}. Is a quotation mark missing?"
             if any(fatal in reason for fatal in ("unexpected end", "field limit")):
-                raise DataError(f"{name}, row {number:,}: {reason}") from error
+                raise DataError(
+                    f"{name}, row {number:,}: {reason} The row begins in line {line:,}: end its quotation, or "
+                    'double the marks that belong to a text ("").'
+                ) from error
             skipped.add_damage(name, f"row {number:,}", reason)
             fields = []
         finally:

@@ -40,10 +40,13 @@ def facts(config: Config) -> ModelFacts:
     )
 
 
-def tokens_of(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[Token, ...]:
-    """Return tokens with the numbers of their words; marks, and tokens of a text without a word, belong to none."""
+def tokens_of(tokenizer: Tokenizer, ids: Sequence[int], source: str = "") -> tuple[Token, ...]:
+    """Return tokens with the numbers of their words; marks, and tokens of a text without a word, belong to none.
+
+    `source`: see `Tokenizer.whole_characters`.
+    """
     plain = [token for token in ids if token not in MARKS]
-    words = iter(word_numbers(tokenizer, plain) if tokenizer.decode(plain).strip() else [])
+    words = iter(word_numbers(tokenizer, plain, source) if tokenizer.output_text(plain, source).strip() else [])
     return tuple(
         Token(token, piece, None if token in MARKS else next(words, None))
         for token, piece in zip(ids, tokenizer.pieces(ids), strict=True)
@@ -59,10 +62,10 @@ def without_each_word(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[list[in
     ]
 
 
-def text_of(tokenizer: Tokenizer, ids: Sequence[int], text: str, language: str) -> Text:
-    """Return a text with its tokens, marks included."""
-    plain = [token for token in ids if token not in MARKS]
-    return Text(text, normal_form(language), tokens_of(tokenizer, ids), tuple(tokenizer.decode(plain).split()))
+def text_of(tokenizer: Tokenizer, ids: Sequence[int], text: str, language: str, source: str = "") -> Text:
+    """Return a text with its tokens, marks included; `source`: see `Tokenizer.whole_characters`."""
+    words = tokenizer.output_text([token for token in ids if token not in MARKS], source).split()
+    return Text(text, normal_form(language), tokens_of(tokenizer, ids, source), tuple(words))
 
 
 def predictions(

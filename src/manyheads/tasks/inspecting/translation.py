@@ -87,14 +87,15 @@ def inspect_translation(
     source = inputs[0][0].tolist()
     logits = reading.logits / options.temperature
     source_text = text_of(source_side, source, text, config.data.source)
-    target_text = text_of(target_side, output, target_side.decode(best.tokens), config.data.target)
+    written = target_side.output_text(best.tokens, text)
+    target_text = text_of(target_side, output, written, config.data.target, text)
     searched = [] if outputs.tree is None else outputs.hypotheses
     return TranslationInspection(
         run=options.run,
         model=facts(config),
         source=source_text,
         target=target_text,
-        inputs=tokens_of(target_side, [BOS, *output[:-1]]),
+        inputs=tokens_of(target_side, [BOS, *output[:-1]], text),
         attention=reading.attention,
         predictions=predictions(logits, output, target_side, rivals=options.rivals, num_forced=outputs.num_forced),
         score=best.score,
@@ -102,7 +103,7 @@ def inspect_translation(
         ended=best.ended,
         forced=outputs.tree is None,
         prefix=outputs.num_forced,
-        hypotheses=tuple(output_of(hypothesis, target_side) for hypothesis in searched),
+        hypotheses=tuple(output_of(hypothesis, target_side, text) for hypothesis in searched),
         beam=outputs.tree,
         alignment=align_words(reading, source_text, target_text, config.search.attention_layer),
         occlusion=occlusion,
@@ -253,11 +254,11 @@ def word_weights(cross: Array, source_words: list[int], target_words: list[int])
     return mean
 
 
-def output_of(hypothesis: Hypothesis, tokenizer: Tokenizer) -> Output:
-    """Return a hypothesis with its text and pieces."""
+def output_of(hypothesis: Hypothesis, tokenizer: Tokenizer, source: str) -> Output:
+    """Return a hypothesis for a source with its text and pieces."""
     ids = tuple(with_end_mark(hypothesis))
     return Output(
-        text=tokenizer.decode(hypothesis.tokens),
+        text=tokenizer.output_text(hypothesis.tokens, source),
         score=hypothesis.score,
         log_probability=hypothesis.log_probability,
         ids=ids,

@@ -21,19 +21,19 @@ export function checkLength(tokens, name, longest, allowEmpty = false) {
   if (!tokens && !allowEmpty) throw new RequestError(`the ${name} is empty.`);
 }
 
-/** Return tokens with the indices of their words; special symbols belong to no word. */
-export function tokensOf(tokenizer, ids) {
+/** Return tokens with the indices of their words; special symbols belong to no word; `source` as in wholeCharacters. */
+export function tokensOf(tokenizer, ids, source = "") {
   const plain = ids.filter((id) => !SPECIAL_IDS.includes(id));
-  const words = wordIndices(tokenizer, plain);
+  const words = wordIndices(tokenizer, plain, source);
   const pieces = tokenizer.pieces(ids);
   let next = 0;
   return ids.map((id, i) => ({ id, piece: pieces[i], word: SPECIAL_IDS.includes(id) ? null : words[next++] }));
 }
 
-/** Return a text with its words and its tokens, special symbols included. */
-export function textOf(tokenizer, ids, text, language) {
+/** Return a text with its words and its tokens, special symbols included; `source` as in wholeCharacters. */
+export function textOf(tokenizer, ids, text, language, source = "") {
   const plain = ids.filter((id) => !SPECIAL_IDS.includes(id));
-  return { text, language, tokens: tokensOf(tokenizer, ids), words: splitBlanks(tokenizer.decode(plain)) };
+  return { text, language, tokens: tokensOf(tokenizer, ids, source), words: splitBlanks(tokenizer.outputText(plain, source)) };
 }
 
 /** Return for each word of a text its index and the ids of the other words; the ids have no begin and end symbols. */

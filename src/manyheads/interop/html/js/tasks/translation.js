@@ -56,7 +56,7 @@ export class PageTranslator {
     const scores = outputs.flatMap((output) => [...output.tokenScores]);
     const total = outputs.reduce((sum, output) => sum + output.logProbability, 0);
     return {
-      text: line.join(outputs.map((output, part) => tokenizer.decode(tokenizer.wholeCharacters(output.tokens, line.partText(part)).whole))),
+      text: line.join(outputs.map((output, part) => tokenizer.outputText(output.tokens, line.partText(part)))),
       score: outputs.length === 1 ? outputs[0].score : total / Math.max(scores.length, 1) ** this.model.search.length_penalty,
       tokens: outputs.flatMap((output) => tokenizer.pieces(withEndSymbol(output))),
       token_scores: scores,
@@ -110,11 +110,11 @@ export class PageTranslator {
     const { ids, result, best, output, source, inputs } = await this.prepareInspection(text, { ...options, engine });
     const { logits, attention } = model.forward(source, inputs, { ...engine, attention: true });
     const sourceText = textOf(tokenizers.source, source, text, settings.source);
-    const targetText = textOf(tokenizers.target, output, tokenizers.target.decode(best.tokens), settings.target);
+    const targetText = textOf(tokenizers.target, output, tokenizers.target.outputText(best.tokens, text), settings.target, text);
     const cross = this.meanHeads(attention.cross, output.length, source.length);
     return {
       kind: "translation", run: settings.run, model: settings.facts, source: sourceText, target: targetText,
-      inputs: tokensOf(tokenizers.target, inputs),
+      inputs: tokensOf(tokenizers.target, inputs, text),
       attention: [
         attentionOf("encoder", attention.encoder, [model.layers.encoder, model.heads, source.length, source.length], false),
         attentionOf("decoder", attention.decoder, [model.layers.decoder, model.heads, output.length, output.length], engine.causal),
@@ -122,7 +122,7 @@ export class PageTranslator {
       ],
       predictions: predictionsOf(logits, output, tokenizers.target, result.given, temperature),
       score: best.score, log_probability: best.logProbability, ended: best.ended, forced: !result.tree, prefix: result.given,
-      hypotheses: result.tree ? result.hypotheses.map((hypothesis) => this.outputOf(hypothesis)) : [],
+      hypotheses: result.tree ? result.hypotheses.map((hypothesis) => this.outputOf(hypothesis, text)) : [],
       beam: result.tree,
       alignment: this.alignWords(cross, sourceText, targetText),
       occlusion: occlusion ? await this.leaveOutWords(ids, output, { pause, signal, engine }) : null,
@@ -189,10 +189,10 @@ export class PageTranslator {
     };
   }
 
-  /** Return the JSON value of a hypothesis for the page. */
-  outputOf(output) {
+  /** Return the JSON value of a hypothesis for a source, for the page. */
+  outputOf(output, source) {
     const { target } = this.tokenizers;
     const ids = withEndSymbol(output);
-    return { text: target.decode(output.tokens), score: output.score, log_probability: output.logProbability, ids, pieces: target.pieces(ids), token_scores: [...output.tokenScores], ended: output.ended };
+    return { text: target.outputText(output.tokens, source), score: output.score, log_probability: output.logProbability, ids, pieces: target.pieces(ids), token_scores: [...output.tokenScores], ended: output.ended };
   }
 }

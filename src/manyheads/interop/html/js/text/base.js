@@ -67,6 +67,11 @@ export class Tokenizer {
     return { whole, broken };
   }
 
+  /** Return the text of the output of a model; `source` as in wholeCharacters. */
+  outputText(ids, source = "") {
+    return this.decode(this.wholeCharacters(ids, source).whole);
+  }
+
   /** Return the ids of the only character of a text with this beginning in UTF-8; [] if there is not one. */
   completed(beginning, source) {
     const found = [...new Set(source)].filter((character) => beginning.every((byte, index) => utf8Bytes(character)[index] === byte));

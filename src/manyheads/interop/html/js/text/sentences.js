@@ -3,7 +3,7 @@
 import { capitalize, characterAt, isAlphanumeric, isBlank, isCombining, isDigits, isUpper, moveOffset, WHITE } from "./unicode.js";
 
 const WIDE_MARKS = "。！？｡．"; // end a sentence without a blank after them
-const MARKS = /[.!?…؟۔।॥。！？｡．]+/g;
+const MARKS = /(?:…|(?![\u{10000}-\u{10ffff}])\p{Sentence_Terminal})+/gu;
 const CLOSING_MARKS = "\"'”’»«“‘›‹)]}」』）】》〉］｝";
 const OPENING_MARKS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•";
 /* After it a text is cut without a blank. */
@@ -119,8 +119,8 @@ function firstCharacter(text, start, end) {
   return "";
 }
 
-/** Return whether a sentence can begin with a character: not with a lower-case letter or a symbol. */
-const beginsSentence = (character) => isAlphanumeric(character) && !/\p{Lowercase}/u.test(character);
+/** Return whether a sentence can begin with a character: not with a symbol, or a letter that has a capital. */
+const beginsSentence = (character) => isAlphanumeric(character) && (!/\p{Lowercase}/u.test(character) || character === capitalize(character));
 
 /** Return whether a dot belongs to the word before it, so that the sentence, which begins at `first`, continues. */
 function isAbbreviation(text, first, dot, following, ordinals) {

@@ -9,7 +9,7 @@ const TOLERANCE = 1e-6; // attention weights that differ by less are equal
 
 /** Return for each token the index of its word in the decoded text; `source` as in wholeCharacters. */
 export function wordIndices(tokenizer, ids, source = "") {
-  const texts = ids.map((_, end) => tokenizer.decode(tokenizer.wholeCharacters(ids.slice(0, end + 1), source).whole));
+  const texts = ids.map((_, end) => tokenizer.outputText(ids.slice(0, end + 1), source));
   const counts = texts.map((text) => splitBlanks(text).length);
   for (let end = ids.length - 2; end >= 0; end -= 1) { // a byte belongs to the word of its character
     if (tokenizer.byteValues.has(ids[end]) && texts[end] === (texts[end - 1] ?? "")) counts[end] = counts[end + 1];
@@ -57,7 +57,7 @@ export function lineAlignment(line, outputs, tokenizers, longest) {
     const output = outputs[index];
     const [start, stop] = line.spans[index];
     const part = line.partText(index);
-    const text = tokenizers.target.decode(tokenizers.target.wholeCharacters(output.tokens, part).whole);
+    const text = tokenizers.target.outputText(output.tokens, part);
     const gap = line.between(index, [...before].at(-1) ?? "", [...text][0] ?? "");
     links.push(...copiedLinks(line.text.slice(0, end), before, gap));
     before += gap;
