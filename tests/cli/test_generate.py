@@ -44,7 +44,7 @@ def test_json_holds_the_documented_keys(model: Path, capfd: pytest.CaptureFixtur
     assert code == 0
     assert one.keys() == {"prompt", "samples", "truncated", "unknown"}
     (sample,) = one["samples"]
-    assert sample.keys() == {"text", "tokens", "token_scores", "log_probability", "ended"}
+    assert sample.keys() == {"text", "tokens", "token_scores", "log_probability", "ended", "warnings"}
 
 
 def test_a_file_is_one_prompt_and_truncated_or_unknown_tokens_are_reported(
