@@ -19,6 +19,7 @@ from manyheads.tasks.translation import Translator
 SMALL = (
     "training.steps=2", "training.epochs=none", "training.max_minutes=none", "training.save_every=2",
     "model.d_model=16", "model.d_ff=16", "training.valid_sentences=2", "data.limit=100", "training.device=cpu",
+    "tokenizer.kind=characters",
 )  # fmt: skip
 
 

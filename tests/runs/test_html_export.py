@@ -8,6 +8,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -68,26 +69,32 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture
-def open_run(browser: Browser, tmp_path: Path) -> Iterator[Any]:
-    """Return a function that opens the exported page of a run, which may make no request."""
+@pytest.fixture(scope="module")
+def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, list[str]]]:
+    """Return a function that opens the exported page of a run, which may make no request, once; and its faults."""
     faults: list[str] = []
-    page = browser.new_page()
-    page.on("console", lambda message: faults.append(message.text))
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on(
-        "request", lambda request: faults.append(request.url) if request.url[:5] not in ("file:", "blob:") else None
-    )
+    folder = tmp_path_factory.mktemp("pages")
 
+    @cache
     def open_page(run: Path, precision: str) -> Page:
-        path = tmp_path / "model.html"
+        path = folder / f"{run.name}-{precision}.html"
         path.write_text(html_document(run, pack_run(run, precision)), encoding="utf-8")
+        page = browser.new_page()
+        page.on("console", lambda message: faults.append(message.text))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("request", lambda request: request.url[:5] in ("file:", "blob:") or faults.append(request.url))
         page.goto(path.as_uri())
         return page
 
+    yield open_page, faults
+    assert faults == []
+
+
+@pytest.fixture
+def open_run(pages: tuple[Any, list[str]]) -> Iterator[Any]:
+    open_page, faults = pages
     yield open_page
     assert faults == []
-    page.close()
 
 
 def answer(page: Page, path: str, **body: Any) -> Any:
@@ -156,11 +163,12 @@ def changes_of(task: str, switched: str) -> dict[str, Any] | None:
     return {"heads": [f"{KINDS[task][-1]}.0.0"], "positions": False} if switched == "heads and positions" else None
 
 
+BEAM, TARGET = INSPECTED[1:3]
+CLASSIFIED, WRITTEN = INSPECTED[4:]
 SWITCHED = [
-    (task, body, options, switched)
-    for task, body, options in INSPECTED
-    for switched in ("nothing", "heads and positions", "mask")
-    if (task, switched) != ("classification", "mask")
+    *((*case, "nothing") for case in INSPECTED),
+    *((*case, "heads and positions") for case in (BEAM, CLASSIFIED, WRITTEN)),
+    *((*case, "mask") for case in (BEAM, TARGET, WRITTEN)),
 ]
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import pytest
 import torch
 from tests.doctor import peers
 from tests.doctor.planted import BOS, EOS, PAD, TorchTransformer, Trainer, Transformer
-from tests.doctor.sweep import covering
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -48,10 +46,14 @@ def test_defects_of_the_training_are_named(defects: tuple[int, ...], training_se
     report = examine_trainer(trainer, greedy=trainer.greedy, score=trainer.score, updates=300)
     assert numbers(report) == set(defects), report
     assert {*TRAINING_CHECKS, SCORED, MEMORIZED} <= {*report.asked}
+    if defects == (5,):
+        assert "on fresh random targets the loss is" in report.findings[0].evidence
 
 
-@pytest.mark.parametrize("model_defect", [3, 7, 8, 9, 10, 16, 17, 18])
-@pytest.mark.parametrize("training_defect", [1, 5])
+@pytest.mark.parametrize(
+    ("model_defect", "training_defect"),
+    [(3, 1), (7, 5), (8, 1), (9, 5), (10, 1), (16, 5), (17, 1), (18, 5)],
+)
 @pytest.mark.slow
 def test_defects_of_the_training_are_named_beside_those_of_the_model(
     model_defect: int, training_defect: int, training_seed: int
@@ -60,12 +62,6 @@ def test_defects_of_the_training_are_named_beside_those_of_the_model(
     trainer = Trainer(Transformer(model_defect), training_defect)
     report = examine_trainer(trainer)
     assert numbers(report) == {model_defect, training_defect}, report
-
-
-def test_the_loss_of_unshifted_targets_falls_below_chance_on_random_targets(training_seed: int) -> None:
-    torch.manual_seed(training_seed)
-    report = examine_trainer(Trainer(Transformer(), 5))
-    assert "on fresh random targets the loss is" in report.findings[0].evidence
 
 
 def test_a_leak_of_unknown_cause_is_named_by_its_low_loss(training_seed: int) -> None:
@@ -110,35 +106,22 @@ class OtherDefects(Trainer):
         super().__init__(Transformer())
         self.what = what
 
-    def collate(self, sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
-        source, target = super().collate(sources, targets)
-        return source, target.masked_fill(target == EOS, PAD) if self.what == "no end" else target
-
     def step(self, source: Tensor, target: Tensor) -> float:
         inputs, labels = target[:, :-1], target[:, 1:]
         if self.what == "two ahead":
             inputs, labels = target[:, :-2], target[:, 2:]
         elif self.what == "first dropped":
-            inputs, labels = target[:, :-1], target[:, 1:].clone()
+            labels = labels.clone()
             labels[:, 0] = PAD
-        ignored = -100 if self.what == "padding counted" else PAD
         logits = self.model(source, inputs)
-        loss = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=ignored)
+        loss = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=PAD)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
         return loss.item()
 
 
-@pytest.mark.parametrize(
-    ("what", "name"),
-    [
-        ("two ahead", "wrong-labels"),
-        ("first dropped", "no-start-symbol"),
-        pytest.param("padding counted", "padding-in-loss", marks=pytest.mark.slow),  # quick in test_updates.py,
-        pytest.param("no end", "end-never-trained", marks=pytest.mark.slow),  # and this one too
-    ],
-)
+@pytest.mark.parametrize(("what", "name"), [("two ahead", "wrong-labels"), ("first dropped", "no-start-symbol")])
 def test_other_defects_of_a_training_step_are_named(what: str, name: str) -> None:
     torch.manual_seed(1)
     assert name in examine_trainer(OtherDefects(what)).names
@@ -152,7 +135,7 @@ def test_decoding_from_another_symbol_than_training_is_named(training_seed: int)
     assert report.names == ["starts-otherwise"], report
 
 
-@pytest.mark.parametrize(("time_first", "smoothing"), covering(product([False, True], [0.0, 0.3])))
+@pytest.mark.parametrize(("time_first", "smoothing"), [(False, 0.3), (True, 0.0)])
 def test_smoothed_losses_and_time_first_are_read_too(time_first: bool, smoothing: float) -> None:
     class TimeFirst(nn.Module):
         def __init__(self) -> None:
@@ -204,9 +187,7 @@ def test_the_losses_of_hugging_face_give_no_alarm(name: str) -> None:
     assert "labels are the next tokens, from the first to the end mark" in report.asked
 
 
-@pytest.mark.parametrize(
-    ("positions", "norm"), covering(product(["sinusoidal", "learned", "rotary"], ["pre", "post"]))
-)
+@pytest.mark.parametrize(("positions", "norm"), [("sinusoidal", "pre"), ("learned", "post"), ("rotary", "pre")])
 def test_a_manyheads_model_is_sound_from_batch_to_cache(norm: Any, positions: Any) -> None:
     torch.manual_seed(1)
     shape = {"d_model": 16, "num_heads": 2, "d_ff": 29, "num_encoder_layers": 1, "num_decoder_layers": 1}
