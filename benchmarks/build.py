@@ -305,7 +305,7 @@ def build_here(root: Path, out: Path) -> None:
     from manyheads.data import convert
 
     torch.set_num_threads(1)
-    text.SHARD_LINES = convert.SHARD_PAIRS = 20  # several shards, so that kills fall between them
+    text.SHARD_LINES = convert._SHARD_PAIRS = 20  # several shards, so that kills fall between them
     run_plan(tiny_plan(root), out)
 
 

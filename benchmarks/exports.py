@@ -53,8 +53,8 @@ def write_export(folder: Path, loaded: LoadedModel, precision: str) -> CTranslat
     """Write an export of a precision, open it and return its engine."""
     folder.mkdir()
     number_type, _, largest = precision.partition(":")
-    round_rows = rounding(int(largest)) if largest else quantize.round_rows
-    with mock.patch.object(quantize, "round_rows", round_rows):
+    round_rows = rounding(int(largest)) if largest else quantize._round_rows
+    with mock.patch.object(quantize, "_round_rows", round_rows):
         write_ctranslate2(folder, loaded.config, loaded.tokenizers, loaded.model, number_type)
     return load_ctranslate2(folder)[1]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Clock"]
-
 
 class Clock:
     """A clock whose time the test sets."""

@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-__all__ = ["set_stdin"]
-
 
 def set_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     """Replace standard input by these bytes."""

@@ -226,7 +226,7 @@ def test_on_windows_files_are_flushed_and_folders_are_not(tmp_path: Path, monkey
     monkeypatch.setattr(files.sys, "platform", "win32")
     monkeypatch.setattr(files.os, "open", open_on_windows)
     monkeypatch.setattr(files.os, "fsync", fsync_on_windows)
-    files.sync(tmp_path)
+    files._sync(tmp_path)
     files.put(draft, tmp_path / "state.json")
     assert flushed == [(tmp_path / "state.json").stat().st_ino]
 

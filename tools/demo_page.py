@@ -19,8 +19,6 @@ from manyheads.data.builtin import BUILTIN
 from manyheads.runs.html_export import write_page
 from manyheads.runs.train import train
 
-__all__ = ["CACHE", "NAME", "cached_run", "main"]
-
 NAME = "demo-de-en"
 CACHE = Path(__file__).parent.parent / "build" / "demo"
 

@@ -8,19 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = [
-    "Definition",
-    "class_signature",
-    "escaped",
-    "exported",
-    "module_page",
-    "module_tree",
-    "object_page",
-    "paragraphs",
-    "public_methods",
-    "signature",
-]
-
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 SECTIONS = {"Args": "Arguments", "Returns": "Returns", "Raises": "Raises", "Attributes": "Attributes"}
 SECTION = re.compile(rf"^({'|'.join([*SECTIONS, 'Yields'])}):$")
@@ -33,12 +20,12 @@ def module_tree(path: Path) -> ast.Module:
 
 
 def exported(tree: ast.Module) -> list[str]:
-    """Return the names in `__all__`."""
+    """Return the names in `__all__`, or without it the public functions and classes of a module."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == "__all__" for target in node.targets):
             names: list[str] = ast.literal_eval(node.value)
             return names
-    return []
+    return sorted(node.name for node in tree.body if isinstance(node, Definition) and not node.name.startswith("_"))
 
 
 def escaped(text: str) -> str:

@@ -16,8 +16,6 @@ from pathlib import Path
 from manyheads.doctor.catalogue import CATALOGUE, KnownFinding, Subject
 from manyheads.doctor.texts import FINDING_TEXTS, LANGUAGES, Language
 
-__all__ = ["PAGES", "with_findings"]
-
 DOCS = Path(__file__).parent.parent / "docs"
 FOLDERS: Mapping[Language, Path] = {"en": DOCS, "ko": DOCS / "ko"}
 PAGES: Mapping[str, tuple[Subject, ...]] = {"doctor.md": ("model",), "doctor-findings.md": ("config", "run")}

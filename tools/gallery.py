@@ -17,8 +17,6 @@ from pathlib import Path
 
 from manyheads.cli.main import run
 
-__all__ = ["FIGURES", "MAX_BYTES", "PAGES", "drawing_commands", "main"]
-
 DOCS = Path(__file__).parent.parent / "docs"
 FIGURES = DOCS / "figures" / "gallery"
 PAGES = {".": DOCS / "gallery.md", "ko": DOCS / "ko" / "gallery.md"}  # folder of the pictures below FIGURES -> page

@@ -26,8 +26,6 @@ from manyheads.config.load import json_schema, recipe_paths
 from manyheads.config.load.mistakes import number
 from tools.docstrings import class_signature, escaped, module_tree, paragraphs, public_methods, signature
 
-__all__ = ["FOLDER", "main", "pages"]
-
 PACKAGE = Path(manyheads.__file__).parent
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 BANNER = "<!-- Written by `python -m tools.reference --write`. Edit the code instead. -->"

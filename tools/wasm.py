@@ -18,8 +18,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["CHECKSUM", "ENGINE", "FUNCTIONS", "build", "differences", "missing_tool"]
-
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "manyheads" / "decoding" / "native" / "decoder.c"
 ENGINE = ROOT / "src" / "manyheads" / "interop" / "html" / "engine.wasm"

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-__all__ = ["SearchKorean", "setup"]
-
 WORD = re.compile(r"[가-힣]+|[^\W가-힣]+")  # particles also follow words in Latin letters: CPU에서
 SHORTEST = 2  # letters of a beginning that is indexed
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-__all__ = ["counterparts", "other_url", "rewritten", "setup"]
-
 DOCS = Path(__file__).parent.parent
 ORIGIN = re.compile(r"\A% of (\S+)\.md\n")
 SWITCH = re.compile(r"(?m)^\[(?:한국어|English)\]\([^)\s]*\.md\)\n")  # for readers of the repository

@@ -12,8 +12,6 @@ from html import escape
 
 from sphinx.application import Sphinx
 
-__all__ = ["PAGE", "embedded", "setup"]
-
 PAGE = "demo-de-en.html"
 LIVE = re.compile(r"(?m)^<!-- live: (?P<title>[^|\n]+) \| (?P<state>\S+) -->$")
 CAPTIONS = {

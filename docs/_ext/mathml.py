@@ -7,8 +7,6 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-__all__ = ["setup"]
-
 
 def inline(translator: HTML5Translator, node: nodes.math) -> None:
     """Write a formula within a line."""

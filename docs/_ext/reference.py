@@ -17,8 +17,6 @@ from tools.docstrings import module_page, module_tree, paragraphs
 import manyheads
 from manyheads.config.load import json_schema
 
-__all__ = ["setup"]
-
 PACKAGE = Path(manyheads.__file__).parent
 HIDDEN = {"cli", "museum"}  # programs to run or to read, not to call
 BANNER = ["<!-- Written by docs/_ext/reference.py; edit the docstrings instead. -->", ""]

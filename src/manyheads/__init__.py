@@ -64,7 +64,6 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its module."""
     if name not in _LAZY:
         raise AttributeError(f"module 'manyheads' has no attribute {name!r}")
     return vars(import_module(_LAZY[name]))[name]

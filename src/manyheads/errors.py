@@ -23,24 +23,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-__all__ = [
-    "ConfigError",
-    "DataError",
-    "ManyheadsError",
-    "MissingExtraError",
-    "OverflowedError",
-    "ParityError",
-    "RunError",
-    "SaveError",
-    "TrainingError",
-    "UsageError",
-    "WriteError",
-    "printable",
-    "require",
-]
-
-
-MAX_LINE = 1_000  # characters of a line of a message
+_MAX_LINE = 1_000  # characters of a line of a message
 
 
 class ManyheadsError(Exception):
@@ -119,7 +102,7 @@ def printable(message: str) -> str:
     """
     lines = ("".join(c if c.isprintable() else repr(c)[1:-1] for c in line) for line in message.split("\n  "))
     return "\n  ".join(
-        line if len(line) <= MAX_LINE else f"{line[:600]} ... {len(line) - 900:,} characters ... {line[-300:]}"
+        line if len(line) <= _MAX_LINE else f"{line[:600]} ... {len(line) - 900:,} characters ... {line[-300:]}"
         for line in lines
     )
 

@@ -23,15 +23,9 @@ from pathlib import Path
 
 from manyheads.errors import ManyheadsError, RunError, SaveError, WriteError
 
-__all__ = [
-    "CURES", "DRAFTS", "LOCK", "cure_of", "discard", "drafting", "is_stream", "keep_owner", "locked",
-    "locked_beside", "locked_output", "new_folder", "os_errors", "put", "reading", "refuse_links", "remove_drafts",
-    "replacing", "replacing_output", "saving", "sum_of", "sync", "write_atomically", "writing",
-]  # fmt: skip
-
 LOCK = ".lock"
 DRAFTS = ".draft-"  # beginning of the names of unfinished files and folders
-NAMED_STREAMS = re.compile(r"/dev/(std(in|out|err)$|fd/)|/proc/")
+_NAMED_STREAMS = re.compile(r"/dev/(std(in|out|err)$|fd/)|/proc/")
 
 _PERMISSION = "Check who may read and write there (ls -ld), or name another place."
 _NO_LOCKS = "This file system has no locks: name a local disk."
@@ -135,8 +129,8 @@ def put(draft: Path, path: Path) -> None:
     """Sync a draft made in a folder of `drafting`, and rename it to `path`; a link there is replaced."""
     for folder, _, names in os.walk(draft):
         for name in names:
-            sync(Path(folder, name))
-        sync(Path(folder))
+            _sync(Path(folder, name))
+        _sync(Path(folder))
     if draft.is_dir():
         old, occupied = draft.with_name(".old"), path.is_symlink() or path.is_dir()
         if occupied:
@@ -148,9 +142,9 @@ def put(draft: Path, path: Path) -> None:
                 os.rename(old, path)
             raise
     else:
-        sync(draft)
+        _sync(draft)
         os.replace(draft, path)
-    sync(path.parent)
+    _sync(path.parent)
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
@@ -176,7 +170,7 @@ def remove_drafts(folder: Path, beginning: str = DRAFTS) -> None:
         shutil.rmtree(left, ignore_errors=True)  # a link is not followed, and stays
 
 
-def sync(path: Path) -> None:
+def _sync(path: Path) -> None:
     """Flush a file that may be written, or a folder, to the disk. Windows can only flush files."""
     if path.is_dir() and sys.platform == "win32":
         return
@@ -328,7 +322,7 @@ def _named(path: Path) -> Path:
 def is_stream(path: Path) -> bool:
     """Return whether a path is a pipe, a device, or a name of an open file such as /dev/stdout."""
     for _ in range(40):  # links
-        if NAMED_STREAMS.match(os.path.abspath(path)):
+        if _NAMED_STREAMS.match(os.path.abspath(path)):
             return True
         if not path.is_symlink():
             break

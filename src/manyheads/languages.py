@@ -2,7 +2,7 @@
 
 Codes of BCP 47 (zh-Hant-TW), of ISO 639 with two or three letters (de, deu, ger), of FLORES and Tatoeba (zho_Hans,
 cmn_Hans), of gettext (sr@latin) and of LibreTranslate (zt) are read. ``langcodes`` has the tables of IANA and
-Unicode; it is imported only for codes that are not in `NAMES`, or where a script is asked for: that takes 50 ms.
+Unicode; it is imported only for codes that are not in `_NAMES`, or where a script is asked for: that takes 50 ms.
 """
 
 from __future__ import annotations
@@ -12,12 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-__all__ = [
-    "SENTENCE_ENDS", "base_language", "bleu_language", "full_stop", "has_blanks_between_words", "language_name",
-    "language_names", "libretranslate_code", "match_language", "normal_form", "script_of", "sentence_separator",
-]  # fmt: skip
-
-NAMES = {
+_NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
     "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "fa": "Persian",
     "fi": "Finnish", "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
@@ -28,23 +23,23 @@ NAMES = {
 }  # fmt: skip
 # Codes that langcodes does not know, in lower case with hyphens: of LibreTranslate, Windows and FLORES-101, and
 # codes of countries that ISO 639 assigns to no language.
-SPELLINGS = {
+_SPELLINGS = {
     "zt": "zh-hant", "pb": "pt-br", "zh-chs": "zh-hans", "zh-cht": "zh-hant", "zho-simpl": "zh-hans",
     "zho-trad": "zh-hant", "zh-simpl": "zh-hans", "zh-trad": "zh-hant", "cn": "zh-cn", "jp": "ja", "cz": "cs",
 }  # fmt: skip
-LIBRETRANSLATE = {"zh-Hant": "zt", "pt-BR": "pb"}
-PREFERRED = {"no": "nb", "fil": "tl"}  # the codes of LibreTranslate and spaCy
-PLACEHOLDERS = frozenset({"src", "tgt", "trg"})  # in names of files; assigned to rare languages
-MODIFIERS = {"latin": "latn", "cyrillic": "cyrl", "devanagari": "deva", "arabic": "arab"}  # of gettext
-NO_REGION = "XX"  # mBART writes en_XX
-LIKELY_REGIONS = {"pt": "PT"}  # for LibreTranslate, pt is not pb; Unicode says Brazil
-SAME_SCRIPT = {"Hang": "Kore", "Hira": "Jpan", "Kana": "Jpan", "Hrkt": "Jpan", "Aran": "Arab", "Latf": "Latn"}
-HAN = frozenset({"Hans", "Hant", "Hani", "Bopo"})
-EAST_ASIAN = HAN | {"Jpan"}  # scripts without blanks between sentences
-NO_BLANKS = EAST_ASIAN | {"Thai", "Laoo", "Khmr", "Mymr", "Tibt"}  # scripts without blanks between words
+_LIBRETRANSLATE = {"zh-Hant": "zt", "pt-BR": "pb"}
+_PREFERRED = {"no": "nb", "fil": "tl"}  # the codes of LibreTranslate and spaCy
+_PLACEHOLDERS = frozenset({"src", "tgt", "trg"})  # in names of files; assigned to rare languages
+_MODIFIERS = {"latin": "latn", "cyrillic": "cyrl", "devanagari": "deva", "arabic": "arab"}  # of gettext
+_NO_REGION = "XX"  # mBART writes en_XX
+_LIKELY_REGIONS = {"pt": "PT"}  # for LibreTranslate, pt is not pb; Unicode says Brazil
+_SAME_SCRIPT = {"Hang": "Kore", "Hira": "Jpan", "Kana": "Jpan", "Hrkt": "Jpan", "Aran": "Arab", "Latf": "Latn"}
+_HAN = frozenset({"Hans", "Hant", "Hani", "Bopo"})
+_EAST_ASIAN = _HAN | {"Jpan"}  # scripts without blanks between sentences
+_NO_BLANKS = _EAST_ASIAN | {"Thai", "Laoo", "Khmr", "Mymr", "Tibt"}  # scripts without blanks between words
 # Full stop of a language or script that has another one than "."; "" if it has none.
-FULL_STOPS = {
-    **dict.fromkeys(EAST_ASIAN, "。"), "ur": "۔", "mr": ".", "Deva": "।", "Beng": "।", "Guru": "।", "Orya": "।",
+_FULL_STOPS = {
+    **dict.fromkeys(_EAST_ASIAN, "。"), "ur": "۔", "mr": ".", "Deva": "।", "Beng": "।", "Guru": "।", "Orya": "।",
     "Armn": "։", "Ethi": "።", "Khmr": "។", "Mymr": "။", "Tibt": "།", "Thai": "", "Laoo": "",
 }  # fmt: skip
 # Marks that end a sentence, as the content of a class of characters: Sentence_Terminal of Unicode 17, Basic
@@ -56,12 +51,12 @@ SENTENCE_ENDS = (
     "\ua60e\ua60f\ua6f3\ua6f7\ua876\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d-\uaa5f\uaaf0\uaaf1\uabeb\ufe12\ufe15\ufe16"
     "\ufe52\ufe56\ufe57\uff01\uff0e\uff1f\uff61"
 )
-SHORT_NAMES = {"Hans": "Simplified", "Hant": "Traditional", "TW": "Taiwan", "419": "Latin America"}
-LONGEST_CODE = 40  # characters
+_SHORT_NAMES = {"Hans": "Simplified", "Hant": "Traditional", "TW": "Taiwan", "419": "Latin America"}
+_LONGEST_CODE = 40  # characters
 
 
 @dataclass(frozen=True)
-class Language:
+class _Language:
     """Meaning of a language code.
 
     Attributes:
@@ -75,21 +70,21 @@ class Language:
     region: str = ""
 
 
-def read_code(code: str) -> Language:
+def _read_code(code: str) -> _Language:
     """Return the meaning of a language code in any spelling; an unknown one means itself."""
-    return _read(code[:LONGEST_CODE])
+    return _read(code[:_LONGEST_CODE])
 
 
 @lru_cache(4096)
-def _read(code: str) -> Language:
+def _read(code: str) -> _Language:
     text, _, modifier = code.strip().lower().partition("@")
     text = text.partition(".")[0].replace("_", "-")  # de_DE.UTF-8
-    if modifier in MODIFIERS:
-        text = text.replace("-", f"-{MODIFIERS[modifier]}-") if "-" in text else f"{text}-{MODIFIERS[modifier]}"
-    text = SPELLINGS.get(text, text)
+    if modifier in _MODIFIERS:
+        text = text.replace("-", f"-{_MODIFIERS[modifier]}-") if "-" in text else f"{text}-{_MODIFIERS[modifier]}"
+    text = _SPELLINGS.get(text, text)
     base = text.partition("-")[0]
-    if text in NAMES or base in PLACEHOLDERS:
-        return Language(base)
+    if text in _NAMES or base in _PLACEHOLDERS:
+        return _Language(base)
     from langcodes.data_dicts import LANGUAGE_REPLACEMENTS, NORMALIZED_MACROLANGUAGES
     from langcodes.tag_parser import LanguageTagError, parse_tag
 
@@ -100,18 +95,18 @@ def _read(code: str) -> Language:
         extended = f"{base}-{parts.pop('extlang', '')}"  # zh-yue
         parts = dict(parse_tag(LANGUAGE_REPLACEMENTS.get(extended, LANGUAGE_REPLACEMENTS.get(base, base)))) | parts
     except LanguageTagError:
-        return Language(base)
+        return _Language(base)
     base = NORMALIZED_MACROLANGUAGES.get(parts["language"], parts["language"])
     script, region = parts.get("script", ""), parts.get("territory", "")
     if base == "zh" and script == "Hani":
         script = ""
-    return Language(
-        PREFERRED.get(base, base), SAME_SCRIPT.get(script, script), "" if region == NO_REGION else region
+    return _Language(
+        _PREFERRED.get(base, base), _SAME_SCRIPT.get(script, script), "" if region == _NO_REGION else region
     )
 
 
 @lru_cache(4096)
-def likely(language: Language) -> Language:
+def _likely(language: _Language) -> _Language:
     """Return a language with the script and region that it most likely has; without them if that is not known."""
     from langcodes.data_dicts import LIKELY_SUBTAGS
 
@@ -120,29 +115,31 @@ def likely(language: Language) -> Language:
         found = LIKELY_SUBTAGS.get("-".join(filter(None, stated)))
         if found:
             _, likely_script, likely_region = found.split("-")
-            script = script or SAME_SCRIPT.get(likely_script, likely_script)
-            likely_region = LIKELY_REGIONS.get(base, likely_region)
-            return Language(base, script, region or likely_region)
+            script = script or _SAME_SCRIPT.get(likely_script, likely_script)
+            likely_region = _LIKELY_REGIONS.get(base, likely_region)
+            return _Language(base, script, region or likely_region)
     return language
 
 
 def base_language(code: str) -> str:
     """Return the code of a language without script or region: "de" for "deu_Latn", "zh" for "cmn"."""
-    return read_code(code).base
+    return _read_code(code).base
 
 
 @lru_cache(4096)
 def script_of(code: str) -> str:
     """Return the script that a code states, else the likely one, as ISO 15924 names it; "" if it is not known."""
-    return likely(read_code(code)).script
+    return _likely(_read_code(code)).script
 
 
 def normal_form(code: str) -> str:
     """Return the BCP 47 tag of a code: "zh-Hans" for "cmn_Hans", "de" for "deu_Latn"; an unknown code unchanged."""
-    language = read_code(code)
+    language = _read_code(code)
     if not language.script and not language.region:
         return language.base or code
-    usual = language.base != "zh" and language.script == likely(Language(language.base, "", language.region)).script
+    usual = (
+        language.base != "zh" and language.script == _likely(_Language(language.base, "", language.region)).script
+    )
     return "-".join(filter(None, (language.base, "" if usual else language.script, language.region)))
 
 
@@ -153,7 +150,7 @@ def match_language(asked: str, known: Iterable[str]) -> str | None:
     without script means the likely one, so that neither zh nor zh-CN matches zh-Hant. No other language is matched:
     nn is not nb.
     """
-    return _match(asked, tuple(known)) if len(asked) <= LONGEST_CODE else None
+    return _match(asked, tuple(known)) if len(asked) <= _LONGEST_CODE else None
 
 
 @lru_cache(1024)
@@ -162,60 +159,60 @@ def _match(asked: str, known: tuple[str, ...]) -> str | None:
     exact = spelled.get(asked.lower().replace("_", "-"))
     if exact is not None:
         return exact
-    wanted = read_code(asked)
-    same = [code for code in known if wanted.base and read_code(code).base == wanted.base]
-    same = [code for code in same if script_of(code) == likely(wanted).script]
-    return min(same, key=lambda code: _region_distance(wanted, read_code(code)), default=None)
+    wanted = _read_code(asked)
+    same = [code for code in known if wanted.base and _read_code(code).base == wanted.base]
+    same = [code for code in same if script_of(code) == _likely(wanted).script]
+    return min(same, key=lambda code: _region_distance(wanted, _read_code(code)), default=None)
 
 
-def _region_distance(asked: Language, known: Language) -> tuple[int, bool]:
+def _region_distance(asked: _Language, known: _Language) -> tuple[int, bool]:
     """Return the distance of the regions of two codes of a language, and whether the known one states a region."""
     from langcodes.language_distance import tuple_distance_cached
 
-    triples = [(full.base, full.script, full.region) for full in (likely(asked), likely(known))]
+    triples = [(full.base, full.script, full.region) for full in (_likely(asked), _likely(known))]
     return (-1 if asked == known else tuple_distance_cached(*triples)), bool(known.region)
 
 
 def libretranslate_code(code: str) -> str:
     """Return the code that LibreTranslate and Argos use for a language."""
-    full = likely(read_code(code))
-    names = (f"{full.base}-{full.script}", f"{full.base}-{read_code(code).region}", full.base)
-    return next((LIBRETRANSLATE[name] for name in names if name in LIBRETRANSLATE), full.base)
+    full = _likely(_read_code(code))
+    names = (f"{full.base}-{full.script}", f"{full.base}-{_read_code(code).region}", full.base)
+    return next((_LIBRETRANSLATE[name] for name in names if name in _LIBRETRANSLATE), full.base)
 
 
 def has_blanks_between_words(code: str) -> bool:
     """Return whether a language is written with blanks between words; true for an unknown one."""
-    return script_of(code) not in NO_BLANKS
+    return script_of(code) not in _NO_BLANKS
 
 
 def sentence_separator(code: str) -> str:
     """Return what stands between two sentences: "" for Chinese and Japanese, else a blank."""
-    return "" if script_of(code) in EAST_ASIAN else " "
+    return "" if script_of(code) in _EAST_ASIAN else " "
 
 
 def full_stop(code: str) -> str:
     """Return the mark at the end of a sentence, "" for a language without one."""
-    return FULL_STOPS.get(base_language(code), FULL_STOPS.get(script_of(code), "."))
+    return _FULL_STOPS.get(base_language(code), _FULL_STOPS.get(script_of(code), "."))
 
 
 def bleu_language(code: str) -> str:
     """Return "zh", "ja" or "ko" for text that sacreBLEU splits by a tokenizer of that language, else ""."""
-    return {**dict.fromkeys(HAN, "zh"), "Jpan": "ja", "Kore": "ko"}.get(script_of(code), "")
+    return {**dict.fromkeys(_HAN, "zh"), "Jpan": "ja", "Kore": "ko"}.get(script_of(code), "")
 
 
 def language_name(code: str) -> str:
     """Return the English name of a language, with a script or region that is not the usual one; else the code."""
-    language = read_code(code)
+    language = _read_code(code)
     base, region = language.base, language.region
-    name = NAMES.get(base) or (base not in PLACEHOLDERS and _registered("language", base))
+    name = _NAMES.get(base) or (base not in _PLACEHOLDERS and _registered("language", base))
     if not name:
         return code
     if not language.script and not region:
         return name
-    script, details = likely(language).script, []
-    if base == "zh" or script != likely(Language(base)).script:
+    script, details = _likely(language).script, []
+    if base == "zh" or script != _likely(_Language(base)).script:
         details.append(_registered("script", script))
-    if region and region != likely(Language(base, script)).region:
+    if region and region != _likely(_Language(base, script)).region:
         details.append(_registered("region", region) or region)
     return f"{name} ({', '.join(filter(None, details))})" if any(details) else name
 
@@ -229,7 +226,7 @@ def language_names(codes: Sequence[str]) -> dict[str, str]:
 
 def _registered(kind: str, subtag: str) -> str:
     """Return the name of a language, script or region."""
-    return SHORT_NAMES.get(subtag) or _registry().get((kind, subtag), "")
+    return _SHORT_NAMES.get(subtag) or _registry().get((kind, subtag), "")
 
 
 @cache

@@ -7,9 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
-__all__ = ["command_line", "quote"]
-
-PLAIN_ON_WINDOWS = re.compile(r"[\w@+=:./\\-]+", re.ASCII)  # read alike by cmd and PowerShell
+_PLAIN_ON_WINDOWS = re.compile(r"[\w@+=:./\\-]+", re.ASCII)  # read alike by cmd and PowerShell
 
 
 def command_line(*words: str | Path) -> str:
@@ -22,7 +20,7 @@ def quote(word: str | Path) -> str:
     text = os.path.join(os.curdir, word) if isinstance(word, Path) and str(word).startswith("-") else str(word)
     if os.name != "nt":
         return shlex.quote(text)
-    if PLAIN_ON_WINDOWS.fullmatch(text):
+    if _PLAIN_ON_WINDOWS.fullmatch(text):
         return text
     doubled = re.sub(r'(\\*)("|$)', r"\1\1\2", text)  # backslashes count only before a quotation mark
     return '"' + doubled.replace('"', '\\"') + '"'

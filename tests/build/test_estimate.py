@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.build.parts import builder_of, plan_of
 
-from manyheads.build.estimate import estimate_seconds, with_shape
+from manyheads.build.estimate import _with_shape, estimate_seconds
 from manyheads.config.schema import Config
 
 
@@ -28,6 +28,6 @@ def test_a_model_initialized_with_some_layers_of_another_has_the_shape_of_these_
     shape = {"d_model": 64, "num_encoder_layers": 5, "num_decoder_layers": 4}
     start = Config(data=data, model=shape, tokenizer={"vocab_size": 500})
     fine_tuned = Config(data=data, model={"init_from": "teacher", "init_decoder_layers": 1})
-    found = with_shape(fine_tuned, start)
+    found = _with_shape(fine_tuned, start)
     assert (found.model.d_model, found.tokenizer.vocab_size) == (64, 500)
     assert (found.model.num_encoder_layers, found.model.num_decoder_layers) == (5, 1)

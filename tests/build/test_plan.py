@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.build.parts import plan_of, write_plan
 
-from manyheads.build.estimate import with_shape
+from manyheads.build.estimate import _with_shape
 from manyheads.build.plan import load_plan, plan_paths, resolve_plan
 from manyheads.build.schema import KINDS
 from manyheads.errors import UsageError
@@ -21,7 +21,7 @@ def test_every_plan_of_the_recipes_is_valid(name: str, tmp_path: Path) -> None:
     assert {vars(step)["kind"] for step in plan.steps.values()} <= set(KINDS)
     student = plan.configs["student"]
     if models := plan.steps["student"].models:
-        student = with_shape(student, plan.configs[models[0]])
+        student = _with_shape(student, plan.configs[models[0]])
     assert student.model.num_encoder_layers >= 3 * student.model.num_decoder_layers
 
 

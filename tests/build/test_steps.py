@@ -9,7 +9,7 @@ import pytest
 from tests.build.parts import builder_of, plan_of
 
 from manyheads.build.record import Record
-from manyheads.build.steps import files_of_config, run_step, settings_of
+from manyheads.build.steps import _files_of_config, run_step, settings_of
 from manyheads.config.schema import Config
 from manyheads.data.sources import TextSource, read_sources, write_sources
 
@@ -110,7 +110,7 @@ def test_files_of_a_configuration_are_read_also_beside_a_dataset(
         (tmp_path / f"{name}.de").touch()
         (tmp_path / f"{name}.en").touch()
     config = Config.model_validate({"data": {"source": "de", "target": "en", **data}})
-    found = files_of_config(config)
+    found = _files_of_config(config)
     assert {split: [path.name for path in paths] for split, paths in found.items()} == expected
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.build.schema import Mixed
-from manyheads.build.text import choose_closest, closest_to, mix_texts
+from manyheads.build.text import _choose_closest, _closest_to, mix_texts
 from manyheads.errors import DataError
 
 
@@ -33,11 +33,11 @@ def test_sides_that_differ_in_length_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_first_hypothesis_with_the_highest_sentence_bleu_is_chosen(tmp_path: Path) -> None:
-    assert closest_to("the red dog barks", ["a cat", "the red dog sleeps", "dog the red"]) == "the red dog sleeps"
-    assert closest_to("x", ["b", "a"]) == "b"
+    assert _closest_to("the red dog barks", ["a cat", "the red dog sleeps", "dog the red"]) == "the red dog sleeps"
+    assert _closest_to("x", ["b", "a"]) == "b"
     candidates = write_lines(
         tmp_path, "candidates", "0 ||| a cat ||| -0.1", "0 ||| the ||| dog ||| -0.2", "1 |||  ||| -0.3"
     )
-    choose_closest(candidates, ["the ||| dog", "nothing"], tmp_path / "text.en")
+    _choose_closest(candidates, ["the ||| dog", "nothing"], tmp_path / "text.en")
     assert (tmp_path / "text.en").read_text("utf-8") == "the ||| dog\n\n"
     assert not candidates.exists()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from manyheads.cli.doctor import fold_lines
+from manyheads.cli.doctor import _fold_lines
 from manyheads.cli.main import run
 from manyheads.doctor.catalogue import CATALOGUE
 from manyheads.doctor.museum import EXHIBIT_TEXTS
@@ -18,22 +18,22 @@ from manyheads.doctor.texts import LANGUAGES
 
 def test_a_folded_line_is_indented_below_the_text_after_its_label() -> None:
     line = "  seen  the loss is 2.0 after 40 updates; chance allows 3.0"
-    assert list(fold_lines([line, "short"], 30)) == [
+    assert list(_fold_lines([line, "short"], 30)) == [
         "  seen  the loss is 2.0 after",
         "        40 updates; chance",
         "        allows 3.0",
         "short",
     ]
-    assert list(fold_lines(["text     one two three"], 18)) == ["text     one two", "         three"]
+    assert list(_fold_lines(["text     one two three"], 18)) == ["text     one two", "         three"]
 
 
 def test_wide_characters_count_twice_and_output_without_a_terminal_is_not_folded() -> None:
-    assert list(fold_lines(["패딩을 글처럼 읽는다"], 13)) == ["패딩을 글처럼", "읽는다"]
-    assert list(fold_lines(["a " * 100], None)) == ["a " * 100]
+    assert list(_fold_lines(["패딩을 글처럼 읽는다"], 13)) == ["패딩을 글처럼", "읽는다"]
+    assert list(_fold_lines(["a " * 100], None)) == ["a " * 100]
 
 
 def test_a_word_that_is_too_long_stays_whole() -> None:
-    assert list(fold_lines(["see docs/explanation/path-of-a-sentence.md now"], 20)) == [
+    assert list(_fold_lines(["see docs/explanation/path-of-a-sentence.md now"], 20)) == [
         "see",
         "docs/explanation/path-of-a-sentence.md",
         "now",
@@ -44,7 +44,7 @@ def test_a_word_that_is_too_long_stays_whole() -> None:
 def test_folding_the_texts_of_the_museum_loses_no_word(language: str) -> None:
     for texts in EXHIBIT_TEXTS[language].values():
         for text in vars(texts).values():
-            lines = list(fold_lines([text], 80))
+            lines = list(_fold_lines([text], 80))
             assert " ".join(lines) == text
             assert max(map(cell_len, lines)) <= 80
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from manyheads.cli.main import Program, program
+from manyheads.cli.main import _Program, program
 
 # Private words as regular expressions, and what to write instead.
 BANNED_WORDS = {
@@ -75,7 +75,7 @@ def paragraphs(text: str) -> list[str]:
 
 def help_texts() -> Iterator[tuple[str, str]]:
     """Yield (where the text is shown, text) of every help text of the program."""
-    for verb, (_, line) in Program.verbs.items():
+    for verb, (_, line) in _Program.verbs.items():
         yield f"manyheads, line of {verb}", line
     for path, command, context in COMMANDS:
         for number, paragraph in enumerate(paragraphs(command.help or ""), start=1):
@@ -92,7 +92,7 @@ TEXTS = dict(help_texts())
 
 
 def test_the_checked_texts_cover_every_verb_and_many_options() -> None:
-    assert {f"manyheads {verb}" for verb in Program.verbs} <= {path for path, *_ in COMMANDS}
+    assert {f"manyheads {verb}" for verb in _Program.verbs} <= {path for path, *_ in COMMANDS}
     assert len(TEXTS) > 200
     assert "manyheads translate --ensemble" in TEXTS
 

@@ -15,7 +15,7 @@ import pytest
 
 from manyheads import __version__
 from manyheads.cli import signals
-from manyheads.cli.main import Program, program, run
+from manyheads.cli.main import _Program, program, run
 from manyheads.cli.signals import Terminated
 from manyheads.cli.verbs import SECTIONS, TEXTS, VerbWithSubverbs, program_name
 from manyheads.config.load import recipe_paths
@@ -24,7 +24,7 @@ from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtr
 SOURCE = Path(__file__).parent.parent.parent / "src"
 HEAVY = ("torch", "numpy", "pydantic", "rich", "sacrebleu", "sentencepiece", "safetensors")
 VERBS = [
-    *Program.verbs, "data fetch", "data split", "data report", "train average", "doctor museum", "serve keys",
+    *_Program.verbs, "data fetch", "data split", "data report", "train average", "doctor museum", "serve keys",
     "serve keys add", "bench train",
 ]  # fmt: skip
 
@@ -85,13 +85,13 @@ def test_the_help_of_the_program_names_every_verb_with_its_own_first_line(
 ) -> None:
     assert run([]) == run(["--help"]) == 0
     output = capsys.readouterr().out
-    for name, (_, line) in Program.verbs.items():
+    for name, (_, line) in _Program.verbs.items():
         assert re.search(rf"^  {name} +{re.escape(line)}$", output, re.MULTILINE)
 
 
 def test_the_help_lists_every_verb_in_a_section() -> None:
-    assert [name for names in SECTIONS.values() for name in names] == list(Program.verbs)
-    assert set(Program.verbs) == {name for name, texts in TEXTS.items() if "module" in texts}
+    assert [name for names in SECTIONS.values() for name in names] == list(_Program.verbs)
+    assert set(_Program.verbs) == {name for name, texts in TEXTS.items() if "module" in texts}
 
 
 @pytest.mark.parametrize("option", ["-V", "--version"])

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 import click
 import pytest
 
-from manyheads.cli.main import Program, program
-from manyheads.cli.options import attribute_texts, field_option
+from manyheads.cli.main import _Program, program
+from manyheads.cli.options import _attribute_texts, field_option
 from manyheads.search.options import Sampling, TranslateOptions
 from manyheads.serving.settings import ServeSettings
 
@@ -56,14 +56,14 @@ def test_a_field_gives_name_default_and_help(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("owner", [Sampling, TranslateOptions, ServeSettings])
 def test_every_field_is_documented(owner: type) -> None:
-    assert set(attribute_texts(owner)) >= {field.name for field in fields(owner)}
+    assert set(_attribute_texts(owner)) >= {field.name for field in fields(owner)}
 
 
 @pytest.mark.parametrize(
     ("verb", "owner"), [("translate", Sampling), ("generate", Sampling), ("serve", ServeSettings)]
 )
 def test_a_verb_has_an_option_for_every_field_with_its_default(verb: str, owner: type) -> None:
-    assert verb in Program.verbs
+    assert verb in _Program.verbs
     options = options_of(verb)
     for field in fields(owner):
         default = options[field.name].get_default(click.Context(click.Command(verb)))

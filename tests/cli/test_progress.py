@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from tests.clocks import Clock
 
-from manyheads.cli.progress import LiveProgress, PlainProgress, Progress, open_progress
+from manyheads.cli.progress import Progress, _LiveProgress, _PlainProgress, open_progress
 from manyheads.cli.verbs import Settings
 from manyheads.training.log import StepReport, ValidationReport
 
@@ -47,17 +47,17 @@ VALIDATION = ValidationReport(
 def plain_steps(seconds_a_step: float, steps: int, *, verbose: bool = False) -> list[int]:
     """Report each of `steps` steps, and return those that plain progress prints."""
     stream, clock = io.StringIO(), Clock()
-    progress = PlainProgress(stream, verbose=verbose, clock=clock)
+    progress = _PlainProgress(stream, verbose=verbose, clock=clock)
     for step in range(1, steps + 1):
         clock.now += seconds_a_step
         progress.step(replace(REPORT, step=step, total_steps=steps))
     return [int(found) for found in re.findall(r"^step (\d+)/", stream.getvalue(), re.MULTILINE)]
 
 
-def live(width: int, *, verbose: bool = False) -> tuple[LiveProgress, io.StringIO]:
+def live(width: int, *, verbose: bool = False) -> tuple[_LiveProgress, io.StringIO]:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, no_color=True, width=width, highlight=False, markup=False)
-    return LiveProgress(console, verbose=verbose), stream
+    return _LiveProgress(console, verbose=verbose), stream
 
 
 def drawn(stream: io.StringIO) -> str:
@@ -67,13 +67,13 @@ def drawn(stream: io.StringIO) -> str:
 
 def test_a_step_line_shows_progress_loss_speed_and_remaining_time() -> None:
     stream = io.StringIO()
-    PlainProgress(stream).step(REPORT)
+    _PlainProgress(stream).step(REPORT)
     assert stream.getvalue() == "step 50/1,000  5%  loss 4.321  12,346 tokens/s  3:10 left\n"
 
 
 def test_a_validation_line_shows_its_scores_and_later_lines_repeat_the_bleu() -> None:
     stream = io.StringIO()
-    progress = PlainProgress(stream)
+    progress = _PlainProgress(stream)
     progress.validation(VALIDATION)
     progress.step(replace(REPORT, skipped=2))
     first, second = stream.getvalue().split("\n")[:2]
@@ -84,7 +84,7 @@ def test_a_validation_line_shows_its_scores_and_later_lines_repeat_the_bleu() ->
 
 def test_a_validation_without_decoding_has_no_bleu() -> None:
     stream = io.StringIO()
-    progress = PlainProgress(stream)
+    progress = _PlainProgress(stream)
     progress.validation(replace(VALIDATION, scores={"bleu": None, "chrf": None}, best=False))
     assert stream.getvalue() == "step 500  valid loss 2.310  perplexity 10.07\n"
 
@@ -104,7 +104,7 @@ def test_plain_lines_of_a_slow_training_are_printed_every_minute() -> None:
 def test_verbose_prints_a_line_for_every_step_with_more_figures() -> None:
     assert plain_steps(0.125, 7, verbose=True) == [1, 2, 3, 4, 5, 6, 7]
     stream = io.StringIO()
-    progress = PlainProgress(stream, verbose=True)
+    progress = _PlainProgress(stream, verbose=True)
     progress.step(REPORT)
     progress.validation(VALIDATION)
     assert "epoch 0.50  rate 1.00e-03  norm 1.50  padding 12%" in stream.getvalue()
@@ -170,7 +170,7 @@ def test_quiet_prints_results_only(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_plain_lines_of_a_phase_are_printed_every_ten_seconds_after_the_first_two() -> None:
     stream, clock = io.StringIO(), Clock()
-    progress = PlainProgress(stream, clock=clock)
+    progress = _PlainProgress(stream, clock=clock)
     with progress.phase("reading the text", unit="pairs") as advance:
         for _ in range(250):
             clock.now += 0.125
@@ -184,7 +184,7 @@ def test_plain_lines_of_a_phase_are_printed_every_ten_seconds_after_the_first_tw
 
 def test_successive_phases_share_the_interval() -> None:
     stream, clock = io.StringIO(), Clock()
-    progress = PlainProgress(stream, clock=clock)
+    progress = _PlainProgress(stream, clock=clock)
     for _ in range(5):
         with progress.phase("validating: loss", 3, "pairs") as advance:
             for _ in range(3):
@@ -198,7 +198,7 @@ def test_successive_phases_share_the_interval() -> None:
 
 def test_a_short_phase_is_not_shown() -> None:
     stream, clock = io.StringIO(), Clock()
-    with PlainProgress(stream, clock=clock).phase("reading the text") as advance:
+    with _PlainProgress(stream, clock=clock).phase("reading the text") as advance:
         clock.now += 1.9
         advance(1)
     assert stream.getvalue() == ""
@@ -242,9 +242,9 @@ def test_the_message_after_a_signal_bypasses_the_buffer() -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as reader, os.fdopen(writing, "w", encoding="utf-8") as stream:
         stream.write("a line that is being written")
-        PlainProgress(stream).interrupted("stopping")
+        _PlainProgress(stream).interrupted("stopping")
         assert reader.readline() == "stopping\n"
 
 
 def test_the_message_after_a_signal_is_dropped_for_a_stream_without_a_descriptor() -> None:
-    PlainProgress(io.StringIO()).interrupted("stopping")
+    _PlainProgress(io.StringIO()).interrupted("stopping")

@@ -14,7 +14,7 @@ from tests.clocks import Clock
 
 from manyheads.cli import signals
 from manyheads.cli.main import run
-from manyheads.cli.signals import REPEAT, WORDS, StopSignals, Terminated
+from manyheads.cli.signals import _REPEAT, WORDS, StopSignals, Terminated
 
 BOTH = [signal.SIGINT, signal.SIGTERM]
 
@@ -43,7 +43,7 @@ def test_a_signal_raises_once_and_its_repetition_is_ignored(
     handlers = StopSignals()
     with pytest.raises(error):
         handlers.handle(number, None)
-    clock.now += REPEAT / 2
+    clock.now += _REPEAT / 2
     handlers.handle(number, None)
     assert handlers.received is number
 
@@ -56,7 +56,7 @@ def test_a_later_signal_ends_the_program_at_once(
     handlers = StopSignals()
     with pytest.raises((KeyboardInterrupt, Terminated)):
         handlers.handle(number, None)
-    clock.now += REPEAT
+    clock.now += _REPEAT
     with pytest.raises(Exited, match=str(128 + number)):
         handlers.handle(signal.SIGTERM, None)
 

@@ -20,7 +20,7 @@ from manyheads.cli.streams import (
     input_lines,
     write_results,
 )
-from manyheads.cli.translate import translations as translations_of
+from manyheads.cli.translate import _translations as translations_of
 from manyheads.errors import DataError
 from manyheads.runs.translate_file import TRUNCATED, output_lines, warnings_of
 from manyheads.tasks.assembly import WARNINGS

@@ -14,8 +14,8 @@ from manyheads.cli.verbs import (
     TEXTS,
     Settings,
     VerbWithSubverbs,
+    _nearest_verb,
     announce_loading,
-    nearest_verb,
     verb,
     verb_with_subverbs,
 )
@@ -89,7 +89,7 @@ def test_the_help_shows_both_usages_the_options_and_the_subverbs(
 def test_no_recipe_is_taken_for_a_misspelt_verb(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     group, name = path.split()
     for recipe in recipe_paths():
-        assert nearest_verb(click.Context(click.Command(group), info_name=f"manyheads {group}"), recipe) != name
+        assert _nearest_verb(click.Context(click.Command(group), info_name=f"manyheads {group}"), recipe) != name
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tests.tolerances import within
 
 from manyheads.config.schema import AugmentConfig
-from manyheads.data.augment import CAPITALS, JOINED, LOWER, PHRASE, SMALL_FIRST, Augmenter, Growth, PhraseTable
+from manyheads.data.augment import _CAPITALS, _JOINED, _LOWER, _PHRASE, _SMALL_FIRST, Augmenter, Growth, PhraseTable
 from manyheads.data.corpus import Pair
 from manyheads.data.store import TextStore, TokenStore
 
@@ -73,14 +73,14 @@ def test_each_rate_is_the_share_of_changed_pairs_and_0_changes_none(augmenter: A
 
 def test_kinds_of_case_changes_have_their_documented_shares(augmenter: Augmenter) -> None:
     plan = replace(augmenter, config=OFF.model_copy(update={"case": 0.99})).plan(0)
-    shares = [float((plan.case == kind).mean()) for kind in (CAPITALS, LOWER, SMALL_FIRST)]
+    shares = [float((plan.case == kind).mean()) for kind in (_CAPITALS, _LOWER, _SMALL_FIRST)]
     assert shares == within([0.1, 0.7, 0.2], 0.05)
 
 
 def test_lengths_are_exact_for_phrases_and_joined_sentences(augmenter: Augmenter) -> None:
     plan = replace(augmenter, config=OFF.model_copy(update={"words": 0.4, "join": 0.4})).plan(1)
     source, target = plan.lengths()
-    assert {PHRASE, JOINED} <= set(plan.content.tolist())
+    assert {_PHRASE, _JOINED} <= set(plan.content.tolist())
     for row in range(PAIRS):
         texts = plan.texts(row)
         assert (source[row], target[row]) == tuple(len(text.split()) + 1 for text in texts), texts
@@ -89,7 +89,7 @@ def test_lengths_are_exact_for_phrases_and_joined_sentences(augmenter: Augmenter
 def test_other_lengths_grow_by_the_measured_mean(augmenter: Augmenter) -> None:
     plan = replace(augmenter, config=OFF.model_copy(update={"case": 0.5, "copies": 0.5})).plan(1)
     source, target = plan.lengths()
-    row = int(np.flatnonzero((plan.case == CAPITALS) & ~plan.copy)[0])
+    row = int(np.flatnonzero((plan.case == _CAPITALS) & ~plan.copy)[0])
     assert source[row] == 2 * augmenter.store.source.lengths[row] + 1
     assert target[row] == 3 * augmenter.store.target.lengths[row] + 1
     row = int(np.flatnonzero((plan.case == 0) & plan.copy)[0])

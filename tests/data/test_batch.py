@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyheads.data.batch import make_batch, next_length, pad_rows, real_positions
+from manyheads.data.batch import _real_positions, make_batch, next_length, pad_rows
 
 PAD, BOS, EOS = 1, 2, 3
 
@@ -128,7 +128,7 @@ def test_a_batch_padded_further_is_otherwise_unchanged(drawn: list[tuple[Row, Ro
     for name in ("source", "target_in", "target_out"):
         for before, after in zip(getattr(batch, name), getattr(longer, name), strict=True):
             assert unpadded(after) == unpadded(before)
-    assert longer.target_positions.tolist() == real_positions(longer.target_out, PAD).tolist()
+    assert longer.target_positions.tolist() == _real_positions(longer.target_out, PAD).tolist()
     assert (longer.source_tokens, longer.target_tokens) == (batch.source_tokens, batch.target_tokens)
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import pytest
 
 from manyheads.data import builtin
-from manyheads.data.builtin import CORPUS_SIZES, builtin_pairs
+from manyheads.data.builtin import _CORPUS_SIZES, builtin_pairs
 from manyheads.data.corpus import Pair
 from manyheads.errors import DataError
 
@@ -24,13 +24,13 @@ def test_a_corpus_has_the_promised_sizes_and_numbers_its_lines() -> None:
         foreign = name[:2]
         for split in SPLITS:
             pairs = builtin_pairs(name, split, source=foreign, target="en")
-            assert len(pairs) == CORPUS_SIZES[split]
+            assert len(pairs) == _CORPUS_SIZES[split]
             assert [pair.line for pair in pairs] == list(range(1, len(pairs) + 1))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_sentence_occurs_twice_or_in_two_splits_on_either_side(name: str) -> None:
-    pairs = [pair for split in builtin.load_texts(name).values() for pair in split]
+    pairs = [pair for split in builtin._load_texts(name).values() for pair in split]
     for side in zip(*pairs, strict=True):
         assert len(set(side)) == len(side)
 
@@ -39,7 +39,7 @@ def test_no_sentence_occurs_twice_or_in_two_splits_on_either_side(name: str) -> 
 def test_every_held_out_english_word_occurs_in_the_training_text(name: str) -> None:
     words = {
         split: Counter(word for _, english in pairs for word in re.findall(r"[\w'-]+", english.lower()))
-        for split, pairs in builtin.load_texts(name).items()
+        for split, pairs in builtin._load_texts(name).items()
     }
     for split in ("valid", "test"):
         assert [word for word in words[split] if words["train"][word] < 3] == []
@@ -59,7 +59,7 @@ def test_languages_may_be_written_in_any_spelling() -> None:
 
 def test_a_caller_may_change_the_list_that_it_got() -> None:
     builtin_pairs("de-en", "valid", source="de", target="en").clear()
-    assert len(builtin_pairs("de-en", "valid", source="de", target="en")) == CORPUS_SIZES["valid"]
+    assert len(builtin_pairs("de-en", "valid", source="de", target="en")) == _CORPUS_SIZES["valid"]
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_a_damaged_file_is_refused(damage: bytes, tmp_path: Path, monkeypatch: p
     (tmp_path / "de-en.tsv.xz").write_bytes(damage)
     monkeypatch.setattr(builtin, "files", lambda _: tmp_path)
     with pytest.raises(DataError, match="Install manyheads again"):
-        builtin.load_texts.__wrapped__("de-en")
+        builtin._load_texts.__wrapped__("de-en")

@@ -16,14 +16,14 @@ from tests.data.formats.test_moses import README, TEXT, make_archive
 
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data import convert
-from manyheads.data.convert import FORMATS, ConvertOptions, convert_files
+from manyheads.data.convert import _FORMATS, ConvertOptions, convert_files
 from manyheads.data.executors import open_executor
 from manyheads.data.formats.text import TextRequest
-from manyheads.data.shards import ShardRun
+from manyheads.data.shards import _ShardRun
 from manyheads.data.sources import TextSource, read_sources
 from manyheads.data.split import SplitOptions, split_corpus
 from manyheads.errors import DataError, UsageError, WriteError
-from manyheads.runs.model_card import source_lines
+from manyheads.runs.model_card import _source_lines
 
 TMX = (
     "<tmx><header><note>Licence: MIT</note></header><body><tu><tuv xml:lang='de'><seg>{}</seg></tuv>"
@@ -85,13 +85,13 @@ def test_worker_processes_write_the_same_bytes_and_an_interrupted_conversion_is_
         with pytest.raises(DataError, match=r"^broken\.tmx is no XML that can be read: no element found, line 1\."):
             convert_files(["x.tsv", "broken.tmx"], Path("out"), ConvertOptions("x"), executor=executor)
         submitted = []
-        submit = ShardRun.submit
+        submit = _ShardRun.submit
 
-        def record_submit(run: ShardRun, number: int, shard: Any) -> None:
+        def record_submit(run: _ShardRun, number: int, shard: Any) -> None:
             submitted.append(number)
             submit(run, number, shard)
 
-        monkeypatch.setattr(ShardRun, "submit", record_submit)
+        monkeypatch.setattr(_ShardRun, "submit", record_submit)
         result = convert_files(["x.tsv", "opus.zip"], Path("out"), ConvertOptions("x"), executor=executor)
     assert len(submitted) == 1, "the shards of the first input were kept"
     assert [path.read_bytes() for path in result.files] == [path.read_bytes() for path in alone.files]
@@ -128,10 +128,10 @@ def test_licence_and_origin_are_in_the_model_card_of_a_run_trained_on_the_text(t
     result = convert_files(["many.de", "many.en"], Path("out"), options)
     split_corpus(result.files, Path("data"), ("de", "en"), SplitOptions(9, 0, near=False))
     config = Config(data=DataConfig(root="data", source="de", target="en"))
-    assert source_lines(config) == ["Tatoeba (many.de): 99 pairs; licence: CC BY 4.0"]
+    assert _source_lines(config) == ["Tatoeba (many.de): 99 pairs; licence: CC BY 4.0"]
     more = DataConfig(root="data", source="de", target="en", more=("../out/many",))
-    assert source_lines(Config(data=more)) == source_lines(config)
-    assert source_lines(Config(data=DataConfig(root="nowhere", source="de", target="en")))[0].startswith(
+    assert _source_lines(Config(data=more)) == _source_lines(config)
+    assert _source_lines(Config(data=DataConfig(root="nowhere", source="de", target="en")))[0].startswith(
         "Sources unk"
     )
 
@@ -140,7 +140,7 @@ def test_licence_and_origin_are_in_the_model_card_of_a_run_trained_on_the_text(t
     ("inputs", "error", "message"),
     [
         (["memroy.tmx"], DataError, "There is no file memroy.tmx. Near names there: memory.tmx"),
-        (["c.de"], UsageError, f"c.de: a format that is not known. Known are {', '.join(FORMATS)}, hf:NAME"),
+        (["c.de"], UsageError, f"c.de: a format that is not known. Known are {', '.join(_FORMATS)}, hf:NAME"),
         (["opus.zip", "c.de"], UsageError, "c.de: a format that is not known. Known are .zip"),
         (["broken.tmx"], DataError, "broken.tmx is no XML that can be read: unclosed token, line 1."),
         (["opus.zip", "broken.tmx"], DataError, "broken.tmx is no XML that can be read: unclosed token, line 1"),
@@ -178,7 +178,7 @@ def test_an_input_that_cannot_be_read_is_named_and_not_the_output(monkeypatch: p
         raise OSError(5, "Input/output error")
 
     with pytest.raises(DataError, match=r"^c\.de and c\.en cannot be read: Input/output error\."):
-        list(convert.read_named(failing(), ("c.de", "c.en")))
+        list(convert._read_named(failing(), ("c.de", "c.en")))
 
 
 def test_existing_files_are_not_overwritten_by_a_conversion() -> None:

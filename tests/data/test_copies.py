@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from manyheads.data.copies import RUN, CopyKeys, connected, fold
+from manyheads.data.copies import _RUN, CopyKeys, _fold, connected
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WORDS = ["der", "hund", "läuft", "durch", "den", "tiefen", "schnee", "und", "bellt", "laut"]
@@ -36,20 +36,20 @@ def share_a_key(pairs: Sequence[tuple[str, str]], *, near: bool = True) -> bool:
     ],
 )
 def test_case_punctuation_white_space_and_digits_do_not_count(other: str) -> None:
-    assert fold(["Ein Hund, 2 Katzen."]) == fold([other])
+    assert _fold(["Ein Hund, 2 Katzen."]) == _fold([other])
 
 
 def test_letters_and_combining_marks_distinguish_texts_in_every_script() -> None:
     texts = ["고양이가 잔다", "고양이가 난다", "किताब", "कताब", "Maße", "Mase", "名前", "名"]
-    assert len(set(fold(texts))) == len(texts)
+    assert len(set(_fold(texts))) == len(texts)
     assert (
-        fold(["한글", "\u1112\u1161\u11ab\u1100\u1173\u11af"])[0]
-        == fold(["\u1112\u1161\u11ab\u1100\u1173\u11af"])[0]
+        _fold(["한글", "\u1112\u1161\u11ab\u1100\u1173\u11af"])[0]
+        == _fold(["\u1112\u1161\u11ab\u1100\u1173\u11af"])[0]
     )
 
 
 def test_a_text_without_letters_is_only_stripped() -> None:
-    assert fold(["1984", " 1984 ", "1985", "?!"]) == ["1984", "1984", "1985", "?!"]
+    assert _fold(["1984", " 1984 ", "1985", "?!"]) == ["1984", "1984", "1985", "?!"]
 
 
 def test_a_pair_with_an_equal_source_or_an_equal_target_is_a_copy() -> None:
@@ -60,8 +60,8 @@ def test_a_pair_with_an_equal_source_or_an_equal_target_is_a_copy() -> None:
 
 
 def character_ngrams(text: str) -> set[str]:
-    padded = "\0" * (RUN - 1) + text + "\0" * (RUN - 1)
-    return {padded[start : start + RUN] for start in range(len(padded) - RUN + 1)}
+    padded = "\0" * (_RUN - 1) + text + "\0" * (_RUN - 1)
+    return {padded[start : start + _RUN] for start in range(len(padded) - _RUN + 1)}
 
 
 def test_signatures_agree_as_often_as_the_jaccard_index_of_character_ngrams_predicts() -> None:

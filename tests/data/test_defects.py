@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.data.defects import badly_decoded, damage, letters_of, repeats, unreadable
+from manyheads.data.defects import _badly_decoded, damage, letters_of, repeats, unreadable
 
 
 @pytest.mark.parametrize("text", ["Schöne Grüße aus Köln", "Ça va à l'école", "Kraków", "안녕하세요"])
@@ -29,13 +29,13 @@ def test_repetitions_are_found_and_letters_are_extracted() -> None:
     ],
 )
 def test_utf_8_decoded_in_rarer_encodings_is_damage(text: str, codec: str) -> None:
-    assert not badly_decoded(text)
-    assert badly_decoded(text.encode().decode(codec, errors="replace"))
+    assert not _badly_decoded(text)
+    assert _badly_decoded(text.encode().decode(codec, errors="replace"))
 
 
 @pytest.mark.parametrize("codec", ["cp1251", "mac_roman", "cp437", "utf-8", "gbk"])
 def test_latin_1_decoded_in_another_encoding_is_damage(codec: str) -> None:
-    assert badly_decoded("Die Brücke für alle über dem Fluss".encode("latin-1").decode(codec, errors="replace"))
+    assert _badly_decoded("Die Brücke für alle über dem Fluss".encode("latin-1").decode(codec, errors="replace"))
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from manyheads.config.schema import DataConfig
 from manyheads.data import download
 from manyheads.data.catalogue import CORPORA, Corpus, RemoteFile
 from manyheads.data.corpus import read_pairs
-from manyheads.data.download import fetch, fetch_corpus
+from manyheads.data.download import _fetch_corpus, fetch
 from manyheads.data.sources import read_sources
-from manyheads.data.tatoeba import split_sentences, unpack_sentences
+from manyheads.data.tatoeba import _split_sentences, unpack_sentences
 from manyheads.errors import DataError, UsageError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -95,7 +95,7 @@ def files(folder: Path) -> list[str]:
 def test_a_file_comes_from_the_first_mirror_with_the_right_content(host: str, tmp_path: Path) -> None:
     messages: list[str] = []
     mirrors = [f"{host}/{name}" for name in ("gone", "hangs-up", "garbage", "cut", "wrong", "{name}", "never")]
-    folder = fetch_corpus(corpus("http://127.0.0.1:9/refused", *mirrors), tmp_path, listener=messages.append)
+    folder = _fetch_corpus(corpus("http://127.0.0.1:9/refused", *mirrors), tmp_path, listener=messages.append)
     assert folder == tmp_path / "set"
     assert (folder / "a.txt").read_bytes() == GOOD
     assert files(folder) == ["a.sources.json", "a.txt"]
@@ -110,7 +110,7 @@ def test_when_all_mirrors_fail_one_error_lists_them_and_says_where_to_put_the_fi
 ) -> None:
     mirrors = ["http://127.0.0.1:9/x", *(f"{host}/{name}" for name in ("gone", "hangs-up", "cut", "wrong"))]
     with pytest.raises(DataError) as caught:
-        fetch_corpus(corpus(*mirrors), tmp_path, listener=ignore_messages)
+        _fetch_corpus(corpus(*mirrors), tmp_path, listener=ignore_messages)
     head, *reasons = str(caught.value).split("\n")
     assert str(tmp_path / "set" / "a.txt") in head
     assert [reason.split(": ")[0].strip() for reason in reasons] == mirrors
@@ -126,25 +126,25 @@ def test_when_all_mirrors_fail_one_error_lists_them_and_says_where_to_put_the_fi
 
 def test_a_mirror_that_sends_without_end_is_given_up(host: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="more than the 180,000 bytes expected"):
-        fetch_corpus(corpus(f"{host}/endless"), tmp_path, listener=ignore_messages)
+        _fetch_corpus(corpus(f"{host}/endless"), tmp_path, listener=ignore_messages)
     assert files(tmp_path / "set") == []
 
 
 def test_a_mirror_that_sends_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "TIMEOUT", 0.1)
+    monkeypatch.setattr(download, "_TIMEOUT", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/x"
         with pytest.raises(DataError, match="timed out"):
-            fetch_corpus(corpus(url), tmp_path, listener=ignore_messages)
+            _fetch_corpus(corpus(url), tmp_path, listener=ignore_messages)
 
 
 def test_files_with_the_right_checksum_are_kept_and_others_are_fetched_again(host: str, tmp_path: Path) -> None:
-    path = fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages) / "a.txt"
-    fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
+    path = _fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages) / "a.txt"
+    _fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
     assert Mirror.requested == ["/good"]
     path.write_bytes(WRONG)
     messages: list[str] = []
-    fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=messages.append)
+    _fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=messages.append)
     assert path.read_bytes() == GOOD
     assert any("is there, but its SHA-256 is" in line for line in messages)
 
@@ -154,26 +154,26 @@ def test_a_file_put_there_by_hand_needs_no_network(tmp_path: Path) -> None:
         folder = tmp_path / str(known is None) / "set"
         folder.mkdir(parents=True)
         (folder / "a.txt").write_bytes(GOOD)
-        fetch_corpus(corpus("http://127.0.0.1:9/x", checksum_of=known), folder.parent, listener=ignore_messages)
+        _fetch_corpus(corpus("http://127.0.0.1:9/x", checksum_of=known), folder.parent, listener=ignore_messages)
 
 
 def test_a_file_without_a_known_checksum_has_its_checksum_recorded_and_reported(host: str, tmp_path: Path) -> None:
     messages: list[str] = []
     changing = corpus(f"{host}/good", checksum_of=None, size=None)
-    folder = fetch_corpus(changing, tmp_path, listener=messages.append)
+    folder = _fetch_corpus(changing, tmp_path, listener=messages.append)
     assert (folder / "SHA256SUMS").read_text() == f"{sha256(GOOD)}  a.txt\n"
     assert any(sha256(GOOD) in line and "recorded" in line for line in messages)
-    fetch_corpus(changing, tmp_path, listener=ignore_messages)
+    _fetch_corpus(changing, tmp_path, listener=ignore_messages)
     assert Mirror.requested == ["/good"]
     (folder / "a.txt").write_bytes(GOOD[:-1])
-    fetch_corpus(changing, tmp_path, listener=ignore_messages)
+    _fetch_corpus(changing, tmp_path, listener=ignore_messages)
     assert (folder / "a.txt").read_bytes() == GOOD
 
 
 def test_a_folder_that_cannot_be_written_is_a_data_error(host: str, tmp_path: Path) -> None:
     (tmp_path / "set").write_text("in the way")
     with pytest.raises(DataError, match="set cannot be written: File exists"):
-        fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
+        _fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
 
 
 def test_an_interrupted_fetch_leaves_no_partial_file(
@@ -183,9 +183,9 @@ def test_an_interrupted_fetch_leaves_no_partial_file(
         yield GOOD[:5]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(download, "received", interrupted)
+    monkeypatch.setattr(download, "_received", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
+        _fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
     assert files(tmp_path / "set") == []
 
 
@@ -265,7 +265,7 @@ def test_an_archive_becomes_splits_that_can_be_read(tmp_path: Path) -> None:
 def test_the_terms_of_a_corpus_are_recorded_for_model_cards(host: str, tmp_path: Path) -> None:
     file = RemoteFile("train.de", hashlib.sha256(GOOD).hexdigest())
     corpus = Corpus("one", "a corpus", "CC BY 4.0", (f"{host}/good",), (file,))
-    (source,) = read_sources([fetch_corpus(corpus, tmp_path, listener=lambda line: None) / "train.de"])
+    (source,) = read_sources([_fetch_corpus(corpus, tmp_path, listener=lambda line: None) / "train.de"])
     assert source.line() == "one (manyheads data fetch one): licence: CC BY 4.0"
 
 
@@ -303,7 +303,7 @@ def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
 
 def test_no_sentence_is_in_two_splits() -> None:
     pairs = [(f"e{n // 2}", f"k{(n + 1) // 2 % 150}") for n in range(400)]
-    parts = split_sentences(pairs, 4)
+    parts = _split_sentences(pairs, 4)
     assert all(parts.values())
     for side in (0, 1):
         known = [{pair[side] for pair in parts[part]} for part in ("train", "valid", "test")]
@@ -313,7 +313,7 @@ def test_no_sentence_is_in_two_splits() -> None:
 
 
 def test_pairs_that_differ_only_in_case_and_punctuation_are_kept_once() -> None:
-    parts = split_sentences(
+    parts = _split_sentences(
         [("Hi!", "안녕."), ("hi", "안녕"), ("Ｈｉ", "안녕?"), ("Hi!", "!?"), ("Hi.", "반가워.")], 1
     )
     assert parts["valid"] == [("Hi!", "안녕."), ("Hi.", "반가워.")]

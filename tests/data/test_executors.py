@@ -53,7 +53,7 @@ def test_an_invalid_address_of_a_scheduler_is_refused(address: str) -> None:
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.data.executors.CONNECT", 0.2)
+    monkeypatch.setattr("manyheads.data.executors._CONNECT", 0.2)
     with (
         pytest.raises(UsageError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1 "),
         open_executor("tcp://127.0.0.1:1"),

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from manyheads.data.filtering import SMALLEST, SeenHashes
+from manyheads.data.filtering import _SMALLEST, _SeenHashes
 
 
 @pytest.mark.parametrize("bits", [6, 12, 64])
 @pytest.mark.slow
 def test_seen_hashes_report_new_values_as_a_set_does(bits: int) -> None:
     rng = random.Random(bits)
-    seen, expected = SeenHashes(), set[int]()
+    seen, expected = _SeenHashes(), set[int]()
     for _ in range(20_000):
         value = rng.getrandbits(bits) << rng.choice([0, 64 - bits])
         assert seen.add(value) == ((value or 1) not in expected)
@@ -22,9 +22,9 @@ def test_seen_hashes_report_new_values_as_a_set_does(bits: int) -> None:
 
 
 def test_seen_hashes_are_at_most_half_full_and_use_at_most_32_bytes_a_hash() -> None:
-    seen, rng = SeenHashes(), random.Random(1)
+    seen, rng = _SeenHashes(), random.Random(1)
     for _ in range(30_000):
         seen.add(rng.getrandbits(64))
         assert 2 * len(seen) <= len(seen.slots)
-        assert len(seen.slots) <= max(SMALLEST, 4 * len(seen))
+        assert len(seen.slots) <= max(_SMALLEST, 4 * len(seen))
     assert seen.slots.itemsize == 8

@@ -13,7 +13,7 @@ from manyheads.config.schema import DataConfig
 from manyheads.data.corpus import Pair
 from manyheads.data.filtering import FilterCounts, PairFilter
 from manyheads.data.labelled import read_labelled, split_texts
-from manyheads.data.reading import READINGS, read_documents
+from manyheads.data.reading import READINGS, _read_documents
 from manyheads.errors import DataError
 
 
@@ -100,12 +100,12 @@ def test_a_missing_or_wrongly_named_file_is_an_error(tmp_path: Path) -> None:
         read_labelled(config(tmp_path), "valid")
     (tmp_path / "texts").mkdir()
     with pytest.raises(DataError, match=r"data\.train: .*texts is a folder, and a file is read\. .*data\.more"):
-        read_documents(config(tmp_path, train="texts", valid=0.1), "valid")  # a share of train is in its file
+        _read_documents(config(tmp_path, train="texts", valid=0.1), "valid")  # a share of train is in its file
     with pytest.raises(DataError, match=r"this task reads one file"):
         read_labelled(config(tmp_path, train=("a", "b")), "train")
 
 
-@pytest.mark.parametrize("read", [read_labelled, read_documents])
+@pytest.mark.parametrize("read", [read_labelled, _read_documents])
 @pytest.mark.parametrize(
     ("share", "limit", "train", "valid"),
     [
@@ -138,7 +138,7 @@ def test_a_limit_applies_to_train_alone(tmp_path: Path, limit: float | None, cou
 @pytest.mark.parametrize(("name", "setting"), [("some.book", "some.book"), ("t.txt.gz", "t"), ("t.txt", "t.txt")])
 def test_plain_text_may_have_any_name(tmp_path: Path, name: str, setting: str) -> None:
     write(tmp_path, name, "a\n\n b\tc\n")
-    found = list(read_documents(config(tmp_path, train=setting), "train"))
+    found = list(_read_documents(config(tmp_path, train=setting), "train"))
     assert found == [Pair("", "a", 1), Pair("", "", 2), Pair("", " b\tc", 3)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.data.languages import FREQUENT, SCRIPTS, SCRIPTS_OF, frequent_words, scripts_of
+from manyheads.data.languages import _SCRIPTS_OF, FREQUENT, SCRIPTS, frequent_words, scripts_of
 from manyheads.languages import normal_form
 
 
@@ -31,4 +31,4 @@ def test_frequent_words_are_of_the_language_in_latin_letters() -> None:
 
 
 def test_every_script_of_a_language_is_defined() -> None:
-    assert {script for scripts in SCRIPTS_OF.values() for script in scripts} <= set(SCRIPTS)
+    assert {script for scripts in _SCRIPTS_OF.values() for script in scripts} <= set(SCRIPTS)

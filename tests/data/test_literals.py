@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from manyheads.data.augment_copies import COPIES, make_tag
 from manyheads.data.letters import has_letters
-from manyheads.data.literals import SIGN, joined, literal_kinds, literals_of, placeholders_of, spans_to_translate
+from manyheads.data.literals import _SIGN, _joined, _literals_of, literal_kinds, placeholders_of, spans_to_translate
 
 WITHOUT_BLANKS = """
 {name} {user-name} {person.name} {0} {} {0!r:>10} {0:N2} {0,10:N2} {x:.2f} {:>8} {items[0].id} {0:{w}.{p}f}
@@ -81,7 +81,7 @@ def test_a_literal_is_copied_whole_wherever_it_stands(text: str) -> None:
 
 @pytest.mark.parametrize("text", PROSE)
 def test_prose_has_no_literals(text: str) -> None:
-    assert literals_of(text) == []
+    assert _literals_of(text) == []
     assert parts(text) == ([text.strip()] if has_letters(text) else [])
 
 
@@ -111,7 +111,7 @@ def test_every_text_that_is_made_up_to_be_copied_is_a_literal() -> None:
     for seed in range(300):
         for name in ("URLs", "emoji", "placeholders"):
             text = COPIES[name](Random(seed))
-            assert literals_of(f"Ein {text} da") == [(4, 4 + len(text))], text
+            assert _literals_of(f"Ein {text} da") == [(4, 4 + len(text))], text
         start, end = make_tag(Random(seed))
         assert parts(f"{start}Hund{end}") == ["Hund"]
 
@@ -124,7 +124,7 @@ def test_the_time_for_a_long_line_grows_with_its_length(text: str) -> None:
 
 def test_patterns_have_no_groups_and_mean_the_same_in_python_and_javascript() -> None:
     for kind in literal_kinds():
-        assert joined((), same=False).groups == 0
+        assert _joined((), same=False).groups == 0
         assert "\\s" not in kind.pattern.replace("\\\\", "")
         assert "(?P" not in kind.pattern
 
@@ -135,7 +135,7 @@ def test_the_spans_are_in_order_and_hold_letters(text: str) -> None:
     assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert all(any(map(str.isalpha, text[start:end])) for start, end in spans)
-    assert SIGN.search(text) or not joined((), same=False).search(text), "the quick search misses no literal"
+    assert _SIGN.search(text) or not _joined((), same=False).search(text), "the quick search misses no literal"
 
 
 @pytest.mark.parametrize(

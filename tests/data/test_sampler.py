@@ -202,7 +202,7 @@ def test_a_corpus_planned_in_sections_has_the_same_number_of_updates_and_every_p
 ) -> None:
     whole = Sampler(*arrays(pairs), batch_tokens=tokens).epoch(3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "SECTION", section)
+        patch.setattr(module, "_SECTION", section)
         plan = Sampler(*arrays(pairs), batch_tokens=tokens).epoch(3)
         assert len(list(plan)) == len(plan) == len(whole)
         assert sorted(np.concatenate(list(plan)).tolist()) == list(range(len(pairs)))
@@ -217,7 +217,7 @@ def test_sections_add_little_padding_and_are_made_on_demand(
 ) -> None:
     source, target = like_sentences(12_000)
     whole = padding_share(source, target, Sampler(source, target, batch_tokens=1_024).epoch(0))
-    monkeypatch.setattr(module, "SECTION", 4_000)
+    monkeypatch.setattr(module, "_SECTION", 4_000)
     made: list[int] = []
     make = module.EpochPlan.make_section
 

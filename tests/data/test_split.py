@@ -14,7 +14,7 @@ import pytest
 
 from manyheads.data import split as module
 from manyheads.data.builtin import builtin_pairs
-from manyheads.data.copies import CopyKeys, fold
+from manyheads.data.copies import CopyKeys, _fold
 from manyheads.data.lines import read_lines
 from manyheads.data.split import SplitOptions, SplitResult, split_corpus
 from manyheads.errors import DataError
@@ -96,7 +96,7 @@ def test_copies_of_a_pair_are_in_the_same_split(tmp_path: Path) -> None:
     text = [*pairs, *copies]
     random.Random(4).shuffle(text)
     splits, result = split_pairs(tmp_path, text, valid=100, test=100)
-    folded = {name: [set(fold(side)) for side in zip(*split, strict=True)] for name, split in splits.items()}
+    folded = {name: [set(_fold(side)) for side in zip(*split, strict=True)] for name, split in splits.items()}
     for first, second in (("train", "valid"), ("train", "test"), ("valid", "test")):
         for left, right in zip(folded[first], folded[second], strict=True):
             assert not left & right

@@ -49,8 +49,8 @@ def build(folder: Path, pairs: Sequence[Pair], **settings: Any) -> TokenStore:
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make chunks so small that a few pairs fill several, the last one in part."""
-    monkeypatch.setattr(module, "TOKENISED", 5)
-    monkeypatch.setattr(module, "WRITTEN", 4)
+    monkeypatch.setattr(module, "_TOKENISED", 5)
+    monkeypatch.setattr(module, "_WRITTEN", 4)
 
 
 def test_text_is_restored_with_its_line_and_its_corpus(tmp_path: Path) -> None:

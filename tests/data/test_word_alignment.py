@@ -53,7 +53,7 @@ def test_links_are_ordered_by_pair_target_and_source() -> None:
 
 
 def test_a_long_pair_has_a_bounded_number_of_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_alignment, "MOST_LINKS", 6)
+    monkeypatch.setattr(word_alignment, "_MOST_LINKS", 6)
     links, tokens = link_tokens(np.array([5, 2]), np.array([3, 1]))
     assert links.tolist() == [0, 1, 0, 1, 0, 1, 5, 6], "two source tokens of the first pair, both of the second"
     assert tokens.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]

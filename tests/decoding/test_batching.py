@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from manyheads.decoding.batching import Job, check_options, finish, make_batches, search_in_batches
+from manyheads.decoding.batching import Job, _make_batches, check_options, finish, search_in_batches
 from manyheads.errors import UsageError
 from manyheads.search.interface import Hypothesis, make_hypothesis, never_cancelled
 from manyheads.search.options import SearchOptions
@@ -47,7 +47,7 @@ def test_a_batch_has_the_constraints_and_the_cancelled_rows_of_its_own_rows() ->
 
 def test_a_batch_respects_the_token_budget_and_rows_with_required_words_are_separate() -> None:
     required = tuple(((5, 6),) if number in (0, 3) else () for number in range(len(ROWS)))
-    batches = list(make_batches(ROWS, replace(OPTIONS, required=required), 1))
+    batches = list(_make_batches(ROWS, replace(OPTIONS, required=required), 1))
     assert sorted(index for batch in batches for index in batch) == list(range(len(ROWS)))
     for batch in batches:
         assert len({index in (0, 3) for index in batch}) == 1

@@ -14,7 +14,7 @@ from manyheads.decoding import model as inference_model
 from manyheads.decoding.batching import SUPPRESSED_IDS, ContinuousBatching
 from manyheads.decoding.continuous import TorchContinuousBatching
 from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.native.beams import CACHE_MARGIN
+from manyheads.decoding.native.beams import _CACHE_MARGIN
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.continuous import NativeContinuousBatching
 from manyheads.decoding.stepper import EncoderDecoderStepper
@@ -125,7 +125,7 @@ def test_outputs_of_beams_in_c_equal_those_in_python_to_the_bit(beam_size, n_bes
     finally:
         torch.set_num_threads(before)
     assert any(
-        len(outputs[0].tokens) > len(row) + 1 + CACHE_MARGIN for outputs, row in zip(found, rows, strict=True)
+        len(outputs[0].tokens) > len(row) + 1 + _CACHE_MARGIN for outputs, row in zip(found, rows, strict=True)
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.decoding.kv_cache import FIRST_CAPACITY, KVCache
+from manyheads.decoding.kv_cache import _FIRST_CAPACITY, KVCache
 
 LAYERS, HEADS, WIDTH = 2, 3, 5
 Row = list[Tensor]  # keys and values that a row attends to, each (LAYERS, 2, HEADS, WIDTH)
@@ -56,7 +56,7 @@ def test_each_row_attends_to_its_own_tokens_only(seed) -> None:
         return torch.randint(limit, shape, generator=rng)
 
     cache, rows = cache_of(4), [[[]] for _ in range(4)]
-    for step in range(3 * FIRST_CAPACITY):
+    for step in range(3 * _FIRST_CAPACITY):
         write(cache, rows)
         if step % 5 == 4:
             sentences = draw(len(rows), int(draw(5, 1)) + 1)
@@ -70,7 +70,7 @@ def test_each_row_attends_to_its_own_tokens_only(seed) -> None:
 
 def test_a_cache_with_one_row_per_sentence_needs_no_mask() -> None:
     cache, rows = cache_of(3), [[[]] for _ in range(3)]
-    for _ in range(FIRST_CAPACITY + 1):
+    for _ in range(_FIRST_CAPACITY + 1):
         write(cache, rows)
     assert cache.bias is None
 
@@ -105,7 +105,7 @@ def test_the_cache_is_reallocated_only_a_few_times(width) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_cache_keeps_its_dtype(dtype) -> None:
     cache, rows = cache_of(2, dtype), [[[], []] for _ in range(2)]
-    for _ in range(FIRST_CAPACITY + 1):
+    for _ in range(_FIRST_CAPACITY + 1):
         write(cache, rows)
     assert cache.bias is not None
     assert cache.store.dtype == cache.bias.dtype == dtype

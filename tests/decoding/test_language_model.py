@@ -12,7 +12,7 @@ from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
-from manyheads.decoding.language_model import MIN_FREE_CAPACITY, DecoderOnlyStepper, held_tokens, window_step
+from manyheads.decoding.language_model import _MIN_FREE_CAPACITY, DecoderOnlyStepper, held_tokens, window_step
 from manyheads.model.decoder_only import DecoderOnly
 
 V = 47
@@ -67,7 +67,7 @@ def test_rows_of_different_lengths_equal_separate_forward_passes(positions: str)
         None,
         [1, 1, 0],
         [2],
-        *[None] * (MIN_FREE_CAPACITY + 5),
+        *[None] * (_MIN_FREE_CAPACITY + 5),
     ]
     check(language_model(positions=positions), prompts(5, 11, 2), history, window=97)
 
@@ -114,7 +114,7 @@ def test_the_size_of_the_cache_does_not_grow_with_the_text() -> None:
     stepper = DecoderOnlyStepper(language_model(), prompts(5, 3), window=8)
     for _ in range(200):
         stepper.step(torch.tensor([5, 9]))
-    assert stepper.store.size(4) <= 2 * 8 + MIN_FREE_CAPACITY
+    assert stepper.store.size(4) <= 2 * 8 + _MIN_FREE_CAPACITY
 
 
 @pytest.mark.parametrize("contexts", [[], [[]], [[5], []]])

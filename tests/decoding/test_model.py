@@ -12,7 +12,7 @@ from torch import Tensor
 from manyheads.decoding import prepare
 from manyheads.decoding.linear import InferenceLinear, round_weight
 from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.weights import PRECISIONS, Precision, quantize_int8
+from manyheads.decoding.native.weights import _PRECISIONS, Precision, quantize_int8
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -40,7 +40,7 @@ def log_probs_of_three_steps(model: EncoderDecoder | InferenceModel, rows: int, 
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", _PRECISIONS)
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
 @pytest.mark.parametrize("rows", [1, 5])
 @pytest.mark.parametrize("compiler", [True, False])
@@ -60,7 +60,7 @@ def test_a_packed_model_gives_the_log_probabilities_of_the_model(
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", _PRECISIONS)
 def test_a_precision_means_the_same_with_and_without_compiled_code(precision, monkeypatch) -> None:
     model = small_model(positions="rotary")
     found = log_probs_of_three_steps(pack(model, precision), 5, TARGET_SIZE)
@@ -73,7 +73,7 @@ def test_a_precision_means_the_same_with_and_without_compiled_code(precision, mo
 def test_outputs_are_those_of_a_linear_layer_with_rounded_weights(rows, bias) -> None:
     weight, offset = torch.randn(96, 64) * torch.logspace(-2, 1, 96)[:, None], torch.randn(96) if bias else None
     x = torch.randn(rows, 64)
-    for precision in PRECISIONS:
+    for precision in _PRECISIONS:
         held = round_weight(weight, precision)
         found = InferenceLinear(weight, offset, torch.float32, precision)(x)
         torch.testing.assert_close(found, torch.nn.functional.linear(x, held, offset))

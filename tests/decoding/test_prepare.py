@@ -8,7 +8,7 @@ from tests.model.samples import scrambled_model
 
 from manyheads.decoding import prepare
 from manyheads.decoding.native.build import library
-from manyheads.decoding.prepare import ROW_COUNTS, pack
+from manyheads.decoding.prepare import _ROW_COUNTS, pack
 from manyheads.errors import UsageError
 
 needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler here")
@@ -16,11 +16,11 @@ needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler her
 
 @needs_compiler
 def test_a_measurement_times_both_and_does_not_change_the_rng_state(monkeypatch) -> None:
-    monkeypatch.setattr(prepare, "MAX_MEASUREMENT_SECONDS", 0.0)
+    monkeypatch.setattr(prepare, "_MAX_MEASUREMENT_SECONDS", 0.0)
     before = torch.get_rng_state()
     speed = prepare.measure(library())
     assert torch.equal(torch.get_rng_state(), before)
-    assert set(speed.native) == set(speed.torch) == set(ROW_COUNTS)
+    assert set(speed.native) == set(speed.torch) == set(_ROW_COUNTS)
     assert all(0 < seconds < 60 for seconds in (*speed.native.values(), *speed.torch.values()))
 
 

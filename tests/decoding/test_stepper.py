@@ -11,10 +11,10 @@ from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.decoding import layers
-from manyheads.decoding.kv_cache import FIRST_CAPACITY
+from manyheads.decoding.kv_cache import _FIRST_CAPACITY
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.positions import FIRST_ROWS
+from manyheads.model.positions import _FIRST_ROWS
 from manyheads.search.interface import Stepper
 
 TARGET_SIZE = 47
@@ -83,7 +83,7 @@ def test_after_any_selection_steps_give_the_teacher_forced_probabilities(
     history, few, positions, monkeypatch
 ) -> None:
     """Use the fused attention kernel for few sentences, and separate operations for more."""
-    monkeypatch.setattr(layers, "MAX_SENTENCES_FOR_FUSED_ATTENTION", few)
+    monkeypatch.setattr(layers, "_MAX_SENTENCES_FOR_FUSED_ATTENTION", few)
     model = scrambled_model(positions=positions, num_encoder_layers=1, num_decoder_layers=2)
     check_history(model, padded_source(model), [*history, None])
 
@@ -99,7 +99,7 @@ def test_after_many_random_selections_steps_give_the_teacher_forced_probabilitie
     generator = torch.Generator().manual_seed(seed)
     model = scrambled_model(seed, num_encoder_layers=1)
     rows, history = 3, []
-    for _ in range(FIRST_CAPACITY + 7):
+    for _ in range(_FIRST_CAPACITY + 7):
         after = int(torch.randint(1, 7, (1,), generator=generator))
         chosen = torch.randint(rows, (after,), generator=generator).tolist()
         history.append(sorted(chosen) if together else chosen)
@@ -111,7 +111,7 @@ def test_after_many_random_selections_steps_give_the_teacher_forced_probabilitie
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
 def test_steps_beyond_the_first_table_of_positions_give_the_teacher_forced_probabilities(positions) -> None:
     model = scrambled_model(positions=positions, num_encoder_layers=1, num_decoder_layers=1)
-    source, target = padded_source(model), random_ids(3, FIRST_ROWS + 7, TARGET_SIZE)
+    source, target = padded_source(model), random_ids(3, _FIRST_ROWS + 7, TARGET_SIZE)
     stepper = EncoderDecoderStepper(model, source)
     stepped = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
     assert_close(stepped, model(source, target).log_softmax(-1))

@@ -25,8 +25,6 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-__all__ = ["CUDA", "MixedDevicesError", "PretendedCuda", "WithoutDevice", "is_pretended", "pretended_cuda"]
-
 CUDA = torch.device("cuda", 0)
 
 # Functions whose tensors may be on different devices.

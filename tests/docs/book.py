@@ -13,26 +13,6 @@ from tests.docs.pages import Block, blocks
 
 from manyheads.cli.main import program
 
-__all__ = [
-    "CONFIGURATION_FILES",
-    "DIAGRAMS",
-    "DOCS",
-    "PAGES",
-    "ROOT",
-    "RUNS_MINE",
-    "RUN_WHOLE",
-    "SEPARATE_OUTPUTS",
-    "configurations",
-    "english_of",
-    "examples",
-    "name_of",
-    "page_commands",
-    "python_blocks",
-    "unattached_blocks",
-    "untested_examples",
-    "without_comment",
-]  # fmt: skip
-
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = [

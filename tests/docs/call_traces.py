@@ -11,8 +11,6 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["Call", "calls_of", "first_calls", "named_calls", "section"]
-
 PACKAGE = Path(__file__).parent.parent.parent / "src" / "manyheads"
 Call = tuple[str, str]  # a file below src/manyheads, and the qualified name of a function in it
 

@@ -26,17 +26,6 @@ from manyheads.cli.main import run as run_program
 from manyheads.cli.verbs import VerbWithSubverbs
 from manyheads.config.load import load_config
 
-__all__ = [
-    "CANNOT_BE_RUN",
-    "REPLACED_SETTINGS",
-    "RUNNERS",
-    "Outcome",
-    "close_clusters",
-    "parse_command",
-    "run",
-    "split",
-]
-
 ROOT = Path(__file__).parent.parent.parent
 # Commands that no test can run: beginning of the command -> reason.
 CANNOT_BE_RUN = {

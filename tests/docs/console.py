@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-__all__ = ["COMMAND_LINE", "Command", "Fence", "commands", "fences", "joined_lines"]
-
 FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = (
     "argos-translate", "argospm", "cd", "curl", "dask", "docker", "echo", "eval", "git", "jupyter",

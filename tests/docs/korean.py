@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["TranslationStatus", "blocks", "sections", "translation_status", "translation_statuses", "with_code"]
-
 DOCS = Path(__file__).parent.parent.parent / "docs"
 KOREAN = DOCS / "ko"
 ORIGIN = re.compile(r"\A% of (\S+)\n")

@@ -27,20 +27,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = [
-    "DIGEST",
-    "LOCAL_PATHS",
-    "PROMISES",
-    "SHORT_TRAINING",
-    "TRIALS",
-    "code_digest",
-    "code_of",
-    "execute",
-    "notebook",
-    "real_encoder",
-    "run",
-]
-
 ROOT = Path(__file__).parent.parent.parent
 # Settings that shorten a minute of training and the search that follows.
 SHORT_SETTINGS = (

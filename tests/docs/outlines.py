@@ -10,8 +10,6 @@ import json
 import re
 from typing import Any
 
-__all__ = ["keys", "missing", "outline", "same_keys"]
-
 NUMBER = re.compile(r"[+-]?\d[\d,.:]*")
 # Lines of a drawing: block characters, pieces of text, letters below it, numbers of its columns.
 DRAWING = re.compile(r"[│┌└├█▓▒░▁·]|^ +\S( +\S)*$|^ +\d+( +\d+)+$")

@@ -26,8 +26,6 @@ from manyheads.errors import ManyheadsError
 from manyheads.runs.train import train
 from manyheads.serving.keys import KeyFile
 
-__all__ = ["SMALL", "SMALL_SUBWORDS", "PageFiles", "small", "small_plan"]
-
 # Settings that shorten a training from an hour to seconds; all others are those of the page.
 SMALL = (
     "training.steps=2",

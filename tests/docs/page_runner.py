@@ -17,8 +17,6 @@ from tests.docs.serve import serve
 
 from manyheads.errors import MissingExtraError
 
-__all__ = ["PageRunner"]
-
 
 class PageRunner:
     """Runs a page in the current directory, and collects what differs from the page.

@@ -23,8 +23,6 @@ from typing import Any
 
 import manyheads  # noqa: F401  # before a page imports torch: sets how long OpenMP's threads spin
 
-__all__ = ["Block", "blocks", "executed", "new_names", "run", "written"]
-
 FENCED = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:(?P<varies><!-- varies -->\n)?```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,

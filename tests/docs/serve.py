@@ -20,8 +20,6 @@ from tests.docs.commands import Outcome, split, streams
 
 from manyheads.cli.main import run as run_program
 
-__all__ = ["serve"]
-
 TIMEOUT = 60.0
 READY = re.compile(r"ready: .* at (http://\S+)\n")
 END = b"ready: nothing at http://nowhere\n"

@@ -11,7 +11,7 @@ from tests.docs.book import DOCS
 from tests.docs.console import fences
 from tests.runs.parts import SENTENCES, make_config, write_corpus
 
-from manyheads.interop.html.check import find_node
+from manyheads.interop.html.check import _find_node
 from manyheads.runs.export import export
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
@@ -50,7 +50,7 @@ def module(run: Path) -> Path:
 
 
 def test_the_program_for_node_translates(module: Path) -> None:
-    node = find_node()
+    node = _find_node()
     if node is None:
         pytest.skip("Node.js is not installed")
     done = subprocess.run([node, "program.mjs"], cwd=module, capture_output=True, timeout=60, check=False)

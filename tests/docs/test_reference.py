@@ -8,7 +8,7 @@ import pytest
 from tools.reference import FOLDER, pages
 
 import manyheads
-from manyheads.cli.main import Program
+from manyheads.cli.main import _Program
 from manyheads.config.schema import Config
 
 PAGES = pages()
@@ -31,5 +31,5 @@ def test_the_reference_holds_every_setting_command_and_public_name() -> None:
     for section, field in Config.model_fields.items():
         for name in getattr(field.annotation, "model_fields", {}):
             assert f"\n### `{section}.{name}`\n" in PAGES["settings.md"]
-    assert all(f"## manyheads {verb}\n" in PAGES["commands.md"] for verb in Program.verbs)
+    assert all(f"## manyheads {verb}\n" in PAGES["commands.md"] for verb in _Program.verbs)
     assert all(f"## `{name}`\n" in PAGES["names.md"] for name in manyheads.__all__)

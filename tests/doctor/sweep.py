@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["covering"]
-
 
 def covering(cases: Iterable[tuple[Any, ...]]) -> list[Any]:
     """Return cases for `parametrize`, all marked slow but a few in which every value of every column occurs."""

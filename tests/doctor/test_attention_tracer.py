@@ -9,7 +9,7 @@ import torch
 from tests.tolerances import assert_close
 
 from manyheads.doctor.attention_tracer import AttentionTracer
-from manyheads.doctor.checks.masks import hidden_scores
+from manyheads.doctor.checks.masks import _hidden_scores
 
 BATCH, HEADS, QUERIES, KEYS, WIDTH = 2, 3, 5, 7, 11
 
@@ -34,7 +34,7 @@ def test_an_attention_is_recorded_with_its_sizes_scale_and_mask(style: str) -> N
     assert (attention.queries, attention.keys, attention.width, attention.heads) == (QUERIES, KEYS, WIDTH, HEADS)
     assert attention.factor == pytest.approx(WIDTH**-0.5)
     assert attention.fills == [-math.inf]
-    assert torch.equal(hidden_scores(attention), hidden.expand(BATCH, HEADS, QUERIES, KEYS))
+    assert torch.equal(_hidden_scores(attention), hidden.expand(BATCH, HEADS, QUERIES, KEYS))
     assert attention.value is value
 
 

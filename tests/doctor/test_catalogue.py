@@ -7,7 +7,7 @@ import re
 import pytest
 
 from manyheads.doctor.catalogue import CATALOGUE, config_finding, explain, machine_finding
-from manyheads.doctor.texts import CHECKS_IN_KOREAN, LANGUAGES, Language
+from manyheads.doctor.texts import _CHECKS_IN_KOREAN, LANGUAGES, Language
 from manyheads.errors import UsageError
 
 MODEL = [*CATALOGUE["model"].values()]
@@ -37,7 +37,7 @@ def test_a_misspelt_finding_is_answered_with_similar_names() -> None:
 
 def test_a_finding_of_a_model_names_a_check_that_reports_list() -> None:
     """Every check of a report has its Korean text."""
-    assert {known.check for known in MODEL} <= set(CHECKS_IN_KOREAN)
+    assert {known.check for known in MODEL} <= set(_CHECKS_IN_KOREAN)
 
 
 def test_every_finding_has_a_korean_text() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from manyheads.doctor.evidence import QUOTED, QuotedLines, Share, place_of
+from manyheads.doctor.evidence import _QUOTED, QuotedLines, Share, place_of
 
 
 def test_long_lines_are_quoted_in_part() -> None:
@@ -22,7 +22,7 @@ def test_all_lines_are_counted_and_the_first_are_quoted() -> None:
     for line in range(1, 8):
         quoted.add(line, "y")
     assert quoted.count == 7
-    assert str(quoted) == "".join(f'; line {line}: "y"' for line in range(1, QUOTED + 1))
+    assert str(quoted) == "".join(f'; line {line}: "y"' for line in range(1, _QUOTED + 1))
 
 
 def test_a_share_of_nothing_is_zero() -> None:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from manyheads.doctor.catalogue import model_finding
-from manyheads.doctor.formats import to_junit, to_markdown, to_sarif
+from manyheads.doctor.formats import _to_junit, _to_markdown, _to_sarif
 from manyheads.doctor.report import Place, Report, make_report
 from manyheads.doctor.texts import LANGUAGES, Language
 
@@ -29,7 +29,7 @@ def report() -> Report:
 
 
 def test_sarif_has_a_rule_and_a_result_with_known_line_for_each_finding(report: Report) -> None:
-    run = json.loads(to_sarif(report))["runs"][0]
+    run = json.loads(_to_sarif(report))["runs"][0]
     rules = run["tool"]["driver"]["rules"]
     assert [rules[one["ruleIndex"]]["id"] for one in run["results"]] == [one["ruleId"] for one in run["results"]]
     assert [(one["ruleId"], one["level"]) for one in run["results"]] == [
@@ -45,7 +45,7 @@ def test_sarif_has_a_rule_and_a_result_with_known_line_for_each_finding(report: 
 
 def test_sarif_follows_its_schema(report: Report) -> None:
     """Check the required properties of SARIF 2.1.0, section 3, and its values of `level`."""
-    document = json.loads(to_sarif(report))
+    document = json.loads(_to_sarif(report))
     assert document["version"] == "2.1.0"
     for run in document["runs"]:
         assert run["tool"]["driver"]["name"]
@@ -58,7 +58,7 @@ def test_sarif_follows_its_schema(report: Report) -> None:
 
 
 def test_junit_fails_the_checks_with_findings_and_passes_the_others(report: Report) -> None:
-    suite = ElementTree.fromstring(to_junit(report))
+    suite = ElementTree.fromstring(_to_junit(report))
     cases = {case.get("name"): case for case in suite}
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "2", "1")
     failed = [name for name, case in cases.items() if case.find("failure") is not None]
@@ -76,7 +76,7 @@ def test_junit_fails_the_checks_with_findings_and_passes_the_others(report: Repo
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_markdown_holds_all_content_of_the_text_report(report: Report, language: Language) -> None:
-    text = to_markdown(report, language)
+    text = _to_markdown(report, language)
     for finding in report.findings:
         translated = finding.translate(language)
         parts = (finding.name, finding.evidence, translated.cause, translated.cure, finding.explain)
@@ -88,6 +88,6 @@ def test_markdown_holds_all_content_of_the_text_report(report: Report, language:
 
 def test_a_report_without_findings_passes_in_every_format() -> None:
     report = make_report([], ["scores are numbers"])
-    assert json.loads(to_sarif(report))["runs"][0]["results"] == []
-    assert ElementTree.fromstring(to_junit(report)).get("failures") == "0"
-    assert "1 check passed" in to_markdown(report)
+    assert json.loads(_to_sarif(report))["runs"][0]["results"] == []
+    assert ElementTree.fromstring(_to_junit(report)).get("failures") == "0"
+    assert "1 check passed" in _to_markdown(report)

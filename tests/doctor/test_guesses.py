@@ -9,7 +9,7 @@ from tests.doctor.planted import BOS, EOS, PAD, Transformer
 from torch import Tensor, nn
 
 from manyheads.doctor import examine
-from manyheads.doctor.guesses import guess_marks, safe_size
+from manyheads.doctor.guesses import _guess_marks, safe_size
 
 
 class Sized(nn.Module):
@@ -36,16 +36,16 @@ def test_sizes_are_those_of_the_embeddings_that_are_looked_up() -> None:
 
 def test_marks_are_guessed_from_configurations_and_constants_too() -> None:
     assert PAD == 0
-    marks = guess_marks(None, Sized(config=SimpleNamespace(pad_token_id=7), args={"eos_idx": 2}), 31)
+    marks = _guess_marks(None, Sized(config=SimpleNamespace(pad_token_id=7), args={"eos_idx": 2}), 31)
     assert marks == {"pad": (7, "pad_token_id"), "eos": (2, "eos_idx"), "bos": (BOS, "BOS")}
-    assert guess_marks(test_marks_are_guessed_from_configurations_and_constants_too, None, 31) == {
+    assert _guess_marks(test_marks_are_guessed_from_configurations_and_constants_too, None, 31) == {
         "pad": (PAD, "PAD"), "bos": (BOS, "BOS"), "eos": (EOS, "EOS")
     }  # fmt: skip
 
 
 def test_contradicting_names_and_numbers_that_are_no_ids_give_no_guess() -> None:
-    assert "pad" not in guess_marks(None, Sized(src_pad_idx=1, trg_pad_idx=2), 31)
-    assert guess_marks(None, Sized(bos_id=99, eos=5, start=7), 31) == {"bos": (BOS, "BOS"), "eos": (EOS, "EOS")}
+    assert "pad" not in _guess_marks(None, Sized(src_pad_idx=1, trg_pad_idx=2), 31)
+    assert _guess_marks(None, Sized(bos_id=99, eos=5, start=7), 31) == {"bos": (BOS, "BOS"), "eos": (EOS, "EOS")}
 
 
 def is_real(ids: Tensor) -> Tensor:
@@ -65,10 +65,10 @@ def test_a_constant_is_the_padding_of_a_model_only_where_the_model_uses_it() -> 
     assert not {"no-source-padding-mask", "depends-on-the-batch"} & set(report.names)
     remark = "pad was not guessed from PAD, which the model does not use: if texts are padded, give pad=0"
     assert remark in report.remarks
-    assert guess_marks(None, Pooled(), 31)["pad"] == (PAD, "PAD")
+    assert _guess_marks(None, Pooled(), 31)["pad"] == (PAD, "PAD")
     padded = Sized()
     padded.source = nn.Embedding(31, 16, padding_idx=PAD)
-    assert guess_marks(None, padded, 31)["pad"] == (PAD, "padding_idx")
+    assert _guess_marks(None, padded, 31)["pad"] == (PAD, "padding_idx")
 
 
 def test_no_mark_is_guessed_when_the_vocabulary_size_is_given() -> None:

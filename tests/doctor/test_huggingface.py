@@ -10,14 +10,14 @@ from tests.doctor import library_models, peers
 from torch import Tensor, nn
 
 from manyheads.doctor import examine
-from manyheads.doctor.huggingface import from_huggingface, huggingface_config, limit_of, stated_kind
+from manyheads.doctor.huggingface import _limit_of, _stated_kind, from_huggingface, huggingface_config
 from manyheads.errors import UsageError
 
 
 def test_a_masked_language_model_that_generates_is_an_encoder_unless_it_is_a_decoder() -> None:
     transformers: Any = pytest.importorskip("transformers")
     kinds = [
-        stated_kind(
+        _stated_kind(
             model := transformers.BertLMHeadModel(transformers.BertConfig(**peers.BERT, is_decoder=decoder)), {}
         )
         for decoder in (False, True)
@@ -61,7 +61,7 @@ def test_a_model_without_token_ids_is_refused() -> None:
 
 def test_the_maximum_length_is_read_under_many_names() -> None:
     sizes = {"max_relative_positions": 32, "max_2d_position_embeddings": 16, "num_positions": 8}
-    assert limit_of(nn.Identity(), [{"max_source_positions": 1500}, {"max_target_positions": 448, **sizes}]) == 448
-    assert limit_of(nn.Identity(), [{"max_decoder_position_embeddings": 64, "n_positions": None}]) == 64
-    assert limit_of(nn.Identity(), [{"max_seq_len": 64}]) == 64
-    assert limit_of(nn.Identity(), [sizes]) is None
+    assert _limit_of(nn.Identity(), [{"max_source_positions": 1500}, {"max_target_positions": 448, **sizes}]) == 448
+    assert _limit_of(nn.Identity(), [{"max_decoder_position_embeddings": 64, "n_positions": None}]) == 64
+    assert _limit_of(nn.Identity(), [{"max_seq_len": 64}]) == 64
+    assert _limit_of(nn.Identity(), [sizes]) is None

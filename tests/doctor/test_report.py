@@ -10,7 +10,7 @@ import pytest
 import manyheads.doctor
 from manyheads.doctor import Report
 from manyheads.doctor.catalogue import CATALOGUE, config_finding, model_finding
-from manyheads.doctor.checks.registry import NO_TRAIN
+from manyheads.doctor.checks.registry import _NO_TRAIN
 from manyheads.doctor.report import Check, Severity, make_checks, make_report, merge_findings
 from manyheads.doctor.texts import LANGUAGES, check_text
 from manyheads.training.log import Advance, SilentListener
@@ -71,8 +71,8 @@ def test_the_json_document_holds_the_text_of_the_report() -> None:
 def test_a_report_lists_the_checks_made_and_the_skipped_checks_with_the_reason() -> None:
     checks = [
         Check("the source is read", lambda subject: []),
-        Check("the vocabulary is used", lambda subject: [], lambda subject: False, NO_TRAIN),
-        Check(None, lambda subject: [], lambda subject: False, NO_TRAIN),
+        Check("the vocabulary is used", lambda subject: [], lambda subject: False, _NO_TRAIN),
+        Check(None, lambda subject: [], lambda subject: False, _NO_TRAIN),
     ]
     report = make_checks(checks, None)
     assert report.lines() == [
@@ -84,7 +84,7 @@ def test_a_report_lists_the_checks_made_and_the_skipped_checks_with_the_reason()
     ]
     assert report.brief_lines() == report.lines()[-1:]
     document = report.to_json()
-    assert document["skipped"] == [{"check": "the vocabulary is used", "reason": NO_TRAIN}]
+    assert document["skipped"] == [{"check": "the vocabulary is used", "reason": _NO_TRAIN}]
     assert document["verdict"] == report.lines()[-1]
     assert report.lines("ko")[1:4] == [
         "  - 출력에 소스가 반영된다",

@@ -8,19 +8,19 @@ import pytest
 
 import manyheads
 from manyheads.doctor.checks.behaviour import OUTPUT_CHECKS
-from manyheads.doctor.checks.learning import ALL_CHECKS, REASONS
-from manyheads.doctor.checks.registry import NEW_TRAINING, TRAINED
+from manyheads.doctor.checks.learning import _ALL_CHECKS, _REASONS
+from manyheads.doctor.checks.registry import _TRAINED, NEW_TRAINING
 from manyheads.doctor.checks.stepping import STEPPING
-from manyheads.doctor.checks.text import LABELS, LINES, PAIRS
+from manyheads.doctor.checks.text import _LABELS, _LINES, _PAIRS
 from manyheads.doctor.texts import (
-    CHECKS_IN_KOREAN,
+    _CHECKS_IN_KOREAN,
     FINDING_TEXTS,
     LANGUAGES,
-    check_agreement,
+    _check_agreement,
     check_text,
     load_texts,
 )
-from manyheads.runs.examine_run import CURVES, EXPORTS
+from manyheads.runs.examine_run import _CURVES, _EXPORTS
 
 ENGLISH = {"a": {"severity": "error", "title": "one {count}", "cause": "two"}}
 
@@ -31,18 +31,18 @@ def test_both_files_of_the_package_are_loaded() -> None:
 
 
 def test_texts_that_agree_are_accepted() -> None:
-    check_agreement(ENGLISH, {"a": {"title": "{count} 하나", "cause": "둘"}}, "x.ko.toml")
+    _check_agreement(ENGLISH, {"a": {"title": "{count} 하나", "cause": "둘"}}, "x.ko.toml")
 
 
 def test_every_check_and_every_reason_has_a_korean_name() -> None:
     """Check the sentences of the tables and the sentences written in the code."""
-    tables = [NEW_TRAINING, *TRAINED.values(), OUTPUT_CHECKS]
+    tables = [NEW_TRAINING, *_TRAINED.values(), OUTPUT_CHECKS]
     named = {text for table in tables for check in table for text in (check.sentence,) if text}
-    named |= {check.reason for table in (NEW_TRAINING, *TRAINED.values()) for check in table if check.reason}
-    named |= {*PAIRS, *LABELS, *LINES, CURVES, EXPORTS, STEPPING, *ALL_CHECKS, *REASONS}
-    assert named - CHECKS_IN_KOREAN.keys() == set()
+    named |= {check.reason for table in (NEW_TRAINING, *_TRAINED.values()) for check in table if check.reason}
+    named |= {*_PAIRS, *_LABELS, *_LINES, _CURVES, _EXPORTS, STEPPING, *_ALL_CHECKS, *_REASONS}
+    assert named - _CHECKS_IN_KOREAN.keys() == set()
     assert check_text(STEPPING, "en") == STEPPING
-    assert check_text(STEPPING, "ko") == CHECKS_IN_KOREAN[STEPPING]
+    assert check_text(STEPPING, "ko") == _CHECKS_IN_KOREAN[STEPPING]
 
 
 def test_every_korean_name_is_that_of_a_sentence_in_the_code() -> None:
@@ -51,7 +51,7 @@ def test_every_korean_name_is_that_of_a_sentence_in_the_code() -> None:
         path.read_text("utf-8") for path in [*(folder / "doctor").rglob("*.py"), *(folder / "runs").glob("*.py")]
     )
     code = code.replace("{SHORTEST}", "16")
-    assert [name for name in CHECKS_IN_KOREAN if f'"{name}"' not in code] == []
+    assert [name for name in _CHECKS_IN_KOREAN if f'"{name}"' not in code] == []
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_every_korean_name_is_that_of_a_sentence_in_the_code() -> None:
 )
 def test_texts_that_differ_are_refused(korean: dict[str, dict[str, str]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        check_agreement(ENGLISH, korean, "x.ko.toml")
+        _check_agreement(ENGLISH, korean, "x.ko.toml")

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from manyheads.doctor.torch_calls import (
     Product,
+    _as_float,
     additive_mask,
     arranged,
-    as_float,
     examined_place,
     flatten_values,
     is_active_dropout,
@@ -154,8 +154,8 @@ def test_an_arrangement_is_applied_to_the_index() -> None:
 
 def test_values_are_read_from_lists_and_tensors_of_one_element() -> None:
     assert list(flatten_values([1, [2, (3, [4])], "five"])) == [1, 2, 3, 4, "five"]
-    assert [as_float(value) for value in (2, torch.tensor([2.0]))] == [2.0, 2.0]
-    assert {as_float(value) for value in (True, torch.tensor(True), torch.ones(2), "2")} == {None}
+    assert [_as_float(value) for value in (2, torch.tensor([2.0]))] == [2.0, 2.0]
+    assert {_as_float(value) for value in (True, torch.tensor(True), torch.ones(2), "2")} == {None}
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,6 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Limits", "run_cases"]
-
 Row = dict[str, Any]
 PRELOADED = ["transformers.models.auto.modeling_auto", "manyheads.doctor.examination", "sacrebleu"]
 

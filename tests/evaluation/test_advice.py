@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.config.load import parse_config, with_overrides
 from manyheads.config.schema import Config
-from manyheads.evaluation.advice import SETTINGS, settings_to_try
+from manyheads.evaluation.advice import _SETTINGS, settings_to_try
 
 CONFIG = parse_config({"data": {"source": "de", "target": "en"}}, origin="test")
 
@@ -23,7 +23,7 @@ CONFIGS = [
 ]
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", _SETTINGS)
 def test_a_setting_can_be_typed_and_changes_the_configuration(name: str) -> None:
     for config in CONFIGS:
         for assignment in settings_to_try(name, config):

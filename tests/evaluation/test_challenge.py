@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.evaluation.challenge import Case, Figure, Group, Limit, is_kept, is_repeated, judge, lines_of
+from manyheads.evaluation.challenge import Case, Figure, Group, Limit, _is_kept, _is_repeated, judge, lines_of
 
 
 def figures(
@@ -24,7 +24,7 @@ def figures(
     ],
 )
 def test_a_repetition_is_found(output: str, source: str) -> None:
-    assert is_repeated(output, source)
+    assert _is_repeated(output, source)
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,12 @@ def test_a_repetition_is_found(output: str, source: str) -> None:
     ],
 )
 def test_a_sound_output_or_a_repetition_of_the_source_is_not_repeated(output: str, source: str) -> None:
-    assert not is_repeated(output, source)
+    assert not _is_repeated(output, source)
 
 
 def test_any_word_that_occurs_twice_in_the_output_of_a_single_word_is_a_repetition() -> None:
-    assert is_repeated("house is the house.", "Haus", single=True)
-    assert not is_repeated("house is the house.", "Haus ist das Haus.")
+    assert _is_repeated("house is the house.", "Haus", single=True)
+    assert not _is_repeated("house is the house.", "Haus ist das Haus.")
 
 
 def test_single_words_are_counted_if_repeated_or_longer_than_three_words() -> None:
@@ -100,4 +100,4 @@ def test_a_figure_is_judged_by_its_limit_and_bad_figures_are_shown_with_examples
 )
 def test_texts_must_be_kept_in_their_order_and_number(output: str, kept: bool) -> None:
     texts = ("<b>", "</b>") if "b>" in output else ("a", "a")
-    assert is_kept(Case("x", texts), output) is kept
+    assert _is_kept(Case("x", texts), output) is kept

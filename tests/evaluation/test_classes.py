@@ -7,7 +7,7 @@ import pytest
 
 from manyheads.errors import DataError
 from manyheads.evaluation import paired_bootstrap_of_labels
-from manyheads.evaluation.classes import ClassScores, accuracy, calibration_error, confusion_matrix, macro_f1
+from manyheads.evaluation.classes import ClassScores, _calibration_error, accuracy, confusion_matrix, macro_f1
 
 LABELS = ("a", "b", "c", "d")
 
@@ -59,13 +59,13 @@ def test_the_calibration_error_agrees_with_counting_in_bins(seed: int) -> None:
             confidence = np.mean([probabilities[row_index].max() for row_index in rows])
             total += len(rows) / len(targets) * abs(share - confidence)
     assert binned == len(targets)
-    assert calibration_error(probabilities, targets) == pytest.approx(total)
+    assert _calibration_error(probabilities, targets) == pytest.approx(total)
 
 
 def test_the_calibration_error_is_0_if_always_right_and_sure_and_1_if_always_wrong() -> None:
     sure = np.eye(2)[[0, 1, 1]]
-    assert calibration_error(sure, np.array([0, 1, 1])) == 0
-    assert calibration_error(sure, np.array([1, 0, 0])) == 1
+    assert _calibration_error(sure, np.array([0, 1, 1])) == 0
+    assert _calibration_error(sure, np.array([1, 0, 0])) == 1
 
 
 def test_a_classifier_without_examples_cannot_be_scored() -> None:

@@ -269,7 +269,7 @@ def test_interval_and_wins_agree_with_scoring_every_sample(metric) -> None:
 def test_the_bootstrap_does_not_depend_on_how_many_samples_fit_into_memory(monkeypatch) -> None:
     baseline = with_errors(REFERENCES, 0.32, seed=3)
     expected = paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100)
-    monkeypatch.setattr(significance, "CELLS", 131 * 7)
+    monkeypatch.setattr(significance, "_CELLS", 131 * 7)
     assert paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100) == expected
     assert paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100, seed=2) != expected
 

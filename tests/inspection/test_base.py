@@ -19,7 +19,7 @@ from tests.tasks.test_language_modeling import make_generator
 from tests.tolerances import printed
 
 from manyheads.errors import UsageError
-from manyheads.inspection.base import FORMATS
+from manyheads.inspection.base import _FORMATS
 from manyheads.inspection.charts import HeatMap, Table, shown, tick_text, ticks, visible
 from manyheads.inspection.colours import ink_on, shade
 from manyheads.inspection.documents import Inspection, TranslationInspection
@@ -322,7 +322,7 @@ def test_an_unknown_format_is_refused(found: TranslationInspection) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:no font here has")
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", _FORMATS)
 def test_every_format_is_bytes(found: TranslationInspection, name: str) -> None:
     if name == "png":
         pytest.importorskip("resvg_py")

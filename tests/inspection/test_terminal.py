@@ -6,7 +6,7 @@ import pytest
 import torch
 from rich.cells import cell_len
 
-from manyheads.inspection.terminal import brief, fit, heat_map
+from manyheads.inspection.terminal import _brief, fit, heat_map
 
 
 def test_a_wide_letter_takes_two_columns_and_a_combining_one_none() -> None:
@@ -63,4 +63,4 @@ def test_larger_values_are_darker_and_negative_values_have_a_minus_sign() -> Non
 
 @pytest.mark.parametrize(("value", "text"), [(0.984, "0.98"), (-0.5, "-.50"), (12.34, "12.3"), (-12.3, "-12")])
 def test_numbers_take_four_columns(value: float, text: str) -> None:
-    assert brief(value) == text
+    assert _brief(value) == text

@@ -20,7 +20,7 @@ from manyheads.inspection import beam_tree, curves, views, words
 from manyheads.inspection.base import Document
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.metrics import read_metrics
-from manyheads.languages import NAMES
+from manyheads.languages import _NAMES
 from manyheads.tasks.inspecting import (
     inspect_classification,
     inspect_language_model,
@@ -65,9 +65,9 @@ def literals() -> Iterator[str]:
 
 
 def test_every_text_of_the_code_is_in_the_table() -> None:
-    table = words.words_of("ko")
-    titles = {text for title, unit, _ in curves.VIEWS.values() for text in (title, unit)}
-    tables = [views.KIND_TITLES, views.MASK_NOTES, beam_tree.STOPS, beam_tree.REASONS, curves.NAMES, NAMES]
+    table = words._words_of("ko")
+    titles = {text for title, unit, _ in curves._VIEWS.values() for text in (title, unit)}
+    tables = [views.KIND_TITLES, views._MASK_NOTES, beam_tree.STOPS, beam_tree._REASONS, curves._NAMES, _NAMES]
     known = {*literals(), *titles, *(text for table in tables for text in table.values())}
     assert known - set(table) == set()
     assert len(known) > 150
@@ -78,7 +78,7 @@ def placeholders(text: str) -> list[tuple[str, str | None]]:
 
 
 def test_a_translation_has_the_same_values_as_the_text_and_is_korean() -> None:
-    for text, translation in words.words_of("ko").items():
+    for text, translation in words._words_of("ko").items():
         assert placeholders(text) == placeholders(translation), text
         assert HANGUL.search(translation) or placeholders(text) or "nats" in text, text
 
@@ -98,8 +98,8 @@ class Recorder(dict[str, str]):
 def test_all_views_are_drawn_without_a_missing_text(
     documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recorder = Recorder(words.words_of("ko"))
-    monkeypatch.setattr(words, "words_of", lambda language: recorder)
+    recorder = Recorder(words._words_of("ko"))
+    monkeypatch.setattr(words, "_words_of", lambda language: recorder)
     for document in documents:
         for view in document.views:
             document.to_svg(view, language="ko")
@@ -134,7 +134,7 @@ def test_sides_languages_layers_and_heads_are_named_in_korean(documents: list[Do
 
 
 def test_tokens_and_numbers_are_the_same_in_both_languages(documents: list[Document]) -> None:
-    english, korean = (set(texts(documents[0].to_svg("attention", language=code))) for code in words.LANGUAGES)
+    english, korean = (set(texts(documents[0].to_svg("attention", language=code))) for code in words._LANGUAGES)
     assert english - korean == {text for text in english - korean if re.search("[a-z]{3}", text)}
     assert {piece.replace("▁", "␣") for piece in documents[0].source.pieces} <= english & korean  # type: ignore[attr-defined]
 
@@ -149,7 +149,7 @@ def test_files_of_values_stay_english(documents: list[Document]) -> None:
 @pytest.mark.filterwarnings("ignore:no font here")
 def test_a_png_has_the_language_of_its_svg(documents: list[Document]) -> None:
     pytest.importorskip("resvg_py")
-    english, korean = (documents[0].to_format("png", language=code) for code in words.LANGUAGES)
+    english, korean = (documents[0].to_format("png", language=code) for code in words._LANGUAGES)
     assert english != korean
 
 

@@ -10,8 +10,6 @@ from typing import Any
 import huggingface_hub
 import pytest
 
-__all__ = ["use_local_hub"]
-
 
 def copy_matching(source: Path, target: Path, patterns: list[str]) -> None:
     """Copy the files that match, as the library does with `allow_patterns`."""

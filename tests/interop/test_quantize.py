@@ -13,7 +13,7 @@ import torch
 from tests.interop.parts import make_parts, sentences
 
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
-from manyheads.interop.ctranslate2.quantize import round_rows
+from manyheads.interop.ctranslate2.quantize import _round_rows
 from manyheads.interop.parity import Samples, reference
 
 pytest.importorskip("ctranslate2")
@@ -48,7 +48,7 @@ def matrices() -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("index", range(9))
 def test_products_with_two_neighbouring_weights_fit_into_16_bits(index: int) -> None:
-    rounded = torch.nn.functional.pad(round_rows(matrices()[index])[0], (0, 1)).int()
+    rounded = torch.nn.functional.pad(_round_rows(matrices()[index])[0], (0, 1)).int()
     pairs = rounded[:, : rounded.size(1) // 2 * 2].unflatten(1, (-1, 2))
     highest, lowest = (255 * pairs.clamp(min=0)).sum(2), (255 * pairs.clamp(max=0)).sum(2)
     assert int(highest.max()) <= 2**15 - 1
@@ -58,7 +58,7 @@ def test_products_with_two_neighbouring_weights_fit_into_16_bits(index: int) -> 
 @pytest.mark.parametrize("index", range(9))
 def test_each_weight_is_within_half_a_step(index: int) -> None:
     weight = matrices()[index]
-    rounded, scale = round_rows(weight)
+    rounded, scale = _round_rows(weight)
     assert rounded.dtype == torch.int8
     assert bool(torch.isfinite(scale).all())
     steps = rounded.double() - weight.double() * scale.double()[:, None]
@@ -68,9 +68,9 @@ def test_each_weight_is_within_half_a_step(index: int) -> None:
 def test_the_range_of_8_bits_is_used() -> None:
     """Rows whose neighbours do not add up use the full range, and normal weights at least two thirds of it."""
     alone = torch.tensor([[1.0, 0.0, -1.0, 1.0]])
-    assert round_rows(alone)[0].tolist() == [[127, 0, -127, 127]]
+    assert _round_rows(alone)[0].tolist() == [[127, 0, -127, 127]]
     drawn = torch.randn(200, 256, generator=torch.Generator().manual_seed(1))
-    assert float(round_rows(drawn)[0].abs().amax(1).float().mean()) > 85
+    assert float(_round_rows(drawn)[0].abs().amax(1).float().mean()) > 85
 
 
 def score_outputs(folder: Path, sources: list[list[str]], outputs: list[list[str]], limit: str) -> torch.Tensor:

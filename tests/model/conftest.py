@@ -19,7 +19,7 @@ def model(request: pytest.FixtureRequest) -> EncoderDecoder:
 @pytest.fixture(params=["formula", "fused"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Select the implementation of attention with gradients: the formula, or torch's fused kernel."""
-    monkeypatch.setattr(attention, "FEW_KEYS", 10**6 if request.param == "formula" else 0)
+    monkeypatch.setattr(attention, "_FEW_KEYS", 10**6 if request.param == "formula" else 0)
     return str(request.param)
 
 

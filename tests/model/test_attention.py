@@ -55,7 +55,7 @@ MASKS = {
     "causal and padding": (S, S, causal_mask(S) & padding()),
     "one query": (1, S, padding()),
     "a mask a head": (T, S, torch.rand(B, H, T, S, generator=torch.Generator().manual_seed(1)) < 0.7),
-    "beyond the short ones": (2, attention.FEW_KEYS + 3, padding(attention.FEW_KEYS + 3)),
+    "beyond the short ones": (2, attention._FEW_KEYS + 3, padding(attention._FEW_KEYS + 3)),
 }
 
 
@@ -96,7 +96,7 @@ def test_both_implementations_of_attention_agree_at_their_border(monkeypatch) ->
     parts = [part.requires_grad_() for part in inputs(3, 13)]
     outputs = []
     for border in (12, 13):
-        monkeypatch.setattr(attention, "FEW_KEYS", border)
+        monkeypatch.setattr(attention, "_FEW_KEYS", border)
         outputs.append(attend(*parts, padding(13)))
     torch.testing.assert_close(*outputs)
 

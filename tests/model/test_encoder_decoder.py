@@ -20,7 +20,7 @@ from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
-from manyheads.data.batch import Batch, make_batch, real_positions
+from manyheads.data.batch import Batch, _real_positions, make_batch
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import UsageError
 from manyheads.model.embedding import TokenEmbedding
@@ -245,7 +245,7 @@ def random_batch(rows: int, size: int) -> Batch:
     """Return random targets that are independent of the sources: only the uniform distribution can be learned."""
     source, target = torch.randint(EOS + 1, size, (2, rows, 13))
     begin = torch.full((rows, 1), BOS)
-    shifted, positions = torch.cat([begin, target[:, :-1]], 1), real_positions(target, PAD)
+    shifted, positions = torch.cat([begin, target[:, :-1]], 1), _real_positions(target, PAD)
     return Batch(source, shifted, target, positions, source.numel(), target.numel(), PAD)
 
 

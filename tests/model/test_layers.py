@@ -18,7 +18,7 @@ from manyheads.model.layers import (
     FeedForward,
     PostNorm,
     PreNorm,
-    build_sublayer,
+    _build_sublayer,
 )
 from manyheads.model.masks import causal_mask
 from manyheads.model.positions import RotaryPositions
@@ -36,7 +36,7 @@ def norm(x: Tensor, module: nn.LayerNorm, epsilon: float) -> Tensor:
 @pytest.mark.parametrize("epsilon", [1e-5, 0.3])
 @pytest.mark.parametrize("kind", ["pre", "post"])
 def test_the_norm_is_before_or_after_the_sublayer_inside_or_outside_the_residual(kind, epsilon) -> None:
-    around = build_sublayer(make_config(norm=kind, norm_epsilon=epsilon)).double()
+    around = _build_sublayer(make_config(norm=kind, norm_epsilon=epsilon)).double()
     scramble(around)
     x = torch.randn(2, 5, D, dtype=torch.float64)
     if kind == "pre":

@@ -12,13 +12,13 @@ from torch import nn
 
 from manyheads.errors import UsageError
 from manyheads.model.positions import (
-    FIRST_ROWS,
+    _FIRST_ROWS,
     LearnedPositions,
     RotaryPositions,
     SinusoidalPositions,
+    _multiply_complex,
+    _multiply_pairs,
     apply_rotary,
-    multiply_complex,
-    multiply_pairs,
     sinusoids,
 )
 
@@ -33,9 +33,9 @@ def test_the_sinusoids_are_those_of_the_paper(length, width) -> None:
 
 def test_the_table_grows_for_a_longer_text() -> None:
     signal = SinusoidalPositions(6)
-    positions = torch.tensor([[0, 3, FIRST_ROWS - 1], [FIRST_ROWS, 2 * FIRST_ROWS + 1, 5 * FIRST_ROWS]])
-    before = signal(positions[:1], FIRST_ROWS)
-    found = signal(positions, 5 * FIRST_ROWS + 1)
+    positions = torch.tensor([[0, 3, _FIRST_ROWS - 1], [_FIRST_ROWS, 2 * _FIRST_ROWS + 1, 5 * _FIRST_ROWS]])
+    before = signal(positions[:1], _FIRST_ROWS)
+    found = signal(positions, 5 * _FIRST_ROWS + 1)
     right = [
         [[paper_signal(position, column, 6) for column in range(6)] for position in row]
         for row in positions.tolist()
@@ -47,12 +47,12 @@ def test_the_table_grows_for_a_longer_text() -> None:
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_a_grown_table_keeps_the_dtype_of_the_model(dtype) -> None:
     signal = SinusoidalPositions(6).to(dtype)
-    assert signal(torch.tensor([[FIRST_ROWS]]), FIRST_ROWS + 1).dtype == dtype
+    assert signal(torch.tensor([[_FIRST_ROWS]]), _FIRST_ROWS + 1).dtype == dtype
 
 
 def test_a_table_that_grew_in_inference_mode_can_be_used_in_training() -> None:
     signal, matrix = SinusoidalPositions(6), nn.Linear(6, 6)
-    positions = torch.arange(FIRST_ROWS + 7)[None]
+    positions = torch.arange(_FIRST_ROWS + 7)[None]
     with torch.inference_mode():
         signal(positions, positions.numel())
     matrix(signal(positions, positions.numel())).sum().backward()
@@ -130,7 +130,7 @@ def test_rotary_positions_keep_norms_and_dtype() -> None:
 def test_products_of_complex_numbers_equal_those_of_pairs_of_real_numbers() -> None:
     """Compare the form for compiled code, which has no complex numbers."""
     a, b = torch.randn(2, 3, 7, 5, 2, requires_grad=True), torch.randn(2, 1, 7, 5, 2)
-    expected, found = multiply_complex(a, b), multiply_pairs(a, b)
+    expected, found = _multiply_complex(a, b), _multiply_pairs(a, b)
     torch.testing.assert_close(found, expected)
     weights = torch.randn_like(found)
     gradients = [torch.autograd.grad((product * weights).sum(), a)[0] for product in (expected, found)]

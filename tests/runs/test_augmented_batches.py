@@ -30,7 +30,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def common_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(augment_phrases, "LEAST_COUNT", 2)
+    monkeypatch.setattr(augment_phrases, "_LEAST_COUNT", 2)
 
 
 def config_of(corpus: Path, augment: dict[str, float] | None = None, **sections: dict[str, Any]) -> Config:

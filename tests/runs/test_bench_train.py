@@ -11,7 +11,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.bench_train import RATE, WARM_UPDATES, Speed, bench_train
+from manyheads.runs.bench_train import _RATE, _WARM_UPDATES, Speed, bench_train
 from manyheads.training.precision import flops_per_target_token
 from manyheads.training.update import Updater
 
@@ -27,7 +27,7 @@ def test_figures_of_text_of_one_length_are_exact(tmp_path: Path) -> None:
     config = make_config(tmp_path / "corpus", data={"test": None}, tokenizer={"kind": "bytes"})
     listener = CollectingListener()
     found = bench_train(config, rounds=3, updates=2, listener=listener)
-    assert listener.phases[-1] == ("measuring", WARM_UPDATES + 3 * 2)
+    assert listener.phases[-1] == ("measuring", _WARM_UPDATES + 3 * 2)
     model = EncoderDecoder(config.model, BYTES, BYTES)
     assert found.padding == 0
     assert found.source_tokens_per_second == pytest.approx(found.median * S / T)
@@ -81,7 +81,7 @@ def test_complete_updates_are_timed_after_warm_up_updates(tmp_path: Path, monkey
 
     monkeypatch.setattr(Updater, "apply", recording_apply)
     bench_train(make_config(write_corpus(tmp_path / "corpus")), rounds=2, updates=5, listener=CollectingListener())
-    assert rates == [RATE] * (WARM_UPDATES + 2 * 5)
+    assert rates == [_RATE] * (_WARM_UPDATES + 2 * 5)
 
 
 @pytest.mark.parametrize(("rounds", "updates"), [(0, 5), (5, 0), (-1, 1)])

@@ -16,7 +16,7 @@ from manyheads.cli.main import run as run_program
 from manyheads.config.load import with_overrides
 from manyheads.data.corpus import Pair
 from manyheads.evaluation.outputs import letters_of
-from manyheads.runs.challenge import Challenge, challenge_groups, challenge_run, text_words
+from manyheads.runs.challenge import Challenge, _challenge_groups, _text_words, challenge_run
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import Tokenizer
@@ -73,7 +73,7 @@ def test_two_calls_give_the_same_figures(run: Path, result: Challenge) -> None:
 
 def test_single_words_are_from_the_training_text_and_are_no_lines_of_it(run: Path) -> None:
     translator = Translator.load(run)
-    groups = challenge_groups(translator.config, tokenizer_of(run), words=50, lines=4)
+    groups = _challenge_groups(translator.config, tokenizer_of(run), words=50, lines=4)
     words = [case.source for case in groups[0].cases]
     text = (run.parent / "text" / "train.de").read_text(encoding="utf-8")
     lines = {letters_of(line) for line in text.splitlines()}
@@ -134,4 +134,4 @@ def test_a_challenge_without_a_run_or_with_unsupported_options_is_refused(
 
 def test_a_word_that_is_a_whole_line_or_occurs_once_is_no_input() -> None:
     lines = ["Der Hund läuft gern", "Ein Hund läuft", "Hund!", "Wir gehen"]
-    assert text_words([Pair(line, "x", 1) for line in lines]) == ["läuft"]
+    assert _text_words([Pair(line, "x", 1) for line in lines]) == ["läuft"]

@@ -21,7 +21,7 @@ from manyheads.data.examples import NO_LABEL
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.runs.batch_sources import CorpusUpdates, LabelledBatches
 from manyheads.runs.bench_train import bench_train
-from manyheads.runs.classification import in_order
+from manyheads.runs.classification import _in_order
 from manyheads.runs.compare import compare
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.evaluate import ClassEvaluation, evaluate, evaluate_labels
@@ -242,7 +242,7 @@ def test_scores_do_not_depend_on_batches_or_order(
     classifier = Classifier.load(finished, device="cpu")
     labels, texts = zip(*examples(31, seed=8), strict=True)
     right = evaluate_labels(classifier, texts, labels, CollectingListener())
-    monkeypatch.setattr("manyheads.tasks.classification.BATCH_TOKENS", batch_tokens)
+    monkeypatch.setattr("manyheads.tasks.classification._BATCH_TOKENS", batch_tokens)
     found = evaluate_labels(classifier, texts[::-1], labels[::-1], CollectingListener())
     assert found.loss == approx(right.loss)
     assert (found.scores.accuracy, found.scores.confusion) == (right.scores.accuracy, right.scores.confusion)
@@ -260,7 +260,7 @@ def test_texts_that_are_cut_are_counted(corpus: Path, tmp_path: Path) -> None:
 
 def test_labels_that_are_numbers_are_sorted_as_numbers() -> None:
     for given, expected in (({"10", "9", "-1"}, ["-1", "9", "10"]), ({"10", "9", "x"}, ["10", "9", "x"])):
-        assert sorted(given, key=in_order(given)) == expected
+        assert sorted(given, key=_in_order(given)) == expected
 
 
 def test_labels_of_another_run_are_refused(corpus: Path, tmp_path: Path) -> None:

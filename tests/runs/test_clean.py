@@ -12,7 +12,7 @@ from tests.tolerances import assert_close
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.errors import DataError, UsageError
-from manyheads.runs.clean import clean, cross_entropies, dual_scores, names_of
+from manyheads.runs.clean import _cross_entropies, _dual_scores, _names_of, clean
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 
@@ -34,8 +34,8 @@ def test_cross_entropies_do_not_depend_on_other_pairs(run: Path) -> None:
     translator = Translator.load(run, device="cpu")
     sources = ["Der Hund schläft.", "Ja.", "Die kleine Katze sitzt auf dem roten Stuhl."]
     targets = ["The dog sleeps.", "Yes.", "The small cat sits on the red chair."]
-    together = cross_entropies(translator, sources, targets)
-    alone = [cross_entropies(translator, [s], [t])[0] for s, t in zip(sources, targets, strict=True)]
+    together = _cross_entropies(translator, sources, targets)
+    alone = [_cross_entropies(translator, [s], [t])[0] for s, t in zip(sources, targets, strict=True)]
     assert_close(together, alone, dtype=torch.float32)
     assert (together > 0).all()
 
@@ -43,17 +43,17 @@ def test_cross_entropies_do_not_depend_on_other_pairs(run: Path) -> None:
 def test_two_equal_models_score_the_mean_and_the_difference(run: Path) -> None:
     translator = Translator.load(run, device="cpu")
     texts = ["Der Hund schläft."], ["The dog sleeps."]
-    forward = cross_entropies(translator, *texts)
-    backward = cross_entropies(translator, *texts[::-1])
+    forward = _cross_entropies(translator, *texts)
+    backward = _cross_entropies(translator, *texts[::-1])
     expected = -(abs(forward - backward) + (forward + backward) / 2)
-    assert_close(dual_scores(str(run), str(run), texts), expected, dtype=torch.float32)
+    assert_close(_dual_scores(str(run), str(run), texts), expected, dtype=torch.float32)
 
 
 def test_the_output_files_are_named_after_the_split() -> None:
     config = Config.model_validate({"data": {"source": "de", "target": "en", "train": "corpus"}})
-    assert names_of(config) == ("corpus.de.gz", "corpus.en.gz")
+    assert _names_of(config) == ("corpus.de.gz", "corpus.en.gz")
     config = Config.model_validate({"data": {"source": "de", "target": "en", "train": ["a/b.de", "a/b.en"]}})
-    assert names_of(config) == ("train.de.gz", "train.en.gz")
+    assert _names_of(config) == ("train.de.gz", "train.en.gz")
 
 
 def test_a_cluster_whose_workers_run_in_another_folder_gives_the_same_bytes(

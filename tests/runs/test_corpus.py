@@ -10,7 +10,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.config.schema import DataConfig
 from manyheads.errors import DataError
-from manyheads.runs.corpus import held_out, read_split, text_key
+from manyheads.runs.corpus import _text_key, held_out, read_split
 
 
 def test_stored_text_is_used_by_tokenizers_that_treat_white_space_alike(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_stored_text_is_used_by_tokenizers_that_treat_white_space_alike(tmp_path
     keys = {}
     for kind in ("bpe", "unigram", "words", "huggingface"):
         tokenizer = config.tokenizer.model_copy(update={"kind": kind})
-        keys[kind] = text_key(config.model_copy(update={"tokenizer": tokenizer}), [])
+        keys[kind] = _text_key(config.model_copy(update={"tokenizer": tokenizer}), [])
     assert keys["bpe"] == keys["unigram"] != keys["words"] == keys["huggingface"]
 
 

@@ -16,7 +16,7 @@ from manyheads.config.load import load_config
 from manyheads.errors import SaveError
 from manyheads.runs import demo as demo_module
 from manyheads.runs import html_export
-from manyheads.runs.demo import demo, useful_threads
+from manyheads.runs.demo import _useful_threads, demo
 from manyheads.training.log import NO_LISTENER
 
 
@@ -79,4 +79,4 @@ def test_the_demo_starts_fewer_threads_beside_busy_programs() -> None:
 
 
 def test_the_demo_never_starts_more_threads_than_allowed() -> None:
-    assert useful_threads(1, seconds=0.01) == 1
+    assert _useful_threads(1, seconds=0.01) == 1

@@ -8,7 +8,7 @@ import pytest
 from manyheads.config.load import parse_config
 from manyheads.data.sampler import Sampler
 from manyheads.runs import estimate
-from manyheads.runs.estimate import MachineSpeed, measure_speed, random_batches
+from manyheads.runs.estimate import MachineSpeed, _random_batches, measure_speed
 
 CONFIG = parse_config(
     {
@@ -25,7 +25,7 @@ def test_random_batches_are_padded_like_those_of_training() -> None:
     """Compare random pairs of given lengths with the batches of the first epoch."""
     rng = np.random.default_rng(7)
     lengths = rng.integers(1, 30, size=(5_000, 2))
-    batches = random_batches(lengths, 1_000, 97, 7)
+    batches = _random_batches(lengths, 1_000, 97, 7)
     sampler = Sampler(lengths[:, 0] + 1, lengths[:, 1] + 1, batch_tokens=1_000)
     real = [
         len(pairs) * sum(int(lengths[pairs, side].max()) + 1 for side in (0, 1)) for pairs in sampler.epoch(0)[:7]
@@ -37,14 +37,14 @@ def test_random_batches_are_padded_like_those_of_training() -> None:
 
 
 def test_a_text_of_one_pair_has_a_batch() -> None:
-    assert [batch.target_tokens for batch in random_batches(np.array([[0, 40]]), 10, 97, 2)] == [41, 41]
+    assert [batch.target_tokens for batch in _random_batches(np.array([[0, 40]]), 10, 97, 2)] == [41, 41]
 
 
 def test_passes_and_updates_are_timed_separately(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure with a clock that advances by one second at each reading."""
     ticks = iter(range(10_000))
-    monkeypatch.setattr(estimate, "PATIENCE", 1e9)
-    monkeypatch.setattr(estimate, "free_share", lambda: 0.5)
+    monkeypatch.setattr(estimate, "_PATIENCE", 1e9)
+    monkeypatch.setattr(estimate, "_free_share", lambda: 0.5)
     monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(ticks))
     speed = measure_speed(CONFIG, np.array([[9, 9], [200, 1]] * 300))
     assert speed.update_seconds == 1
@@ -55,5 +55,5 @@ def test_passes_and_updates_are_timed_separately(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_free_share_of_the_processors_is_between_0_and_1() -> None:
-    assert 0 < estimate.free_share() <= 1
+    assert 0 < estimate._free_share() <= 1
     assert not MachineSpeed(1.0, 1.0, 1, 1.0).disturbed

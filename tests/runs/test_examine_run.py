@@ -22,10 +22,10 @@ from manyheads.cli.main import run as program
 from manyheads.data.batch import Batch, make_batch
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.model import InferenceModel
-from manyheads.doctor.checks.decoding import compare_decoding
+from manyheads.doctor.checks.decoding import _compare_decoding
 from manyheads.doctor.report import Diagnosis
 from manyheads.doctor.subjects import TrainedTranslator
-from manyheads.runs.examine_run import examine_run, trained_model
+from manyheads.runs.examine_run import _trained_model, examine_run
 from manyheads.runs.export import export
 from manyheads.runs.train import train
 from manyheads.search.parameters import SearchParameters
@@ -158,9 +158,9 @@ def test_a_cache_that_counts_positions_from_1_is_named(trained: Path, monkeypatc
     monkeypatch.setattr(InferenceModel, "position_encoding", lambda self, position: right(self, position + 1))
     assert {"cache-differs", "score-differs"} <= serious(examine_run(trained))
     run = RunDirectory(trained)
-    translator = trained_model(run, run.config(), None)
+    translator = _trained_model(run, run.config(), None)
     assert isinstance(translator, TrainedTranslator)
-    decoding = compare_decoding(translator, [german for german, _ in SENTENCES[:5]])
+    decoding = _compare_decoding(translator, [german for german, _ in SENTENCES[:5]])
     assert decoding.cache > 0.1
     assert decoding.score > 0.1
 

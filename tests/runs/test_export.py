@@ -215,7 +215,7 @@ def test_a_run_in_a_read_only_folder_is_converted_elsewhere(trained: Path, monke
             pass
 
     monkeypatch.setattr(convert, "new_folder", ReadOnlyDirectory)
-    monkeypatch.setattr(convert, "CACHED", "other-")
+    monkeypatch.setattr(convert, "_CACHED", "other-")
     found = Translator.load(trained, engine="ctranslate2")
     assert texts_of(found, beam_size=1) == texts_of(Translator.load(trained), beam_size=1)
     assert not list((trained / "cache").glob("other-*"))

@@ -164,7 +164,7 @@ def test_run_and_export_are_scored_on_the_validation_text(trained: Path, tmp_pat
 def test_an_export_that_costs_too_much_is_kept_only_by_force(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(export_cost, "HIGHEST_LOSS_COST", -1.0)
+    monkeypatch.setattr(export_cost, "_HIGHEST_LOSS_COST", -1.0)
     line = ["export", str(trained), "-o", str(tmp_path / "out"), "--to", "ctranslate2", "--quantization", "int8"]
     assert program(line) == 1
     message = capsys.readouterr().err

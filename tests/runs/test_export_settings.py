@@ -15,7 +15,7 @@ from manyheads.config.schema import Config
 from manyheads.errors import ParityError
 from manyheads.interop.bundle import load_run
 from manyheads.runs.export import export
-from manyheads.runs.export_settings import compare_texts, described_losses, lost_settings, setting_lines
+from manyheads.runs.export_settings import _lost_settings, compare_texts, described_losses, setting_lines
 from manyheads.runs.train import train
 
 DATA = {"source": "de", "target": "en", "train": ["a", "b"], "valid": ["c", "d"]}
@@ -55,7 +55,7 @@ def copying(run: Path, tmp_path: Path) -> Path:
     ],
 )  # fmt: skip
 def test_each_format_loses_the_settings_that_its_programs_do_not_take_from_it(to, search, lost) -> None:
-    assert lost_settings(Config.model_validate({"data": DATA, "search": search}), to) == lost
+    assert _lost_settings(Config.model_validate({"data": DATA, "search": search}), to) == lost
 
 
 @pytest.mark.parametrize("to", ["argos", "huggingface"])

@@ -567,7 +567,7 @@ def test_an_export_is_compared_with_the_run_in_node(
 def test_an_export_without_node_reports_that_it_was_not_compared(
     runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check, "find_node", lambda: None)
+    monkeypatch.setattr(check, "_find_node", lambda: None)
     done = export(runs["translation"], tmp_path / "page.html", "html", quantization="float32")
     assert done.lines()[1:] == [
         "not compared: that needs Node.js 18 or newer",
@@ -581,7 +581,7 @@ def test_float16_and_a_model_too_large_for_a_browser_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match="float16 does not go with --to html"):
         export(runs["translation"], tmp_path / "page.html", "html", quantization="float16")
-    monkeypatch.setattr(html_export, "LARGEST", 1000)
+    monkeypatch.setattr(html_export, "_LARGEST", 1000)
     with pytest.raises(UsageError, match=r"page can hold 0 MiB\. With --quantization int8 they are a quarter"):
         export(runs["translation"], tmp_path / "page.html", "html", quantization="float32")
     assert not list(tmp_path.iterdir())

@@ -81,7 +81,7 @@ def test_perplexity_does_not_depend_on_batching(
 ) -> None:
     """Invariant L."""
     right = evaluate(encoder, split="valid")
-    monkeypatch.setattr("manyheads.runs.masked.BATCH_TOKENS", batch_tokens)
+    monkeypatch.setattr("manyheads.runs.masked._BATCH_TOKENS", batch_tokens)
     found = evaluate(encoder, split="valid")
     assert isinstance(right, MaskedEvaluation)
     assert isinstance(found, MaskedEvaluation)

@@ -6,7 +6,7 @@ import pytest
 from tests.runs.parts import make_config, write_corpus
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.runs.model_card import facts_of, licence_of, shown_card
+from manyheads.runs.model_card import _facts_of, licence_of, shown_card
 from manyheads.runs.train import train
 
 CARD = """---
@@ -63,7 +63,7 @@ def test_a_card_lists_languages_by_the_codes_of_the_hub(
 ) -> None:
     config = trained.config()
     data = config.data.model_copy(update={"source": source, "target": target})
-    facts = facts_of(config.model_copy(update={"data": data}), trained.tokenizers(config), ())
+    facts = _facts_of(config.model_copy(update={"data": data}), trained.tokenizers(config), ())
     assert facts["languages"] == languages
 
 
@@ -91,7 +91,7 @@ def test_a_card_names_the_folder_of_its_text_and_no_parent_folder(
     config = trained.config()
     data = config.data.__class__(**{**vars(config.data), "root": "/home/me/corpus", "train": train_text})
     changed = config.__class__(**{**vars(config), "data": data})
-    assert facts_of(changed, trained.tokenizers(config), ())["data"] == shown
+    assert _facts_of(changed, trained.tokenizers(config), ())["data"] == shown
 
 
 def test_a_card_names_all_texts_of_a_training(trained: RunDirectory) -> None:
@@ -100,4 +100,4 @@ def test_a_card_names_all_texts_of_a_training(trained: RunDirectory) -> None:
         **{**vars(config.data), "root": "corpus", "train": "train", "more": [["/x/back/a", "/x/b"]]}
     )
     changed = config.__class__(**{**vars(config), "data": data})
-    assert facts_of(changed, trained.tokenizers(config), ())["data"] == "corpus/train; back/a and x/b"
+    assert _facts_of(changed, trained.tokenizers(config), ())["data"] == "corpus/train; back/a and x/b"

@@ -20,11 +20,11 @@ from manyheads.config.load import parse_config
 from manyheads.doctor.checks.curves import Curves
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.outcome import (
-    bleu_after_best_loss,
+    _bleu_after_best_loss,
+    _judge_curves,
+    _validation_loss,
     judge_average,
-    judge_curves,
     training_verdict,
-    validation_loss,
 )
 from manyheads.runs.resume import average
 from manyheads.runs.train import train
@@ -39,7 +39,7 @@ def curves(losses: list[float], *, total: int | None = None) -> Curves:
 
 
 def verdicts(losses: list[float], *, total: int | None = None) -> list[str]:
-    return list(judge_curves(curves(losses, total=total), CHOICES, CONFIG, DOCTOR))
+    return list(_judge_curves(curves(losses, total=total), CHOICES, CONFIG, DOCTOR))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_verdict_follows_the_validation_loss(losses: list[float], words: str
 
 def test_a_short_training_whose_last_validations_are_a_step_apart_has_not_settled() -> None:
     points = ((8, 6.018), (16, 5.375), (24, 4.995), (32, 4.792), (33, 4.775))
-    (verdict,) = judge_curves(Curves(points, points, 33, 0), 3_000, CONFIG, DOCTOR)
+    (verdict,) = _judge_curves(Curves(points, points, 33, 0), 3_000, CONFIG, DOCTOR)
     assert verdict.startswith("still improving at the end: 4.995 in the first three quarters, 4.775 at best")
 
 
@@ -82,13 +82,13 @@ def test_the_verdict_on_an_unfinished_training_has_a_reservation() -> None:
 def test_divergence_is_named() -> None:
     losses = tuple((10 * number, 2.0 if number < 90 else 9.0) for number in range(1, 101))
     found = Curves(losses, curves([6.0, 3.0, 2.1, 2.05, 2.02]).validations, 1000, 0)
-    assert next(iter(judge_curves(found, CHOICES, CONFIG, DOCTOR))).startswith("the training diverged: ")
+    assert next(iter(_judge_curves(found, CHOICES, CONFIG, DOCTOR))).startswith("the training diverged: ")
 
 
 def test_the_cause_is_named_before_its_consequence_and_more_of_it_is_not_advised() -> None:
     losses = tuple((10 * number, 2.0 if number < 90 else 9.0) for number in range(1, 101))
     found = Curves(losses, curves([7.0, 8.0, 9.0, 9.0, 9.0]).validations, 1000, 0)
-    cause, consequence = judge_curves(found, CHOICES, CONFIG, DOCTOR)
+    cause, consequence = _judge_curves(found, CHOICES, CONFIG, DOCTOR)
     assert cause.startswith("the training diverged: ")
     assert "no better than the 6.908" in consequence
     assert "Train longer" not in consequence
@@ -102,8 +102,8 @@ def test_a_rise_of_bleu_after_the_best_loss_is_advice_to_choose_by_bleu(last: fl
         f"BLEU (greedy) still rose after the best validation loss: 15.2 at step 200, {last} at step 300. "
         'Later weights translate better: training.metric = "bleu" keeps them'
     ]
-    assert list(bleu_after_best_loss(points)) == (expected if advised else [])
-    assert list(bleu_after_best_loss(curves([3.0, 2.6, 2.7]))) == []
+    assert list(_bleu_after_best_loss(points)) == (expected if advised else [])
+    assert list(_bleu_after_best_loss(curves([3.0, 2.6, 2.7]))) == []
 
 
 @pytest.mark.parametrize("metric", ["loss", "bleu"])
@@ -139,7 +139,7 @@ def test_a_run_is_judged_by_its_log(trained: Path, tmp_path: Path) -> None:
 
 def test_the_validation_loss_is_that_of_evaluate(trained: Path) -> None:
     expected = evaluate(trained, split="valid", listener=CollectingListener()).loss
-    assert validation_loss(trained) == approx(expected)
+    assert _validation_loss(trained) == approx(expected)
 
 
 def test_the_mean_is_compared_with_the_best_checkpoint(
@@ -147,7 +147,7 @@ def test_the_mean_is_compared_with_the_best_checkpoint(
 ) -> None:
     run = Path(shutil.copytree(trained, tmp_path / "run"))
     mean = average(run)
-    first, second = validation_loss(mean), validation_loss(run)
+    first, second = _validation_loss(mean), _validation_loss(run)
     assert first is not None
     assert second is not None
     text = judge_average(mean, run)
@@ -157,12 +157,12 @@ def test_the_mean_is_compared_with_the_best_checkpoint(
     weights = {name: torch.zeros_like(each) for name, each in load_file(run / "model.safetensors").items()}
     RunDirectory(broken).publish(weights)
     assert "worse by" in judge_average(broken, run)
-    assert f"better by {validation_loss(broken) - second:.3f} nats. Use {run}" in judge_average(run, broken)  # type: ignore[operator]
+    assert f"better by {_validation_loss(broken) - second:.3f} nats. Use {run}" in judge_average(run, broken)  # type: ignore[operator]
 
 
 def test_an_average_is_not_compared_without_the_text(trained: Path, tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus")
     train(make_config(corpus), tmp_path / "run", listener=CollectingListener())
     shutil.rmtree(corpus)
-    assert validation_loss(tmp_path / "run") is None
+    assert _validation_loss(tmp_path / "run") is None
     assert judge_average(tmp_path / "run", trained).startswith("not compared with the best checkpoint")

@@ -11,7 +11,7 @@ import pytest
 from tests.clocks import Clock
 
 from manyheads.runs import signals
-from manyheads.runs.signals import REPEAT, SAVING, STOPPING, Requests, call_in_thread
+from manyheads.runs.signals import _REPEAT, _SAVING, _STOPPING, Requests, call_in_thread
 from manyheads.training.log import SilentListener
 
 
@@ -26,7 +26,7 @@ def usual_handler(number: int, frame: object) -> None:
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
     """Install handlers that raise `UsualEffect`, and restore the previous ones after the test."""
-    before = {each: signal.signal(each, usual_handler) for each in (*STOPPING, *SAVING)}
+    before = {each: signal.signal(each, usual_handler) for each in (*_STOPPING, *_SAVING)}
     yield
     for each, handler in before.items():
         signal.signal(each, handler)
@@ -49,8 +49,8 @@ class AnswerListener(SilentListener):
         self.answers.append(text)
 
 
-@pytest.mark.parametrize("first", STOPPING)
-@pytest.mark.parametrize("second", STOPPING)
+@pytest.mark.parametrize("first", _STOPPING)
+@pytest.mark.parametrize("second", _STOPPING)
 def test_the_first_signal_is_recorded_and_a_later_one_has_its_usual_effect(
     first: signal.Signals, second: signal.Signals, clock: Clock
 ) -> None:
@@ -60,7 +60,7 @@ def test_the_first_signal_is_recorded_and_a_later_one_has_its_usual_effect(
         signal.raise_signal(first)
         assert requests.stop()
         assert requests.signal is first
-        clock.now += REPEAT
+        clock.now += _REPEAT
         with pytest.raises(UsualEffect):
             signal.raise_signal(second)
 
@@ -94,12 +94,12 @@ def test_under_a_launcher_repeated_signals_change_nothing(clock: Clock) -> None:
     with requests.recorded(listener, launched=True):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
             signal.raise_signal(number)
-            clock.now += 2 * REPEAT
+            clock.now += 2 * _REPEAT
             assert requests.signal is signal.SIGINT
     assert len(listener.answers) == 1
 
 
-@pytest.mark.skipif(not SAVING, reason="Windows has none")
+@pytest.mark.skipif(not _SAVING, reason="Windows has none")
 def test_each_request_to_save_is_answered_once() -> None:
     requests = Requests()
     with requests.recorded():
@@ -111,7 +111,7 @@ def test_each_request_to_save_is_answered_once() -> None:
         assert not requests.stop()
 
 
-@pytest.mark.parametrize("sent", [[], [*SAVING], [signal.SIGTERM], [*SAVING, signal.SIGINT]])
+@pytest.mark.parametrize("sent", [[], [*_SAVING], [signal.SIGTERM], [*_SAVING, signal.SIGINT]])
 def test_the_previous_handlers_are_restored_after_training(sent: list[signal.Signals]) -> None:
     def train() -> None:
         with Requests().recorded():
@@ -121,7 +121,9 @@ def test_the_previous_handlers_are_restored_after_training(sent: list[signal.Sig
 
     with pytest.raises(ValueError, match="a mistake"):
         train()
-    assert [signal.getsignal(each) for each in (*STOPPING, *SAVING)] == [usual_handler] * len((*STOPPING, *SAVING))
+    assert [signal.getsignal(each) for each in (*_STOPPING, *_SAVING)] == [usual_handler] * len(
+        (*_STOPPING, *_SAVING)
+    )
 
 
 def test_handlers_are_not_changed_in_another_thread() -> None:

@@ -36,7 +36,7 @@ from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
-from manyheads.runs.listeners import RecordingListener
+from manyheads.runs.listeners import _RecordingListener
 from manyheads.runs.train import TrainingSummary, train
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import StepReport, ValidationReport
@@ -543,7 +543,7 @@ def test_a_run_that_diverges_and_cannot_go_back_ends_and_names_its_last_checkpoi
     checkpoints: list[int],
 ) -> None:
     report_divergence(monkeypatch, log_point)
-    monkeypatch.setattr("manyheads.training.trainer.MOST_ROLLBACKS", min(1, 2 - log_point))
+    monkeypatch.setattr("manyheads.training.trainer._MOST_ROLLBACKS", min(1, 2 - log_point))
     config = make_config(corpus, training={"divergence": "rollback"})
     with pytest.raises(TrainingError, match=error):
         train(config, tmp_path / "run", listener=CollectingListener())
@@ -705,7 +705,7 @@ def test_different_line_counts_are_refused_before_anything_is_written(tmp_path: 
 
 def test_figures_that_are_not_finite_are_null_in_the_log(tmp_path: Path) -> None:
     inner = CollectingListener()
-    listener = RecordingListener(inner, tmp_path / "metrics.jsonl")
+    listener = _RecordingListener(inner, tmp_path / "metrics.jsonl")
     report = StepReport(1, 2, 0.5, math.nan, math.inf, 0.1, -math.inf, 1.0, 1.0, 0.0, 1.0, 1.0, 1)
     listener.step(report)
     listener.message("hello")
@@ -716,6 +716,6 @@ def test_figures_that_are_not_finite_are_null_in_the_log(tmp_path: Path) -> None
 
 
 def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    listener = RecordingListener(CollectingListener(), tmp_path / "missing" / "metrics.jsonl")
+    listener = _RecordingListener(CollectingListener(), tmp_path / "missing" / "metrics.jsonl")
     with pytest.raises(SaveError, match=r"the log could not be written to .*metrics\.jsonl"):
         listener.validation(validation_report(1, 1.0))

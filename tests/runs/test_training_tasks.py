@@ -351,7 +351,7 @@ def test_a_corpus_without_a_pair_is_named(tmp_path: Path) -> None:
 def test_subwords_are_learnt_from_evenly_spread_pairs_of_a_large_corpus(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(preparation, "MOST_PAIRS", 4)
+    monkeypatch.setattr(preparation, "_MOST_PAIRS", 4)
     training_texts: list[tuple[list[str], list[str]]] = []
 
     def recording_train(config: object, source: list[str], target: list[str], *languages: str) -> TokenizerPair:

@@ -27,13 +27,13 @@ from manyheads.data.lines import read_lines
 from manyheads.errors import RunError
 from manyheads.runs import translate_file as module
 from manyheads.runs.translate_file import (
-    COLUMNS,
+    _COLUMNS,
     Shard,
     TranslationJob,
+    _shards_folder,
+    _translate_shard,
     output_lines,
-    shards_folder,
     translate_file,
-    translate_shard,
     warnings_of,
 )
 from manyheads.tasks.translation import Candidate, Translation
@@ -102,7 +102,7 @@ def test_shards_give_the_bytes_of_plain_lines(trained, text, tmp_path, monkeypat
     assert expected.count(b"\n") >= len(LINES)
     assert from_file(trained, text, tmp_path / "out", *arguments) == expected
     assert from_file(trained, text, tmp_path / "two", *arguments, "--workers", "2") == expected
-    assert not shards_folder(tmp_path / "out").exists()
+    assert not _shards_folder(tmp_path / "out").exists()
 
 
 def test_constraints_are_applied_to_their_lines(trained, text, tmp_path, monkeypatch, small_shards) -> None:
@@ -142,7 +142,7 @@ def test_columns_can_be_read_by_a_spreadsheet() -> None:
 
 
 def test_the_columns_of_the_help_are_those_that_exist() -> None:
-    assert tuple(COLUMNS) == translate.COLUMNS
+    assert tuple(_COLUMNS) == translate._COLUMNS
 
 
 def test_an_unknown_column_is_refused(trained, text, tmp_path, capsys) -> None:
@@ -159,7 +159,7 @@ def test_workers_need_files_and_lines(trained, text, tmp_path, capsys, arguments
 def record_shard_starts(monkeypatch: pytest.MonkeyPatch, fail_at: int | None = None) -> list[int]:
     """Return a list that collects the first lines of the shards translated from now on."""
     started: list[int] = []
-    original = module.translate_shard
+    original = module._translate_shard
 
     def recording_translate(job: module.TranslationJob, shard: module.Shard) -> bytes:
         if shard.start == fail_at:
@@ -167,7 +167,7 @@ def record_shard_starts(monkeypatch: pytest.MonkeyPatch, fail_at: int | None = N
         started.append(shard.start)
         return original(job, shard)
 
-    monkeypatch.setattr(module, "translate_shard", recording_translate)
+    monkeypatch.setattr(module, "_translate_shard", recording_translate)
     return started
 
 
@@ -225,7 +225,7 @@ def test_a_full_disk_keeps_the_old_output_and_the_shards(trained, text, tmp_path
     from_file(trained, text, out, code=3)
     assert f"{out} cannot be written: No space left on device" in capsys.readouterr().err
     assert out.read_text(encoding="utf-8") == "of yesterday"
-    assert len(list(shards_folder(out).glob("*.shard"))) == 7
+    assert len(list(_shards_folder(out).glob("*.shard"))) == 7
     assert sorted(path.name for path in out.parent.iterdir()) == ["out", "out.shards", "text.de"]
 
 
@@ -239,7 +239,7 @@ def test_a_second_process_leaves_the_work_of_the_first_and_is_told_at_once(train
         yield Shard(0, LINES[:6], {})
         from_file(trained, text, out, code=3)  # the second process, while the first works
         from_file(trained, text, out, "--json", code=3)
-        assert list(shards_folder(out).glob("*.shard"))
+        assert list(_shards_folder(out).glob("*.shard"))
         yield Shard(6, LINES[6:], {})
 
     translate_file(job, translator, read_shards(), out, inputs=[text])
@@ -252,7 +252,7 @@ def test_a_second_process_leaves_the_work_of_the_first_and_is_told_at_once(train
 def test_a_folder_of_shards_that_is_a_link_is_refused(trained, text, tmp_path, capsys) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "00000000.shard").write_text("mine")
-    shards_folder(tmp_path / "out").symlink_to(tmp_path / "mine")
+    _shards_folder(tmp_path / "out").symlink_to(tmp_path / "mine")
     from_file(trained, text, tmp_path / "out", code=3)
     assert "out.shards is a link" in capsys.readouterr().err
     assert (tmp_path / "mine" / "00000000.shard").read_text() == "mine"
@@ -271,7 +271,7 @@ def test_a_worker_without_the_model_is_named_with_its_path(trained, text, tmp_pa
     from_file(copied, text, tmp_path / "out", "--workers", "1", code=3)
     error = capsys.readouterr().err
     assert f"The worker on {module.socket.gethostname()} cannot load the model: {copied} " in error
-    assert not shards_folder(tmp_path / "out").exists()
+    assert not _shards_folder(tmp_path / "out").exists()
 
 
 def test_a_worker_with_another_model_is_refused(trained, text, tmp_path, monkeypatch, capsys) -> None:
@@ -293,7 +293,7 @@ def test_a_worker_with_another_model_is_refused(trained, text, tmp_path, monkeyp
 def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
     """Return `translate_shard_in_worker`, which leaves the threads of the tests as they are."""
     monkeypatch.setattr(module, "limit_threads", lambda count: None)
-    return module.translate_shard_in_worker
+    return module._translate_shard_in_worker
 
 
 def job_of(run: Path) -> TranslationJob:
@@ -327,7 +327,7 @@ def test_warnings_have_the_numbers_of_the_lines_in_the_file(trained) -> None:
         for warning in warnings_of(translation):
             expected.setdefault(warning, []).append(number)
     assert expected
-    assert json.loads(translate_shard(job, Shard(100, LINES, {})).partition(b"\n")[0]) == expected
+    assert json.loads(_translate_shard(job, Shard(100, LINES, {})).partition(b"\n")[0]) == expected
 
 
 @pytest.fixture
@@ -345,17 +345,17 @@ def test_a_signal_loses_no_finished_shard_of_a_program(trained, long_text, tmp_p
     command = [sys.executable, "-m", "manyheads", "translate", str(trained), str(long_text), *BEAM]
     command += ["-o", str(out), "--workers", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
-        wait_for(lambda: len(list(shards_folder(out).glob("*.shard"))) >= 2)
+        wait_for(lambda: len(list(_shards_folder(out).glob("*.shard"))) >= 2)
         process.send_signal(number)
         _, errors = process.communicate(timeout=LIMIT)
     assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}.get(number, -number)
     assert b"Traceback" not in errors
     assert not out.exists()
-    kept = {path.name: path.stat().st_mtime_ns for path in shards_folder(out).glob("*.shard")}
+    kept = {path.name: path.stat().st_mtime_ns for path in _shards_folder(out).glob("*.shard")}
     assert kept
     with subprocess.Popen(command) as process:
-        wait_for(lambda: len(list(shards_folder(out).glob("*.shard"))) > len(kept) or process.poll() is not None)
-        again = {path.name: path.stat().st_mtime_ns for path in shards_folder(out).glob("*.shard")}
+        wait_for(lambda: len(list(_shards_folder(out).glob("*.shard"))) > len(kept) or process.poll() is not None)
+        again = {path.name: path.stat().st_mtime_ns for path in _shards_folder(out).glob("*.shard")}
         assert process.wait(LIMIT) == 0
     assert not again or kept.items() <= again.items()
     assert text_of(out) == expected

@@ -18,7 +18,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.training_tasks import prepare_task
-from manyheads.runs.translation import FEWEST, Validation
+from manyheads.runs.translation import _FEWEST, Validation
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.training.distributed import ALONE
@@ -119,7 +119,7 @@ def test_no_search_is_timed_for_a_validation_without_decoding(
 
 def use_small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the validation translate two sentences at once."""
-    monkeypatch.setattr("manyheads.runs.grouped.GROUP", 2)
+    monkeypatch.setattr("manyheads.runs.grouped._GROUP", 2)
 
 
 def watch_validation(validation: Validation, **attributes: Any) -> CollectingListener:
@@ -202,7 +202,7 @@ def test_sentences_are_translated_where_bleu_chooses_the_best_checkpoint(validat
     )
     make_costly(validation)
     validation.shorten(0.0)
-    assert validation.size == (FEWEST, FEWEST)
+    assert validation.size == (_FEWEST, _FEWEST)
 
 
 def test_a_request_to_stop_ends_a_translation_inside_its_first_group(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manyheads.config.schema import SearchConfig
-from manyheads.search.options import LARGEST, Sampling, SearchOptions
+from manyheads.search.options import _LARGEST, Sampling, SearchOptions
 
 
 def make_options(**changes: object) -> SearchOptions:
@@ -85,7 +85,7 @@ def test_the_limits_are_those_of_the_settings() -> None:
         name: bound.le
         for name, setting in SearchConfig.model_fields.items()
         for bound in setting.metadata
-        if hasattr(bound, "le") and name in LARGEST
+        if hasattr(bound, "le") and name in _LARGEST
     }
-    assert limits == {name: LARGEST[name] for name in limits}
+    assert limits == {name: _LARGEST[name] for name in limits}
     assert len(limits) == 7

@@ -16,7 +16,7 @@ from manyheads.errors import OverflowedError
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling
-from manyheads.search.sampling import draw_tokens, sample
+from manyheads.search.sampling import _draw_tokens, sample
 
 
 def draw_samples(
@@ -157,7 +157,7 @@ def test_sampling_from_the_most_likely_token_alone_is_greedy_search() -> None:
 def test_a_possible_token_is_drawn_for_every_random_number(logits, uniform, temperature, top_k, top_p) -> None:
     row = torch.tensor([logits])
     sampling = Sampling(temperature, top_k, top_p)
-    (token,), (value,) = draw_tokens(row, torch.tensor([uniform], dtype=torch.float64), sampling, FORBIDDEN)
+    (token,), (value,) = _draw_tokens(row, torch.tensor([uniform], dtype=torch.float64), sampling, FORBIDDEN)
     possible = any(value > -math.inf for token_id, value in enumerate(logits) if token_id not in FORBIDDEN)
     assert (value > -math.inf) == possible
     assert value == (row[0, token].double() if possible else -math.inf)
@@ -167,13 +167,13 @@ def test_a_possible_token_is_drawn_for_every_random_number(logits, uniform, temp
 def test_the_largest_random_number_draws_the_last_possible_token() -> None:
     row = torch.tensor([[0.3, 0.1, 0.2, 0.1, 0.7, -torch.inf]]).log_softmax(-1)
     for uniform, expected in ((0.0, 0), (1 - 2**-53, 4)):
-        (token,), _ = draw_tokens(row, torch.tensor([uniform], dtype=torch.float64), Sampling(), ())
+        (token,), _ = _draw_tokens(row, torch.tensor([uniform], dtype=torch.float64), Sampling(), ())
         assert token == expected
 
 
 def test_log_probabilities_of_nan_are_refused_in_sampling() -> None:
     with pytest.raises(OverflowedError):
-        draw_tokens(torch.full((1, 5), torch.nan), torch.zeros(1, dtype=torch.float64), Sampling(), ())
+        _draw_tokens(torch.full((1, 5), torch.nan), torch.zeros(1, dtype=torch.float64), Sampling(), ())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.clocks import Clock
 
-from manyheads.serving.access import MAX_BUCKETS, Access, RateLimiter
+from manyheads.serving.access import _MAX_BUCKETS, Access, _RateLimiter
 from manyheads.serving.settings import ServeSettings
 
 PROXY = "198.51.100.7"
@@ -56,7 +56,7 @@ def test_a_client_without_a_proxy_has_one_bucket(client: tuple[str, int] | None,
 
 def test_a_bucket_holds_the_requests_of_a_minute_and_refills_evenly() -> None:
     clock = Clock()
-    limiter = RateLimiter(clock)
+    limiter = _RateLimiter(clock)
     assert [limiter.take("a", 60) for _ in range(60)] == [0.0] * 60
     assert limiter.take("a", 60) == 1.0  # a second until the next
     assert limiter.take("b", 60) == 0.0  # another client
@@ -71,13 +71,13 @@ def test_a_bucket_holds_the_requests_of_a_minute_and_refills_evenly() -> None:
 
 
 def test_a_limit_of_zero_allows_any_number_of_requests() -> None:
-    limiter = RateLimiter(Clock())
+    limiter = _RateLimiter(Clock())
     assert not any(limiter.take("a", 0) for _ in range(1_000))
 
 
 def test_the_oldest_buckets_are_dropped() -> None:
-    limiter = RateLimiter(Clock())
-    for number in range(MAX_BUCKETS + 5):
+    limiter = _RateLimiter(Clock())
+    for number in range(_MAX_BUCKETS + 5):
         limiter.take(str(number), 10)
-    assert len(limiter.levels) == MAX_BUCKETS
+    assert len(limiter.levels) == _MAX_BUCKETS
     assert "4" not in limiter.levels

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from manyheads.errors import DataError, UsageError
-from manyheads.serving.app import CLIENT_CLOSED_REQUEST, App, response_to
+from manyheads.serving.app import _CLIENT_CLOSED_REQUEST, App, _response_to
 from manyheads.serving.responses import ApiError
 from manyheads.serving.settings import ServeSettings
 
@@ -28,27 +28,27 @@ from manyheads.serving.settings import ServeSettings
 def test_an_expected_error_has_its_status_and_the_format_of_its_path(
     error: Exception, status: int, message: str
 ) -> None:
-    response = response_to(error, "/classify")
+    response = _response_to(error, "/classify")
     assert response is not None
     assert (response.status_code, response.body) == (status, f'{{"error": "{message}"}}'.encode())
-    response = response_to(error, "/v1/completions")
+    response = _response_to(error, "/v1/completions")
     assert response is not None
     assert response.status_code == status
     assert f'"message": "{message}"'.encode() in bytes(response.body)
 
 
 def test_the_answer_to_a_method_that_is_not_allowed_names_the_allowed_methods() -> None:
-    response = response_to(HTTPException(405, headers={"Allow": "POST"}), "/translate")
+    response = _response_to(HTTPException(405, headers={"Allow": "POST"}), "/translate")
     assert response is not None
     assert response.headers["allow"] == "POST"
 
 
 def test_a_disconnected_client_is_an_expected_error_and_internal_errors_are_not() -> None:
-    response = response_to(ClientDisconnect(), "/translate")
+    response = _response_to(ClientDisconnect(), "/translate")
     assert response is not None
-    assert response.status_code == CLIENT_CLOSED_REQUEST
-    assert response_to(DataError("/home/somebody/keys.json cannot be read"), "/translate") is None
-    assert response_to(ZeroDivisionError("secret"), "/translate") is None
+    assert response.status_code == _CLIENT_CLOSED_REQUEST
+    assert _response_to(DataError("/home/somebody/keys.json cannot be read"), "/translate") is None
+    assert _response_to(ZeroDivisionError("secret"), "/translate") is None
 
 
 def send_request(

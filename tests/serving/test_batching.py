@@ -13,7 +13,7 @@ from tests.tasks.test_translation import make_translator
 from tests.tolerances import approx
 
 from manyheads.search.interface import Cancelled
-from manyheads.serving.batching import Batcher, choose_batch
+from manyheads.serving.batching import Batcher, _choose_batch
 from manyheads.serving.queue_items import QueueItem, RequestCancelled, RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.tasks.options import TranslateOptions
@@ -73,12 +73,13 @@ def test_a_batch_respects_the_token_budget_including_padding(batcher: Batcher) -
     sizes = [7, 30, 8, 9, 60, 31, 7, 200]
     waiting = [QueueItem(group, size, size, RequestHandle()) for size in sizes]
     while waiting:
-        batch = choose_batch(waiting, 100)
+        batch = _choose_batch(waiting, 100)
         assert waiting[0] in batch
         assert len(batch) == 1 or max(item.size for item in batch) * len(batch) <= 100
         waiting = [item for item in waiting if item not in batch]
     assert [
-        item.payload for item in choose_batch([QueueItem(group, size, size, RequestHandle()) for size in sizes], 36)
+        item.payload
+        for item in _choose_batch([QueueItem(group, size, size, RequestHandle()) for size in sizes], 36)
     ] == [
         7,
         7,
@@ -90,8 +91,8 @@ def test_a_batch_respects_the_token_budget_including_padding(batcher: Batcher) -
 def test_the_oldest_item_is_first_and_other_groups_are_not_mixed_in(batcher: Batcher) -> None:
     first, second = released_group(), released_group()
     waiting = [*items(first, [1]), *items(second, [2, 3]), *items(first, [4])]
-    assert [item.payload for item in choose_batch(waiting, 100)] == [1, 4]
-    assert [item.payload for item in choose_batch(waiting[1:], 100)] == [2, 3]
+    assert [item.payload for item in _choose_batch(waiting, 100)] == [1, 4]
+    assert [item.payload for item in _choose_batch(waiting[1:], 100)] == [2, 3]
 
 
 def test_an_item_that_cannot_be_computed_fails_alone(batcher: Batcher) -> None:

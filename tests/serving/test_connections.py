@@ -62,7 +62,7 @@ async def closed_after(stream: Stream) -> float:
 def test_a_connection_that_does_not_send_its_request_is_closed(
     sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "REQUEST_ARRIVAL_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "_REQUEST_ARRIVAL_SECONDS", 0.2)
 
     async def run() -> None:
         async with listening() as connect:
@@ -74,7 +74,7 @@ def test_a_connection_that_does_not_send_its_request_is_closed(
 
 
 def test_a_connection_that_has_sent_its_request_may_wait_and_send_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "REQUEST_ARRIVAL_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "_REQUEST_ARRIVAL_SECONDS", 0.2)
 
     async def run() -> None:
         async with listening() as connect:
@@ -91,7 +91,7 @@ def test_a_connection_that_has_sent_its_request_may_wait_and_send_another(monkey
 
 
 def test_connections_beyond_the_maximum_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(connections, "_MAX_CONNECTIONS", 3)
 
     async def run() -> None:
         async with listening() as connect:
@@ -116,7 +116,7 @@ INVALID = b'{"error": "Invalid HTTP request"}'
         b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
         HEAD.replace(b"Content-Length: 4", b"Transfer-Encoding: chunked") + b"4\r\nabcdefgh\r\n",
         b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * connections.MAX_HEAD_BYTES,
+        b"GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * connections._MAX_HEAD_BYTES,
     ],
 )
 def test_an_invalid_request_is_refused_and_the_connection_closed(sent: bytes) -> None:

@@ -65,7 +65,7 @@ def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_running_server_notices_added_and_removed_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RELOAD_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_RELOAD_SECONDS", 0.0)
     file = KeyFile(tmp_path / "keys.json")
     old = file.add("old")
     ring = KeyRing(file)
@@ -81,7 +81,7 @@ def test_a_running_server_notices_added_and_removed_keys(tmp_path: Path, monkeyp
 def test_a_server_notices_a_removed_key_although_time_and_inode_are_as_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "RELOAD_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_RELOAD_SECONDS", 0.0)
     file = KeyFile(tmp_path / "keys.json")
     secret = file.add("old")
     status = file.path.stat()

@@ -9,12 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from manyheads.serving.markup.blocks import Block
-from manyheads.serving.markup.document import read_blocks, read_html
+from manyheads.serving.markup.document import _read_blocks, read_html
 from manyheads.serving.markup.tag_projection import project_tags
 
 
 def blocks(source: str) -> list[Block]:
-    return [one for one in read_blocks(source) if isinstance(one, Block)]
+    return [one for one in _read_blocks(source) if isinstance(one, Block)]
 
 
 def with_tags(source: str, text: str, links: str | None) -> str:
@@ -105,7 +105,7 @@ TAGGED = ["<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<img>", "ja ", "nein", "
 @given(st.lists(PIECES, max_size=25).map("".join))
 @example("</>")
 def test_the_pieces_of_a_document_join_to_the_document(source: str) -> None:
-    pieces = read_blocks(source)
+    pieces = _read_blocks(source)
     assert "".join(one.raw if isinstance(one, Block) else one for one in pieces) == source
 
 

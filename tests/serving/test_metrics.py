@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import REGISTRY, Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from manyheads.serving.metrics import BUCKETS, Metrics
+from manyheads.serving.metrics import _BUCKETS, Metrics
 
 TYPES = {
     "manyheads_requests": "counter",
@@ -75,7 +75,7 @@ def test_a_bucket_counts_the_requests_that_are_not_slower(metrics: Metrics) -> N
         for sample in families(metrics)["manyheads_request_seconds"].samples
         if sample.name.endswith("_bucket")
     }
-    assert counts == {limit: sum(one <= limit for one in seconds) for limit in (*BUCKETS, math.inf)}
+    assert counts == {limit: sum(one <= limit for one in seconds) for limit in (*_BUCKETS, math.inf)}
     assert value(metrics, "request_seconds_count", route="/detect") == len(seconds)
     assert value(metrics, "request_seconds_sum", route="/detect") == pytest.approx(sum(seconds))
 

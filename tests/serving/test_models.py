@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.errors import UsageError
 from manyheads.serving import models as module
-from manyheads.serving.models import Models, ServedRun, load_model, make_detector
+from manyheads.serving.models import Models, ServedRun, _load_model, _make_detector
 from manyheads.serving.settings import ServeSettings
 from manyheads.tasks.translation import Translator
 from manyheads.text.languages import make_profile
@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parent.parent / "golden/format-1/run"
 @pytest.mark.parametrize("beam", [None, 1, 3])
 def test_a_translator_searches_with_the_beam_of_the_settings_or_else_of_the_run(beam: int | None) -> None:
     own = Translator.load(GOLDEN, device="cpu")
-    served = load_model(GOLDEN, ServeSettings(beam=beam, device="cpu"))
+    served = _load_model(GOLDEN, ServeSettings(beam=beam, device="cpu"))
     assert isinstance(served, Translator)
     size = beam or own.config.search.beam_size
     assert served.config.search.beam_size == size
@@ -57,7 +57,7 @@ def test_two_codes_of_a_language_are_detected_as_one(monkeypatch: pytest.MonkeyP
         runs={name: ServedRun(name, Path(name), own, {}) for name in profiles},
         translators={("de", "en"): own, ("eng", "deu_Latn"): own},
     )
-    detector = make_detector(models, lambda line: None)
+    detector = _make_detector(models, lambda line: None)
     assert set(detector.profiles) == {"de", "eng"}
     assert detector.detect("Ein Hund")[0][0] == "de"
     assert detector.detect("A dog")[0][0] == "eng"

@@ -15,7 +15,7 @@ from tests.serving.process import Server, serving, train_classifier, train_langu
 from tests.tolerances import printed, within
 
 from manyheads.cli.main import run as manyheads
-from manyheads.inspection.colours import CIVIDIS, DIVERGING, hexadecimal
+from manyheads.inspection.colours import _CIVIDIS, _DIVERGING, hexadecimal
 from manyheads.runs.inspect import inspect
 from manyheads.runs.page import PAGE, script_of, stand_alone
 from manyheads.runs.train import train
@@ -298,7 +298,7 @@ def test_axes_are_named_by_side_and_language_and_heads_by_their_tokens(
 
 def test_the_page_has_the_colours_of_the_pictures() -> None:
     script, style = ((PAGE / name).read_text(encoding="utf-8") for name in ("charts.js", "page.css"))
-    for name, scale in (("CIVIDIS", CIVIDIS), ("DIVERGING", DIVERGING)):
+    for name, scale in (("CIVIDIS", _CIVIDIS), ("DIVERGING", _DIVERGING)):
         written = re.search(rf'const {name} = "([^"]+)"', script)
         assert written
         assert written[1].split() == [hexadecimal(colour)[1:] for colour in scale]

@@ -16,7 +16,7 @@ from tests.serving.process import GERMAN, Server, metric, serving
 
 from manyheads.cli.main import run
 from manyheads.errors import UsageError
-from manyheads.serving.server import DRAIN_SECONDS
+from manyheads.serving.server import _DRAIN_SECONDS
 from manyheads.serving.settings import ServeSettings
 
 
@@ -45,7 +45,7 @@ def test_sigterm_lets_requests_end_and_refuses_new_ones(endless_run: Path) -> No
         assert len(answer.json()["translatedText"]) == 4
         start = monotonic()
         assert server.process.wait(30) == 0
-        assert monotonic() - start < DRAIN_SECONDS / 2
+        assert monotonic() - start < _DRAIN_SECONDS / 2
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_a_second_signal_ends_the_server_at_once(endless_run: Path) -> None:
         start = monotonic()
         server.process.send_signal(signal.SIGINT)
         server.process.wait(30)
-        assert monotonic() - start < DRAIN_SECONDS / 2
+        assert monotonic() - start < _DRAIN_SECONDS / 2
         with pytest.raises((httpx.HTTPError, AssertionError)):
             assert long.result(10).status_code == 200
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from manyheads import __version__
-from manyheads.serving.service_routes import document
+from manyheads.serving.service_routes import _document
 from manyheads.serving.settings import ServeSettings
 
 SETTINGS = ServeSettings(char_limit=1_009, batch_limit=53, alternatives_limit=7)
-DOCUMENT = document(SETTINGS, ["de", "en"])
+DOCUMENT = _document(SETTINGS, ["de", "en"])
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
 
@@ -57,7 +57,7 @@ def test_the_limits_of_the_server_are_in_the_document() -> None:
 
 
 def test_a_document_without_languages_is_valid_too() -> None:
-    fields = document(SETTINGS, [])["components"]["schemas"]["TranslateBody"]["properties"]
+    fields = _document(SETTINGS, [])["components"]["schemas"]["TranslateBody"]["properties"]
     assert (fields["source"]["enum"], fields["target"]["enum"]) == (["auto"], [""])
 
 

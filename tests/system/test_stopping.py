@@ -17,7 +17,7 @@ import pytest
 from tests.system.test_interruption import EXIT_CODES, TIMEOUT, assert_same
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.runs.signals import REPEAT
+from manyheads.runs.signals import _REPEAT
 
 pytestmark = pytest.mark.slow
 
@@ -198,7 +198,7 @@ def test_a_later_signal_aborts_the_update_and_the_last_checkpoint_is_intact(corp
     training.process.send_signal(signal.SIGTERM)
     training.wait_for(training.has_printed("stopping"))
     training.process.send_signal(signal.SIGSTOP)  # keeps the update from ending
-    time.sleep(1.1 * REPEAT)
+    time.sleep(1.1 * _REPEAT)
     training.process.send_signal(signal.SIGTERM)
     training.process.send_signal(signal.SIGCONT)
     assert training.process.wait(TIMEOUT) == 143

@@ -12,10 +12,10 @@ from manyheads.config.schema import SearchConfig
 from manyheads.search.interface import Hypothesis
 from manyheads.tasks.assembly import (
     Assembler,
-    max_repetitions,
+    _max_repetitions,
+    _repeats_itself,
+    _unusual_length,
     pharaoh,
-    repeats_itself,
-    unusual_length,
     word_alignment,
     word_numbers,
 )
@@ -133,20 +133,20 @@ def reference_repetitions(tokens: list[int]) -> int:
 )
 def test_repetitions_are_counted_like_the_reference_implementation(before, passage, times, after) -> None:
     tokens = before + passage * times + after
-    found, reference = max_repetitions(tokens), reference_repetitions(tokens)
+    found, reference = _max_repetitions(tokens), reference_repetitions(tokens)
     assert found >= reference
     assert (found >= 4) == (reference >= 4) or found == reference + 1, "a loop may begin in its middle"
 
 
 def test_a_repetition_is_reported_unless_the_source_has_it() -> None:
-    assert repeats_itself([5, 6, 7], [1, 2] * 6)
-    assert not repeats_itself([9] * 12, [1] * 12)
-    assert not repeats_itself([5, 6, 7], [1, 1, 1, 1]), "ha ha ha ha"
-    assert not repeats_itself([5, 6, 7], list(range(50)))
+    assert _repeats_itself([5, 6, 7], [1, 2] * 6)
+    assert not _repeats_itself([9] * 12, [1] * 12)
+    assert not _repeats_itself([5, 6, 7], [1, 1, 1, 1]), "ha ha ha ha"
+    assert not _repeats_itself([5, 6, 7], list(range(50)))
 
 
 @pytest.mark.parametrize(
     ("source", "output", "unusual"), [(3, 19, False), (3, 20, True), (40, 10, False), (41, 10, True)]
 )
 def test_lengths_are_unusual_beyond_three_times_plus_ten(source, output, unusual) -> None:
-    assert unusual_length(source, output) == unusual
+    assert _unusual_length(source, output) == unusual

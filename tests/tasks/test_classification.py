@@ -67,7 +67,7 @@ def test_the_classes_of_a_text_do_not_depend_on_the_other_texts(
     batched = values(classifier, texts)
     separate = np.concatenate([values(classifier, [text]) for text in texts])
     reversed_order = values(classifier, texts[::-1])[::-1]
-    monkeypatch.setattr(module, "BATCH_TOKENS", 40)
+    monkeypatch.setattr(module, "_BATCH_TOKENS", 40)
     small_batches = values(classifier, texts)
     for other in (separate, reversed_order, small_batches):
         assert_close(other, batched, dtype=torch.float32)

@@ -22,9 +22,9 @@ from tests.tasks.test_translation import (
 from tests.tolerances import approx, assert_close
 
 from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.rescoring import coverage_term
+from manyheads.decoding.rescoring import _coverage_term
 from manyheads.errors import UsageError
-from manyheads.inspection.capture import attention_maps
+from manyheads.inspection.capture import _attention_maps
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.tasks.translation import TranslateOptions, Translator
@@ -136,7 +136,7 @@ def test_attention_and_rivals_are_those_of_the_model() -> None:
         for row, hypotheses in zip(ids, translator.engine.search(ids, search), strict=True):
             for one in hypotheses:
                 source, target = torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *one.tokens]])
-                maps = attention_maps(model, source, target).cross[layer].mean(0)[: len(one.token_scores)]
+                maps = _attention_maps(model, source, target).cross[layer].mean(0)[: len(one.token_scores)]
                 assert_close(torch.tensor(one.attention), maps)
                 with torch.no_grad():
                     log_probs = model(source, target)[0].log_softmax(-1)
@@ -155,8 +155,8 @@ def make_options(**changes: Any) -> SearchOptions:
 
 def test_the_coverage_term_is_that_of_equation_14() -> None:
     attention = torch.tensor([[0.5, 0.2, 0.3], [0.9, 0.05, 0.05]])
-    assert coverage_term(attention) == pytest.approx(np.log(1.0) + np.log(0.25))
-    assert coverage_term(torch.tensor([[1.0, 0.0, 0.0]])) > -50, (
+    assert _coverage_term(attention) == pytest.approx(np.log(1.0) + np.log(0.25))
+    assert _coverage_term(torch.tensor([[1.0, 0.0, 0.0]])) > -50, (
         "a source word without attention leaves the score finite"
     )
 
@@ -168,7 +168,7 @@ def test_the_coverage_penalty_ranks_all_hypotheses_of_the_beam() -> None:
     ranked = translator.engine.search(ids, make_options(beam_size=6, n_best=2, coverage_penalty=2.0))
     changed = 0
     for before, after in zip(plain, ranked, strict=True):
-        scores = {one.tokens: one.score + 2.0 * coverage_term(torch.tensor(one.attention)) for one in before}
+        scores = {one.tokens: one.score + 2.0 * _coverage_term(torch.tensor(one.attention)) for one in before}
         best = sorted(scores, key=lambda tokens: -scores[tokens])[:2]
         assert [one.tokens for one in after] == best
         assert [one.score for one in after] == approx([scores[tokens] for tokens in best])

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.tasks.test_translation import LETTERS, MAX_POSITIONS, assert_same, make_translator, watch_sources
 
 from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.tasks.parts import Line, Splitter, blank_between
+from manyheads.tasks.parts import Line, Splitter, _blank_between
 from manyheads.tasks.translation import TranslateOptions, Translator
 from manyheads.text.characters import ByteTokenizer
-from manyheads.text.sentences import LINE_ENDS
+from manyheads.text.sentences import _LINE_ENDS
 
 SENTENCES = TranslateOptions(split="sentences")
 KNOWN = LETTERS + ". ,ABCDEFGHIJKLM"
@@ -69,7 +69,7 @@ def test_a_model_that_changes_nothing_gives_the_text(text, split, trained_length
 @given(LAYOUTS, st.sampled_from(["auto", "sentences", "none"]), st.booleans())
 def test_each_line_of_a_text_is_split_as_if_it_were_alone(text, split, settings) -> None:
     options = {"copy_literals": settings, "lower_capitals": settings}
-    parts = [part for one in LINE_ENDS.split(text) for part in split_line(one, split, **options).parts]
+    parts = [part for one in _LINE_ENDS.split(text) for part in split_line(one, split, **options).parts]
     assert split_line(text, split, **options).parts == parts
 
 
@@ -241,7 +241,7 @@ def test_alignments_of_sentences_are_numbered_through_the_line() -> None:
 def test_sentences_without_a_blank_between_them_get_one_if_the_target_language_has_blanks(
     mark, last, first, between
 ) -> None:
-    assert blank_between(mark, last, first) == between
+    assert _blank_between(mark, last, first) == between
 
 
 def test_a_sentence_has_the_same_translation_alone_and_in_a_line() -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from manyheads.data.builtin import builtin_pairs
 from manyheads.text.languages import (
-    LONGEST,
+    _LONGEST,
     LanguageProfile,
+    _plain,
     confidences,
     make_profile,
-    plain,
 )
 
 
@@ -63,7 +63,7 @@ def test_text_in_an_unknown_language_has_low_confidence(profiles: dict[str, Lang
 def test_a_profile_is_small_and_survives_json(profiles: dict[str, LanguageProfile]) -> None:
     again = LanguageProfile.from_json(json.loads(json.dumps(profiles["ko"].to_json())))
     assert again.counts == profiles["ko"].counts
-    assert max(map(len, again.counts)) == LONGEST
+    assert max(map(len, again.counts)) == _LONGEST
     assert len(again.counts) <= 4_000
     for wrong in ([], {"abcd": 1}, {"a": 0}, {"a": "1"}, {"": 1}):
         with pytest.raises(ValueError, match="no profile"):
@@ -71,5 +71,5 @@ def test_a_profile_is_small_and_survives_json(profiles: dict[str, LanguageProfil
 
 
 def test_case_punctuation_and_digits_do_not_count() -> None:
-    assert plain("Ein\u00a0HUND, 3 Hunde!") == " ein hund hunde "
+    assert _plain("Ein\u00a0HUND, 3 Hunde!") == " ein hund hunde "
     assert make_profile(["Hund."]).counts == make_profile(["HUND 7"]).counts

@@ -17,7 +17,7 @@ from manyheads.errors import ConfigError, RunError
 from manyheads.text import subwords
 from manyheads.text.normalize import normalize
 from manyheads.text.sampling import UnigramSampler
-from manyheads.text.subwords import WORTH_THREADS, SubwordTokenizer
+from manyheads.text.subwords import _WORTH_THREADS, SubwordTokenizer
 from manyheads.text.tokenizer import UNK, load_tokenizer
 
 SUBWORD_KINDS = ("bpe", "unigram")
@@ -207,7 +207,7 @@ def test_training_lines_may_contain_characters_that_the_library_reserves(german:
 @pytest.mark.parametrize("length", [1, 999, 1000, 1001, 5000])
 def test_training_lines_are_short_and_nothing_is_lost(length: int) -> None:
     for text in ("x" * length, ("Hunde und " * length)[:length].strip(), "길" * length):
-        lines = list(subwords.training_lines([text, "Ende"], lowercase=False))
+        lines = list(subwords._training_lines([text, "Ende"], lowercase=False))
         assert "".join(lines) == text + "Ende"
         assert max(len(line.encode()) for line in lines) <= 4_192
         if " " in text:
@@ -244,5 +244,5 @@ def test_training_prints_nothing(german: list[str]) -> None:
 def test_many_texts_encoded_together_have_the_pieces_of_each_alone(
     sampled: SubwordTokenizer, german: list[str]
 ) -> None:
-    many = german * (WORTH_THREADS // len(german) + 1)
+    many = german * (_WORTH_THREADS // len(german) + 1)
     assert sampled.encode(many) == [sampled.encode([text])[0] for text in many]

@@ -10,7 +10,7 @@ from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import ConfigError, MissingExtraError, RunError, UsageError
 from manyheads.text.tokenizer import UNK, Tokenizer, load_tokenizer, train_tokenizers
 from manyheads.text.vocabulary import Stored
-from manyheads.text.words import WordTokenizer, word_splitter
+from manyheads.text.words import WordTokenizer, _word_splitter
 
 MULTI30K = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
 GERMAN = ["Der Hund schläft.", "Der Hund bellt, z. B. nachts.", "die Katze schläft"]
@@ -89,7 +89,7 @@ def test_a_joint_vocabulary_segments_both_languages_by_the_multi_language_rules(
 
 @pytest.mark.parametrize("language", ["ko", "mi", "zz"])
 def test_languages_without_installed_rules_use_the_multi_language_rules(language: str) -> None:
-    name, split = word_splitter(language)
+    name, split = _word_splitter(language)
     if name == language:
         pytest.skip(f"spaCy has all it needs for {language}")
     assert name == "xx"
@@ -98,7 +98,7 @@ def test_languages_without_installed_rules_use_the_multi_language_rules(language
 
 def test_very_long_words_are_divided_without_loss() -> None:
     """spaCy's time grows with the square of a word's length: half a minute for 20,000 brackets."""
-    _, split = word_splitter("de")
+    _, split = _word_splitter("de")
     for text in ("(" * 20_000, "x" * 1_001, "'" * 1_000):
         assert "".join(split(text)) == text
         assert max(map(len, split(text))) <= 200
@@ -125,7 +125,7 @@ def test_a_tokenizer_of_the_other_language_is_refused() -> None:
 
 def test_missing_rules_of_a_language_are_an_error() -> None:
     """The multi-language rules would segment differently from the Korean rules of the training."""
-    if word_splitter("ko")[0] == "ko":
+    if _word_splitter("ko")[0] == "ko":
         pytest.skip("spaCy has all it needs for Korean")
     data = Stored(kind="words", lowercase=False, languages="ko", pipeline="ko", symbols=("개",)).to_bytes()
     with pytest.raises(RunError, match='spaCy rules "ko" need a package'):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from manyheads.training.batches import AHEAD, prefetch
+from manyheads.training.batches import _AHEAD, _prefetch
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
@@ -17,7 +17,7 @@ def test_prefetched_results_are_in_order(threads: int) -> None:
         time.sleep(0.002 * (number % 3))
         return number**2
 
-    assert list(prefetch(slow, range(20), threads)) == [number**2 for number in range(20)]
+    assert list(_prefetch(slow, range(20), threads)) == [number**2 for number in range(20)]
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
@@ -27,7 +27,7 @@ def test_an_error_is_raised_in_place_of_its_result(threads: int) -> None:
             raise ValueError("four")
         return number
 
-    found = prefetch(make, itertools.count(), threads)
+    found = _prefetch(make, itertools.count(), threads)
     assert [next(found) for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="four"):
         next(found)
@@ -36,17 +36,17 @@ def test_an_error_is_raised_in_place_of_its_result(threads: int) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_bounded_number_of_results_is_prefetched(threads: int) -> None:
     started: list[int] = []
-    found = prefetch(started.append, range(100), threads)
+    found = _prefetch(started.append, range(100), threads)
     next(found)
     deadline = time.monotonic() + 10
-    while len(started) < AHEAD * threads + 1 and time.monotonic() < deadline:
+    while len(started) < _AHEAD * threads + 1 and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert len(started) == AHEAD * threads + 1
+    assert len(started) == _AHEAD * threads + 1
 
 
 def test_closing_the_iterator_early_ends_its_threads() -> None:
     before = threading.active_count()
-    found = prefetch(lambda number: number, itertools.count(), 2)
+    found = _prefetch(lambda number: number, itertools.count(), 2)
     next(found)
     found.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before

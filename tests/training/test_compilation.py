@@ -30,7 +30,7 @@ from tests.training.parts import (
 )
 from torch import Tensor
 
-from manyheads.cli.recipes import described
+from manyheads.cli.recipes import _described
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.data.sampler import Sampler
@@ -210,7 +210,7 @@ def test_compiled_training_makes_the_updates_of_eager_training(graphs: CountingB
 @pytest.mark.slow
 def test_too_many_recompilations_are_an_error(graphs: CountingBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.compiler.reset()
-    monkeypatch.setattr(compilation, "MOST_SHAPES", 1)
+    monkeypatch.setattr(compilation, "_MOST_SHAPES", 1)
     updater = updater_of(tiny_model(), compile=True)
     gradients(updater, batches_of(3)[0])
     with pytest.raises(torch._dynamo.exc.FailOnRecompileLimitHit):
@@ -273,7 +273,7 @@ def test_the_training_benchmark_leaves_out_the_time_of_compilation(graphs: Count
 def test_training_without_a_compiler_is_refused_before_it_begins(tmp_path: Path) -> None:
     """The error is one line that names the missing compiler, and nothing is written."""
     file = tmp_path / "tiny.toml"
-    file.write_text("\n".join(described(config_of(tmp_path))), encoding="utf-8")
+    file.write_text("\n".join(_described(config_of(tmp_path))), encoding="utf-8")
     found = subprocess.run(
         [sys.executable, "-m", "manyheads", "train", str(file), "-o", str(tmp_path / "run")],
         capture_output=True,

@@ -15,7 +15,7 @@ from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.training.layerwise import LayerwiseLearningRate, depths, freeze
+from manyheads.training.layerwise import LayerwiseLearningRate, _depths, freeze
 from manyheads.training.optimizer import build_optimizer
 
 CPU = torch.device("cpu")
@@ -39,7 +39,7 @@ def trained_depths(model: TextClassifier, steps: int, **settings: Any) -> list[s
     freeze(model, config)
     layerwise = LayerwiseLearningRate(model, config)
     optimizer = build_optimizer(model, config, CPU, layerwise.depth_of)
-    depth_of = {name: depths(model)[parameter] for name, parameter in model.named_parameters()}
+    depth_of = {name: _depths(model)[parameter] for name, parameter in model.named_parameters()}
     moved = []
     for step in range(1, steps + 1):
         before = weights(model)
@@ -55,7 +55,7 @@ def trained_depths(model: TextClassifier, steps: int, **settings: Any) -> list[s
 
 def test_depths_increase_from_the_embedding_to_the_head() -> None:
     model = make_classifier()
-    found = {name: depths(model)[parameter] for name, parameter in model.named_parameters()}
+    found = {name: _depths(model)[parameter] for name, parameter in model.named_parameters()}
     assert {depth for name, depth in found.items() if name.startswith("embedding.")} == {0}
     for layer in range(3):
         own = {depth for name, depth in found.items() if name.startswith(f"encoder_layers.{layer}.")}
@@ -65,9 +65,9 @@ def test_depths_increase_from_the_embedding_to_the_head() -> None:
 
 def test_a_decoder_is_above_its_encoder_and_a_tied_output_has_the_depth_of_the_embedding() -> None:
     model = EncoderDecoder(SHAPE, 11, 11)
-    found = {name: depths(model)[parameter] for name, parameter in model.named_parameters()}
+    found = {name: _depths(model)[parameter] for name, parameter in model.named_parameters()}
     assert {depth for name, depth in found.items() if name.startswith("decoder_layers.1.")} == {5}
-    assert depths(model)[model.output.weight] == 0
+    assert _depths(model)[model.output.weight] == 0
 
 
 @pytest.mark.parametrize(("frozen", "expected"), [(0, {1, 2, 3, 4}), (2, {3, 4}), (3, {4})])

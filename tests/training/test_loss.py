@@ -53,7 +53,7 @@ def relative_error(found: Tensor, expected: Tensor) -> float:
 def test_value_and_gradients_are_those_of_torch(
     monkeypatch: pytest.MonkeyPatch, rows: int, smoothing: float, bias: bool
 ) -> None:
-    monkeypatch.setattr(module, "CHUNK_LOGITS", rows * VOCABULARY + 3)
+    monkeypatch.setattr(module, "_CHUNK_LOGITS", rows * VOCABULARY + 3)
     inputs = make_inputs(bias=bias)
     loss, nll = cross_entropy_sums(*inputs, smoothing)
     expected = torch_loss(inputs, smoothing)
@@ -107,7 +107,7 @@ def test_the_loss_of_a_uniform_distribution_is_the_logarithm_of_the_vocabulary()
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_bfloat16_products_come_within_its_rounding(monkeypatch: pytest.MonkeyPatch, smoothing: float) -> None:
-    monkeypatch.setattr(module, "CHUNK_LOGITS", 10 * VOCABULARY)
+    monkeypatch.setattr(module, "_CHUNK_LOGITS", 10 * VOCABULARY)
     inputs, exact = make_inputs(dtype=torch.float32), make_inputs()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss, nll = cross_entropy_sums(*inputs, smoothing)
@@ -150,7 +150,7 @@ def test_no_gradients_are_computed_where_they_are_disabled(monkeypatch: pytest.M
     def refuse(*_: object) -> None:
         raise AssertionError("gradients were computed")
 
-    monkeypatch.setattr(module, "Gradients", refuse)
+    monkeypatch.setattr(module, "_Gradients", refuse)
     with mode():
         loss, _ = cross_entropy_sums(*inputs, 0.1)
     assert not loss.requires_grad
@@ -166,7 +166,7 @@ def test_the_logits_of_all_tokens_are_never_in_memory_at_once(monkeypatch: pytes
         sizes.append(logits.numel())
         return logits
 
-    monkeypatch.setattr(module, "CHUNK_LOGITS", 5 * VOCABULARY)
+    monkeypatch.setattr(module, "_CHUNK_LOGITS", 5 * VOCABULARY)
     monkeypatch.setattr(module.functional, "linear", record_linear)
     inputs = make_inputs()
     loss, _ = cross_entropy_sums(*inputs, 0.1)
@@ -178,7 +178,7 @@ def test_the_logits_of_all_tokens_are_never_in_memory_at_once(monkeypatch: pytes
 def test_the_logits_of_a_vocabulary_larger_than_a_chunk_are_computed_token_by_token(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "CHUNK_LOGITS", VOCABULARY // 2)
+    monkeypatch.setattr(module, "_CHUNK_LOGITS", VOCABULARY // 2)
     inputs = make_inputs()
     assert relative_error(cross_entropy_sums(*inputs, 0.1)[0], torch_loss(inputs, 0.1)) < 1e-6
 

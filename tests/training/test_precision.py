@@ -40,7 +40,7 @@ def test_an_unavailable_device_is_an_error_that_names_it(name: str) -> None:
 def test_a_named_format_is_taken_without_a_measurement(
     monkeypatch: pytest.MonkeyPatch, precision: str, device: torch.device
 ) -> None:
-    monkeypatch.setattr(module, "product_seconds", refuse)
+    monkeypatch.setattr(module, "_product_seconds", refuse)
     assert pick_precision(precision, device) == precision  # type: ignore[arg-type]
 
 
@@ -56,10 +56,10 @@ def seconds(bfloat16: float) -> Callable[..., float]:
 def test_auto_is_bf16_on_a_cpu_where_it_is_clearly_faster(
     monkeypatch: pytest.MonkeyPatch, bfloat16: float, expected: str
 ) -> None:
-    monkeypatch.setattr(module, "product_seconds", seconds(bfloat16))
-    monkeypatch.setattr(module, "bf16_is_faster", functools.cache(module.bf16_is_faster.__wrapped__))
+    monkeypatch.setattr(module, "_product_seconds", seconds(bfloat16))
+    monkeypatch.setattr(module, "_bf16_is_faster", functools.cache(module._bf16_is_faster.__wrapped__))
     assert pick_precision("auto", CPU) == expected
-    monkeypatch.setattr(module, "product_seconds", refuse)
+    monkeypatch.setattr(module, "_product_seconds", refuse)
     assert pick_precision("auto", CPU) == expected, "measured once in a process"
 
 
@@ -71,13 +71,13 @@ def test_auto_is_bf16_on_a_gpu_that_has_it(monkeypatch: pytest.MonkeyPatch, supp
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_the_measured_time_of_a_product_is_plausible(dtype: torch.dtype) -> None:
-    assert 0 < module.product_seconds(dtype) < 10
+    assert 0 < module._product_seconds(dtype) < 10
 
 
 def test_a_product_that_is_far_too_slow_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     products: list[torch.Tensor] = []
     monkeypatch.setattr(torch, "mm", lambda a, b: products.append(a))
-    module.product_seconds(torch.bfloat16, enough=0.0)
+    module._product_seconds(torch.bfloat16, enough=0.0)
     assert len(products) == 1
 
 

@@ -27,7 +27,7 @@ def reference_divergence(first: Tensor, second: Tensor, weight: Tensor, bias: Te
 def test_the_divergence_and_its_gradients_equal_those_of_torch(
     biased: bool, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CHUNK_LOGITS", 13 * rows)
+    monkeypatch.setattr(module, "_CHUNK_LOGITS", 13 * rows)
     torch.manual_seed(5)
     tensors = [torch.randn(7, 5), torch.randn(7, 5), torch.randn(13, 5)] + ([torch.randn(13)] if biased else [])
     inputs, references = ([tensor.clone().requires_grad_() for tensor in tensors] for _ in range(2))

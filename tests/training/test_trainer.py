@@ -38,7 +38,7 @@ from manyheads.training.distributed import ALONE
 from manyheads.training.log import StepReport, ValidationReport
 from manyheads.training.objective import translation_loss
 from manyheads.training.snapshot import Snapshot
-from manyheads.training.trainer import MOST_SKIPPED
+from manyheads.training.trainer import _MOST_SKIPPED
 
 NO_CHANGE = 1e-30  # a learning rate too low to change any weight
 
@@ -449,7 +449,7 @@ def test_training_ends_with_an_error_after_too_many_updates_without_a_finite_gra
     harness = TrainerHarness(steps=100)
     make_gradients_nan(harness, set(range(3, 1_000)))
     with pytest.raises(
-        TrainingError, match=rf"{MOST_SKIPPED} updates in a row .* up to step {2 + MOST_SKIPPED} "
+        TrainingError, match=rf"{_MOST_SKIPPED} updates in a row .* up to step {2 + _MOST_SKIPPED} "
     ) as caught:
         harness.trainer.run()
     progress = harness.trainer.progress
@@ -460,10 +460,10 @@ def test_training_ends_with_an_error_after_too_many_updates_without_a_finite_gra
 
 
 def test_a_finite_gradient_resets_the_count_of_skipped_updates() -> None:
-    harness = TrainerHarness(steps=2 * MOST_SKIPPED + 1)
-    make_gradients_nan(harness, set(range(1, MOST_SKIPPED)) | set(range(MOST_SKIPPED + 1, 2 * MOST_SKIPPED)))
+    harness = TrainerHarness(steps=2 * _MOST_SKIPPED + 1)
+    make_gradients_nan(harness, set(range(1, _MOST_SKIPPED)) | set(range(_MOST_SKIPPED + 1, 2 * _MOST_SKIPPED)))
     harness.trainer.run()
-    assert harness.trainer.progress.skipped == 2 * MOST_SKIPPED - 2
+    assert harness.trainer.progress.skipped == 2 * _MOST_SKIPPED - 2
 
 
 # --- a diverging loss ---

@@ -18,10 +18,8 @@ from manyheads.data.lines import count_lines, read_lines
 from manyheads.runs.estimate import measure_speed
 from manyheads.runs.suggest import TOKENS_A_WORD
 
-__all__ = ["estimate_seconds"]
-
-LINES = 5_000  # of a text whose lengths are measured
-USUAL = 20  # tokens of a sentence if the text does not exist yet
+_LINES = 5_000  # of a text whose lengths are measured
+_USUAL = 20  # tokens of a sentence if the text does not exist yet
 
 
 def estimate_seconds(plan: Plan, status: StepStatus) -> float | None:
@@ -37,19 +35,18 @@ def estimate_seconds(plan: Plan, status: StepStatus) -> float | None:
         return status.earlier.seconds or None if status.earlier else None
     config = plan.configs[status.name]
     if step.models and step.models[0] in plan.configs:
-        config = with_shape(config, plan.configs[step.models[0]])
+        config = _with_shape(config, plan.configs[step.models[0]])
     if config.training.max_minutes is not None:
         return 60 * config.training.max_minutes
     if config.task != "translation":
         return None
     files = [files for files in input_files(plan, status.name).values() if all(path.is_file() for path in files)]
-    lengths = token_lengths(files[0] if files else [])
-    steps = updates_of(config, files, lengths)
+    lengths = _token_lengths(files[0] if files else [])
+    steps = _updates_of(config, files, lengths)
     return None if steps is None else steps * measure_speed(config, lengths).seconds(config.training.batch_tokens)
 
 
-def with_shape(config: Config, start: Config) -> Config:
-    """Return a configuration with the shape and the vocabulary of the model that it starts from."""
+def _with_shape(config: Config, start: Config) -> Config:
     layers = {
         f"num_{side}_layers": getattr(config.model, f"init_{side}_layers")
         or getattr(start.model, f"num_{side}_layers")
@@ -58,16 +55,16 @@ def with_shape(config: Config, start: Config) -> Config:
     return config.model_copy(update={"model": start.model.model_copy(update=layers), "tokenizer": start.tokenizer})
 
 
-def token_lengths(files: list[Path]) -> NDArray[np.int64]:
+def _token_lengths(files: list[Path]) -> NDArray[np.int64]:
     """Return the approximate number of tokens of the first pairs of a text (N, 2)."""
     if len(files) != 2:
-        return np.full((LINES, 2), USUAL)
-    words = [[len(line.split()) for line in islice(read_lines(path), LINES)] for path in files]
+        return np.full((_LINES, 2), _USUAL)
+    words = [[len(line.split()) for line in islice(read_lines(path), _LINES)] for path in files]
     rows = np.array(list(zip(*words, strict=False)), dtype=np.float64).reshape(-1, 2)
     return np.maximum(1, np.ceil(TOKENS_A_WORD * rows)).astype(np.int64)
 
 
-def updates_of(config: Config, files: list[list[Path]], lengths: NDArray[np.int64]) -> int | None:
+def _updates_of(config: Config, files: list[list[Path]], lengths: NDArray[np.int64]) -> int | None:
     """Return the number of updates of a training; None if it is set in epochs and the text does not exist yet."""
     training = config.training
     if training.epochs is None:

@@ -14,9 +14,7 @@ from manyheads.config.load import prepare
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import shorten, to_toml
 
-__all__ = ["RECORDS", "listed", "parse_step", "parsed", "wrong_names"]
-
-NAME = re.compile(r"\w[\w.-]*")
+_NAME = re.compile(r"\w[\w.-]*")
 RECORDS = "records"  # folder of the records, beside the folders of the products
 
 
@@ -28,7 +26,7 @@ def parse_step(name: str, table: Any, texts: Mapping[str, Any]) -> tuple[Step | 
         why = "is also the name of a text"
     elif name.casefold() == RECORDS:
         why = "is the folder of the records: choose another name"
-    elif not NAME.fullmatch(name):
+    elif not _NAME.fullmatch(name):
         why = "is no name: use letters, digits, - and _"
     if why:
         return None, [f"{where}: {name} {why}."]
@@ -53,15 +51,14 @@ def parsed(model: type[Any], table: Mapping[str, Any], where: str) -> tuple[Any,
             detail["loc"][0] for detail in errors if len(detail["loc"]) > 1
         }  # pydantic also counts the valid items
         messages = [
-            describe(model, table, where, detail)
+            _describe(model, table, where, detail)
             for detail in errors
             if len(detail["loc"]) > 1 or detail["loc"][0] not in inner
         ]
         return None, list(dict.fromkeys(messages))
 
 
-def describe(model: type[BaseModel], table: Mapping[str, Any], where: str, wrong: Any) -> str:
-    """Describe one validation error of a table, or of a table inside it."""
+def _describe(model: type[BaseModel], table: Mapping[str, Any], where: str, wrong: Any) -> str:
     key, *inside = wrong["loc"]
     names = [part for part in inside if isinstance(part, str)]
     value: Any = table.get(key)
@@ -110,7 +107,7 @@ def wrong_names(steps: Mapping[str, Step], texts: Iterable[str]) -> list[str]:
             elif model not in steps and not (Path(model) / "config.json").is_file():
                 guess = suggestion(closest(model, trainers)) or f"; {listed(trainers, 'model')}"
                 mistakes.append(f'steps.{name}: model "{model}" is no step and no run directory{guess}')
-        mistakes += wrong_tags(name, step, steps)
+        mistakes += _wrong_tags(name, step, steps)
     return mistakes
 
 
@@ -119,7 +116,7 @@ def listed(names: Iterable[str], what: str) -> str:
     return f"there are {', '.join(sorted(names))}." if names else f"the plan has no {what}."
 
 
-def wrong_tags(name: str, step: Step, steps: Mapping[str, Step]) -> list[str]:
+def _wrong_tags(name: str, step: Step, steps: Mapping[str, Step]) -> list[str]:
     """Return a message for each tag in the training text of a step that its tokenizer would divide."""
     if not isinstance(step, TrainStep) or step.models:
         return []

@@ -18,8 +18,6 @@ from manyheads.config.schema import Config
 from manyheads.data.locate import existing
 from manyheads.errors import ConfigError, UsageError
 
-__all__ = ["Plan", "load_plan", "plan_paths", "resolve_plan"]
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -116,7 +114,7 @@ def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
         UsageError: a text lacks a language that a step needs.
     """
     values = read_toml(path)
-    mistakes = [mistake for text in overrides if (mistake := replace_value(values, text))]
+    mistakes = [mistake for text in overrides if (mistake := _replace_value(values, text))]
     tables, wrong = parsed(PlanFile, values, "")
     mistakes += wrong
     if tables is None:
@@ -137,15 +135,15 @@ def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
         name: {language: existing(root / file) or root / file for language, file in files.items()}
         for name, files in tables.text.items()
     }
-    ordered = {name: steps[name] for name in in_order(steps, path)}
+    ordered = {name: steps[name] for name in _in_order(steps, path)}
     plan = Plan(path, tables.source, tables.target, root, text, ordered, {}, out.resolve())
     configs = {
-        name: train_config(plan, name, step) for name, step in ordered.items() if isinstance(step, TrainStep)
+        name: _train_config(plan, name, step) for name, step in ordered.items() if isinstance(step, TrainStep)
     }
     return replace(plan, configs=configs)
 
 
-def replace_value(values: dict[str, Any], text: str) -> str | None:
+def _replace_value(values: dict[str, Any], text: str) -> str | None:
     """Set one `key.key=value` in nested tables; return a message if the text has another form."""
     name, equals, written = text.partition("=")
     *tables, key = (part.strip() for part in name.split("."))
@@ -164,7 +162,7 @@ def replace_value(values: dict[str, Any], text: str) -> str | None:
     return None
 
 
-def in_order(steps: Mapping[str, Step], path: Path) -> list[str]:
+def _in_order(steps: Mapping[str, Step], path: Path) -> list[str]:
     """Return the names of the steps, each after its dependencies, otherwise in the order of the file.
 
     Raises:
@@ -181,7 +179,7 @@ def in_order(steps: Mapping[str, Step], path: Path) -> list[str]:
         raise ConfigError([f"the steps depend on each other in a circle: {circle}."], origin=str(path)) from error
 
 
-def train_config(plan: Plan, name: str, step: TrainStep) -> Config:
+def _train_config(plan: Plan, name: str, step: TrainStep) -> Config:
     """Return the configuration of a step that trains; its text is given by absolute paths.
 
     Raises:

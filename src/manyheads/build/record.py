@@ -17,8 +17,6 @@ from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving, write_atomically
 from manyheads.checkpoint.files import as_json, read_json, sha256
 
-__all__ = ["Hashes", "Record", "key_of", "model_files", "versions"]
-
 KEPT = "What is finished is kept."
 
 
@@ -57,12 +55,12 @@ class Record:
         Settings without a value are left out: a newer version may have more of them.
         """
         settings = {name: value for name, value in self.settings.items() if value is not None}
-        return key_of([self.kind, settings, self.inputs])
+        return _key_of([self.kind, settings, self.inputs])
 
     @property
     def sha256(self) -> str:
         """Hash of the content of the product."""
-        return key_of(self.product)
+        return _key_of(self.product)
 
     def write(self, path: Path) -> None:
         """Write the record atomically; raises `SaveError`."""
@@ -88,11 +86,10 @@ class Record:
         starts = (time.time(),)
         if earlier is not None and earlier.key == self.key and earlier.state != "done":
             return replace(earlier, starts=earlier.starts + starts)
-        return replace(self, starts=starts, versions=versions())
+        return replace(self, starts=starts, versions=_versions())
 
 
-def versions() -> dict[str, str]:
-    """Return the versions that a result may depend on."""
+def _versions() -> dict[str, str]:
     return {
         "manyheads": __version__,
         "python": platform.python_version(),
@@ -101,7 +98,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def key_of(value: Any) -> str:
+def _key_of(value: Any) -> str:
     """Return the SHA-256 of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
@@ -138,7 +135,7 @@ class Hashes:
         """
         config = RunDirectory.existing(run).config()
         settings = config.model_dump(mode="json", exclude={"data", "training"}, exclude_defaults=True)
-        return key_of([settings, config.languages, *map(self.of_file, model_files(run))])
+        return _key_of([settings, config.languages, *map(self.of_file, model_files(run))])
 
     def product(self, folder: Path, files: Iterable[Path]) -> dict[str, str]:
         """Return the hash of each file of a product by its name in the folder."""

@@ -26,10 +26,8 @@ from manyheads.runs.export import check_format
 from manyheads.runs.listeners import ForwardingListener
 from manyheads.training.log import Advance, Listener
 
-__all__ = ["Builder", "StepStatus"]
-
-WORK = ".work"  # folder of unfinished products
-MOST_NAMED = 3  # changed settings in a reason
+_WORK = ".work"  # folder of unfinished products
+_MOST_NAMED = 3  # changed settings in a reason
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class StepStatus:
         return "; ".join(self.reasons) or "up to date"
 
 
-class StepListener(ForwardingListener):
+class _StepListener(ForwardingListener):
     """Put the name of the running step before the name of each phase."""
 
     def __init__(self, listener: Listener, title: str) -> None:
@@ -64,7 +62,6 @@ class StepListener(ForwardingListener):
         self.title = title
 
     def phase(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
-        """Forward the progress of a phase under the name of the step."""
         return self.listener.phase(f"{self.title}: {name}", total, unit)
 
 
@@ -96,7 +93,7 @@ class Builder:
         for name in only:
             if name not in self.plan.steps:
                 guess = suggestion(closest(name, self.plan.steps))
-                raise UsageError(f"{self.plan.path} has no step {name}{guess or f'; {listing(self.plan.steps)}'}")
+                raise UsageError(f"{self.plan.path} has no step {name}{guess or f'; {_listing(self.plan.steps)}'}")
         statuses: dict[str, StepStatus] = {}
         for name in self.plan.steps:
             if not only or name in only:
@@ -120,10 +117,10 @@ class Builder:
         if earlier is None:
             yield "not made yet"
             return
-        changed = differing(earlier.settings, now.settings)
+        changed = _differing(earlier.settings, now.settings)
         if changed:
-            more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
-            yield f"settings changed: {', '.join(changed[:MOST_NAMED])}{more}"
+            more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+            yield f"settings changed: {', '.join(changed[:_MOST_NAMED])}{more}"
         for text in sorted({*earlier.inputs, *now.inputs}):
             if earlier.inputs.get(text) != now.inputs.get(text):
                 yield f"input changed: {text}"
@@ -218,7 +215,7 @@ class Builder:
     def run(self, status: StepStatus, title: str) -> None:
         """Run a step, and record its product."""
         assert status.record is not None
-        name, path, folder = status.name, self.record_path(status.name), self.plan.out / WORK / status.name
+        name, path, folder = status.name, self.record_path(status.name), self.plan.out / _WORK / status.name
         self.context.listener.message(f"{title} ({status.kind}): {status.text}")
         if status.earlier is None or status.earlier.key != status.record.key or status.earlier.state == "done":
             discard(folder)
@@ -227,7 +224,7 @@ class Builder:
         if record.state == "begun":
             record.write(path)
             with saving(f"the product of step {name}", folder, KEPT):
-                context = replace(self.context, listener=StepListener(self.context.listener, name))
+                context = replace(self.context, listener=_StepListener(self.context.listener, name))
                 result = run_step(context, name, folder)
                 files = self.hashes.product(folder, product_files(self.plan.steps[name], folder))
             seconds = record.seconds + time.monotonic() - start
@@ -243,7 +240,7 @@ class Builder:
 
     def remove_work(self) -> None:
         """Remove the folder of unfinished products if it is empty."""
-        work = self.plan.out / WORK
+        work = self.plan.out / _WORK
         if work.is_dir() and not any(work.iterdir()):
             work.rmdir()
 
@@ -252,12 +249,12 @@ class Builder:
         """Lock the folder of the products against other processes."""
         in_use = f"{self.plan.out} is being built by another process. Wait for it, or choose another --output."
         with locked(self.plan.out / LOCK, RunError(in_use)):
-            refuse_links(self.plan.out, [WORK, RECORDS])
+            refuse_links(self.plan.out, [_WORK, RECORDS])
             remove_drafts(self.plan.out)
             yield
 
 
-def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Describe the settings that differ, each with both values."""
     return [
         f"{key}: {before.get(key)!r} then, {now.get(key)!r} now"
@@ -273,6 +270,5 @@ def described(result: Mapping[str, Any]) -> str:
     )
 
 
-def listing(names: Mapping[str, Any]) -> str:
-    """Return the end of a message that lists the steps."""
+def _listing(names: Mapping[str, Any]) -> str:
     return f"there are {', '.join(names)}."

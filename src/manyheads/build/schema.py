@@ -8,11 +8,9 @@ from pydantic import Field
 
 from manyheads.config.schema.sections import Positive, Section
 
-__all__ = ["KINDS", "Mixed", "PlanFile", "Step", "as_names"]
-
 Names = str | tuple[str, ...]
 Tag = Annotated[str, Field(pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])]
-CONFIG_SECTIONS = ("data", "tokenizer", "model", "training", "search", "evaluation")
+_CONFIG_SECTIONS = ("data", "tokenizer", "model", "training", "search", "evaluation")
 
 
 def as_names(names: Names | None) -> tuple[str, ...]:
@@ -170,18 +168,15 @@ class TrainStep(Step):
     @property
     def sections(self) -> dict[str, dict[str, Any]]:
         """The settings by section, without empty sections."""
-        return {name: dict(vars(self)[name]) for name in CONFIG_SECTIONS if vars(self)[name]}
+        return {name: dict(vars(self)[name]) for name in _CONFIG_SECTIONS if vars(self)[name]}
 
 
-class FineTuneStep(TrainStep):
-    """Train a model that starts from another one."""
-
+class _FineTuneStep(TrainStep):
     kind: Literal["fine-tune"]  # type: ignore[assignment]
     start: str = Field(description="model to start from")
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Name of the model to start from."""
         return (self.start,)
 
 
@@ -232,7 +227,7 @@ KINDS: dict[str, type[Step]] = {
     "train": TrainStep,
     "translate": TranslateStep,
     "distil": DistilStep,
-    "fine-tune": FineTuneStep,
+    "fine-tune": _FineTuneStep,
     "export": ExportStep,
     "evaluate": EvaluateStep,
 }

@@ -39,9 +39,7 @@ from manyheads.runs.resume import FREE_TO_CHANGE, flat
 from manyheads.runs.train import train
 from manyheads.training.log import Listener
 
-__all__ = ["BuildContext", "input_files", "product_files", "run_step", "settings_of"]
-
-TEXT_SETTINGS = {
+_TEXT_SETTINGS = {
     "data.root",
     "data.train",
     "data.valid",
@@ -79,7 +77,7 @@ def settings_of(plan: Plan, name: str) -> dict[str, Any]:
     step = plan.steps[name]
     if isinstance(step, TrainStep):
         settings = flat(plan.configs[name].model_dump(mode="json"))
-        ignored = FREE_TO_CHANGE | (TEXT_SETTINGS if step.text is not None else {"model.init_from"})
+        ignored = FREE_TO_CHANGE | (_TEXT_SETTINGS if step.text is not None else {"model.init_from"})
         texts = {"text": list(step.texts)} if step.text is not None else {}
         return {key: value for key, value in settings.items() if key not in ignored} | texts
     settings = step.model_dump(mode="json", exclude={"kind"})
@@ -99,13 +97,13 @@ def input_files(plan: Plan, name: str) -> dict[str, list[Path]]:
     step = plan.steps[name]
     if isinstance(step, TrainStep) and step.text is None:
         config = plan.configs[name]
-        return {f"data.{split}": files for split, files in files_of_config(config).items()}
+        return {f"data.{split}": files for split, files in _files_of_config(config).items()}
     if isinstance(step, ConvertStep):
         return {file: [plan.root / file] for file in step.files}
-    return {text: plan.files(text, languages_read(plan, name)) for text in step.texts}
+    return {text: plan.files(text, _languages_read(plan, name)) for text in step.texts}
 
 
-def files_of_config(config: Config) -> dict[str, list[Path]]:
+def _files_of_config(config: Config) -> dict[str, list[Path]]:
     """Return the files of each split that a configuration names; none for built-in text and data sets."""
     data, files = config.data, READINGS[config.task].files
     found = {"train": data} | {f"more.{i}": data.model_copy(update={"train": c}) for i, c in enumerate(data.more)}
@@ -114,21 +112,19 @@ def files_of_config(config: Config) -> dict[str, list[Path]]:
     return files_by_split | {split: list(files(data, split)) for split in held_out if data.reads_files(split)}
 
 
-def languages_read(plan: Plan, name: str) -> list[str]:
-    """Return the languages of the texts that a step reads."""
+def _languages_read(plan: Plan, name: str) -> list[str]:
     step = plan.steps[name]
     if isinstance(step, TrainStep):
         return list(plan.configs[name].languages)
     if isinstance(step, CleanStep | MixStep):
         return [plan.source, plan.target]
-    source, target = direction(plan, step.models[0])
+    source, target = _direction(plan, step.models[0])
     if isinstance(step, TranslateStep) or (isinstance(step, DistilStep) and step.method == "sequence"):
         return [source]
     return [source, target]
 
 
-def direction(plan: Plan, model: str) -> tuple[str, str]:
-    """Return the languages of a model."""
+def _direction(plan: Plan, model: str) -> tuple[str, str]:
     if model in plan.configs:
         return plan.configs[model].languages
     return RunDirectory.existing(Path(model)).config_of("translation").languages
@@ -153,7 +149,7 @@ def run_step(context: BuildContext, name: str, folder: Path) -> dict[str, Any]:
     """
     step = context.plan.steps[name]
     folder.mkdir(parents=True, exist_ok=True)
-    for kind, run in RUN.items():
+    for kind, run in _RUN.items():
         if isinstance(step, kind):
             result = dict(run(context, name, step, folder))
             if isinstance(step, MixStep | TranslateStep | DistilStep):
@@ -163,8 +159,7 @@ def run_step(context: BuildContext, name: str, folder: Path) -> dict[str, Any]:
     raise AssertionError(step)
 
 
-def run_convert(context: BuildContext, name: str, step: ConvertStep, folder: Path) -> Mapping[str, Any]:
-    """Convert files to text."""
+def _run_convert(context: BuildContext, name: str, step: ConvertStep, folder: Path) -> Mapping[str, Any]:
     plan = context.plan
     for path in folder.iterdir():  # left by an interrupted process: no file is overwritten
         discard(path)
@@ -175,8 +170,7 @@ def run_convert(context: BuildContext, name: str, step: ConvertStep, folder: Pat
     return {"pairs": sum(source.pairs for source in converted.sources)}
 
 
-def run_clean(context: BuildContext, name: str, step: CleanStep, folder: Path) -> Mapping[str, Any]:
-    """Remove noisy pairs."""
+def _run_clean(context: BuildContext, name: str, step: CleanStep, folder: Path) -> Mapping[str, Any]:
     plan, languages = context.plan, {"source": context.plan.source, "target": context.plan.target}
     files = [str(path.absolute()) for path in plan.files(step.text, list(languages.values()))]
     values = {"data": {**languages, "train": files}, "clean": step.clean}
@@ -185,23 +179,21 @@ def run_clean(context: BuildContext, name: str, step: CleanStep, folder: Path) -
     return {"pairs": report.kept, "removed": report.read - report.kept}
 
 
-def run_mix(context: BuildContext, name: str, step: MixStep, folder: Path) -> Mapping[str, Any]:
-    """Join texts."""
+def _run_mix(context: BuildContext, name: str, step: MixStep, folder: Path) -> Mapping[str, Any]:
     plan, languages = context.plan, [context.plan.source, context.plan.target]
     parts = [(mixed, plan.files(mixed.text, languages)) for mixed in step.text]
     return {"pairs": mix_texts(parts, [folder / f"text.{language}" for language in languages])}
 
 
-def run_translate(
+def _run_translate(
     context: BuildContext, name: str, step: TranslateStep | DistilStep, folder: Path
 ) -> Mapping[str, Any]:
-    """Translate a text in shards."""
     plan = context.plan
     count = translate_text(
         step,
         [plan.model(model) for model in step.models],
-        plan.files(step.text, languages_read(plan, name)),
-        [folder / f"text.{language}" for language in direction(plan, step.models[0])],
+        plan.files(step.text, _languages_read(plan, name)),
+        [folder / f"text.{language}" for language in _direction(plan, step.models[0])],
         listener=context.listener,
         device=context.device,
         scheduler=context.scheduler,
@@ -210,8 +202,7 @@ def run_translate(
     return {"lines": count}
 
 
-def run_train(context: BuildContext, name: str, step: TrainStep, folder: Path) -> Mapping[str, Any]:
-    """Train, or resume a training."""
+def _run_train(context: BuildContext, name: str, step: TrainStep, folder: Path) -> Mapping[str, Any]:
     config = context.plan.configs[name]
     if context.device != "auto":
         config = config.model_copy(
@@ -221,12 +212,11 @@ def run_train(context: BuildContext, name: str, step: TrainStep, folder: Path) -
     return {"steps": summary.step, summary.metric: round(summary.best, 4), "best_step": summary.best_step}
 
 
-SUFFIXES = {"argos": ".argosmodel", "html": ".html"}  # of formats that are a single file
+_SUFFIXES = {"argos": ".argosmodel", "html": ".html"}  # of formats that are a single file
 
 
-def run_export(context: BuildContext, name: str, step: ExportStep, folder: Path) -> Mapping[str, Any]:
-    """Export a model."""
-    out = folder / f"model{SUFFIXES.get(step.to, '')}"
+def _run_export(context: BuildContext, name: str, step: ExportStep, folder: Path) -> Mapping[str, Any]:
+    out = folder / f"model{_SUFFIXES.get(step.to, '')}"
     if out.exists():  # complete: an export appears under its name at the end
         return {"path": out.name}
     run = context.plan.model(step.model)
@@ -242,10 +232,9 @@ def run_export(context: BuildContext, name: str, step: ExportStep, folder: Path)
     return {"path": out.name, "bytes": result.bytes}
 
 
-def run_evaluate(context: BuildContext, name: str, step: EvaluateStep, folder: Path) -> Mapping[str, Any]:
-    """Score a model."""
+def _run_evaluate(context: BuildContext, name: str, step: EvaluateStep, folder: Path) -> Mapping[str, Any]:
     plan = context.plan
-    source, reference = plan.files(step.text, direction(plan, step.model))
+    source, reference = plan.files(step.text, _direction(plan, step.model))
     overrides = [f"search.beam_size={step.beam}"] if step.beam else []
     scores = evaluate(
         plan.model(step.model), source=source, reference=reference, overrides=overrides, device=context.device,
@@ -262,13 +251,13 @@ def run_evaluate(context: BuildContext, name: str, step: EvaluateStep, folder: P
     }
 
 
-RUN: dict[type[Step], Callable[..., Mapping[str, Any]]] = {
-    ConvertStep: run_convert,
-    CleanStep: run_clean,
-    MixStep: run_mix,
-    TranslateStep: run_translate,
-    DistilStep: run_translate,
-    TrainStep: run_train,
-    ExportStep: run_export,
-    EvaluateStep: run_evaluate,
+_RUN: dict[type[Step], Callable[..., Mapping[str, Any]]] = {
+    ConvertStep: _run_convert,
+    CleanStep: _run_clean,
+    MixStep: _run_mix,
+    TranslateStep: _run_translate,
+    DistilStep: _run_translate,
+    TrainStep: _run_train,
+    ExportStep: _run_export,
+    EvaluateStep: _run_evaluate,
 }

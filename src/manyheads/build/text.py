@@ -18,8 +18,6 @@ from manyheads.search.options import Sampling
 from manyheads.tasks.options import TranslateOptions
 from manyheads.training.log import Listener
 
-__all__ = ["closest_to", "mix_texts", "translate_text"]
-
 
 def mix_texts(parts: Sequence[tuple[Mixed, Sequence[Path]]], out: Sequence[Path]) -> int:
     """Join texts, and return the number of pairs.
@@ -35,14 +33,14 @@ def mix_texts(parts: Sequence[tuple[Mixed, Sequence[Path]]], out: Sequence[Path]
     with out[0].open("wb") as source_file, out[1].open("wb") as target_file:
         for mixed, files in parts:
             before = f"{mixed.tag} " if mixed.tag else ""
-            for source, target in parallel(files, mixed.lines):
+            for source, target in _parallel(files, mixed.lines):
                 source_file.write(text_line(before + source))
                 target_file.write(text_line(target))
                 count += 1
     return count
 
 
-def parallel(files: Sequence[Path], most: int | None) -> Iterator[tuple[str, ...]]:
+def _parallel(files: Sequence[Path], most: int | None) -> Iterator[tuple[str, ...]]:
     """Yield line i of all files together, for at most `most` lines.
 
     Raises:
@@ -96,45 +94,44 @@ def translate_text(
     )
     count = 0
     with out[0].open("wb") as file:
-        for lines in parallel(files, step.lines):
+        for lines in _parallel(files, step.lines):
             file.write(text_line(lines[0]))
             count += 1
     candidates = out[1].with_name("candidates") if closest else out[1]
     if not out[1].exists() and not candidates.exists():
         with listener.phase("translating", count, "lines") as advance:
             translate_file(
-                job, job.open(), shards_of(out[0]), candidates, inputs=[out[0]], workers=workers,
+                job, job.open(), _shards_of(out[0]), candidates, inputs=[out[0]], workers=workers,
                 scheduler=scheduler, advance=advance,
             )  # fmt: skip
     if closest and candidates.exists():
-        choose_closest(candidates, (lines[1] for lines in parallel(files, step.lines)), out[1])
+        _choose_closest(candidates, (lines[1] for lines in _parallel(files, step.lines)), out[1])
     return count
 
 
-def shards_of(path: Path) -> Iterator[Shard]:
-    """Yield the lines of a file in shards."""
+def _shards_of(path: Path) -> Iterator[Shard]:
     lines, start = read_lines(path), 0
     while part := list(islice(lines, SHARD_LINES)):
         yield Shard(start, part, {})
         start += len(part)
 
 
-def choose_closest(candidates: Path, references: Iterable[str], out: Path) -> None:
+def _choose_closest(candidates: Path, references: Iterable[str], out: Path) -> None:
     """Write the candidate for each line that is closest to its reference; then remove the file of candidates."""
-    by_line = groupby(map(parse_candidate, read_lines(candidates)), key=lambda candidate: candidate[0])
+    by_line = groupby(map(_parse_candidate, read_lines(candidates)), key=lambda candidate: candidate[0])
     with replacing(out) as draft, draft.open("wb") as file:
         for reference, (_, group) in zip(references, by_line, strict=True):
-            file.write(text_line(closest_to(reference, [text for _, text in group])))
+            file.write(text_line(_closest_to(reference, [text for _, text in group])))
     candidates.unlink()
 
 
-def parse_candidate(line: str) -> tuple[int, str]:
+def _parse_candidate(line: str) -> tuple[int, str]:
     """Return index and text of a line of n-best output: "0 ||| text ||| score"."""
     index, _, rest = line.partition(" |||")
     return int(index), rest.rpartition("||| ")[0].strip()
 
 
-def closest_to(reference: str, candidates: Sequence[str]) -> str:
+def _closest_to(reference: str, candidates: Sequence[str]) -> str:
     """Return the text with the highest sentence BLEU, the first of equal ones (Kim and Rush 2016, section 3.3)."""
     bleu = BLEU(effective_order=True)
     scores = [bleu.sentence_score(text, [reference]).score for text in candidates]

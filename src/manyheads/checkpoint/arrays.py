@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from manyheads.checkpoint.files import check_largest, read_header
 from manyheads.errors import RunError
 
-__all__ = ["TensorFile"]
-
 
 class TensorFile(Mapping[str, NDArray[np.float32]]):
     """The float32 tensors of a safetensors file by name; each is read whenever it is looked up.
@@ -64,9 +62,7 @@ class TensorFile(Mapping[str, NDArray[np.float32]]):
         return array
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names in the file."""
         return iter(self.header)
 
     def __len__(self) -> int:
-        """Return the number of tensors."""
         return len(self.header)

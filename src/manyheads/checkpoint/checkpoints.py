@@ -15,13 +15,11 @@ from manyheads.files import discard, remove_drafts, replacing, saving, write_ato
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["WEIGHTS", "Checkpoint", "Checkpoints", "not_finite"]
-
 WEIGHTS = "model.safetensors"
-OPTIMIZER = "optimizer.safetensors"
-STATE = "state.json"
-FILES = (STATE, WEIGHTS, OPTIMIZER)
-NEWER = ".new"  # end of the name of a checkpoint whose step had one, until that is removed
+_OPTIMIZER = "optimizer.safetensors"
+_STATE = "state.json"
+_FILES = (_STATE, WEIGHTS, _OPTIMIZER)
+_NEWER = ".new"  # end of the name of a checkpoint whose step had one, until that is removed
 
 
 @dataclass(frozen=True)
@@ -47,17 +45,17 @@ class Checkpoints:
     def folder_of(self, step: int) -> Path:
         """Return the folder of the checkpoint of a step."""
         folder = self.folder / f"step-{step}"
-        newer = folder.with_name(folder.name + NEWER)
+        newer = folder.with_name(folder.name + _NEWER)
         return newer if newer.is_dir() else folder
 
     def found(self) -> list[int]:
         """Return the steps that have a folder, in order; files of damaged checkpoints may be missing."""
-        names = {path.name.removeprefix("step-").removesuffix(NEWER) for path in self.folder.glob("step-*")}
+        names = {path.name.removeprefix("step-").removesuffix(_NEWER) for path in self.folder.glob("step-*")}
         return sorted(int(name) for name in names if name.isascii() and name.isdecimal() and str(int(name)) == name)
 
     def steps(self) -> list[int]:
         """Return the steps that have a whole checkpoint, in order."""
-        return [step for step in self.found() if all((self.folder_of(step) / name).is_file() for name in FILES)]
+        return [step for step in self.found() if all((self.folder_of(step) / name).is_file() for name in _FILES)]
 
     def save(self, checkpoint: Checkpoint, keep: int, *, every: int = 1) -> None:
         """Write a checkpoint atomically, then remove all later ones, and all but the last `keep`.
@@ -72,14 +70,14 @@ class Checkpoints:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.recover()
             folder = self.folder_of(checkpoint.step)
-            place = folder.with_name(folder.name + NEWER) if folder.exists() else folder
+            place = folder.with_name(folder.name + _NEWER) if folder.exists() else folder
             with replacing(place) as draft:
                 draft.mkdir()
                 write_tensors(draft / WEIGHTS, checkpoint.model)
-                write_tensors(draft / OPTIMIZER, checkpoint.optimizer)
-                sums = {name: sha256(draft / name) for name in (WEIGHTS, OPTIMIZER)}
-                sums[STATE] = hashlib.sha256(as_json(checkpoint.state)).hexdigest()
-                write_atomically(draft / STATE, as_json({"sha256": sums, "state": checkpoint.state}))
+                write_tensors(draft / _OPTIMIZER, checkpoint.optimizer)
+                sums = {name: sha256(draft / name) for name in (WEIGHTS, _OPTIMIZER)}
+                sums[_STATE] = hashlib.sha256(as_json(checkpoint.state)).hexdigest()
+                write_atomically(draft / _STATE, as_json({"sha256": sums, "state": checkpoint.state}))
             self.recover()
         self.prune(checkpoint.step, keep, every=every)
 
@@ -87,8 +85,8 @@ class Checkpoints:
         """Remove drafts that a killed process has left, and put checkpoints in the place of older ones."""
         for folder in (self.folder, *self.folder.glob("step-*")):
             remove_drafts(folder)
-        for newer in self.folder.glob(f"step-*{NEWER}"):
-            folder = newer.with_name(newer.name.removesuffix(NEWER))
+        for newer in self.folder.glob(f"step-*{_NEWER}"):
+            folder = newer.with_name(newer.name.removesuffix(_NEWER))
             if folder.exists():
                 discard(folder)
             newer.rename(folder)
@@ -110,8 +108,8 @@ class Checkpoints:
         Raises:
             SaveError: the state could not be written; the checkpoint is intact.
         """
-        path = self.folder_of(step) / STATE
-        sums = read_json(path)["sha256"] | {STATE: hashlib.sha256(as_json(state)).hexdigest()}
+        path = self.folder_of(step) / _STATE
+        sums = read_json(path)["sha256"] | {_STATE: hashlib.sha256(as_json(state)).hexdigest()}
         with saving(f"the checkpoint of step {step}", self.folder):
             write_atomically(path, as_json({"sha256": sums, "state": state}))
 
@@ -122,23 +120,23 @@ class Checkpoints:
             RunError: a file is missing or damaged, or holds NaN or an infinity; the message names it.
         """
         folder, state = self.checked(step)
-        return Checkpoint(step, finite_tensors(folder / WEIGHTS), finite_tensors(folder / OPTIMIZER), state)
+        return Checkpoint(step, _finite_tensors(folder / WEIGHTS), _finite_tensors(folder / _OPTIMIZER), state)
 
     def weights(self, step: int) -> dict[str, Tensor]:
         """Read the weights of a checkpoint; raises as `read`."""
         folder, _ = self.checked(step)
-        return finite_tensors(folder / WEIGHTS)
+        return _finite_tensors(folder / WEIGHTS)
 
     def checked(self, step: int) -> tuple[Path, dict[str, Any]]:
         """Verify the checksums of a checkpoint; return its folder and its state."""
         folder = self.folder_of(step)
-        content = read_json(folder / STATE)
+        content = read_json(folder / _STATE)
         sums, state = content.get("sha256"), content.get("state")
         if not isinstance(sums, dict) or not isinstance(state, dict):
-            raise RunError(f"{folder / STATE} is damaged: it holds no checksums or no state.")
-        actual = {STATE: hashlib.sha256(as_json(state)).hexdigest()}
-        actual |= {name: sha256(folder / name) for name in (WEIGHTS, OPTIMIZER) if (folder / name).is_file()}
-        for name in FILES:
+            raise RunError(f"{folder / _STATE} is damaged: it holds no checksums or no state.")
+        actual = {_STATE: hashlib.sha256(as_json(state)).hexdigest()}
+        actual |= {name: sha256(folder / name) for name in (WEIGHTS, _OPTIMIZER) if (folder / name).is_file()}
+        for name in _FILES:
             if name not in actual or actual[name] != sums.get(name):
                 raise RunError(f"{folder / name} is missing or damaged: its checksum does not fit.")
         return folder, state
@@ -149,7 +147,7 @@ def not_finite(tensors: Mapping[str, Tensor]) -> str | None:
     return next((name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())), None)
 
 
-def finite_tensors(path: Path) -> dict[str, Tensor]:
+def _finite_tensors(path: Path) -> dict[str, Tensor]:
     """Read a safetensors file whose values must be finite; raises `RunError`."""
     tensors = read_tensors(path)
     if name := not_finite(tensors):

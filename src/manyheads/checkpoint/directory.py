@@ -34,19 +34,17 @@ if TYPE_CHECKING:
     from manyheads.model.encoder_decoder import EncoderDecoder
     from manyheads.model.transformer import Transformer
 
-__all__ = ["RunDirectory", "command_to_use", "read_tokenizers", "write_tokenizers"]
-
-CONFIG = "config.json"
-ENVIRONMENT = "environment.json"
-CARD = "README.md"
-WRITTEN = ("cache", "checkpoints", "tensorboard", "metrics.jsonl")  # what is changed in place, or holds such files
-USES: dict[Task, str] = {  # verbs that use a run of each task
+_CONFIG = "config.json"
+_ENVIRONMENT = "environment.json"
+_CARD = "README.md"
+_WRITTEN = ("cache", "checkpoints", "tensorboard", "metrics.jsonl")  # what is changed in place, or holds such files
+_USES: dict[Task, str] = {  # verbs that use a run of each task
     "translation": "translate",
     "classification": "classify",
     "language-modeling": "generate",
 }
 
-Model = TypeVar("Model", bound="Transformer")
+_Model = TypeVar("_Model", bound="Transformer")
 
 
 class RunDirectory:
@@ -68,10 +66,10 @@ class RunDirectory:
         Raises:
             RunError: there is no such directory, or it is not a run directory.
         """
-        if (path / CONFIG).is_file():
+        if (path / _CONFIG).is_file():
             return cls(path)
-        problem = f"is not a run of manyheads: it has no {CONFIG}" if path.is_dir() else "is not a directory"
-        raise RunError(f"{path} {problem}. {runs_near(path)}")
+        problem = f"is not a run of manyheads: it has no {_CONFIG}" if path.is_dir() else "is not a directory"
+        raise RunError(f"{path} {problem}. {_runs_near(path)}")
 
     @property
     def metrics_path(self) -> Path:
@@ -93,7 +91,7 @@ class RunDirectory:
     @property
     def exists(self) -> bool:
         """Whether the directory holds a run."""
-        return (self.path / CONFIG).is_file()
+        return (self.path / _CONFIG).is_file()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -107,7 +105,7 @@ class RunDirectory:
         in_use = f"{self.path} is being trained by another process. Wait for it, or choose another --output."
         with locked(self.path / LOCK, RunError(in_use)):
             try:
-                refuse_links(self.path, WRITTEN)
+                refuse_links(self.path, _WRITTEN)
                 for folder in (self.path, self.path / "cache"):
                     remove_drafts(folder)
                 with saving("the list of checkpoints", self.path):
@@ -141,7 +139,7 @@ class RunDirectory:
         """
         with saving("the beginning of the run", self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            (self.path / CARD).unlink(missing_ok=True)
+            (self.path / _CARD).unlink(missing_ok=True)
             write_tokenizers(self.path, tokenizers)
             documents = {name: as_json(content) for name, content in (more or {}).items()}
             for name, content in documents.items():
@@ -149,8 +147,10 @@ class RunDirectory:
             sums: dict[str, Any] = {"tokenizer_sha256": [tokenizers.source.sha256, tokenizers.target.sha256]}
             if documents:
                 sums["sha256"] = {name: hashlib.sha256(text).hexdigest() for name, text in documents.items()}
-            write_atomically(self.path / ENVIRONMENT, as_json({**environment, **sums}))
-            write_atomically(self.path / CONFIG, config_to_json(config).encode())  # last: it makes the folder a run
+            write_atomically(self.path / _ENVIRONMENT, as_json({**environment, **sums}))
+            write_atomically(
+                self.path / _CONFIG, config_to_json(config).encode()
+            )  # last: it makes the folder a run
 
     def config(self) -> Config:
         """Read the configuration of the run.
@@ -158,7 +158,7 @@ class RunDirectory:
         Raises:
             RunError: the file is missing, damaged, or of a newer format.
         """
-        path = self.path / CONFIG
+        path = self.path / _CONFIG
         try:
             return config_from_json(read_json_text(path), str(path))
         except ConfigError as error:
@@ -174,11 +174,11 @@ class RunDirectory:
 
     def environment(self) -> dict[str, Any]:
         """Read the versions and the machine with which the run began."""
-        return read_json(self.path / ENVIRONMENT)
+        return read_json(self.path / _ENVIRONMENT)
 
     def recorded(self) -> dict[str, Any]:
         """Return `environment`, or nothing if the run has none."""
-        return self.environment() if (self.path / ENVIRONMENT).is_file() else {}
+        return self.environment() if (self.path / _ENVIRONMENT).is_file() else {}
 
     def tokenizers(self, config: Config) -> TokenizerPair:
         """Read the tokenizers of the run.
@@ -198,7 +198,7 @@ class RunDirectory:
         content = read_json(path)
         recorded = self.recorded().get("sha256") or {}
         if not isinstance(recorded, dict):
-            raise RunError(f"{self.path / ENVIRONMENT} is damaged: its sha256 are no checksums by name.")
+            raise RunError(f"{self.path / _ENVIRONMENT} is damaged: its sha256 are no checksums by name.")
         if recorded.get(name, sha256(path)) != sha256(path):
             raise RunError(f"{path} is not the one this run was begun with. Copy the whole run directory again.")
         return content
@@ -214,7 +214,7 @@ class RunDirectory:
         sizes = tokenizers.source.size, tokenizers.target.size
         return self.load(config, lambda: EncoderDecoder(config.model, *sizes))
 
-    def load(self, config: Config, build: Callable[[], Model]) -> Model:
+    def load(self, config: Config, build: Callable[[], _Model]) -> _Model:
         """Build a model of the configuration and load the best weights into it; see `model`."""
         from manyheads.checkpoint.weights import Unfilled, check_header, load_weights  # imports torch
 
@@ -241,25 +241,25 @@ class RunDirectory:
     @property
     def described(self) -> bool:
         """Whether there is a model card, which is written last."""
-        return (self.path / CARD).is_file()
+        return (self.path / _CARD).is_file()
 
     def describe(self, card: str) -> None:
         """Write the model card."""
         with saving("the model card", self.path):
-            write_atomically(self.path / CARD, card.encode())
+            write_atomically(self.path / _CARD, card.encode())
 
 
 def command_to_use(run: Path, task: Task) -> str:
     """Return the command that uses a run of a task; a masked language model is where others start from."""
-    if task in USES:
-        return command_line("manyheads", USES[task], run)
+    if task in _USES:
+        return command_line("manyheads", _USES[task], run)
     return command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={run}")
 
 
-def runs_near(path: Path) -> str:
+def _runs_near(path: Path) -> str:
     """Return a hint that names the runs in, beside or above a path that is not a run, for a message."""
     folder = path if path.is_dir() else path.parent
-    folders = {file.parent for parent in (folder, folder.parent) for file in parent.glob(f"*/{ENVIRONMENT}")}
+    folders = {file.parent for parent in (folder, folder.parent) for file in parent.glob(f"*/{_ENVIRONMENT}")}
     runs = sorted(map(str, folders - {path}))
     near = get_close_matches(str(path), runs, cutoff=0.7) or runs[:3]
     return f"Did you mean {' or '.join(near)}?" if near else "Give the folder that `manyheads train` wrote."
@@ -282,7 +282,7 @@ def read_tokenizers(folder: Path, config: Config, recorded: Any) -> TokenizerPai
         raise RunError(f"{folder} is damaged: its tokenizer_sha256 are no two checksums. Copy it again.")
     pair = []
     for side, language, expected in zip(("source", "target"), config.languages, sums, strict=True):
-        path, content = tokenizer_file(folder, side)
+        path, content = _tokenizer_file(folder, side)
         try:
             tokenizer = load_tokenizer(config.tokenizer, language, content)
         except RunError as error:
@@ -303,8 +303,7 @@ def read_tokenizers(folder: Path, config: Config, recorded: Any) -> TokenizerPai
     return TokenizerPair(source, source if joint else target, joint=joint)
 
 
-def tokenizer_file(folder: Path, side: str) -> tuple[Path, bytes]:
-    """Return path and content of the tokenizer file of a side."""
+def _tokenizer_file(folder: Path, side: str) -> tuple[Path, bytes]:
     paths = sorted(folder.glob(f"tokenizer.{side}.*"))
     if not paths:
         raise RunError(f"{folder} has no tokenizer.{side}.* file. Copy the whole run directory.")

@@ -22,27 +22,12 @@ from manyheads.files import reading, replacing, sum_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "StoredTensor",
-    "as_json",
-    "check_largest",
-    "check_nodes",
-    "plain_file",
-    "read_bytes",
-    "read_header",
-    "read_json",
-    "read_json_text",
-    "read_tensors",
-    "sha256",
-    "write_tensors",
-]
-
 # Limits above the size of any file of manyheads; a larger file is refused before it is read.
-MOST_BYTES = 64 * 2**20  # of a tokenizer or a JSON document
-MOST_HEADER = 16 * 2**20  # bytes of the header of a safetensors file
-MOST_NODES = 1_000_000  # values of a JSON document
-MOST_AXES = 8  # axes of a tensor
-LARGEST_WEIGHT = 1_000_000  # magnitude; trained weights are below 1,000
+_MOST_BYTES = 64 * 2**20  # of a tokenizer or a JSON document
+_MOST_HEADER = 16 * 2**20  # bytes of the header of a safetensors file
+_MOST_NODES = 1_000_000  # values of a JSON document
+_MOST_AXES = 8  # axes of a tensor
+_LARGEST_WEIGHT = 1_000_000  # magnitude; trained weights are below 1,000
 
 
 def plain_file(path: Path) -> Path:
@@ -60,7 +45,7 @@ def plain_file(path: Path) -> Path:
     return path
 
 
-def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+def read_bytes(path: Path, most: int = _MOST_BYTES) -> bytes:
     """Read a file of a run of at most `most` bytes."""
     with reading(path):
         size = plain_file(path).stat().st_size
@@ -72,9 +57,9 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 def check_nodes(data: bytes, origin: Path) -> bytes:
     """Return the bytes of a JSON document, unless parsing it would take too much memory."""
     nodes = sum(data.count(sign) for sign in (b",", b"[", b"{"))
-    if nodes > MOST_NODES:
+    if nodes > _MOST_NODES:
         raise RunError(
-            f"{origin} is no file of ours: it holds up to {nodes:,} values, at most {MOST_NODES:,} make sense."
+            f"{origin} is no file of ours: it holds up to {nodes:,} values, at most {_MOST_NODES:,} make sense."
         )
     return data
 
@@ -129,9 +114,9 @@ def read_header(path: Path) -> dict[str, StoredTensor]:
         with reading(path), plain_file(path).open("rb") as file:
             available = os.fstat(file.fileno()).st_size - 8
             length = int.from_bytes(file.read(8), "little")
-            if available < 2 or length > min(available, MOST_HEADER):
+            if available < 2 or length > min(available, _MOST_HEADER):
                 raise ValueError(
-                    f"its header has {length:,} bytes, and at most {max(0, min(available, MOST_HEADER)):,} fit"
+                    f"its header has {length:,} bytes, and at most {max(0, min(available, _MOST_HEADER)):,} fit"
                 )
             header = json.loads(check_nodes(file.read(length), path), object_pairs_hook=once)
         with reading(path), safe_open(path, "np"):  # types, shapes and offsets: do they fit the file?
@@ -141,7 +126,7 @@ def read_header(path: Path) -> dict[str, StoredTensor]:
             for name, entry in header.items()
         }
         for name, tensor in tensors.items():  # the library only knows the product, which may be 0
-            if len(tensor.shape) > MOST_AXES or max(tensor.shape, default=0) >= 2**31:
+            if len(tensor.shape) > _MOST_AXES or max(tensor.shape, default=0) >= 2**31:
                 raise ValueError(f"no tensor has the shape of {name}, {list(tensor.shape)}")
         return tensors
     except (SafetensorError, ValueError, RecursionError) as error:
@@ -152,9 +137,9 @@ def check_largest(largest: float, name: str, origin: str) -> None:
     """Raise `RunError` if a magnitude, the largest of a tensor or NaN, is that of no trained weight."""
     if not math.isfinite(largest):
         raise RunError(f"{origin} is damaged: {name} holds values that are not finite. Use another.")
-    if largest > LARGEST_WEIGHT:
+    if largest > _LARGEST_WEIGHT:
         raise RunError(
-            f"{origin} is damaged: {name} holds {largest:g}, and a trained weight is at most {LARGEST_WEIGHT:,}: "
+            f"{origin} is damaged: {name} holds {largest:g}, and a trained weight is at most {_LARGEST_WEIGHT:,}: "
             "numbers would overflow. Use another checkpoint."
         )
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from torch import Tensor
 
-__all__ = ["distribute_like", "full_tensor"]
-
 
 def full_tensor(tensor: Tensor) -> Tensor:
     """Gather a sharded tensor, which every process must call; return any other tensor as it is."""
-    full: Tensor = tensor.full_tensor() if is_sharded(tensor) else tensor  # type: ignore[attr-defined]
+    full: Tensor = tensor.full_tensor() if _is_sharded(tensor) else tensor  # type: ignore[attr-defined]
     return full
 
 
 def distribute_like(tensor: Tensor, other: Tensor) -> Tensor:
     """Shard a full tensor like `other`; return it unchanged if `other` is not sharded."""
-    if not is_sharded(other):
+    if not _is_sharded(other):
         return tensor
     from torch.distributed.tensor import distribute_tensor  # slow to import, and rarely needed
 
@@ -23,6 +21,6 @@ def distribute_like(tensor: Tensor, other: Tensor) -> Tensor:
     return sharded
 
 
-def is_sharded(tensor: Tensor) -> bool:
+def _is_sharded(tensor: Tensor) -> bool:
     """Return whether a tensor is a DTensor, or a parameter made of one."""
     return hasattr(tensor, "placements")

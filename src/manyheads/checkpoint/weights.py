@@ -14,8 +14,6 @@ from manyheads.checkpoint.sharded import distribute_like
 from manyheads.config.schema import ModelConfig
 from manyheads.errors import RunError
 
-__all__ = ["Unfilled", "average_tensors", "check_header", "check_values", "load_weights"]
-
 
 class Unfilled(TorchFunctionMode):
     """Skip the random initialisation of tensors in this context: for models whose weights are loaded afterwards.
@@ -31,7 +29,6 @@ class Unfilled(TorchFunctionMode):
         arguments: tuple[Any, ...] = (),
         options: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Handle each call of a torch function."""
         if getattr(function, "__name__", "") in ("normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"):
             return arguments[0] if arguments else (options or {})["tensor"]
         return function(*arguments, **(options or {}))
@@ -51,10 +48,10 @@ def check_header(
     with torch.device("meta"), Unfilled():
         expected = dict(build().named_parameters())
     actual = {name: tensor.shape for name, tensor in header.items()}
-    compare({name: tuple(parameter.shape) for name, parameter in expected.items()}, actual, origin)
+    _compare({name: tuple(parameter.shape) for name, parameter in expected.items()}, actual, origin)
 
 
-def compare(expected: Mapping[str, tuple[int, ...]], actual: Mapping[str, tuple[int, ...]], origin: str) -> None:
+def _compare(expected: Mapping[str, tuple[int, ...]], actual: Mapping[str, tuple[int, ...]], origin: str) -> None:
     """Raise `RunError` if names or shapes differ; the message lists the differences."""
     problems = [f"{name} is missing" for name in expected.keys() - actual.keys()]
     problems += [f"{name} is unknown" for name in actual.keys() - expected.keys()]
@@ -76,7 +73,7 @@ def load_weights(model: torch.nn.Module, tensors: Mapping[str, Tensor], origin: 
     """
     parameters = dict(model.named_parameters())
     actual = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    compare({name: tuple(parameter.shape) for name, parameter in parameters.items()}, actual, origin)
+    _compare({name: tuple(parameter.shape) for name, parameter in parameters.items()}, actual, origin)
     mistyped = [
         f"{name} is {tensors[name].dtype}, not {parameter.dtype}"
         for name, parameter in sorted(parameters.items())

@@ -20,8 +20,6 @@ from manyheads.cli.options import (
 )
 from manyheads.cli.verbs import current_settings, echo_result, verb, verb_group
 
-__all__ = ["VERBS"]
-
 
 @verb_group("bench")
 def bench() -> None:
@@ -111,4 +109,4 @@ def decode(
     echo_result(speed, as_json=as_json)
 
 
-VERBS = {"bench": bench}
+_VERBS = {"bench": bench}

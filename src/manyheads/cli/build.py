@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from manyheads.build.plan import Plan
     from manyheads.build.runner import Builder, StepStatus
 
-__all__ = ["VERBS"]
-
-BUILDS = Path("builds")
+_BUILDS = Path("builds")
 
 
 @verb("build")
@@ -61,7 +59,7 @@ def build(
     from manyheads.build.plan import load_plan, resolve_plan
 
     path = resolve_plan(plan)
-    loaded = load_plan(path, output or BUILDS / path.stem, overrides)
+    loaded = load_plan(path, output or _BUILDS / path.stem, overrides)
 
     announce_loading()  # imports torch: only once the plan is valid
     from manyheads.build.runner import Builder
@@ -71,14 +69,14 @@ def build(
     with open_progress(current_settings()) as progress:
         builder = Builder(BuildContext(loaded, progress, device, scheduler, workers))
         if dry_run:
-            document, lines = described_plan(builder.statuses(only), loaded)
+            document, lines = _described_plan(builder.statuses(only), loaded)
         else:
             builder.build(only)
-            document, lines = described_products(builder, only)
+            document, lines = _described_products(builder, only)
     echo(document, lines, as_json=as_json)
 
 
-def described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[str, Any], list[str]]:
+def _described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[str, Any], list[str]]:
     """Return the reason and the estimated time of each step, as a JSON document and as lines of text."""
     from manyheads.build.estimate import estimate_seconds
     from manyheads.cli.progress_line import duration
@@ -103,7 +101,7 @@ def described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[st
     return {"plan": str(plan.path), "output": str(plan.out), "steps": steps}, lines
 
 
-def described_products(builder: Builder, only: tuple[str, ...]) -> tuple[dict[str, Any], list[str]]:
+def _described_products(builder: Builder, only: tuple[str, ...]) -> tuple[dict[str, Any], list[str]]:
     """Return the product and the result of each step, as a JSON document and as lines of text."""
     from manyheads.build.record import Record
     from manyheads.build.runner import described
@@ -123,4 +121,4 @@ def described_products(builder: Builder, only: tuple[str, ...]) -> tuple[dict[st
     return {"plan": str(plan.path), "output": str(plan.out), "steps": steps}, lines
 
 
-VERBS = {"build": build}
+_VERBS = {"build": build}

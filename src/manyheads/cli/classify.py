@@ -25,8 +25,6 @@ from manyheads.cli.verbs import verb, warn
 if TYPE_CHECKING:
     from manyheads.tasks.classification import Classification
 
-__all__ = ["VERBS"]
-
 
 @verb("classify")
 @run_argument
@@ -54,13 +52,12 @@ def classify(run: Path, file: Path, device: str, output: Path | None, as_json: b
     warning = f"longer than {classifier.longest:,} tokens, and only their beginning was read"
     checked = collect_warnings(results, warned, lambda result: [warning] if result.truncated else [])
     with open_output(output) as sink:
-        write_results(checked, sink, output_lines, as_json=as_json)
+        write_results(checked, sink, _output_lines, as_json=as_json)
     print_warnings(warned)
 
 
-def output_lines(index: int, result: Classification) -> list[str]:
-    """Return the output line of an input line."""
+def _output_lines(index: int, result: Classification) -> list[str]:
     return [f"{result.label}\t{result.probability:.4f}" if result.label else ""]
 
 
-VERBS = {"classify": classify}
+_VERBS = {"classify": classify}

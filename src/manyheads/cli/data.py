@@ -17,8 +17,6 @@ from manyheads.shell import command_line, quote
 if TYPE_CHECKING:
     from manyheads.data.split import SplitOptions, SplitResult
 
-__all__ = ["VERBS", "divide"]
-
 
 @verb_group("data")
 def data() -> None:
@@ -53,7 +51,7 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
     if bool(source) != bool(target):
         raise UsageError("The public indexes are listed by two languages. Give both: --source ko --target en.")
     if name not in download.CORPORA and (source or "-" in (name or "")):
-        fetch_from_index(name or "", root, (source, target) if source and target else None, as_json)
+        _fetch_from_index(name or "", root, (source, target) if source and target else None, as_json)
         return
     if name is None:
         corpora = [
@@ -70,7 +68,7 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
     )
 
 
-def fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, as_json: bool) -> None:
+def _fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, as_json: bool) -> None:
     """List corpora of the public indexes, or download the corpus with exactly this name."""
     from manyheads.cli.progress import open_progress
     from manyheads.data.download import unknown_corpus
@@ -148,10 +146,10 @@ def split(
     """
     from manyheads.data.split import SplitOptions
 
-    check_files(files)
+    _check_files(files)
     if documents is not None and blank_lines:
         raise UsageError("--document-file and --blank-lines both say where documents end. Give one of them.")
-    languages = languages_of(files, source, target)
+    languages = _languages_of(files, source, target)
     out = out or Path("data") / "-".join(languages)
     options = SplitOptions(valid, test, seed, not equal_only, documents, blank_lines, replace_invalid)
     result = divide(files, out, languages, options)
@@ -160,7 +158,7 @@ def split(
     echo(result.to_json(), [*result.lines(), f"Next: {following}"], as_json=as_json)
 
 
-def check_files(files: tuple[Path, ...]) -> None:
+def _check_files(files: tuple[Path, ...]) -> None:
     """Refuse anything but two files, one for each side, or one .tsv or .jsonl file with both sides."""
     from manyheads.data.locate import SINGLE_FILE_KINDS, uncompressed
 
@@ -172,7 +170,7 @@ def check_files(files: tuple[Path, ...]) -> None:
         raise UsageError(f"{files[0]} is given twice. Name the file of the other language.")
 
 
-def languages_of(files: tuple[Path, ...], source: str | None, target: str | None) -> tuple[str, str]:
+def _languages_of(files: tuple[Path, ...], source: str | None, target: str | None) -> tuple[str, str]:
     """Return the languages of the files: those of the options, else those in the file names."""
     from manyheads.data.discover import check_language, languages_of_files
 
@@ -207,7 +205,7 @@ data.add_command(clean)
 @config_argument
 @set_option
 @json_option
-def report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
+def _report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Report counts and lengths of the text of a configuration, the pairs that training keeps, and problems.
 
     CONFIG is a TOML file or the name of a recipe. `manyheads doctor CONFIG` prints the same report, and examines
@@ -226,4 +224,4 @@ def report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     echo(result.to_json(), result.lines(), as_json=as_json)
 
 
-VERBS = {"data": data}
+_VERBS = {"data": data}

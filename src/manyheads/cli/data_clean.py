@@ -11,8 +11,6 @@ from manyheads.cli.options import config_argument, executor_options, json_option
 from manyheads.cli.verbs import current_settings, echo, verb
 from manyheads.shell import command_line
 
-__all__ = ["clean"]
-
 
 @verb("data clean")
 @config_argument
@@ -55,12 +53,11 @@ def clean(
         report = clean_text(settings, out, workers=workers, scheduler=scheduler, listener=progress)
     limit = [] if settings.data.limit is None else ["data.limit=none"]  # what is left was read with it
     kept = [text for text in overrides if not text.strip().startswith(("data.train", "data.limit", "clean."))]
-    following = training_command(config, path, [*kept, *limit], [out / name for name in report.files])
+    following = _training_command(config, path, [*kept, *limit], [out / name for name in report.files])
     echo(report.to_json(), [*report.lines(), f"Next: {following}"], as_json=as_json)
 
 
-def training_command(config: str, path: Path, overrides: Sequence[str], files: Sequence[Path]) -> str:
-    """Return the command that trains on the cleaned files."""
+def _training_command(config: str, path: Path, overrides: Sequence[str], files: Sequence[Path]) -> str:
     from manyheads.config.load import to_toml
 
     train = f"data.train={to_toml([file.absolute().as_posix() for file in files])}"

@@ -11,10 +11,8 @@ from manyheads.cli.verbs import current_settings, echo, verb
 from manyheads.errors import UsageError
 from manyheads.shell import command_line
 
-__all__ = ["convert"]
 
-
-def parse_columns(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, str] | None:
+def _parse_columns(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, str] | None:
     """Return the two names of `--columns`, separated by a comma."""
     if value is None:
         return None
@@ -46,7 +44,7 @@ def parse_columns(context: click.Context, parameter: click.Parameter, value: str
 @option(
     "--columns",
     metavar="NAMES",
-    callback=parse_columns,
+    callback=_parse_columns,
     show_default="the languages, or source and target",
     help="Columns of a table to take, such as German,English: source, then target; numbers from 1 for a table "
     "without header.",

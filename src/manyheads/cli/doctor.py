@@ -39,12 +39,10 @@ if TYPE_CHECKING:
     from manyheads.doctor.report import Diagnosis
     from manyheads.doctor.texts import Language
 
-__all__ = ["VERBS", "fold_lines"]
-
-DEFAULT_WIDTH, MAX_WIDTH = 80, 100  # columns; longer lines are hard to read
-FILLER = "\0"  # second column of a wide character
+_DEFAULT_WIDTH, _MAX_WIDTH = 80, 100  # columns; longer lines are hard to read
+_FILLER = "\0"  # second column of a wide character
 # Beginning of a line: spaces, and a label with the spaces after it.
-LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
+_LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
 
 
 @verb_with_subverbs("doctor")
@@ -105,11 +103,11 @@ def doctor(
     code of FILE.py runs. No file is changed.
     """
     if explain is not None:
-        print_lines(explanation(explain, language))
+        _print_lines(_explanation(explain, language))
         return
     if challenge:
         options.refuse()
-        write_challenge(subject, overrides, device, "json" if as_json else form, output)
+        _write_challenge(subject, overrides, device, "json" if as_json else form, output)
     report: Diagnosis
     if subject is None:
         options.refuse()
@@ -122,12 +120,12 @@ def doctor(
 
         report = examine_machine()
     else:
-        report = examine(subject, overrides, device, options)
-    write_report(report, "json" if as_json else form, language, output)
+        report = _examine(subject, overrides, device, options)
+    _write_report(report, "json" if as_json else form, language, output)
     raise click.exceptions.Exit(report.exit_code)
 
 
-def write_challenge(
+def _write_challenge(
     subject: str | None, overrides: tuple[str, ...], device: str | None, form: str, output: Path | None
 ) -> NoReturn:
     """Translate made-up inputs with a run, write the figures, and exit.
@@ -152,13 +150,13 @@ def write_challenge(
     raise click.exceptions.Exit(result.exit_code)
 
 
-def write_report(report: Diagnosis, form: str, language: Language, output: Path | None) -> None:
+def _write_report(report: Diagnosis, form: str, language: Language, output: Path | None) -> None:
     """Write a report in the form given to a file or to stdout; with a file, print the verdict to stderr."""
     from manyheads.cli.streams import open_output
 
     to_file = output is not None and str(output) != "-"
     if form == "text":
-        lines = fold_lines(report.lines(language), None if to_file else terminal_width())
+        lines = _fold_lines(report.lines(language), None if to_file else _terminal_width())
         text = "\n".join(lines)
     elif form == "json":
         text = json_text(report.to_json(language))
@@ -172,7 +170,7 @@ def write_report(report: Diagnosis, form: str, language: Language, output: Path 
         click.echo(f"{report.report.verdict(language)}; wrote {output}", err=True)
 
 
-def explanation(name: str, language: Language) -> Iterator[str]:
+def _explanation(name: str, language: Language) -> Iterator[str]:
     """Yield the explanation of a finding for each subject that has it; for "list", all names and titles."""
     from manyheads.doctor.catalogue import CATALOGUE, explain
 
@@ -185,13 +183,13 @@ def explanation(name: str, language: Language) -> Iterator[str]:
         yield from finding.lines(language)
 
 
-def print_lines(lines: Iterable[str]) -> None:
+def _print_lines(lines: Iterable[str]) -> None:
     """Print lines for people, folded at the width of a terminal."""
-    for line in fold_lines(lines, terminal_width()):
+    for line in _fold_lines(lines, _terminal_width()):
         click.echo(line)
 
 
-def examine(subject: str, overrides: tuple[str, ...], device: str | None, options: ModelOptions) -> Diagnosis:
+def _examine(subject: str, overrides: tuple[str, ...], device: str | None, options: ModelOptions) -> Diagnosis:
     """Examine a model, a run if `subject` is a directory, else a configuration on a device.
 
     Raises:
@@ -254,41 +252,41 @@ def museum(name: str | None, language: Language, as_json: bool) -> None:
     if as_json:
         echo_json(visit(chosen).to_json(language))
         return
-    for line in fold_lines(play(chosen, language), terminal_width() or DEFAULT_WIDTH):
+    for line in _fold_lines(play(chosen, language), _terminal_width() or _DEFAULT_WIDTH):
         click.echo(line)
 
 
-def terminal_width() -> int | None:
+def _terminal_width() -> int | None:
     """Return the number of columns to fold at; None (no folding) if stdout is not a terminal."""
-    return min(MAX_WIDTH, shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns) if sys.stdout.isatty() else None
+    return min(_MAX_WIDTH, shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns) if sys.stdout.isatty() else None
 
 
-def fold_lines(lines: Iterable[str], width: int | None) -> Iterator[str]:
+def _fold_lines(lines: Iterable[str], width: int | None) -> Iterator[str]:
     """Fold lines between words at `width` columns; continuation lines are indented below the text after the label.
 
     Wide characters, such as Hangul, take two columns. Words are never split, so that a longer word makes a longer
     line. A width of None folds nothing.
     """
     for line in lines:
-        if width is None or len(widened(line)) <= width:
+        if width is None or len(_widened(line)) <= width:
             yield line
             continue
-        match = LABEL.match(line)
-        start = widened(match[0]) if match else ""
+        match = _LABEL.match(line)
+        start = _widened(match[0]) if match else ""
         folded = textwrap.wrap(
-            widened(line)[len(start) :],
+            _widened(line)[len(start) :],
             width,
             initial_indent=start,
             subsequent_indent=" " * len(start),
             break_long_words=False,
             break_on_hyphens=False,
         )
-        yield from (text.replace(FILLER, "") for text in folded)
+        yield from (text.replace(_FILLER, "") for text in folded)
 
 
-def widened(text: str) -> str:
+def _widened(text: str) -> str:
     """Return a text with a filler behind each wide character, so that its length is its width in columns."""
-    return "".join(letter + FILLER * (unicodedata.east_asian_width(letter) in "WF") for letter in text)
+    return "".join(letter + _FILLER * (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 
-VERBS = {"doctor": doctor}
+_VERBS = {"doctor": doctor}

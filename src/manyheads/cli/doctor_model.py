@@ -23,14 +23,12 @@ if TYPE_CHECKING:
     from manyheads.doctor.report import Diagnosis
     from manyheads.training.log import Listener
 
-__all__ = ["ModelOptions", "examine_model", "is_huggingface_folder", "is_model", "model_options"]
-
 # FILE.py:NAME or package.module:NAME.
-SUBJECT = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[\w.]*))?|(?P<module>[A-Za-z_][\w.]*):(?P<member>[\w.]*)")
-WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+_SUBJECT = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[\w.]*))?|(?P<module>[A-Za-z_][\w.]*):(?P<member>[\w.]*)")
+_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 
 
-class VocabularySize(click.ParamType[Any]):
+class _VocabularySize(click.ParamType[Any]):
     """A number of ids, or two for source and target: N or N,N."""
 
     name = "sizes"
@@ -38,7 +36,6 @@ class VocabularySize(click.ParamType[Any]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | tuple[int, int]:
-        """Return the number or the pair."""
         if not isinstance(value, str):
             return value
         numbers = value.split(",")
@@ -77,16 +74,16 @@ class ModelOptions:
             raise UsageError(f"{names}: only a model takes this: FILE.py:NAME or a Hugging Face folder.")
 
 
-GUESSED = "guessed from the code"
-OPTIONS: tuple[Decorator, ...] = (
-    option("--vocab-size", type=VocabularySize(), metavar="N[,N]", show_default=GUESSED,
+_GUESSED = "guessed from the code"
+_OPTIONS: tuple[Decorator, ...] = (
+    option("--vocab-size", type=_VocabularySize(), metavar="N[,N]", show_default=_GUESSED,
            help="Number of token ids of a model, or two: of source and target."),
-    option("--pad", type=click.IntRange(min=0), metavar="ID", show_default=GUESSED, help="Id of padding."),
-    option("--bos", type=click.IntRange(min=0), metavar="ID", show_default=GUESSED,
+    option("--pad", type=click.IntRange(min=0), metavar="ID", show_default=_GUESSED, help="Id of padding."),
+    option("--bos", type=click.IntRange(min=0), metavar="ID", show_default=_GUESSED,
            help="Id of the mark that begins a target."),
-    option("--eos", type=click.IntRange(min=0), metavar="ID", show_default=GUESSED,
+    option("--eos", type=click.IntRange(min=0), metavar="ID", show_default=_GUESSED,
            help="Id of the mark that ends a target."),
-    option("--kind", type=click.Choice(["encoder-decoder", "encoder", "decoder"]), show_default=GUESSED,
+    option("--kind", type=click.Choice(["encoder-decoder", "encoder", "decoder"]), show_default=_GUESSED,
            help="Kind of a model: what it reads and writes."),
     option("--quick", is_flag=True, help="Leave out the checks of a model that train."),
 )  # fmt: skip
@@ -101,30 +98,30 @@ def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, options=options, **values)
 
     verb: Callable[..., Any] = wrapped
-    for add in reversed(OPTIONS):
+    for add in reversed(_OPTIONS):
         verb = add(verb)
     return verb
 
 
 def is_model(subject: str) -> bool:
     """Return whether a subject names a model: FILE.py:NAME, package.module:NAME, or a Hugging Face folder."""
-    return SUBJECT.fullmatch(subject) is not None or is_huggingface_folder(Path(subject))
+    return _SUBJECT.fullmatch(subject) is not None or _is_huggingface_folder(Path(subject))
 
 
-def origin_of(subject: str) -> str:
+def _origin_of(subject: str) -> str:
     """Return the file or the module in the name of a model; a path may hold a colon, as C: of Windows."""
-    match = SUBJECT.fullmatch(subject)
+    match = _SUBJECT.fullmatch(subject)
     assert match is not None
     return match["file"] or match["module"]
 
 
-def is_huggingface_folder(folder: Path) -> bool:
+def _is_huggingface_folder(folder: Path) -> bool:
     """Return whether a folder holds a model of transformers rather than a run."""
-    config = read_object(folder / "config.json")
+    config = _read_object(folder / "config.json")
     return "model_type" in config or "architectures" in config
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def _read_object(path: Path) -> dict[str, Any]:
     """Read a JSON object from a file; return an empty one if the file has none or cannot be read."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -147,8 +144,8 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
 
     with listener.phase("loading the model"):
         folder = Path(subject)
-        arguments = {"model": load_folder(folder)} if folder.is_dir() else load_arguments(subject)
-    file_values = {} if folder.is_dir() else marks_beside(Path(origin_of(subject)).parent)
+        arguments = {"model": _load_folder(folder)} if folder.is_dir() else _load_arguments(subject)
+    file_values = {} if folder.is_dir() else _marks_beside(Path(_origin_of(subject)).parent)
     keywords = {**arguments, **options.specified()}
     guessed = {name: value for name, (value, _) in file_values.items() if name not in keywords}
     remarks = [f"{name} = {value}, read from {file_values[name][1]}" for name, value in guessed.items()]
@@ -169,27 +166,27 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
     except (ManyheadsError, MemoryError):
         raise
     except Exception as error:  # raised by the user's functions, if its traceback ends there
-        raise as_usage_error(error, f"the functions of {subject}") from error
+        raise _as_usage_error(error, f"the functions of {subject}") from error
     report += make_report([], [], [], remarks)
     count = sum(weight.numel() for weight in module.parameters()) if module is not None else 0
     fact = f"{type(module or arguments['model']).__name__}, {count:,} parameters"
     return Diagnosis({"model": fact}, report, {"subject": subject, "facts": {"model": fact}})
 
 
-def as_usage_error(error: Exception, origin: str) -> Exception:
+def _as_usage_error(error: Exception, origin: str) -> Exception:
     """Return an error of a user's code as a UsageError with its location; an error of the doctor unchanged."""
     from manyheads.doctor.user_errors import describe_error, is_from_user
 
     return UsageError(f"{origin} raised {describe_error(error)}.") if is_from_user(error) else error
 
 
-def load_folder(folder: Path) -> Any:
+def _load_folder(folder: Path) -> Any:
     """Return the model of a Hugging Face folder, read from safetensors alone; no code in the folder runs.
 
     Raises:
         UsageError: the folder has no safetensors, or transformers cannot read it.
     """
-    if not any(file for pattern in WEIGHTS for file in folder.glob(pattern)):
+    if not any(file for pattern in _WEIGHTS for file in folder.glob(pattern)):
         raise UsageError(
             f"{folder} has no weights as safetensors. A pickle (pytorch_model.bin) is a program that runs when it "
             "is read, so it is not read here: save the model with save_pretrained(..., safe_serialization=True)."
@@ -205,7 +202,7 @@ def load_folder(folder: Path) -> Any:
         raise UsageError(f"{folder}: transformers could not read the model: {message}") from error
 
 
-def load_arguments(subject: str) -> dict[str, Any]:
+def _load_arguments(subject: str) -> dict[str, Any]:
     """Return the arguments of `examine` from a name in a file or module: a model, or a dictionary of arguments.
 
     A function without arguments and a class are called. The user's own code runs, as pytest runs it.
@@ -216,33 +213,33 @@ def load_arguments(subject: str) -> dict[str, Any]:
     import torch
 
     subject = subject.removesuffix(":")
-    match = SUBJECT.fullmatch(subject)
+    match = _SUBJECT.fullmatch(subject)
     assert match is not None
     name = match["name"] or match["member"]
     try:
-        module = load_file(Path(match["file"])) if match["file"] else load_module(match["module"])
+        module = _load_file(Path(match["file"])) if match["file"] else _load_module(match["module"])
         if not name:
-            raise UsageError(f"{subject} names no model. Say which: {module_names(module, subject)}.")
+            raise UsageError(f"{subject} names no model. Say which: {_module_names(module, subject)}.")
         member = functools.reduce(getattr, name.split("."), module)
     except UsageError:
         raise
     except AttributeError as error:
         if error.name not in name.split("."):
-            raise as_usage_error(error, subject) from error
+            raise _as_usage_error(error, subject) from error
         raise UsageError(
-            f"{subject}: there is no {error.name}. There are {module_names(module, subject)}."
+            f"{subject}: there is no {error.name}. There are {_module_names(module, subject)}."
         ) from None
     except Exception as error:  # any exception of the user's code
-        raise as_usage_error(error, subject) from error
+        raise _as_usage_error(error, subject) from error
     torch.manual_seed(0)
-    result = make(member, subject)
+    result = _make(member, subject)
     arguments = dict(result) if isinstance(result, Mapping) else {"model": result}
     if "model" not in arguments:
         raise UsageError(f"{subject}: the dictionary has no key model. Its keys are arguments of doctor.examine.")
     return arguments
 
 
-def make(member: Any, subject: str) -> Any:
+def _make(member: Any, subject: str) -> Any:
     """Call a member if it is a class or a function without arguments, and return its result; else the member.
 
     Raises:
@@ -269,10 +266,10 @@ def make(member: Any, subject: str) -> Any:
     try:
         return member()
     except Exception as error:  # any exception of the user's code
-        raise as_usage_error(error, subject) from error
+        raise _as_usage_error(error, subject) from error
 
 
-def load_file(path: Path) -> Any:
+def _load_file(path: Path) -> Any:
     """Import a Python file as pytest does: by its dotted name from the folder above the packages it is in.
 
     Raises:
@@ -297,15 +294,15 @@ def load_file(path: Path) -> Any:
     return module
 
 
-def load_module(name: str) -> Any:
+def _load_module(name: str) -> Any:
     """Import a module by its dotted name; the current folder is searched first."""
     sys.path.insert(0, "")
     return importlib.import_module(name)
 
 
-def module_names(module: Any, subject: str) -> str:
+def _module_names(module: Any, subject: str) -> str:
     """Return up to five public classes and functions that a module defines, each as a subject."""
-    start = origin_of(subject)
+    start = _origin_of(subject)
     names = [
         name
         for name, value in vars(module).items()
@@ -314,13 +311,13 @@ def module_names(module: Any, subject: str) -> str:
     return ", ".join(f"{start}:{name}" for name in names[:5]) or "no classes and functions in it"
 
 
-def marks_beside(folder: Path) -> dict[str, tuple[int, str]]:
+def _marks_beside(folder: Path) -> dict[str, tuple[int, str]]:
     """Return vocab_size and the ids of the marks from files beside a model, each with the name of its file.
 
     The files are config.json and tokenizer.json, as transformers and tokenizers write them.
     """
     stated: dict[str, tuple[int, str]] = {}
-    config, tokenizer = read_object(folder / "config.json"), read_object(folder / "tokenizer.json")
+    config, tokenizer = _read_object(folder / "config.json"), _read_object(folder / "tokenizer.json")
     fields_of = {"vocab_size": "vocab_size", "pad": "pad_token_id", "bos": "bos_token_id", "eos": "eos_token_id"}
     for name, key in fields_of.items():
         if type(config.get(key)) is int:

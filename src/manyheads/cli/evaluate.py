@@ -24,8 +24,6 @@ from manyheads.cli.verbs import announce_loading, current_settings, echo_result,
 if TYPE_CHECKING:
     from manyheads.data.locate import Split
 
-__all__ = ["VERBS"]
-
 
 @verb("evaluate")
 @run_argument
@@ -113,4 +111,4 @@ def evaluate(
     echo_result(result, as_json=as_json)
 
 
-VERBS = {"evaluate": evaluate}
+_VERBS = {"evaluate": evaluate}

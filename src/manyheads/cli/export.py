@@ -18,16 +18,23 @@ from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_r
 from manyheads.errors import UsageError
 from manyheads.shell import command_line
 
-__all__ = ["VERBS"]
-
-FORMATS = ["ctranslate2", "argos", "huggingface", "sentence-transformers", "html", "javascript"]
-QUANTIZATIONS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16"]
+_FORMATS = ["ctranslate2", "argos", "huggingface", "sentence-transformers", "html", "javascript"]
+_QUANTIZATIONS = [
+    "float32",
+    "int8",
+    "int8_float32",
+    "int8_bfloat16",
+    "int8_float16",
+    "bfloat16",
+    "float16",
+    "int16",
+]
 
 
 @verb("export")
 @run_argument
 @click.argument("dest", type=PATH, required=False)
-@option("--to", type=click.Choice(FORMATS), required=True, help="Format to write, named after the program.")
+@option("--to", type=click.Choice(_FORMATS), required=True, help="Format to write, named after the program.")
 @option(
     "-o",
     "--output",
@@ -37,7 +44,7 @@ QUANTIZATIONS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float
 )
 @option(
     "--quantization",
-    type=click.Choice(QUANTIZATIONS),
+    type=click.Choice(_QUANTIZATIONS),
     show_default="float32; int8 for argos, html and javascript",
     help="Number format of the stored weight matrices.",
 )
@@ -161,4 +168,4 @@ def push(run: Path, name: str, private: bool, as_json: bool) -> None:
     echo({"run": str(run), "name": name, "address": address}, [f"{run}: {address}"], as_json=as_json)
 
 
-VERBS = {"export": export, "import": import_, "push": push}
+_VERBS = {"export": export, "import": import_, "push": push}

@@ -28,9 +28,7 @@ from manyheads.search.options import Sampling
 if TYPE_CHECKING:
     from manyheads.tasks.language_modeling import GenerateOptions, Generator
 
-__all__ = ["VERBS"]
-
-SEPARATOR = "---"  # line between two texts
+_SEPARATOR = "---"  # line between two texts
 
 
 @verb("generate")
@@ -86,20 +84,20 @@ def generate(
     sampling = Sampling(temperature, top_k, top_p, seed) if temperature else None
     options = GenerateOptions(sampling=sampling, samples=samples, max_tokens=max_tokens, stop=stop)
     generator = Generator.load(run, device=device)
-    prompts = [prompt or ""] if file is None else read_prompts(generator, file)
+    prompts = [prompt or ""] if file is None else _read_prompts(generator, file)
     check_output(output, file or Path("-"))
-    warn_about_prompts(generator, prompts)
+    _warn_about_prompts(generator, prompts)
     if as_json:
         document = [continuation.to_json() for continuation in generator.generate(prompts, options)]
         with open_output(output) as sink:
             write_json(document, sink)
         return
-    texts = stream_texts(generator, prompts, options) if stream else complete_texts(generator, prompts, options)
+    texts = _stream_texts(generator, prompts, options) if stream else _complete_texts(generator, prompts, options)
     with open_output(output) as sink:
-        write_texts(texts, sink)
+        _write_texts(texts, sink)
 
 
-def read_prompts(generator: Generator, file: Path) -> list[str]:
+def _read_prompts(generator: Generator, file: Path) -> list[str]:
     """Return the prompts of a file: the whole file, or each of its lines (data.documents).
 
     Raises:
@@ -113,45 +111,45 @@ def read_prompts(generator: Generator, file: Path) -> list[str]:
     return ["\n".join(lines)] if data.documents == "file" else lines
 
 
-def warn_about_prompts(generator: Generator, prompts: Sequence[str]) -> None:
+def _warn_about_prompts(generator: Generator, prompts: Sequence[str]) -> None:
     """Warn about prompts that are longer than the context window or hold unknown symbols."""
     cut, unknown = generator.unseen(prompts)
     if cut:
-        subject = prompts_text(cut, len(prompts))
+        subject = _prompts_text(cut, len(prompts))
         warn(f"{subject} longer than the {generator.window} tokens of the context window: only the end is read.")
     if unknown:
-        subject = prompts_text(unknown, len(prompts))
+        subject = _prompts_text(unknown, len(prompts))
         warn(f"{subject} not all in the vocabulary: unknown symbols are read as <unk>.")
 
 
-def prompts_text(numbers: Sequence[int], count: int) -> str:
+def _prompts_text(numbers: Sequence[int], count: int) -> str:
     """Return the subject of a warning about the prompts of these line numbers, out of `count` prompts."""
     if count == 1:
         return "the prompt is"
     return f"the prompts of lines {numbers_text(numbers)} are"
 
 
-def complete_texts(
+def _complete_texts(
     generator: Generator, prompts: Sequence[str], options: GenerateOptions
 ) -> Iterator[Iterator[str]]:
-    """Yield each text as two pieces: the prompt and its complete continuation."""
     for continuation in generator.generate(prompts, options):
         for sample in continuation.samples:
             yield iter([continuation.prompt, sample.text])
 
 
-def stream_texts(generator: Generator, prompts: Sequence[str], options: GenerateOptions) -> Iterator[Iterator[str]]:
-    """Yield each text as its prompt and then the pieces of its continuation, as they are generated."""
+def _stream_texts(
+    generator: Generator, prompts: Sequence[str], options: GenerateOptions
+) -> Iterator[Iterator[str]]:
     for prompt in prompts:
         for sample in range(options.samples):
             yield chain([prompt], generator.stream(prompt, options, sample=sample))
 
 
-def write_texts(texts: Iterator[Iterator[str]], sink: BinaryIO) -> None:
+def _write_texts(texts: Iterator[Iterator[str]], sink: BinaryIO) -> None:
     """Write the pieces of the texts as they arrive, with a separator line between two texts."""
     for number, pieces in enumerate(texts):
         if number:
-            sink.write(f"{SEPARATOR}\n".encode())
+            sink.write(f"{_SEPARATOR}\n".encode())
         for piece in pieces:
             sink.write(piece.encode(errors="replace"))
             sink.flush()
@@ -159,4 +157,4 @@ def write_texts(texts: Iterator[Iterator[str]], sink: BinaryIO) -> None:
         sink.flush()
 
 
-VERBS = {"generate": generate}
+_VERBS = {"generate": generate}

@@ -6,8 +6,6 @@ import click
 
 from manyheads.cli.verbs import verb
 
-__all__ = ["VERBS"]
-
 
 @verb("help")
 @click.argument("verbs", metavar="[VERB]...", nargs=-1)
@@ -24,4 +22,4 @@ def help_of(context: click.Context, verbs: tuple[str, ...]) -> None:
     click.echo(context.get_help())
 
 
-VERBS = {"help": help_of}
+_VERBS = {"help": help_of}

@@ -19,8 +19,6 @@ from manyheads.shell import command_line
 if TYPE_CHECKING:
     from manyheads.data.discover import FoundText
 
-__all__ = ["VERBS"]
-
 
 @verb("init")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
@@ -78,28 +76,28 @@ def init(
     if path.exists():
         raise UsageError(f"{path} is there already; choose another folder, or delete it.")
     if recipe is not None:
-        copy_recipe(recipe, path)
+        _copy_recipe(recipe, path)
     elif root is not None:
-        configure_text(root, path, source, target, minutes, divide, device)
+        _configure_text(root, path, source, target, minutes, divide, device)
 
 
-def copy_recipe(recipe: str, path: Path) -> None:
+def _copy_recipe(recipe: str, path: Path) -> None:
     """Copy a recipe or plan, and print the next commands."""
     from manyheads.build.plan import plan_paths
     from manyheads.config.load import resolve_recipe
 
     plans = plan_paths()
     if recipe in plans:
-        write(path, plans[recipe].read_bytes())
+        _write(path, plans[recipe].read_bytes())
         click.echo(f"{path}: edit it, then\n  {command_line('manyheads', 'build', path, '--dry-run')}")
         return
     original = resolve_recipe(recipe)
-    write(path, original.read_bytes())
+    _write(path, original.read_bytes())
     click.echo(f"{path}: edit it, then")
-    click.echo("\n".join(next_steps(path)))
+    click.echo("\n".join(_next_steps(path)))
 
 
-def configure_text(
+def _configure_text(
     root: Path,
     path: Path,
     source: str | None,
@@ -113,7 +111,7 @@ def configure_text(
 
     text = find_text(root, source, target)
     if text.undivided:
-        divide_text(text, root, path, divide)
+        _divide_text(text, root, path, divide)
         root = path.parent / "data"
         text = find_text(root, text.source, text.target)
 
@@ -123,12 +121,12 @@ def configure_text(
 
     with open_progress(current_settings()) as progress:
         suggestion = suggest(text, root, path.parent, minutes=minutes, device=device, listener=progress)
-    write(path, suggestion.toml.encode())
+    _write(path, suggestion.toml.encode())
     click.echo(f"{path}: settings for {suggestion.pairs:,} pairs of {text.source} and {text.target} in {root}")
-    click.echo("\n".join([*suggestion.lines(), "Edit the file, then", *next_steps(path)]))
+    click.echo("\n".join([*suggestion.lines(), "Edit the file, then", *_next_steps(path)]))
 
 
-def divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
+def _divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
     """Divide a text into the folder `data` beside the configuration file, after a question.
 
     Raises:
@@ -154,15 +152,14 @@ def divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
             f"{problem}. Add --divide to let this command divide the text, or divide it first:\n"
             f"  {command}\n  {following}"
         )
-    test = existing_files(root, text)
+    test = _existing_files(root, text)
     result = divide(text.undivided, out, (text.source, text.target), SplitOptions(test=0 if test else None))
     click.echo("\n".join(result.lines()))
     for file in test:
         click.echo(f"{shutil.copyfile(file, out / file.name)}: copied from {root}")
 
 
-def existing_files(root: Path, text: FoundText) -> list[Path]:
-    """Return the files of the test set that already exists."""
+def _existing_files(root: Path, text: FoundText) -> list[Path]:
     from manyheads.data.locate import existing
 
     names = (
@@ -173,7 +170,7 @@ def existing_files(root: Path, text: FoundText) -> list[Path]:
     return [path for name in names if (path := existing(root / name))]
 
 
-def next_steps(path: Path) -> list[str]:
+def _next_steps(path: Path) -> list[str]:
     """Return the next commands, and the run directory that the training writes."""
     return [
         f"  {command_line('manyheads', 'doctor', path)}    examines the text, the settings and a new model",
@@ -181,7 +178,7 @@ def next_steps(path: Path) -> list[str]:
     ]
 
 
-def write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
     """Write a new file.
 
     Raises:
@@ -195,4 +192,4 @@ def write(path: Path, content: bytes) -> None:
             file.write(content)
 
 
-VERBS = {"init": init}
+_VERBS = {"init": init}

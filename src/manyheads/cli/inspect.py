@@ -29,15 +29,13 @@ if TYPE_CHECKING:
     from manyheads.inspection.base import Document
     from manyheads.inspection.views import AttentionSelection
 
-__all__ = ["VERBS"]
-
-MIN_WIDTH, MAX_WIDTH = 40, 160  # columns
-FORMATS = ("html", "svg", "png", "json", "csv")
-LANGUAGES = ("en", "ko")
+_MIN_WIDTH, _MAX_WIDTH = 40, 160  # columns
+_FORMATS = ("html", "svg", "png", "json", "csv")
+_LANGUAGES = ("en", "ko")
 
 
-view_option = partial(option, "--view", metavar="NAME")
-drawing_option = option(
+_view_option = partial(option, "--view", metavar="NAME")
+_drawing_option = option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -47,7 +45,7 @@ drawing_option = option(
 )
 
 
-width_option = option(
+_width_option = option(
     "--width",
     type=click.FloatRange(min=20.0, max=1_000.0),
     metavar="MM",
@@ -57,15 +55,15 @@ width_option = option(
 )
 
 
-language_option = option(
+_language_option = option(
     "--lang",
-    type=click.Choice(LANGUAGES),
+    type=click.Choice(_LANGUAGES),
     show_default="en; an HTML page of all views follows the browser",
     help="Language of titles, axes and legends; .csv and .json are always in English.",
 )
 
 
-def check_drawing(path: Path | None, *, as_json: bool, width: float | None = None) -> None:
+def _check_drawing(path: Path | None, *, as_json: bool, width: float | None = None) -> None:
     """Check the path of --output before the computation.
 
     Raises:
@@ -76,15 +74,15 @@ def check_drawing(path: Path | None, *, as_json: bool, width: float | None = Non
         raise UsageError(f"--width {width:g} is the width of a picture. Write one: --output FILE.svg or FILE.png.")
     if path is None:
         return
-    if path.suffix.removeprefix(".").lower() not in FORMATS:
-        raise UsageError(f"--output {path}: the name must end in one of .{', .'.join(FORMATS)}.")
+    if path.suffix.removeprefix(".").lower() not in _FORMATS:
+        raise UsageError(f"--output {path}: the name must end in one of .{', .'.join(_FORMATS)}.")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"--output {path}: there is no folder {path.parent}. Make it first.")
     if as_json:
         raise click.UsageError("--json prints, and --output writes a file: give one of them.")
 
 
-def deliver(
+def _deliver(
     document: Document,
     output: Path | None,
     view: str | None,
@@ -114,7 +112,7 @@ def deliver(
     if as_json:
         click.echo(document.to_json())
         return
-    columns = min(MAX_WIDTH, max(MIN_WIDTH, shutil.get_terminal_size((100, 24)).columns))
+    columns = min(_MAX_WIDTH, max(_MIN_WIDTH, shutil.get_terminal_size((100, 24)).columns))
     for line in document.lines(view, selection, width=columns, language=lang or "en"):
         click.echo(line)
 
@@ -122,7 +120,7 @@ def deliver(
 @verb("inspect")
 @run_argument
 @click.argument("text", required=False)
-@view_option(
+@_view_option(
     show_default="the first view of the list; all views in HTML",
     help="View to show, from the list below.",
 )
@@ -162,9 +160,9 @@ def deliver(
 )
 @option("--no-occlusion", is_flag=True, help="Skip the occlusion view, which runs the model once for each word.")
 @device_option
-@drawing_option
-@width_option
-@language_option
+@_drawing_option
+@_width_option
+@_language_option
 @json_option
 def inspect(
     run: Path,
@@ -190,7 +188,7 @@ def inspect(
 
     RUN is a run directory. Without TEXT, show the weights and the structure of the model itself.
     """
-    check_drawing(output, as_json=as_json, width=width)
+    _check_drawing(output, as_json=as_json, width=width)
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
@@ -218,15 +216,15 @@ def inspect(
         )
     selection = AttentionSelection(kind, layer, None if head == "mean" else int(head))
     page = partial(stand_alone, run, inspection, language=lang)
-    deliver(inspection, output, view, selection, as_json=as_json, width=width, lang=lang, page=page)
+    _deliver(inspection, output, view, selection, as_json=as_json, width=width, lang=lang, page=page)
 
 
 @verb("curves")
 @click.argument("run", type=PATH, nargs=-1, required=True)
-@view_option(show_default="loss; all views in HTML", help="View to show, from the list above.")
-@drawing_option
-@width_option
-@language_option
+@_view_option(show_default="loss; all views in HTML", help="View to show, from the list above.")
+@_drawing_option
+@_width_option
+@_language_option
 @json_option
 def curves(
     run: tuple[Path, ...],
@@ -240,18 +238,18 @@ def curves(
 
     Views: loss, perplexity, scores, learning-rate, gradient-norm, speed, attention-entropy, samples.
     """
-    check_drawing(output, as_json=as_json, width=width)
+    _check_drawing(output, as_json=as_json, width=width)
 
     from manyheads.evaluation.verdicts import verdict_lines
     from manyheads.inspection.views import AttentionSelection
     from manyheads.runs.inspect import curves
     from manyheads.runs.outcome import training_verdict
 
-    deliver(curves(run), output, view, AttentionSelection(), as_json=as_json, width=width, lang=lang)
+    _deliver(curves(run), output, view, AttentionSelection(), as_json=as_json, width=width, lang=lang)
     if output is None and not as_json:
         for path in run:
             for line in verdict_lines(training_verdict(path)):
                 click.echo(f"{path}: {line}" if len(run) > 1 else line)
 
 
-VERBS = {"inspect": inspect, "curves": curves}
+_VERBS = {"inspect": inspect, "curves": curves}

@@ -23,14 +23,12 @@ from manyheads.cli.verbs import INTERRUPTED, SECTIONS, TEXTS, Settings, VerbGrou
 from manyheads.errors import ManyheadsError, printable
 from manyheads.files import CURES, cure_of
 
-__all__ = ["main", "program", "run"]
-
-COMPLETION = "_MANYHEADS_COMPLETE"  # the environment variable of click's scripts
-OUTPUT_CLOSED = 141
-TERMINATED = 143
+_COMPLETION = "_MANYHEADS_COMPLETE"  # the environment variable of click's scripts
+_OUTPUT_CLOSED = 141
+_TERMINATED = 143
 
 
-class Program(VerbGroup):
+class _Program(VerbGroup):
     """The verbs of `verbs.toml`; the module of a verb is imported only when that verb is used.
 
     Attributes:
@@ -62,7 +60,7 @@ class Program(VerbGroup):
                 formatter.write_dl([(name.ljust(width), self.verbs[name][1]) for name in names])
 
 
-@click.group(cls=Program, epilog=TEXTS["manyheads"]["epilog"])
+@click.group(cls=_Program, epilog=TEXTS["manyheads"]["epilog"])
 @click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 def program() -> None:
     """Train, check, inspect and serve Transformer models.
@@ -83,9 +81,9 @@ def main(signals: StopSignals | None = None) -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        code = OUTPUT_CLOSED
+        code = _OUTPUT_CLOSED
     except OSError as error:
-        code = code or report_unwritable(error, Settings())
+        code = code or _report_unwritable(error, Settings())
     if signals is not None and signals.received:  # without waiting for threads that still compute
         os._exit(code)
     if code:  # Python must not flush the rest of the buffer at exit, which may fail again
@@ -100,75 +98,75 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
     """
     settings = Settings()
     try:
-        if instruction := os.environ.get(COMPLETION):
+        if instruction := os.environ.get(_COMPLETION):
             from click.shell_completion import shell_complete
 
-            return shell_complete(program, {}, "manyheads", COMPLETION, instruction)
+            return shell_complete(program, {}, "manyheads", _COMPLETION, instruction)
         with program.make_context("manyheads", list(arguments), obj=settings) as context:
             program.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        return report_error(error, usage_message(error), 2, settings)
+        return _report_error(error, _usage_message(error), 2, settings)
     except ManyheadsError as error:
-        return report_error(error, str(error), error.exit_code, settings)
+        return _report_error(error, str(error), error.exit_code, settings)
     except (KeyboardInterrupt, click.Abort):
-        print_end("interrupted")
+        _print_end("interrupted")
         return INTERRUPTED
     except Terminated:
-        print_end("terminated")
-        return TERMINATED
+        _print_end("terminated")
+        return _TERMINATED
     except BrokenPipeError:
-        return OUTPUT_CLOSED
+        return _OUTPUT_CLOSED
     except OSError as error:
-        return report_unwritable(error, settings) if error.errno in CURES else report_internal_error(error)
+        return _report_unwritable(error, settings) if error.errno in CURES else _report_internal_error(error)
     except Exception as error:
         if signals is not None and signals.received:  # a library has replaced the signal's exception
-            print_end(WORDS[signals.received])
+            _print_end(WORDS[signals.received])
             return 128 + signals.received
-        return report_internal_error(error)  # a fault of the program: its traceback is printed, not hidden
+        return _report_internal_error(error)  # a fault of the program: its traceback is printed, not hidden
     return 0
 
 
-def print_end(word: str) -> None:
+def _print_end(word: str) -> None:
     """Print how the program was ended; the first of several processes does."""
     if not is_follower():
         click.echo(word, err=True)
 
 
-def report_unwritable(error: OSError, settings: Settings) -> int:
+def _report_unwritable(error: OSError, settings: Settings) -> int:
     """Print that an output cannot be written, and return the exit code."""
-    return report_error(error, f"{error.filename or 'output'}: {error.strerror}. {cure_of(error)}", 3, settings)
+    return _report_error(error, f"{error.filename or 'output'}: {error.strerror}. {cure_of(error)}", 3, settings)
 
 
-def print_traceback(error: BaseException) -> None:
+def _print_traceback(error: BaseException) -> None:
     """Print the traceback of an exception, whose texts may hold control characters."""
     for line in "".join(traceback.format_exception(error)).rstrip("\n").split("\n"):
         click.echo(printable(line), err=True)
 
 
-def report_internal_error(error: Exception) -> int:
+def _report_internal_error(error: Exception) -> int:
     """Print the traceback of a fault of the program, and return the exit code."""
     if follows_another(error):
         return 1
-    print_traceback(error)
+    _print_traceback(error)
     click.echo("This is a fault of manyheads, not yours. Please report it with the lines above.", err=True)
     return 1
 
 
-def report_error(error: Exception, message: str, code: int, settings: Settings) -> int:
+def _report_error(error: Exception, message: str, code: int, settings: Settings) -> int:
     """Print a mistake of the user as one `error:` line, and return the exit code."""
     if follows_another(error):
         return code
     if settings.debug:
-        print_traceback(error)
+        _print_traceback(error)
     click.echo(
         click.style("error:", fg="red", bold=True) + f" {printable(message)}", err=True, color=in_color(sys.stderr)
     )
     return code
 
 
-def usage_message(error: click.ClickException) -> str:
+def _usage_message(error: click.ClickException) -> str:
     """Return click's message as one line, followed by the command that shows the right usage."""
     message = " ".join(error.format_message().split())
     context = error.ctx if isinstance(error, click.UsageError) else None

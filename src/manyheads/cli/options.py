@@ -16,25 +16,18 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
-__all__ = [
-    "COUNT", "LANGUAGE", "NOT_NEGATIVE", "PATH", "Decorator", "beam_option", "complete_recipes", "config_argument",
-    "device_option", "executor_options", "field_option", "json_option", "option", "output_option", "run_argument",
-    "run_option", "run_output_option", "set_option", "training_device_option", "with_device",
-]  # fmt: skip
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 PATH = click.Path(path_type=Path)
-MOST = 1_000_000_000  # of a number without a narrower limit; helps leave it out
-COUNT = click.IntRange(1, MOST)
-NOT_NEGATIVE = click.IntRange(0, MOST)
+_MOST = 1_000_000_000  # of a number without a narrower limit; helps leave it out
+COUNT = click.IntRange(1, _MOST)
+NOT_NEGATIVE = click.IntRange(0, _MOST)
 LANGUAGE = click.Choice(["en", "ko"])
 
 
-class Option(click.Option):
+class _Option(click.Option):
     """An option whose help states its range in words ("at least 1", not "x>=1"), and a number as N or X."""
 
     def make_metavar(self, ctx: click.Context) -> str:
-        """Return the placeholder of the value in the help."""
         if self.metavar is None and isinstance(self.type, click.types.IntParamType | click.types.FloatParamType):
             return "N" if isinstance(self.type, click.types.IntParamType) else "X"
         return super().make_metavar(ctx)
@@ -45,14 +38,14 @@ class Option(click.Option):
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default
         if "range" in extra:
-            extra["range"] = range_in_words(self.type)
+            extra["range"] = _range_in_words(self.type)
         return extra
 
 
-def range_in_words(number_type: click.ParamType[Any]) -> str:
+def _range_in_words(number_type: click.ParamType[Any]) -> str:
     """Return the range of a number type, such as "at least 1" or "above 0, at most 1"."""
     assert isinstance(number_type, click.IntRange | click.FloatRange)
-    limited = number_type.max is not None and number_type.max < MOST
+    limited = number_type.max is not None and number_type.max < _MOST
     if number_type.min is not None and limited and not (number_type.min_open or number_type.max_open):
         return f"{number_type.min} to {number_type.max}"
     bounds = []
@@ -63,7 +56,7 @@ def range_in_words(number_type: click.ParamType[Any]) -> str:
     return ", ".join(bounds)
 
 
-option = partial(click.option, cls=Option, show_default=True)
+option = partial(click.option, cls=_Option, show_default=True)
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
 
 
@@ -152,7 +145,7 @@ def field_option(
         settings: further settings of `click.option`; `help` replaces the text of the field.
     """
     default = {field.name: field.default for field in dataclasses.fields(owner)}[name]
-    text = attribute_texts(owner).get(name, "").removesuffix(".")
+    text = _attribute_texts(owner).get(name, "").removesuffix(".")
     text = text[:1].upper() + text[1:] + note
     if metavar and "_" in name:
         text = re.sub(rf"\b{name}\b", metavar, text)
@@ -166,7 +159,7 @@ def field_option(
 
 
 @cache
-def attribute_texts(owner: type) -> dict[str, str]:
+def _attribute_texts(owner: type) -> dict[str, str]:
     """Return the description of each attribute from the docstring of a class, each as one line."""
     _, _, section = (inspect.getdoc(owner) or "").partition("Attributes:\n")
     entries = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", section, re.MULTILINE)

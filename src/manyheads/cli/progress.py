@@ -28,12 +28,12 @@ from manyheads.cli.verbs import Settings, in_color
 from manyheads.errors import printable
 from manyheads.training.log import Advance, StepReport, ValidationReport, no_advance
 
-__all__ = ["LiveProgress", "PlainProgress", "Progress", "duration", "open_progress"]
+__all__ = ["Progress", "duration", "open_progress"]
 
-SHORT = 2.0  # seconds of a phase before it is shown
-PHASE_INTERVAL = 10.0  # seconds between two plain lines of phases, at least
-MIN_INTERVAL = 5.0  # seconds between two plain lines of steps, at least
-MAX_INTERVAL = 60.0  # seconds between two plain lines, at most, even if less than a tenth of the steps is done
+_SHORT = 2.0  # seconds of a phase before it is shown
+_PHASE_INTERVAL = 10.0  # seconds between two plain lines of phases, at least
+_MIN_INTERVAL = 5.0  # seconds between two plain lines of steps, at least
+_MAX_INTERVAL = 60.0  # seconds between two plain lines, at most, even if less than a tenth of the steps is done
 
 
 @contextmanager
@@ -56,13 +56,13 @@ def open_progress(settings: Settings, unit: str = "tokens") -> Iterator[Progress
             markup=False,
             emoji=False,
         )
-        live = LiveProgress(console, verbose=settings.verbose, unit=unit)
+        live = _LiveProgress(console, verbose=settings.verbose, unit=unit)
         try:
             yield live
         finally:
             live.pause()
     else:
-        yield PlainProgress(stream, verbose=settings.verbose, unit=unit)
+        yield _PlainProgress(stream, verbose=settings.verbose, unit=unit)
 
 
 class Progress:
@@ -104,13 +104,13 @@ class Progress:
         click.echo(text)
 
 
-def write_line(stream: TextIO, line: str) -> None:
+def _write_line(stream: TextIO, line: str) -> None:
     """Write a line from a signal handler, without the buffer of the stream, which may be in use."""
     with suppress(OSError):  # the stream is closed
         os.write(stream.fileno(), f"{line}\n".encode())
 
 
-class PlainProgress(Progress):
+class _PlainProgress(Progress):
     """Print plain lines at intervals, for files and pipes."""
 
     def __init__(
@@ -129,12 +129,10 @@ class PlainProgress(Progress):
         self.last_phase = -math.inf
 
     def message(self, text: str) -> None:
-        """Print the message as a line."""
         click.echo(printable(text), file=self.stream)
 
     def interrupted(self, text: str) -> None:
-        """Print the answer as a line."""
-        write_line(self.stream, text)
+        _write_line(self.stream, text)
 
     @contextmanager
     def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
@@ -144,7 +142,7 @@ class PlainProgress(Progress):
         def advance(count: int) -> None:
             phase.advance(count)
             now = self.clock()
-            if phase.seconds >= SHORT and now - self.last_phase >= PHASE_INTERVAL:
+            if phase.seconds >= _SHORT and now - self.last_phase >= _PHASE_INTERVAL:
                 self.last_phase = now
                 self.message("  ".join(segment.text for segment in phase.segments(with_bar=False)))
 
@@ -155,14 +153,14 @@ class PlainProgress(Progress):
         now = self.clock()
         waited = now - self.last_time
         tenth = 10 * (report.step - self.last_step) >= report.total_steps
-        due = waited >= MAX_INTERVAL or (waited >= MIN_INTERVAL and tenth)
+        due = waited >= _MAX_INTERVAL or (waited >= _MIN_INTERVAL and tenth)
         if due or self.verbose or report.step >= report.total_steps:
             self.last_time, self.last_step = now, report.step
             segments = step_segments(report, self.score, self.unit, verbose=self.verbose)
             self.message("  ".join(segment.text for segment in segments))
 
 
-class LiveProgress(Progress):
+class _LiveProgress(Progress):
     """Redraw one line of a terminal at each report; messages are printed above this line.
 
     Built on rich's `Live`, because its `Progress` shrinks all columns in a narrow terminal; here the segments of
@@ -177,12 +175,11 @@ class LiveProgress(Progress):
         self.phases: list[Phase] = []
 
     def message(self, text: str) -> None:
-        """Print the message above the live line."""
         self.console.print(Text(printable(text)), soft_wrap=True)
 
     def interrupted(self, text: str) -> None:
         """Print the answer in place of the live line, which the next drawing puts below it."""
-        write_line(self.console.file, f"\r\x1b[2K{text}")  # type: ignore[arg-type]
+        _write_line(self.console.file, f"\r\x1b[2K{text}")  # type: ignore[arg-type]
 
     @contextmanager
     def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
@@ -220,7 +217,7 @@ class LiveProgress(Progress):
     def line(self) -> Text:
         """Return the line for the present width of the terminal: the running phase or the last step."""
         phase, width = self.phases[-1] if self.phases else None, self.console.width - 1
-        if phase is not None and phase.seconds >= SHORT:
+        if phase is not None and phase.seconds >= _SHORT:
             return fit_to_width(phase.segments(), width)
         if self.report is None:
             return Text()

@@ -11,11 +11,9 @@ from rich.text import Text
 
 from manyheads.training.log import StepReport, ValidationReport
 
-__all__ = ["Phase", "Segment", "bar", "duration", "fit_to_width", "main_score", "step_segments", "validation_lines"]
-
-BAR_WIDTH = 24  # columns
+_BAR_WIDTH = 24  # columns
 # Scores by their name in a report: name to print, format, whether the progress line shows the latest value.
-SCORES = {
+_SCORES = {
     "bleu": ("BLEU", ".1f", True),
     "chrf": ("chrF", ".1f", False),
     "accuracy": ("accuracy", ".1%", True),
@@ -92,8 +90,8 @@ def step_segments(report: StepReport, score: str | None, unit: str, *, verbose: 
 
 def bar(share: float) -> Segment:
     """Return the share that is done, 0 to 1, as a progress bar."""
-    done = round(BAR_WIDTH * min(1.0, share))
-    return Segment(1, "━" * done + "─" * (BAR_WIDTH - done), "cyan")
+    done = round(_BAR_WIDTH * min(1.0, share))
+    return Segment(1, "━" * done + "─" * (_BAR_WIDTH - done), "cyan")
 
 
 def fit_to_width(segments: list[Segment], width: int) -> Text:
@@ -110,19 +108,19 @@ def validation_lines(report: ValidationReport, *, verbose: bool) -> Iterator[str
     """Yield the scores as one line; if verbose, also a sample sentence with its reference and output."""
     scores = [f"step {report.step:,}", f"valid loss {report.loss:.3f}"]
     scores += [f"perplexity {report.perplexity:.2f}"] if "accuracy" not in report.scores else []
-    scores += score_texts(report)
+    scores += _score_texts(report)
     scores += [f"(greedy, {report.decoded:,} sentences)"] if report.scores.get("bleu") is not None else []
     yield "  ".join([*scores, *(["best so far"] if report.best else [])])
     if verbose and report.sample:
         for name, text in zip(("source", "reference", "output"), report.sample, strict=True):
-            yield f"  {name:<9}  {printable(text)}"
+            yield f"  {name:<9}  {_printable(text)}"
 
 
-def score_texts(report: ValidationReport, *, in_line: bool = False) -> list[str]:
+def _score_texts(report: ValidationReport, *, in_line: bool = False) -> list[str]:
     """Return each measured score with its name; with `in_line` only the scores that the progress line shows."""
     texts = []
     for name, value in report.scores.items():
-        title, number_format, shown_in_line = SCORES.get(name, (name, ".3f", False))
+        title, number_format, shown_in_line = _SCORES.get(name, (name, ".3f", False))
         if value is not None and (shown_in_line or not in_line):
             texts.append(f"{title} {value:{number_format}}")
     return texts
@@ -130,10 +128,10 @@ def score_texts(report: ValidationReport, *, in_line: bool = False) -> list[str]
 
 def main_score(report: ValidationReport) -> str | None:
     """Return the score that the progress line shows; None if it was not measured."""
-    return next(iter(score_texts(report, in_line=True)), None)
+    return next(iter(_score_texts(report, in_line=True)), None)
 
 
-def printable(text: str) -> str:
+def _printable(text: str) -> str:
     """Replace the control characters of a text, such as terminal escape sequences."""
     return "".join(character if character.isprintable() else "�" for character in text)
 

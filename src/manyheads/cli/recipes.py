@@ -1,4 +1,4 @@
-"""`recipes` and `show-config`: list and print configurations."""
+"""`_recipes` and `show-config`: list and print configurations."""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ if TYPE_CHECKING:
     from manyheads.config.schema import Config
     from manyheads.config.schema.sections import Section
 
-__all__ = ["VERBS"]
-
 MEASURED = "Measured:"  # begins the measured result, at the end of the comment at the top of a recipe
-FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
+_FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 
 
 @verb("recipes")
 @json_option
-def recipes(as_json: bool) -> None:
+def _recipes(as_json: bool) -> None:
     """List the recipes with the model that each trains and its measured result, then the plans of `build`."""
     from manyheads.build.plan import plan_paths
     from manyheads.config.load import recipe_paths
@@ -51,7 +49,7 @@ def headline(text: str) -> dict[str, Any]:
     lines = takewhile(lambda line: line.startswith("#"), text.split("\n"))
     comment = " ".join(line.lstrip("#").strip() for line in lines)
     description, _, measured = comment.partition(MEASURED)
-    return {"description": FIRST_SENTENCE.split(description, 1)[0].strip(), "measured": measured.strip() or None}
+    return {"description": _FIRST_SENTENCE.split(description, 1)[0].strip(), "measured": measured.strip() or None}
 
 
 @verb("show-config")
@@ -79,10 +77,10 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, s
         tree = parse_config({"data": {"source": "de", "target": "en"}}, origin="defaults")
     else:
         tree = load_config(resolve_recipe(config), overrides)
-    echo(tree.model_dump(mode="json"), described(tree), as_json=as_json)
+    echo(tree.model_dump(mode="json"), _described(tree), as_json=as_json)
 
 
-def described(config: Config) -> Iterator[str]:
+def _described(config: Config) -> Iterator[str]:
     """Yield a configuration as lines of TOML that `load_config` reads, with the meaning of each setting.
 
     A line that begins with "# " is a meaning; a line that begins with "#" alone is a setting at its default.
@@ -93,12 +91,12 @@ def described(config: Config) -> Iterator[str]:
         if isinstance(value, Section):
             yield from ("", f"[{name}]")
             for key in type(value).model_fields:
-                yield from described_setting(key, value)
+                yield from _described_setting(key, value)
         else:
-            yield from described_setting(name, config)
+            yield from _described_setting(name, config)
 
 
-def described_setting(key: str, section: Section) -> Iterator[str]:
+def _described_setting(key: str, section: Section) -> Iterator[str]:
     """Yield the lines of one setting of a section: its meaning as a comment, then its value."""
     from manyheads.config.load import to_toml
     from manyheads.config.schema.sections import Section
@@ -115,4 +113,4 @@ def described_setting(key: str, section: Section) -> Iterator[str]:
         yield f"{line}  # same as the default" if key in section.model_fields_set else f"#{line}"
 
 
-VERBS = {"recipes": recipes, "show-config": show_config}
+_VERBS = {"recipes": _recipes, "show-config": show_config}

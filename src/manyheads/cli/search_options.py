@@ -13,34 +13,31 @@ from manyheads.cli.options import NOT_NEGATIVE, Decorator, field_option, option
 from manyheads.errors import UsageError
 from manyheads.search.options import Sampling, TranslateOptions
 
-__all__ = ["translate_options"]
-
-NOT_NEGATIVE_NUMBER = click.FloatRange(min=0)
-ONLY_SAMPLING = ". Requires --sample."
+_NOT_NEGATIVE_NUMBER = click.FloatRange(min=0)
+_ONLY_SAMPLING = ". Requires --sample."
 
 
-def run_option(name: str, metavar: str, number: click.ParamType[Any]) -> Decorator:
-    """Return the option for a number that replaces a setting of the run."""
+def _run_option(name: str, metavar: str, number: click.ParamType[Any]) -> Decorator:
     return field_option(TranslateOptions, name, metavar, type=number, show_default=f"search.{name} of the run")
 
 
-OPTIONS = (
-    run_option("length_penalty", "X", NOT_NEGATIVE_NUMBER),
-    run_option("coverage_penalty", "X", NOT_NEGATIVE_NUMBER),
-    run_option("max_length_ratio", "X", NOT_NEGATIVE_NUMBER),
-    field_option(TranslateOptions, "min_length_ratio", "X", type=NOT_NEGATIVE_NUMBER),
-    run_option("no_repeat_ngram", "N", NOT_NEGATIVE),
+_OPTIONS = (
+    _run_option("length_penalty", "X", _NOT_NEGATIVE_NUMBER),
+    _run_option("coverage_penalty", "X", _NOT_NEGATIVE_NUMBER),
+    _run_option("max_length_ratio", "X", _NOT_NEGATIVE_NUMBER),
+    field_option(TranslateOptions, "min_length_ratio", "X", type=_NOT_NEGATIVE_NUMBER),
+    _run_option("no_repeat_ngram", "N", NOT_NEGATIVE),
     option("--sample", is_flag=True, help="Draw outputs by random sampling instead of beam search."),
     field_option(Sampling, "temperature", "X", type=float, note="; must be above 0. Requires --sample."),
-    field_option(Sampling, "top_k", "N", type=int, note=ONLY_SAMPLING),
+    field_option(Sampling, "top_k", "N", type=int, note=_ONLY_SAMPLING),
     field_option(Sampling, "top_p", "P", type=float, note=", above 0 and at most 1. Requires --sample."),
-    field_option(Sampling, "seed", "N", type=NOT_NEGATIVE, note=ONLY_SAMPLING),
+    field_option(Sampling, "seed", "N", type=NOT_NEGATIVE, note=_ONLY_SAMPLING),
     field_option(
         TranslateOptions,
         "alignment",
         help="Append the word alignment to each line, as ||| and pairs of source-target word numbers: ||| 0-0 1-2.",
     ),
-    run_option("attention_layer", "N", click.INT),
+    _run_option("attention_layer", "N", click.INT),
     field_option(TranslateOptions, "rivals", "N", type=NOT_NEGATIVE, note=". Requires --json."),
     field_option(TranslateOptions, "split", flag="--split-lines", type=click.Choice(["auto", "sentences", "none"])),
 )
@@ -56,17 +53,17 @@ def translate_options(command: Callable[..., Any]) -> Callable[..., Any]:
         translate_values = {name: values.pop(name) for name in names}
         return command(
             *args,
-            options=TranslateOptions(**translate_values, sampling=sampling_of(sampling_values, sample)),
+            options=TranslateOptions(**translate_values, sampling=_sampling_of(sampling_values, sample)),
             **values,
         )
 
     decorated: Callable[..., Any] = with_options
-    for add_option in reversed(OPTIONS):
+    for add_option in reversed(_OPTIONS):
         decorated = add_option(decorated)
     return decorated
 
 
-def sampling_of(values: dict[str, Any], sample: bool) -> Sampling | None:
+def _sampling_of(values: dict[str, Any], sample: bool) -> Sampling | None:
     """Return the options of sampling; None without --sample.
 
     Raises:

@@ -15,9 +15,7 @@ from manyheads.cli.verbs import current_settings, echo, verb, verb_group, verb_w
 from manyheads.errors import require
 from manyheads.serving.settings import ServeSettings
 
-__all__ = ["VERBS"]
-
-REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "prometheus_client")  # extra serve
+_REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "prometheus_client")  # extra serve
 
 
 @verb_with_subverbs("serve")
@@ -62,7 +60,7 @@ def serve(runs: tuple[Path, ...], **options: object) -> None:
     The server listens on this machine only, unless --host names another address. Logs go to stderr and hold no
     text of any request. After SIGTERM or Ctrl-C the server finishes running requests, then stops.
     """
-    for module in REQUIRED_MODULES:
+    for module in _REQUIRED_MODULES:
         require(module, extra="serve", purpose="The server")
     from manyheads.serving.server import serve as run
 
@@ -128,4 +126,4 @@ def remove(file: Path, name: str) -> None:
     KeyFile(file).remove(name)
 
 
-VERBS = {"serve": serve}
+_VERBS = {"serve": serve}

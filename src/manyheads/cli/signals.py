@@ -15,11 +15,9 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-__all__ = ["WORDS", "StopSignals", "Terminated", "follows_another", "importing", "is_follower"]
-
-LAUNCHER_SECONDS = 3.0  # until a launcher has noticed that a process ended, and has ended the others
-CONNECTION = ("gloo", "NCCL", "Dist", "peer", "Connection")  # in an error, if another process ended
-REPEAT = 1.0  # seconds in which a repeated signal is the same request
+_LAUNCHER_SECONDS = 3.0  # until a launcher has noticed that a process ended, and has ended the others
+_CONNECTION = ("gloo", "NCCL", "Dist", "peer", "Connection")  # in an error, if another process ended
+_REPEAT = 1.0  # seconds in which a repeated signal is the same request
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
@@ -48,7 +46,7 @@ class StopSignals:
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Raise `KeyboardInterrupt` or `Terminated`, or end the program."""
         repeated = self.received is not None
-        if repeated and time.monotonic() - self.first < REPEAT:
+        if repeated and time.monotonic() - self.first < _REPEAT:
             return
         self.received = self.received or signal.Signals(number)
         self.first = time.monotonic()
@@ -75,9 +73,9 @@ def follows_another(error: Exception) -> bool:
     if hasattr(error, "exit_code"):  # of a mistake of the user
         kind = 0
     else:
-        kind = 2 if any(sign in f"{type(error).__name__} {error}" for sign in CONNECTION) else 1
+        kind = 2 if any(sign in f"{type(error).__name__} {error}" for sign in _CONNECTION) else 1
     try:
-        time.sleep(LAUNCHER_SECONDS * (2 * kind + is_follower()))
+        time.sleep(_LAUNCHER_SECONDS * (2 * kind + is_follower()))
     except (KeyboardInterrupt, Terminated):
         return True
     return False

@@ -36,10 +36,10 @@ __all__ = [
     "text_line", "write_json", "write_results",
 ]  # fmt: skip
 
-SHOWN_NUMBERS = 10  # line numbers that a warning names
+_SHOWN_NUMBERS = 10  # line numbers that a warning names
 
 
-Result = TypeVar("Result", bound=JsonResult)
+_Result = TypeVar("_Result", bound=JsonResult)
 
 
 def check_output(output: Path | None, file: Path) -> None:
@@ -138,7 +138,11 @@ def write_json(document: object, stream: BinaryIO) -> None:
 
 
 def write_results(
-    results: Iterable[Result], stream: BinaryIO, lines_of: Callable[[int, Result], Iterable[str]], *, as_json: bool
+    results: Iterable[_Result],
+    stream: BinaryIO,
+    lines_of: Callable[[int, _Result], Iterable[str]],
+    *,
+    as_json: bool,
 ) -> None:
     """Write the results of all lines, as one JSON list or line by line.
 
@@ -160,8 +164,8 @@ WarnedLines = defaultdict[str, list[int]]  # warning -> numbers of the first lin
 
 
 def collect_warnings(
-    results: Iterable[Result], warned: WarnedLines, warnings_of: Callable[[Result], Iterable[str]]
-) -> Iterator[Result]:
+    results: Iterable[_Result], warned: WarnedLines, warnings_of: Callable[[_Result], Iterable[str]]
+) -> Iterator[_Result]:
     """Yield the results of all lines, and add the number of each line to the warnings about its result."""
     for number, result in enumerate(results, start=1):
         for warning in warnings_of(result):
@@ -172,7 +176,7 @@ def collect_warnings(
 def note_warning(warned: WarnedLines, warning: str, numbers: Sequence[int]) -> None:
     """Add line numbers to a warning, as many as are shown and one more."""
     noted = warned[warning]
-    noted += numbers[: SHOWN_NUMBERS + 1 - len(noted)]
+    noted += numbers[: _SHOWN_NUMBERS + 1 - len(noted)]
 
 
 def print_warnings(warned: WarnedLines) -> None:
@@ -183,7 +187,7 @@ def print_warnings(warned: WarnedLines) -> None:
 
 def numbers_text(numbers: Sequence[int]) -> str:
     """Return line numbers as text: the first ten."""
-    return ", ".join(map(str, numbers[:SHOWN_NUMBERS])) + (", ..." if len(numbers) > SHOWN_NUMBERS else "")
+    return ", ".join(map(str, numbers[:_SHOWN_NUMBERS])) + (", ..." if len(numbers) > _SHOWN_NUMBERS else "")
 
 
 class ConstraintFiles:

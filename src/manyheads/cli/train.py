@@ -1,4 +1,4 @@
-"""`train`, `train average` and `demo`: the verbs that write a run directory."""
+"""`_train`, `train average` and `demo`: the verbs that write a run directory."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ from manyheads.cli.options import (
 from manyheads.cli.verbs import announce_loading, current_settings, echo, program_name, verb, verb_with_subverbs
 from manyheads.shell import command_line
 
-__all__ = ["VERBS"]
-
-RUNS = Path("runs")
+_RUNS = Path("runs")
 
 
 @verb_with_subverbs("train")
@@ -35,7 +33,7 @@ RUNS = Path("runs")
 @training_device_option
 @option("--force", is_flag=True, help="Resume even if the settings or the text have changed since the run began.")
 @json_option
-def train(
+def _train(
     config: str, overrides: tuple[str, ...], output: Path | None, device: str | None, force: bool, as_json: bool
 ) -> None:
     """Train a model; run the same command again to resume.
@@ -60,7 +58,7 @@ def train(
     unit = "texts" if settings.task == "classification" else "tokens"
     with open_progress(current_settings(), unit) as progress:
         summary = train_run(
-            settings, output or RUNS / path.stem, listener=progress, force=force, start_time=start_time
+            settings, output or _RUNS / path.stem, listener=progress, force=force, start_time=start_time
         )
     if not is_main_process():
         return
@@ -85,7 +83,7 @@ def train(
     echo(document, lines, as_json=as_json)
 
 
-@verb("train average", train)
+@verb("train average", _train)
 @run_argument
 @option(
     "--last",
@@ -126,7 +124,7 @@ def demo(pair: str, output: Path | None, device: str) -> None:
     with open_progress(current_settings()) as progress:
         run_demo(
             pair,
-            output or RUNS / f"demo-{pair}",
+            output or _RUNS / f"demo-{pair}",
             device=device,
             listener=progress,
             write=progress.write,
@@ -134,4 +132,4 @@ def demo(pair: str, output: Path | None, device: str) -> None:
         )
 
 
-VERBS = {"train": train, "demo": demo}
+_VERBS = {"train": _train, "demo": demo}

@@ -49,17 +49,15 @@ if TYPE_CHECKING:
     from manyheads.search.options import TranslateOptions
     from manyheads.tasks.translation import Translation, Translator
 
-__all__ = ["VERBS"]
-
-COLUMNS = ("score", "truncated", "repeated")
+_COLUMNS = ("score", "truncated", "repeated")
 
 
-def parse_columns(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+def _parse_columns(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
     """Return the names of `--columns`, separated by commas."""
     names = tuple(name.strip() for name in value.split(",")) if value is not None else ()
     for name in names:
-        if name not in COLUMNS:
-            raise click.BadParameter(f"there is no column {name!r}. Choose from {', '.join(COLUMNS)}.")
+        if name not in _COLUMNS:
+            raise click.BadParameter(f"there is no column {name!r}. Choose from {', '.join(_COLUMNS)}.")
     return names
 
 
@@ -99,7 +97,7 @@ def parse_columns(context: click.Context, parameter: click.Parameter, value: str
 @option(
     "--columns",
     metavar="NAMES",
-    callback=parse_columns,
+    callback=_parse_columns,
     help="Write a table for spreadsheets, tab-separated values with a header: the translation and the columns "
     "named, such as score,truncated,repeated. The score is that of --n-best; truncated and repeated are 0 or 1.",
 )
@@ -146,7 +144,7 @@ def translate(
     The file of --output appears when it is complete. An interrupted translation of FILE continues when the command
     is given again: finished shards are saved beside the output file.
     """
-    check_options(options, beam=beam, n_best=n_best, columns=columns, as_json=as_json)
+    _check_options(options, beam=beam, n_best=n_best, columns=columns, as_json=as_json)
     if stream and (
         as_json
         or n_best > 1
@@ -161,7 +159,7 @@ def translate(
             "--forbid-file, --require-file and --columns.",
         )
     check_output(output, file)
-    in_shards = not stream and not as_json and both_files(file, output)
+    in_shards = not stream and not as_json and _both_files(file, output)
     if (workers is not None or scheduler is not None) and not in_shards:
         raise click.UsageError(
             "--workers and --scheduler need FILE and --output FILE, without --json and --stream."
@@ -198,7 +196,7 @@ def translate(
             translate_file(
                 job,
                 translator,
-                shards_of(lines, constraints),
+                _shards_of(lines, constraints),
                 output,
                 inputs=inputs,
                 workers=workers,
@@ -210,19 +208,19 @@ def translate(
         return
     with open_output(output) as sink:
         if stream:
-            write_stream(translator, lines, constraints, options, sink, warned)
+            _write_stream(translator, lines, constraints, options, sink, warned)
         else:
             sink.writelines(map(text_line, header_lines(columns)))
             lines_of = partial(output_lines, n_best=n_best, columns=columns)
             with line_progress("translating", file, sink) as advance:
-                results = translations(
+                results = _translations(
                     partial(job.translate, translator), batches(lines, size), constraints, advance
                 )
                 write_results(collect_warnings(results, warned, warnings_of), sink, lines_of, as_json=as_json)
     print_warnings(warned)
 
 
-def check_options(
+def _check_options(
     options: TranslateOptions, *, beam: int | None, n_best: int, columns: tuple[str, ...], as_json: bool
 ) -> None:
     """Raise `click.UsageError` for options that exclude each other."""
@@ -236,13 +234,12 @@ def check_options(
         raise click.UsageError("--columns makes a table of the best translations: without --json and --n-best.")
 
 
-def both_files(file: Path, output: Path | None) -> bool:
+def _both_files(file: Path, output: Path | None) -> bool:
     """Return whether input and output are files, which are translated in shards, and not pipes or devices."""
     return file.is_file() and output is not None and str(output) != "-" and not is_stream(output)
 
 
-def shards_of(lines: Iterator[str], constraints: ConstraintFiles) -> Iterator[Shard]:
-    """Yield the lines of a file in shards, with the constraints on each line."""
+def _shards_of(lines: Iterator[str], constraints: ConstraintFiles) -> Iterator[Shard]:
     from manyheads.runs.translate_file import SHARD_LINES, Shard
 
     start = count(step=SHARD_LINES)
@@ -251,13 +248,12 @@ def shards_of(lines: Iterator[str], constraints: ConstraintFiles) -> Iterator[Sh
     constraints.finish()
 
 
-def translations(
+def _translations(
     translate_lines: Callable[..., list[Translation]],
     line_batches: Iterable[list[str]],
     constraints: ConstraintFiles,
     advance: Advance = no_advance,
 ) -> Iterator[Translation]:
-    """Yield the translation of each line in order, translating each batch in one call."""
     for batch in line_batches:
         results = translate_lines(batch, **constraints.take(len(batch)))
         assert len(results) == len(batch)
@@ -266,7 +262,7 @@ def translations(
     constraints.finish()
 
 
-def write_stream(
+def _write_stream(
     translator: Translator,
     lines: Iterator[str],
     constraints: ConstraintFiles,
@@ -292,4 +288,4 @@ def write_stream(
     constraints.finish()
 
 
-VERBS = {"translate": translate}
+_VERBS = {"translate": translate}

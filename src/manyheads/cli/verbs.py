@@ -20,12 +20,6 @@ from manyheads.cli.signals import importing
 from manyheads.errors import printable
 from manyheads.shell import command_line, quote
 
-__all__ = [
-    "INTERRUPTED", "SECTIONS", "TEXTS", "JsonResult", "Settings", "Verb", "VerbGroup", "VerbWithSubverbs",
-    "announce_loading", "current_settings", "echo", "echo_json", "echo_result", "in_color", "program_name", "verb",
-    "verb_group", "verb_with_subverbs", "warn",
-]  # fmt: skip
-
 INTERRUPTED = 130  # the exit code after Ctrl-C
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 SECTIONS: dict[str, list[str]] = TEXTS.pop("sections")  # title -> verbs, in the order of the help
@@ -76,25 +70,24 @@ def in_color(stream: TextIO) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
 
 
-def store_common_option(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+def _store_common_option(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     """Store a common option in `Settings`, where an option that was given before the verb stays set."""
     assert parameter.name is not None
     vars(current_settings())[parameter.name] |= value
 
 
-def common_flag(*names: str, text: str) -> click.Option:
-    """Return a flag that every verb takes."""
+def _common_flag(*names: str, text: str) -> click.Option:
     return click.Option(
-        names, is_flag=True, is_eager=True, expose_value=False, callback=store_common_option, help=text
+        names, is_flag=True, is_eager=True, expose_value=False, callback=_store_common_option, help=text
     )
 
 
-COMMON_OPTIONS = (
-    common_flag("-q", "--quiet", text="Print results and errors only."),
-    common_flag("-v", "--verbose", text="Print more progress messages."),
-    common_flag("--debug", text="Show the traceback of an error."),
+_COMMON_OPTIONS = (
+    _common_flag("-q", "--quiet", text="Print results and errors only."),
+    _common_flag("-v", "--verbose", text="Print more progress messages."),
+    _common_flag("--debug", text="Show the traceback of an error."),
 )
-COMMON_NAMES = {name for flag in COMMON_OPTIONS for name in flag.opts}
+_COMMON_NAMES = {name for flag in _COMMON_OPTIONS for name in flag.opts}
 
 
 class Verb(click.Command):
@@ -106,7 +99,7 @@ class Verb(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the verb's own parameters, then the common options."""
-        return [*super().get_params(ctx), *COMMON_OPTIONS]
+        return [*super().get_params(ctx), *_COMMON_OPTIONS]
 
 
 class VerbGroup(Verb, click.Group):
@@ -129,7 +122,7 @@ class VerbGroup(Verb, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a verb; raise `click.UsageError` with the most similar name for an unknown verb."""
         if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
-            near = nearest_verb(ctx, args[0])
+            near = _nearest_verb(ctx, args[0])
             raise click.UsageError(f"no verb {args[0]}{f'; did you mean {near}?' if near else '.'}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -139,7 +132,7 @@ class VerbGroup(Verb, click.Group):
             formatter.write_dl([(name, verb.get_short_help_str(70)) for name, verb in self.commands.items()])
 
 
-def nearest_verb(context: click.Context, word: str) -> str:
+def _nearest_verb(context: click.Context, word: str) -> str:
     """Return the verb below a context whose name is most similar to a word, such as "doctor museum", or ""."""
     group = context.command_path.partition(" ")[2]
     below = [path for path, texts in TEXTS.items() if "help" in texts and path.startswith(group) and path != group]
@@ -176,7 +169,7 @@ class VerbWithSubverbs(VerbGroup):
         Raises:
             click.UsageError: the first argument is no file, and nearly the name of a verb below.
         """
-        first = next((word for word in args if word not in COMMON_NAMES), "")
+        first = next((word for word in args if word not in _COMMON_NAMES), "")
         if first in self.commands:
             group = VerbGroup(self.name, commands=self.commands)
             return group.make_context(info_name, args, parent, **extra)
@@ -194,8 +187,8 @@ class VerbWithSubverbs(VerbGroup):
             formatter.write_usage(f"{ctx.command_path} {name}", " ".join(pieces), prefix=" " * len("Usage: "))
 
 
-Command = TypeVar("Command", bound=Verb)
-Decorator = Callable[[Callable[..., Any]], Command]
+_Command = TypeVar("_Command", bound=Verb)
+Decorator = Callable[[Callable[..., Any]], _Command]
 
 
 def verb(path: str, group: click.Group | None = None) -> Decorator[Verb]:
@@ -205,24 +198,24 @@ def verb(path: str, group: click.Group | None = None) -> Decorator[Verb]:
         path: words that a user types after `manyheads`, such as "bench train".
         group: group of the verb; None for a verb of the program.
     """
-    return command_of(Verb, path, group)
+    return _command_of(Verb, path, group)
 
 
 def verb_group(path: str, group: click.Group | None = None) -> Decorator[VerbGroup]:
     """Return the decorator that makes a function a group of verbs; see `verb`."""
-    return command_of(VerbGroup, path, group)
+    return _command_of(VerbGroup, path, group)
 
 
 def verb_with_subverbs(path: str) -> Decorator[VerbWithSubverbs]:
     """Return the decorator that makes a function a verb with verbs below it; see `verb`."""
-    return command_of(VerbWithSubverbs, path, None)
+    return _command_of(VerbWithSubverbs, path, None)
 
 
-def command_of(kind: type[Command], path: str, group: click.Group | None) -> Decorator[Command]:
+def _command_of(kind: type[_Command], path: str, group: click.Group | None) -> Decorator[_Command]:
     """Return the decorator that makes a function a command of a class, with the texts of `verbs.toml`."""
     name, texts = path.rpartition(" ")[2], TEXTS[path]
 
-    def add_to_group(function: Callable[..., Any]) -> Command:
+    def add_to_group(function: Callable[..., Any]) -> _Command:
         command = click.command(name, cls=kind, epilog=texts["epilog"], short_help=texts["help"])(function)
         if group is not None:
             group.add_command(command)

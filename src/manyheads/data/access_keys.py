@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from itertools import zip_longest
 
-__all__ = ["without_access_keys"]
-
-SIGNS = "_&~"  # before an access key: GTK; Qt, KDE and Windows; LibreOffice
-MOST_WORDS, FEW_WORDS = 20, 3  # words of a line with an access key; with one inside a word on both sides
-KEY = "[^\\W_\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # letters and digits of a keyboard
-BRACKETED = {sign: re.compile(rf"\s?[(（\[]{sign}{KEY}[)）\]]") for sign in SIGNS}
+_SIGNS = "_&~"  # before an access key: GTK; Qt, KDE and Windows; LibreOffice
+_MOST_WORDS, _FEW_WORDS = 20, 3  # words of a line with an access key; with one inside a word on both sides
+_KEY = "[^\\W_\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # letters and digits of a keyboard
+_BRACKETED = {sign: re.compile(rf"\s?[(（\[]{sign}{_KEY}[)）\]]") for sign in _SIGNS}
 # A sign before a letter or digit, neither doubled nor the beginning of a character reference.
-INLINE = {sign: re.compile(rf"(?<!{sign}){sign}(?={KEY})(?!#?\w+;)") for sign in SIGNS}
-BEFORE_WORD = re.compile(r"(?:^|[\s\"'“„«»(-])$")
-NAME = re.compile(r"[A-Za-z0-9_&~]*$"), re.compile(r"^[A-Za-z0-9_&~]*")  # before and after a sign
+_INLINE = {sign: re.compile(rf"(?<!{sign}){sign}(?={_KEY})(?!#?\w+;)") for sign in _SIGNS}
+_BEFORE_WORD = re.compile(r"(?:^|[\s\"'“„«»(-])$")
+_NAME = re.compile(r"[A-Za-z0-9_&~]*$"), re.compile(r"^[A-Za-z0-9_&~]*")  # before and after a sign
 
 
 def without_access_keys(source: str, target: str) -> tuple[str, str]:
@@ -23,7 +21,7 @@ def without_access_keys(source: str, target: str) -> tuple[str, str]:
     A sign inside a word counts only if both sides have one, and not in a name that both sides share: `file_name`,
     `AT&T` and `&amp;` stay. A doubled sign beside an access key becomes a single one, as programs show it.
     """
-    for sign in SIGNS:
+    for sign in _SIGNS:
         if sign in source or sign in target:
             source, target = _without_sign(source, target, sign)
     return source, target
@@ -46,7 +44,7 @@ def _plain_lines(source: str, target: str, sign: str) -> tuple[str, str]:
     if all(places):
         names = {_name(line, span[0]) for line, span in zip(lines, spans, strict=True) if span}
         title = all(
-            len(line.split()) <= FEW_WORDS and line[0].isalpha() and not line[0].islower() for line in lines
+            len(line.split()) <= _FEW_WORDS and line[0].isalpha() and not line[0].islower() for line in lines
         )
         if (len(names) == 1 and "label" not in places) or (set(places) == {"inside"} and not title):
             return lines
@@ -61,8 +59,8 @@ def _plain_lines(source: str, target: str, sign: str) -> tuple[str, str]:
 
 def _access_key(line: str, sign: str) -> tuple[int, int] | None:
     """Return the span of the only possible access key of a line, None if there is none or more than one."""
-    spans = [match.span() for match in (*BRACKETED[sign].finditer(line),) or INLINE[sign].finditer(line)]
-    if len(spans) != 1 or len(line.split()) > MOST_WORDS:
+    spans = [match.span() for match in (*_BRACKETED[sign].finditer(line),) or _INLINE[sign].finditer(line)]
+    if len(spans) != 1 or len(line.split()) > _MOST_WORDS:
         return None
     start, end = spans[0]
     before, after = line[start - 1 : start], line[end : end + 1]
@@ -76,12 +74,12 @@ def _place(line: str, span: tuple[int, int]) -> str:
     start, end = span
     if end - start > 1:
         return "label"
-    if not BEFORE_WORD.search(line[:start]):
+    if not _BEFORE_WORD.search(line[:start]):
         return "inside"
     return "label" if line[end].isupper() and (line[start] != "~" or not line[:start].strip()) else "before"
 
 
 def _name(line: str, start: int) -> str:
     """Return the name, as programs use them, around a sign."""
-    before, after = NAME[0].search(line[:start]), NAME[1].search(line[start:])
+    before, after = _NAME[0].search(line[:start]), _NAME[1].search(line[start:])
     return (before[0] if before else "") + (after[0] if after else "")

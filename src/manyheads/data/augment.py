@@ -25,17 +25,15 @@ from manyheads.data.augment_text import (
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.languages import sentence_separator
 
-__all__ = ["AugmentPlan", "Augmenter", "Growth", "PhraseTable"]
-
 Texts = tuple[str, str]  # source and target
 Indices = NDArray[np.int64]
 
-PHRASE, JOINED = 1, 2  # content of a row; 0 is the pair itself
-CAPITALS, LOWER, SMALL_FIRST = 1, 2, 3  # case of a row; 0 is unchanged
-CASES = (0.1, 0.8)  # cumulative shares of `case`: capitals, lower case; the rest: small first letter
-MOST_JOINED = 4  # sentences of a paragraph, at least 2
-WORD_SHARE = 0.7  # share of phrases that are single words
-STREAM = 0x617567  # separates this random stream from the sampler, which is seeded by (seed, epoch)
+_PHRASE, _JOINED = 1, 2  # content of a row; 0 is the pair itself
+_CAPITALS, _LOWER, _SMALL_FIRST = 1, 2, 3  # case of a row; 0 is unchanged
+_CASES = (0.1, 0.8)  # cumulative shares of `case`: capitals, lower case; the rest: small first letter
+_MOST_JOINED = 4  # sentences of a paragraph, at least 2
+_WORD_SHARE = 0.7  # share of phrases that are single words
+_STREAM = 0x617567  # separates this random stream from the sampler, which is seeded by (seed, epoch)
 
 
 @dataclass(frozen=True)
@@ -91,26 +89,28 @@ class AugmentPlan:
         self.augmenter = augmenter
         self.epoch = epoch
         config, count = augmenter.config, len(augmenter.store)
-        rng = np.random.default_rng((augmenter.seed, epoch, STREAM))
+        rng = np.random.default_rng((augmenter.seed, epoch, _STREAM))
         draw = rng.random(count, dtype=np.float32)
         words = config.words if augmenter.num_phrases else 0.0
-        self.content = np.where(draw < words, PHRASE, np.where(draw < words + config.join, JOINED, 0)).astype("i1")
+        self.content = np.where(draw < words, _PHRASE, np.where(draw < words + config.join, _JOINED, 0)).astype(
+            "i1"
+        )
         self.phrases = self.draw_phrases(rng, count)
         self.partners = self.draw_partners(rng, count)
         share = rng.random(count, dtype=np.float32) / np.float32(config.case or 1.0)
-        self.case = np.where(share < CASES[0], CAPITALS, np.where(share < CASES[1], LOWER, SMALL_FIRST)).astype(
-            "i1"
-        )
+        self.case = np.where(
+            share < _CASES[0], _CAPITALS, np.where(share < _CASES[1], _LOWER, _SMALL_FIRST)
+        ).astype("i1")
         self.case[share >= (1.0 if config.case else 0.0)] = 0
         self.mark = rng.random(count, dtype=np.float32) < config.end_mark
         self.typo = rng.random(count, dtype=np.float32) < config.typos
         self.copy = rng.random(count, dtype=np.float32) < config.copies
 
     def draw_phrases(self, rng: np.random.Generator, count: int) -> NDArray[np.int32]:
-        """Draw a phrase for each row: a single word with a probability of `WORD_SHARE`."""
+        """Draw a phrase for each row: a single word with a probability of `_WORD_SHARE`."""
         words, total = self.augmenter.num_words, self.augmenter.num_phrases
         draw = rng.random((2, count), dtype=np.float32)
-        share = WORD_SHARE if 0 < words < total else float(words > 0)
+        share = _WORD_SHARE if 0 < words < total else float(words > 0)
         single = draw[1] < share
         index = np.where(single, draw[0] * words, words + draw[0] * (total - words))
         return np.minimum(index, max(0, total - 1)).astype(np.int32)
@@ -119,10 +119,10 @@ class AugmentPlan:
         """Draw the rows that follow each row in a paragraph, from the same corpus and within the length limit."""
         store, limit = self.augmenter.store, self.augmenter.max_length
         corpora = self.augmenter.corpora
-        strides = rng.integers(1, max(2, count), size=MOST_JOINED - 1)
-        number = rng.integers(2, MOST_JOINED + 1, size=count, dtype=np.int8)
-        partners = np.full((MOST_JOINED - 1, count), -1, dtype=np.int64)
-        rows = np.flatnonzero(self.content == JOINED)
+        strides = rng.integers(1, max(2, count), size=_MOST_JOINED - 1)
+        number = rng.integers(2, _MOST_JOINED + 1, size=count, dtype=np.int8)
+        partners = np.full((_MOST_JOINED - 1, count), -1, dtype=np.int64)
+        rows = np.flatnonzero(self.content == _JOINED)
         totals = [side.lengths[rows] for side in (store.source, store.target)]
         fits = np.ones(len(rows), dtype=bool)
         for index, stride in enumerate(strides.tolist()):
@@ -149,10 +149,10 @@ class AugmentPlan:
                 lengths += np.where(partners >= 0, ragged.lengths[partners], 0)
             if self.augmenter.table is not None and self.augmenter.num_phrases:
                 phrases = self.augmenter.table.lengths[side][self.phrases]
-                lengths = np.where(self.content == PHRASE, phrases, lengths)
-            lengths[self.case == CAPITALS] *= growth.capitals[side]
+                lengths = np.where(self.content == _PHRASE, phrases, lengths)
+            lengths[self.case == _CAPITALS] *= growth.capitals[side]
             if side == 0:
-                lengths[self.case == LOWER] *= growth.lower
+                lengths[self.case == _LOWER] *= growth.lower
             lengths[self.copy] += growth.copied[side]
             rounded = np.rint(lengths).astype(np.int64)
             sides.append(np.maximum(1, np.where(rounded > limit, ragged.lengths, rounded)) + 1)
@@ -176,7 +176,7 @@ class AugmentPlan:
         if self.typo[row]:
             source = misspell(source, rng)
         if case:
-            source, target = CHANGES[case](source, target)
+            source, target = _CHANGES[case](source, target)
         if self.copy[row]:
             scripts = augmenter.growth.scripts
             source, target = add_copy(source, target, rng, augmenter.translations, scripts)
@@ -185,7 +185,7 @@ class AugmentPlan:
     def content_of(self, row: int) -> Texts:
         """Return the pair of a row, the phrase that replaces it, or the paragraph that it begins."""
         augmenter = self.augmenter
-        if self.content[row] == PHRASE and augmenter.table is not None:
+        if self.content[row] == _PHRASE and augmenter.table is not None:
             return augmenter.table.pair(int(self.phrases[row]))
         rows = [row, *(partner for partner in self.partners[:, row].tolist() if partner >= 0)]
         pairs = [augmenter.pair(index) for index in rows]
@@ -193,10 +193,10 @@ class AugmentPlan:
         return joins[0].join(pair[0] for pair in pairs), joins[1].join(pair[1] for pair in pairs)
 
 
-CHANGES: dict[int, Callable[[str, str], Texts]] = {
-    CAPITALS: to_capitals,
-    LOWER: lower_source,
-    SMALL_FIRST: drop_capital,
+_CHANGES: dict[int, Callable[[str, str], Texts]] = {
+    _CAPITALS: to_capitals,
+    _LOWER: lower_source,
+    _SMALL_FIRST: drop_capital,
 }
 
 

@@ -9,23 +9,21 @@ from random import Random
 
 from manyheads.data.literals import literal_fields, literal_kinds
 
-__all__ = ["COPIES", "make_copy", "make_tag", "other_scripts"]
-
 # Pictographs that have been in Unicode since version 9: (first code point, number of them).
-EMOJI = ((0x1F300, 0x21), (0x1F330, 0x50), (0x1F400, 0xFE), (0x1F600, 0x50), (0x1F680, 0x46), (0x2600, 0x14))
-NUMBERS = 0.6  # least share of numbers; the kinds of the other texts, numbers among them, are equally likely
-TAGS = ("b", "i", "u", "em", "strong", "span", "a", "g", "x")
+_EMOJI = ((0x1F300, 0x21), (0x1F330, 0x50), (0x1F400, 0xFE), (0x1F600, 0x50), (0x1F680, 0x46), (0x2600, 0x14))
+_NUMBERS = 0.6  # least share of numbers; the kinds of the other texts, numbers among them, are equally likely
+_TAGS = ("b", "i", "u", "em", "strong", "span", "a", "g", "x")
 # Letters of some scripts: first and last code point.
-SCRIPTS = (
+_SCRIPTS = (
     (0x391, 0x3C9), (0x410, 0x44F), (0x5D0, 0x5EA), (0x627, 0x64A), (0x905, 0x939), (0xE01, 0xE2E),
     (0x10D0, 0x10F0), (0x3041, 0x3093), (0x4E00, 0x9FA0), (0xAC00, 0xD7A3),
 )  # fmt: skip
-TO_FILL = re.compile("NAME|UPPER|DIGIT")
-MARKS = (".", "...", "-", "?", "!", "!?", "*", "()", "/", ":", ";", "…", "* * *", "---")
-TOP_LEVEL = ("org", "com", "net", "de", "io", "co.uk", "info", "eu", "test", "example")
+_TO_FILL = re.compile("NAME|UPPER|DIGIT")
+_MARKS = (".", "...", "-", "?", "!", "!?", "*", "()", "/", ":", ";", "…", "* * *", "---")
+_TOP_LEVEL = ("org", "com", "net", "de", "io", "co.uk", "info", "eu", "test", "example")
 
 
-def make_number(rng: Random) -> str:
+def _make_number(rng: Random) -> str:
     """Make up a number: a count, an amount, a time, a date or a version."""
     whole = rng.randrange(10 ** rng.randint(1, 6))
     forms = (
@@ -42,29 +40,28 @@ def make_number(rng: Random) -> str:
     return rng.choice(forms)
 
 
-def make_word(rng: Random, most: int = 9) -> str:
+def _make_word(rng: Random, most: int = 9) -> str:
     """Make up a lower-case word of ASCII letters."""
     return "".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, most)))
 
 
-def make_address(rng: Random) -> str:
+def _make_address(rng: Random) -> str:
     """Make up a web address or, one time in four, an e-mail address."""
-    host = f"{make_word(rng)}.{rng.choice(TOP_LEVEL)}"
+    host = f"{_make_word(rng)}.{rng.choice(_TOP_LEVEL)}"
     if rng.random() < 0.25:
-        return f"{make_word(rng)}{rng.choice(('', '.', '_', str(rng.randrange(100))))}{make_word(rng, 5)}@{host}"
+        return f"{_make_word(rng)}{rng.choice(('', '.', '_', str(rng.randrange(100))))}{_make_word(rng, 5)}@{host}"
     start = rng.choice(("https://", "https://www.", "http://", "www."))
-    path = "".join(f"/{make_word(rng)}" for _ in range(rng.randrange(3)))
-    endings = ("", "/", ".html", f"?{make_word(rng, 3)}={rng.randrange(100)}", f"#{make_word(rng, 5)}")
+    path = "".join(f"/{_make_word(rng)}" for _ in range(rng.randrange(3)))
+    endings = ("", "/", ".html", f"?{_make_word(rng, 3)}={rng.randrange(100)}", f"#{_make_word(rng, 5)}")
     return f"{start}{host}{path or '/'}{rng.choice(endings)}" if path else f"{start}{host}"
 
 
-def make_emoji(rng: Random) -> str:
-    """Make up one to three emoji in a row."""
-    total = sum(count for _, count in EMOJI)
+def _make_emoji(rng: Random) -> str:
+    total = sum(count for _, count in _EMOJI)
 
     def one() -> str:
         number = rng.randrange(total)
-        for first, count in EMOJI:
+        for first, count in _EMOJI:
             if number < count:
                 return chr(first + number)
             number -= count
@@ -73,7 +70,7 @@ def make_emoji(rng: Random) -> str:
     return "".join(one() for _ in range(rng.choice((1, 1, 1, 2, 3))))
 
 
-def make_placeholder(rng: Random) -> str:
+def _make_placeholder(rng: Random) -> str:
     """Make up a placeholder of a format of literals.toml, such as {name}, %s or $1."""
 
     def fill(part: re.Match[str]) -> str:
@@ -83,12 +80,12 @@ def make_placeholder(rng: Random) -> str:
         return field.upper() if part[0] == "UPPER" else field
 
     form = rng.choice([form for kind in literal_kinds() for form in kind.forms])
-    return TO_FILL.sub(fill, form)
+    return _TO_FILL.sub(fill, form)
 
 
 def make_tag(rng: Random) -> tuple[str, str]:
     """Make up an inline tag: its start and its end."""
-    name = rng.choice(TAGS)
+    name = rng.choice(_TAGS)
     attribute = f' id="{rng.randrange(100)}"' if name in ("span", "a", "g", "x") else ""
     return f"<{name}{attribute}>", f"</{name}>"
 
@@ -96,10 +93,10 @@ def make_tag(rng: Random) -> tuple[str, str]:
 def other_scripts(texts: Iterable[str]) -> list[tuple[int, int]]:
     """Return the scripts without a letter in these texts: first and last code point."""
     letters = {ord(letter) for letter in set().union(*map(set, texts))}
-    return [(first, last) for first, last in SCRIPTS if not any(first <= letter <= last for letter in letters)]
+    return [(first, last) for first, last in _SCRIPTS if not any(first <= letter <= last for letter in letters)]
 
 
-def make_foreign(rng: Random, scripts: Sequence[tuple[int, int]]) -> str:
+def _make_foreign(rng: Random, scripts: Sequence[tuple[int, int]]) -> str:
     """Make up one or two words of letters of one script."""
     first, last = rng.choice(scripts)
     words = (
@@ -110,10 +107,10 @@ def make_foreign(rng: Random, scripts: Sequence[tuple[int, int]]) -> str:
 
 # Kinds of text that is copied unchanged, each with the function that makes it up.
 COPIES: Mapping[str, Callable[[Random], str]] = {
-    "numbers": make_number,
-    "URLs": make_address,
-    "emoji": make_emoji,
-    "placeholders": make_placeholder,
+    "numbers": _make_number,
+    "URLs": _make_address,
+    "emoji": _make_emoji,
+    "placeholders": _make_placeholder,
 }
 
 
@@ -125,11 +122,11 @@ def make_copy(rng: Random, scripts: Sequence[tuple[int, int]] = (), *, alone: bo
         scripts: scripts without a letter in the training text, whose words are copied.
         alone: whether the text will be a complete line, which may consist of punctuation marks.
     """
-    if rng.random() < NUMBERS:
-        return make_number(rng)
+    if rng.random() < _NUMBERS:
+        return _make_number(rng)
     kinds = [*COPIES.values()]
     if scripts:
-        kinds.append(lambda rng: make_foreign(rng, scripts))
+        kinds.append(lambda rng: _make_foreign(rng, scripts))
     if alone:
-        kinds.append(lambda rng: rng.choice(MARKS))
+        kinds.append(lambda rng: rng.choice(_MARKS))
     return rng.choice(kinds)(rng)

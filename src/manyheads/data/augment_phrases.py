@@ -1,7 +1,7 @@
 """Mine words and short phrases with their translations from pairs of sentences.
 
 IBM model 1 is trained in both directions. Words are taken from the links that both directions choose, phrases from
-runs of linked words (Koehn et al. 2003). Memory is bounded by `MOST_LINKS`.
+runs of linked words (Koehn et al. 2003). Memory is bounded by `_MOST_LINKS`.
 """
 
 from __future__ import annotations
@@ -18,20 +18,18 @@ from numpy.typing import NDArray
 from manyheads.data.corpus import Pair
 from manyheads.data.word_alignment import expected_counts, link_tokens
 
-__all__ = ["MinedPhrases", "mine_phrases"]
+_MOST_LINKS = 5_000_000  # links between a source and a target token: about 300 MiB
+_MOST_TOKENS = 60  # of a side; longer sentences are left out
+_PHRASE_PAIRS = 40_000  # pairs that phrases are read from
+_ITERATIONS = 5
+_LEAST_COUNT = 3  # links of a word, and occurrences of a phrase
+_LEAST_SHARE = 0.3  # share of the links of a source word or phrase
+_LEAST_INVERSE = 0.1  # share of the links of the target word
+_LONGEST_SOURCE, _LONGEST_TARGET = 3, 4  # words of a phrase
+_MOST = 50_000  # most frequent words, and as many phrases
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
 
-MOST_LINKS = 5_000_000  # links between a source and a target token: about 300 MiB
-MOST_TOKENS = 60  # of a side; longer sentences are left out
-PHRASE_PAIRS = 40_000  # pairs that phrases are read from
-ITERATIONS = 5
-LEAST_COUNT = 3  # links of a word, and occurrences of a phrase
-LEAST_SHARE = 0.3  # share of the links of a source word or phrase
-LEAST_INVERSE = 0.1  # share of the links of the target word
-LONGEST_SOURCE, LONGEST_TARGET = 3, 4  # words of a phrase
-MOST = 50_000  # most frequent words, and as many phrases
-TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
-
-IntArray = NDArray[np.int64]
+_IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class MinedPhrases:
     phrases: list[Pair]
 
 
-class Side:
+class _Side:
     """The tokens of one side of a corpus, as numbers.
 
     Attributes:
@@ -54,11 +52,11 @@ class Side:
     def __init__(self, sentences: Sequence[Sequence[str]]) -> None:
         numbers: dict[str, int] = {}
         ids = [numbers.setdefault(token.lower(), len(numbers)) for tokens in sentences for token in tokens]
-        self.tokens: IntArray = np.array(ids, dtype=np.int64)
-        self.lengths: IntArray = np.array([len(tokens) for tokens in sentences], dtype=np.int64)
-        self.starts: IntArray = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.tokens: _IntArray = np.array(ids, dtype=np.int64)
+        self.lengths: _IntArray = np.array([len(tokens) for tokens in sentences], dtype=np.int64)
+        self.starts: _IntArray = np.concatenate([[0], np.cumsum(self.lengths)])
         self.vocabulary = list(numbers)
-        self.surfaces = usual_surfaces(sentences)
+        self.surfaces = _usual_surfaces(sentences)
         self.is_word = np.array([token[0].isalpha() for token in self.vocabulary], dtype=bool)
 
     def written(self, numbers: Sequence[int]) -> str:
@@ -66,7 +64,7 @@ class Side:
         return " ".join(self.surfaces[self.vocabulary[number]] for number in numbers)
 
 
-def usual_surfaces(sentences: Sequence[Sequence[str]]) -> dict[str, str]:
+def _usual_surfaces(sentences: Sequence[Sequence[str]]) -> dict[str, str]:
     """Map each lower-case word to its most frequent spelling after another word, by default to lower case."""
     spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for tokens in sentences:
@@ -82,26 +80,26 @@ def mine_phrases(sources: Sequence[str], targets: Sequence[str]) -> MinedPhrases
 
     Only evenly spaced sentences of a large corpus are used. The result depends on the texts alone.
     """
-    rows = spaced(sources, targets)
-    tokenised = [(TOKEN.findall(sources[row]), TOKEN.findall(targets[row])) for row in rows]
-    usable = [pair for pair in tokenised if all(0 < len(side) <= MOST_TOKENS for side in pair)]
+    rows = _spaced(sources, targets)
+    tokenised = [(_TOKEN.findall(sources[row]), _TOKEN.findall(targets[row])) for row in rows]
+    usable = [pair for pair in tokenised if all(0 < len(side) <= _MOST_TOKENS for side in pair)]
     if not usable:
         return MinedPhrases([], [])
-    source, target = Side([pair[0] for pair in usable]), Side([pair[1] for pair in usable])
-    links = align(source, target)
-    return MinedPhrases(linked_words(source, target, links), linked_phrases(source, target, links))
+    source, target = _Side([pair[0] for pair in usable]), _Side([pair[1] for pair in usable])
+    links = _align(source, target)
+    return MinedPhrases(_linked_words(source, target, links), _linked_phrases(source, target, links))
 
 
-def spaced(sources: Sequence[str], targets: Sequence[str]) -> range:
-    """Return evenly spaced rows, as many as `MOST_LINKS` allows, estimated from the lengths of a sample."""
+def _spaced(sources: Sequence[str], targets: Sequence[str]) -> range:
+    """Return evenly spaced rows, as many as `_MOST_LINKS` allows, estimated from the lengths of a sample."""
     count = len(sources)
     sample = range(0, count, max(1, count // 1000))
-    links = [len(TOKEN.findall(sources[row])) * len(TOKEN.findall(targets[row])) for row in sample]
+    links = [len(_TOKEN.findall(sources[row])) * len(_TOKEN.findall(targets[row])) for row in sample]
     total = count * sum(links) / max(1, len(links))
-    return range(0, count, max(1, int(np.ceil(total / MOST_LINKS))))
+    return range(0, count, max(1, int(np.ceil(total / _MOST_LINKS))))
 
 
-def align(source: Side, target: Side) -> tuple[IntArray, IntArray, IntArray]:
+def _align(source: _Side, target: _Side) -> tuple[_IntArray, _IntArray, _IntArray]:
     """Align all sentences: return the pair, source token and target token of each of L links, as indices (L,).
 
     A token is linked to at most one token of the other side.
@@ -111,9 +109,9 @@ def align(source: Side, target: Side) -> tuple[IntArray, IntArray, IntArray]:
     types, entries = np.unique(
         source.tokens[source_tokens] * width + target.tokens[target_tokens], return_inverse=True
     )
-    forward = learn(entries, types // width, target_tokens)
-    backward = learn(entries, types % width, source_tokens)
-    mutual = best(forward[entries], target_tokens) & best(backward[entries], source_tokens)
+    forward = _learn(entries, types // width, target_tokens)
+    backward = _learn(entries, types % width, source_tokens)
+    mutual = _best(forward[entries], target_tokens) & _best(backward[entries], source_tokens)
     mutual &= (np.bincount(source_tokens[mutual], minlength=len(source.tokens)) == 1)[source_tokens]
     mutual &= (np.bincount(target_tokens[mutual], minlength=len(target.tokens)) == 1)[target_tokens]
     source_tokens, target_tokens = source_tokens[mutual], target_tokens[mutual]
@@ -122,21 +120,20 @@ def align(source: Side, target: Side) -> tuple[IntArray, IntArray, IntArray]:
     return pairs, source_tokens[order], target_tokens[order]
 
 
-def learn(entries: IntArray, words: IntArray, tokens: IntArray) -> NDArray[np.float64]:
+def _learn(entries: _IntArray, words: _IntArray, tokens: _IntArray) -> NDArray[np.float64]:
     """Return the probability of each entry given its word of the other side (E,); see `expected_counts`."""
-    counts = expected_counts(entries, words, tokens, ITERATIONS)
+    counts = expected_counts(entries, words, tokens, _ITERATIONS)
     return counts / np.bincount(words, counts)[words]
 
 
-def best(scores: NDArray[np.float64], tokens: IntArray) -> NDArray[np.bool_]:
-    """Return which links have the highest score of their token."""
+def _best(scores: NDArray[np.float64], tokens: _IntArray) -> NDArray[np.bool_]:
     highest = np.zeros(int(tokens.max()) + 1)
     np.maximum.at(highest, tokens, scores)
     chosen: NDArray[np.bool_] = scores == highest[tokens]
     return chosen
 
 
-def linked_words(source: Side, target: Side, links: tuple[IntArray, IntArray, IntArray]) -> list[Pair]:
+def _linked_words(source: _Side, target: _Side, links: tuple[_IntArray, _IntArray, _IntArray]) -> list[Pair]:
     """Return the most frequent translation of each source word, where it is frequent enough, by falling count."""
     source_words, target_words = source.tokens[links[1]], target.tokens[links[2]]
     width = len(target.vocabulary)
@@ -144,7 +141,7 @@ def linked_words(source: Side, target: Side, links: tuple[IntArray, IntArray, In
     source_types, target_types = types // width, types % width
     share = counts / np.bincount(source_types, counts)[source_types]
     inverse = counts / np.bincount(target_types, counts)[target_types]
-    accepted = (counts >= LEAST_COUNT) & (share >= LEAST_SHARE) & (inverse >= LEAST_INVERSE)
+    accepted = (counts >= _LEAST_COUNT) & (share >= _LEAST_SHARE) & (inverse >= _LEAST_INVERSE)
     accepted &= source.is_word[source_types] & target.is_word[target_types]
     order = [int(index) for index in np.lexsort((types, -counts)) if accepted[index]]
     translations: dict[int, Pair] = {}
@@ -154,43 +151,43 @@ def linked_words(source: Side, target: Side, links: tuple[IntArray, IntArray, In
             translations[word] = Pair(
                 source.written([word]), target.written([int(target_types[index])]), int(counts[index])
             )
-    return list(translations.values())[:MOST]
+    return list(translations.values())[:_MOST]
 
 
-def linked_phrases(source: Side, target: Side, links: tuple[IntArray, IntArray, IntArray]) -> list[Pair]:
+def _linked_phrases(source: _Side, target: _Side, links: tuple[_IntArray, _IntArray, _IntArray]) -> list[Pair]:
     """Return the most frequent translation of each phrase of the source, where it is frequent enough."""
     pairs, source_tokens, target_tokens = links
-    every = max(1, -(-len(source.lengths) // PHRASE_PAIRS))
+    every = max(1, -(-len(source.lengths) // _PHRASE_PAIRS))
     ends = np.searchsorted(pairs, np.arange(len(source.lengths) + 1))
     counts: defaultdict[tuple[int, ...], Counter[tuple[int, ...]]] = defaultdict(Counter)
     for pair in range(0, len(source.lengths), every):
         first, end = ends[pair], ends[pair + 1]
         linked = dict(zip(source_tokens[first:end].tolist(), target_tokens[first:end].tolist(), strict=True))
-        for start, stop, low, high in spans(linked):
+        for start, stop, low, high in _spans(linked):
             words, translation = source.tokens[start:stop], target.tokens[low:high]
             if source.is_word[words].all() and target.is_word[translation].all():
                 counts[tuple(words.tolist())][tuple(translation.tolist())] += 1
     phrases = []
     for phrase, translations in counts.items():
         usual, count = max(translations.items(), key=lambda item: (item[1], item[0]))
-        if count >= LEAST_COUNT and count >= LEAST_SHARE * translations.total():
+        if count >= _LEAST_COUNT and count >= _LEAST_SHARE * translations.total():
             phrases.append((-count, phrase, usual))
     return [
         Pair(source.written(phrase), target.written(usual), -count)
-        for count, phrase, usual in sorted(phrases)[:MOST]
+        for count, phrase, usual in sorted(phrases)[:_MOST]
     ]
 
 
-def spans(linked: dict[int, int]) -> Iterator[tuple[int, int, int, int]]:
+def _spans(linked: dict[int, int]) -> Iterator[tuple[int, int, int, int]]:
     """Yield (start, stop, low, high) of source and target for each phrase: all its words are linked inside it."""
     sources = {target_index: source_index for source_index, target_index in linked.items()}
     for start in linked:
-        for stop in range(start + 2, start + LONGEST_SOURCE + 1):
+        for stop in range(start + 2, start + _LONGEST_SOURCE + 1):
             if stop - 1 not in linked:
                 break
             targets = [linked[index] for index in range(start, stop)]
             low, high = min(targets), max(targets) + 1
-            if high - low <= LONGEST_TARGET and all(
+            if high - low <= _LONGEST_TARGET and all(
                 start <= sources.get(index, start) < stop for index in range(low, high)
             ):
                 yield start, stop, low, high

@@ -9,19 +9,17 @@ from random import Random
 from manyheads.data.augment_copies import make_copy, make_tag
 from manyheads.languages import SENTENCE_ENDS, full_stop
 
-__all__ = ["END_MARK", "add_copy", "change_end_mark", "drop_capital", "lower_source", "misspell", "to_capitals"]
-
 Texts = tuple[str, str]  # source and target
 
 END_MARK = re.compile(rf"\s*[{SENTENCE_ENDS}།]+$")
-WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-NUMBER = re.compile(r"(?<![\w.,:])\d{2,}(?![\w:]|[.,]\d)")
-LETTERS = re.compile(r"[^\W\d_]{4,}")
-WORDS_A_TYPO = 8  # words for each misspelt word
-ALONE = 0.15  # share of copies that are a complete line
-IN_PLACE = 0.6  # share of the other copies that are put at a word
-AT_END = 0.7  # share of the remaining copies that are put at the end
-TAGGED = 0.2  # share of copies that are a pair of tags
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_NUMBER = re.compile(r"(?<![\w.,:])\d{2,}(?![\w:]|[.,]\d)")
+_LETTERS = re.compile(r"[^\W\d_]{4,}")
+_WORDS_A_TYPO = 8  # words for each misspelt word
+_ALONE = 0.15  # share of copies that are a complete line
+_IN_PLACE = 0.6  # share of the other copies that are put at a word
+_AT_END = 0.7  # share of the remaining copies that are put at the end
+_TAGGED = 0.2  # share of copies that are a pair of tags
 
 
 def to_capitals(source: str, target: str) -> Texts:
@@ -57,10 +55,10 @@ def change_end_mark(source: str, target: str, languages: Texts) -> Texts:
 def misspell(source: str, rng: Random) -> str:
     """Misspell words of at least four letters: a letter is left out, doubled, swapped with the next or replaced.
 
-    One word is misspelt for every `WORDS_A_TYPO` words, at least one.
+    One word is misspelt for every `_WORDS_A_TYPO` words, at least one.
     """
-    words = list(LETTERS.finditer(source))
-    chosen = rng.sample(words, min(len(words), 1 + len(source.split()) // WORDS_A_TYPO))
+    words = list(_LETTERS.finditer(source))
+    chosen = rng.sample(words, min(len(words), 1 + len(source.split()) // _WORDS_A_TYPO))
     for word in sorted(chosen, key=re.Match.start, reverse=True):
         index = rng.randrange(word.start() + 1, word.end() - 1)  # the first letter is rarely wrong
         letter, next_letter = source[index], source[index + 1]
@@ -88,51 +86,51 @@ def add_copy(
             translation if both occur once, otherwise at the start or end of both sides.
         scripts: scripts that the training text does not have; words in them are copied too.
     """
-    number = shared_number(source, target)
-    if number is not None and rng.random() < IN_PLACE:
+    number = _shared_number(source, target)
+    if number is not None and rng.random() < _IN_PLACE:
         replacement = str(rng.randrange(10 ** len(number)))
-        return replace_number(source, number, replacement), replace_number(target, number, replacement)
-    if rng.random() < ALONE:
+        return _replace_number(source, number, replacement), _replace_number(target, number, replacement)
+    if rng.random() < _ALONE:
         text = make_copy(rng, scripts, alone=True)
         return text, text
-    start, end = make_tag(rng) if rng.random() < TAGGED else (make_copy(rng, scripts), "")
-    linked = linked_words(source, target, translations)
-    if linked and rng.random() < IN_PLACE:
+    start, end = make_tag(rng) if rng.random() < _TAGGED else (make_copy(rng, scripts), "")
+    linked = _linked_words(source, target, translations)
+    if linked and rng.random() < _IN_PLACE:
         source_word, target_word = rng.choice(linked)
-        return around(source, source_word, start, end), around(target, target_word, start, end)
+        return _around(source, source_word, start, end), _around(target, target_word, start, end)
     if end:
         return f"{start}{source}{end}", f"{start}{target}{end}"
-    if rng.random() < AT_END:
+    if rng.random() < _AT_END:
         return f"{source} {start}", f"{target} {start}"
     return f"{start} {source}", f"{start} {target}"
 
 
-def around(text: str, word: re.Match[str], start: str, end: str) -> str:
+def _around(text: str, word: re.Match[str], start: str, end: str) -> str:
     """Put tags around a word; without an end tag, put the start and a blank before the word."""
     if not end:
         return f"{text[: word.start()]}{start} {text[word.start() :]}"
     return f"{text[: word.start()]}{start}{word[0]}{end}{text[word.end() :]}"
 
 
-def shared_number(source: str, target: str) -> str | None:
+def _shared_number(source: str, target: str) -> str | None:
     """Return a number of at least two digits that occurs once on each side, or None."""
-    source_numbers, target_numbers = NUMBER.findall(source), NUMBER.findall(target)
+    source_numbers, target_numbers = _NUMBER.findall(source), _NUMBER.findall(target)
     return next(
         (number for number in source_numbers if source_numbers.count(number) == 1 == target_numbers.count(number)),
         None,
     )
 
 
-def replace_number(text: str, number: str, other: str) -> str:
+def _replace_number(text: str, number: str, other: str) -> str:
     """Replace a number by another one, unless it is part of a longer number or word."""
-    return NUMBER.sub(lambda match: other if match[0] == number else match[0], text)
+    return _NUMBER.sub(lambda match: other if match[0] == number else match[0], text)
 
 
-def linked_words(
+def _linked_words(
     source: str, target: str, translations: Mapping[str, str]
 ) -> list[tuple[re.Match[str], re.Match[str]]]:
     """Return the source words whose translation is in the target, with that translation, if both occur once."""
-    source_words, target_words = (words_by_text(text) for text in (source, target))
+    source_words, target_words = (_words_by_text(text) for text in (source, target))
     linked = []
     for word, matches in source_words.items():
         translated = target_words.get(translations.get(word, ""), [])
@@ -141,9 +139,8 @@ def linked_words(
     return linked
 
 
-def words_by_text(text: str) -> dict[str, list[re.Match[str]]]:
-    """Return the matches of each word of a text, by the word in lower case."""
+def _words_by_text(text: str) -> dict[str, list[re.Match[str]]]:
     words: dict[str, list[re.Match[str]]] = {}
-    for match in WORD.finditer(text):
+    for match in _WORD.finditer(text):
         words.setdefault(match[0].lower(), []).append(match)
     return words

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["Batch", "TensorBatch", "blank_batch", "make_batch", "next_length", "pad_rows", "real_positions"]
-
 Ids = Sequence[int] | NDArray[np.int32]
 
 
@@ -102,7 +100,7 @@ class Batch(TensorBatch):
             source=source[:, :source_end],
             target_in=self.target_in[first:end, :target_end],
             target_out=target_out[:, :target_end],
-            target_positions=real_positions(target_out[:, :target_end], self.pad),
+            target_positions=_real_positions(target_out[:, :target_end], self.pad),
             source_tokens=int(source_lengths.sum()),
             target_tokens=int(target_lengths.sum()),
             pad=self.pad,
@@ -150,7 +148,7 @@ def pad_rows(rows: Sequence[Ids], pad: int, *, first: int | None = None, last: i
     return torch.from_numpy(padded)
 
 
-def real_positions(ids: Tensor, pad: int) -> Tensor:
+def _real_positions(ids: Tensor, pad: int) -> Tensor:
     """Return the indices of all positions without padding: (B, T) -> (N,) int64, into the flattened B x T."""
     return (ids != pad).flatten().nonzero()[:, 0]
 
@@ -162,7 +160,7 @@ def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], *, pad: int, bos:
         source=pad_rows(sources, pad, last=eos),
         target_in=pad_rows(targets, pad, first=bos),
         target_out=target_out,
-        target_positions=real_positions(target_out, pad),
+        target_positions=_real_positions(target_out, pad),
         source_tokens=sum(map(len, sources)) + len(sources),
         target_tokens=sum(map(len, targets)) + len(targets),
         pad=pad,
@@ -173,5 +171,5 @@ def blank_batch(*, pad: int, bos: int, eos: int) -> Batch:
     """Return a batch with nothing to predict: its loss and gradients are 0."""
     source, target_in, target_out = (torch.tensor([[token]]) for token in (eos, bos, pad))
     return Batch(
-        source, target_in, target_out, real_positions(target_out, pad), source_tokens=0, target_tokens=0, pad=pad
+        source, target_in, target_out, _real_positions(target_out, pad), source_tokens=0, target_tokens=0, pad=pad
     )

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from manyheads.data.batch import TensorBatch
 
-__all__ = ["BlockBatch", "BlockSampler", "blank_blocks", "make_blocks"]
-
 Starts = NDArray[np.int64]
 
 

@@ -9,8 +9,6 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["CORPORA", "Corpus", "RemoteFile"]
-
 
 @dataclass(frozen=True)
 class RemoteFile:
@@ -48,7 +46,7 @@ class Corpus:
     sentences: Mapping[str, Any] | None = None
 
 
-def read_corpora() -> dict[str, Corpus]:
+def _read_corpora() -> dict[str, Corpus]:
     """Read the corpora of `catalogue.toml` by name."""
     tables = tomllib.loads(resources.files(__package__).joinpath("catalogue.toml").read_text(encoding="utf-8"))
     for table in tables.values():
@@ -56,4 +54,4 @@ def read_corpora() -> dict[str, Corpus]:
     return {name: Corpus(name, **table) for name, table in tables.items()}
 
 
-CORPORA: Mapping[str, Corpus] = MappingProxyType(read_corpora())
+CORPORA: Mapping[str, Corpus] = MappingProxyType(_read_corpora())

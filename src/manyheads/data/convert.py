@@ -44,15 +44,13 @@ from manyheads.errors import DataError, UsageError, WriteError
 from manyheads.files import refuse_links, sum_of
 from manyheads.languages import normal_form
 
-__all__ = ["FORMATS", "ConvertOptions", "ConvertResult", "convert_files"]
+_LINE_END = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_SHARD_PAIRS = 4_096
+_SHARD_HEAD = struct.Struct("<QQQQ")  # pairs, pairs without text, pairs with access keys, bytes of the source
 
-LINE_END = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
-SHARD_PAIRS = 4_096
-SHARD_HEAD = struct.Struct("<QQQQ")  # pairs, pairs without text, pairs with access keys, bytes of the source
-
-Pair = tuple[str, str]
-Reader = Callable[[io.BufferedReader, TextRequest, str], ParallelText]
-FORMATS: Mapping[str, tuple[str, Reader]] = MappingProxyType(
+_Pair = tuple[str, str]
+_Reader = Callable[[io.BufferedReader, TextRequest, str], ParallelText]
+_FORMATS: Mapping[str, tuple[str, _Reader]] = MappingProxyType(
     {
         ".zip": ("Moses zip", read_archive),
         ".tmx": ("TMX", read_tmx),
@@ -155,31 +153,31 @@ def convert_files(
         DataError: an input cannot be read, or a file to be written already exists.
         UsageError: a format or the languages are not known.
     """
-    groups = grouped(inputs)
+    groups = _grouped(inputs)
     request = options.request
     sources: list[TextSource] = []
     with placing_files(out, options.name) as draft, ExitStack() as stack:
         files: list[Path] = []
         sides: list[IO[bytes]] = []
         refuse_links(out, [f".{options.name}.shards"])
-        results = stack.enter_context(shard_folder(out / f".{options.name}.shards", executor))
+        results = stack.enter_context(_shard_folder(out / f".{options.name}.shards", executor))
         for group in groups:
-            sums = sums_of(group)
-            with opened(group, request) as (kind, text):
+            sums = _sums_of(group)
+            with _opened(group, request) as (kind, text):
                 if not files:
                     request = replace(request, source=text.languages[0], target=text.languages[1])
-                    files = output_files(out, options.name, text.languages)
+                    files = _output_files(out, options.name, text.languages)
                     sides = [stack.enter_context((draft / file.name).open("wb")) for file in files]
                 parts = (__version__, group, sums, request, options.access_keys)
                 key = hashlib.sha256(repr(parts).encode()).hexdigest()
                 shards = map_shards(
-                    partial(pack_shard, access_keys=options.access_keys),
-                    counted(chunked(read_named(text.pairs, group), SHARD_PAIRS), advance),
+                    partial(_pack_shard, access_keys=options.access_keys),
+                    _counted(chunked(_read_named(text.pairs, group), _SHARD_PAIRS), advance),
                     results / str(len(sources)),
                     key=key,
                     executor=executor or InlineExecutor(),
                 )
-                pairs, empty, changed = write_shards(shards, sides)
+                pairs, empty, changed = _write_shards(shards, sides)
             licence, origin = options.licence or text.licence, options.origin or text.origin
             file = group[0] if group[0].startswith(PREFIX) else Path(group[0]).name
             sources.append(TextSource(
@@ -193,7 +191,7 @@ def convert_files(
     return ConvertResult((files[0], files[1]), text.languages, note, tuple(sources))
 
 
-def grouped(inputs: Sequence[str]) -> list[tuple[str, ...]]:
+def _grouped(inputs: Sequence[str]) -> list[tuple[str, ...]]:
     """Group the inputs: two consecutive files of lines are one input.
 
     Raises:
@@ -208,7 +206,7 @@ def grouped(inputs: Sequence[str]) -> list[tuple[str, ...]]:
             continue
         if not Path(name).is_file():
             raise DataError(f"There is no file {name}. {near_names(Path(name))}.")
-        if suffix_of(name) in FORMATS:
+        if _suffix_of(name) in _FORMATS:
             groups.append((name,))
         elif waiting is None:
             waiting = name
@@ -217,31 +215,31 @@ def grouped(inputs: Sequence[str]) -> list[tuple[str, ...]]:
             waiting = None
     if waiting is not None:
         raise UsageError(
-            f"{waiting}: a format that is not known. Known are {', '.join(FORMATS)}, hf:NAME, and two files of "
+            f"{waiting}: a format that is not known. Known are {', '.join(_FORMATS)}, hf:NAME, and two files of "
             "lines after each other, such as corpus.de corpus.en; packed as .gz, .xz or .zst too."
         )
     return groups
 
 
-def suffix_of(name: str) -> str:
+def _suffix_of(name: str) -> str:
     """Return the ending of a file name that shows its format, without compression."""
     return Path(uncompressed(name)).suffix.lower()
 
 
 @contextmanager
-def opened(group: Sequence[str], request: TextRequest) -> Iterator[tuple[str, ParallelText]]:
+def _opened(group: Sequence[str], request: TextRequest) -> Iterator[tuple[str, ParallelText]]:
     """Open an input; yields the name of its format, and its text."""
     if group[0].startswith(PREFIX):
         yield "Hugging Face data set", read_dataset(group[0], request)
     elif len(group) == 2:
         yield "lines", read_moses((Path(group[0]), Path(group[1])), request)
     else:
-        kind, read = FORMATS[suffix_of(group[0])]
+        kind, read = _FORMATS[_suffix_of(group[0])]
         with open_input(Path(group[0])) as stream:
             yield kind, read(stream, request, group[0])
 
 
-def output_files(out: Path, name: str, languages: tuple[str, str]) -> list[Path]:
+def _output_files(out: Path, name: str, languages: tuple[str, str]) -> list[Path]:
     """Return the files of text to write.
 
     Raises:
@@ -261,7 +259,7 @@ def output_files(out: Path, name: str, languages: tuple[str, str]) -> list[Path]
 
 
 @contextmanager
-def shard_folder(folder: Path, executor: Executor | None) -> Iterator[Path]:
+def _shard_folder(folder: Path, executor: Executor | None) -> Iterator[Path]:
     """Yield the folder of the results of shards.
 
     The results are removed at the end. After an error they are kept if an executor computed them, or if the disk
@@ -271,63 +269,62 @@ def shard_folder(folder: Path, executor: Executor | None) -> Iterator[Path]:
         yield folder
     except BaseException as error:
         if executor is None and not isinstance(error, OSError | WriteError):
-            remove_all_shards(folder)
+            _remove_all_shards(folder)
         raise
-    remove_all_shards(folder)
+    _remove_all_shards(folder)
 
 
-def remove_all_shards(folder: Path) -> None:
-    """Remove the results of all inputs."""
+def _remove_all_shards(folder: Path) -> None:
     for path in folder.iterdir() if folder.is_dir() else ():
         remove_shards(path)
     remove_shards(folder)
 
 
-def read_named(pairs: Iterable[Pair], group: Sequence[str]) -> Iterator[Pair]:
+def _read_named(pairs: Iterable[_Pair], group: Sequence[str]) -> Iterator[_Pair]:
     """Yield the pairs of an input; an error of the disk names the input, not the output folder."""
     with damage_named(Path(" and ".join(group))):
         yield from pairs
 
 
-def counted(shards: Iterable[list[Pair]], advance: Callable[[int], object]) -> Iterator[list[Pair]]:
+def _counted(shards: Iterable[list[_Pair]], advance: Callable[[int], object]) -> Iterator[list[_Pair]]:
     """Yield shards, and call `advance` with the number of pairs of each."""
     for shard in shards:
         yield shard
         advance(len(shard))
 
 
-def pack_shard(pairs: list[Pair], *, access_keys: bool) -> bytes:
-    """Return a shard as `SHARD_HEAD`, the packed source lines, and the packed target lines."""
+def _pack_shard(pairs: list[_Pair], *, access_keys: bool) -> bytes:
+    """Return a shard as `_SHARD_HEAD`, the packed source lines, and the packed target lines."""
     plain = pairs if access_keys else [without_access_keys(*pair) for pair in pairs]
-    lines = [(one_line(source), one_line(target)) for source, target in plain]
+    lines = [(_one_line(source), _one_line(target)) for source, target in plain]
     full = [line for line in lines if all(map(has_text, line))]
     changed = sum(pair != before for pair, before in zip(plain, pairs, strict=True))
     source, target = (
         gzip.compress("".join(f"{line[side]}\n" for line in full).encode(), 6, mtime=0) if full else b""
         for side in (0, 1)
     )
-    return SHARD_HEAD.pack(len(full), len(lines) - len(full), changed, len(source)) + source + target
+    return _SHARD_HEAD.pack(len(full), len(lines) - len(full), changed, len(source)) + source + target
 
 
-def write_shards(shards: Iterable[bytes], sides: Sequence[IO[bytes]]) -> tuple[int, int, int]:
+def _write_shards(shards: Iterable[bytes], sides: Sequence[IO[bytes]]) -> tuple[int, int, int]:
     """Write packed shards to both files; return the numbers of pairs with text, without, and with access keys."""
     counts = np.zeros(3, np.int64)
     for shard in shards:
-        *found, size = SHARD_HEAD.unpack_from(shard)
-        border = SHARD_HEAD.size + size
-        sides[0].write(shard[SHARD_HEAD.size : border])
+        *found, size = _SHARD_HEAD.unpack_from(shard)
+        border = _SHARD_HEAD.size + size
+        sides[0].write(shard[_SHARD_HEAD.size : border])
         sides[1].write(shard[border:])
         counts += found
     written, empty, changed = counts.tolist()
     return written, empty, changed
 
 
-def one_line(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return a text as one line: a line end becomes a blank, and white space at both ends is removed."""
-    return LINE_END.sub(" ", text).strip()
+    return _LINE_END.sub(" ", text).strip()
 
 
-def sums_of(group: Sequence[str]) -> dict[str, str]:
+def _sums_of(group: Sequence[str]) -> dict[str, str]:
     """Return the SHA-256 of the files of an input."""
     sums = {}
     for path in (Path(name) for name in group if not name.startswith(PREFIX)):

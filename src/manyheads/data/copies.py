@@ -3,9 +3,9 @@
 Two sentences are equal if they have the same letters: case, punctuation, white space and digits do not count.
 
 Two pairs are near copies if their MinHash signatures agree (Broder 1997). A band of a signature holds the smallest
-hashes of the runs of `RUN` letters of a pair, by `ROWS` hash functions; one of `BANDS` bands must be equal. Pairs
-with the Jaccard similarity J of their runs share a band with the probability 1 - (1 - J**4)**4: 0.99 at J = 0.9,
-0.88 at 0.8, 0.23 at 0.5, 0.03 at 0.3. One changed word in a sentence of fifteen leaves J near 0.8.
+hashes of the runs of `_RUN` letters of a pair, by `_ROWS` hash functions; one of `_BANDS` bands must be equal.
+Pairs with the Jaccard similarity J of their runs share a band with the probability 1 - (1 - J**4)**4: 0.99 at
+J = 0.9, 0.88 at 0.8, 0.23 at 0.5, 0.03 at 0.3. One changed word in a sentence of fifteen leaves J near 0.8.
 
 Shapes: N pairs.
 """
@@ -21,16 +21,14 @@ from numpy.typing import NDArray
 from manyheads.data.filtering import digest
 from manyheads.data.letters import are_letters, code_points, text_of
 
-__all__ = ["CopyKeys", "connected", "fold"]
-
-RUN = 5  # letters
-BANDS, ROWS = 4, 4
-SEEDS = np.random.default_rng(20_261_123).integers(2**32, size=(2, BANDS * ROWS), dtype=np.uint32)
-PRIME, MIX = np.uint32(16_777_619), np.uint32(0x85EB_CA6B)
-JOIN = np.uint64(0x9E37_79B9_7F4A_7C15)
+_RUN = 5  # letters
+_BANDS, _ROWS = 4, 4
+_SEEDS = np.random.default_rng(20_261_123).integers(2**32, size=(2, _BANDS * _ROWS), dtype=np.uint32)
+_PRIME, _MIX = np.uint32(16_777_619), np.uint32(0x85EB_CA6B)
+_JOIN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
-def fold(texts: Sequence[str]) -> list[str]:
+def _fold(texts: Sequence[str]) -> list[str]:
     """Return the letters of texts without line ends, case folded; a text without letters is only stripped."""
     codes = code_points(unicodedata.normalize("NFKC", "\n".join(texts)).casefold())
     letters = text_of(codes[are_letters(codes) | (codes == ord("\n"))]).split("\n")
@@ -47,18 +45,18 @@ class CopyKeys:
             near: whether near copies share a key, too; otherwise only equal sources and equal targets do.
         """
         self.near = near
-        self.columns = [bytearray() for _ in range(2 + BANDS * near)]
+        self.columns = [bytearray() for _ in range(2 + _BANDS * near)]
 
     def add(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         """Add pairs with text on both sides and without line ends."""
         if not sources:
             return
-        sides = fold(sources), fold(targets)
+        sides = _fold(sources), _fold(targets)
         for column, texts in zip(self.columns, sides, strict=False):
             column.extend(np.asarray([digest(text) for text in texts], np.uint64).tobytes())
         if self.near:
             joined = [f"{source}\0{target}" for source, target in zip(*sides, strict=True)]
-            for column, keys in zip(self.columns[2:], signatures(joined), strict=True):
+            for column, keys in zip(self.columns[2:], _signatures(joined), strict=True):
                 column.extend(keys.tobytes())
 
     def arrays(self) -> list[NDArray[np.uint64]]:
@@ -66,21 +64,21 @@ class CopyKeys:
         return [np.frombuffer(column, np.uint64) for column in self.columns]
 
 
-def signatures(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
-    """Return the `BANDS` bands of texts, each (N,)."""
-    margin = "\0" * (RUN - 1)  # before each text, so that no run reaches from one text into the next
+def _signatures(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
+    """Return the `_BANDS` bands of texts, each (N,)."""
+    margin = "\0" * (_RUN - 1)  # before each text, so that no run reaches from one text into the next
     codes = np.frombuffer("".join([*(margin + text for text in texts), margin]).encode("utf-32-le"), "<u4")
-    starts = np.cumsum([0, *(len(text) + RUN - 1 for text in texts[:-1])])
-    runs = np.zeros(len(codes) - RUN + 1, np.uint32)
-    for offset in range(RUN):
-        runs = (runs ^ codes[offset : len(runs) + offset]) * PRIME
-    runs = (runs ^ (runs >> np.uint32(15))) * MIX
+    starts = np.cumsum([0, *(len(text) + _RUN - 1 for text in texts[:-1])])
+    runs = np.zeros(len(codes) - _RUN + 1, np.uint32)
+    for offset in range(_RUN):
+        runs = (runs ^ codes[offset : len(runs) + offset]) * _PRIME
+    runs = (runs ^ (runs >> np.uint32(15))) * _MIX
     runs ^= runs >> np.uint32(13)
     bands = []
-    for band in range(BANDS):
+    for band in range(_BANDS):
         key = np.zeros(len(texts), np.uint64)
-        for mask, factor in SEEDS[:, band * ROWS : (band + 1) * ROWS].T:
-            key = (key ^ np.minimum.reduceat((runs ^ mask) * (factor | np.uint32(1)), starts)) * JOIN
+        for mask, factor in _SEEDS[:, band * _ROWS : (band + 1) * _ROWS].T:
+            key = (key ^ np.minimum.reduceat((runs ^ mask) * (factor | np.uint32(1)), starts)) * _JOIN
             key ^= key >> np.uint64(29)
         bands.append(key)
     return bands
@@ -91,7 +89,7 @@ def connected(columns: Iterable[NDArray[np.uint64]], size: int) -> NDArray[np.in
 
     Two items are connected if they have an equal value in a column.
     """
-    edges = [equal_neighbours(column) for column in columns]
+    edges = [_equal_neighbours(column) for column in columns]
     first, second = (np.concatenate([edge[side] for edge in edges]) for side in (0, 1))
     groups = np.arange(size)
     while True:
@@ -105,7 +103,7 @@ def connected(columns: Iterable[NDArray[np.uint64]], size: int) -> NDArray[np.in
             groups = shorter
 
 
-def equal_neighbours(column: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _equal_neighbours(column: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return pairs of indices of equal values, enough to connect all equal values."""
     order = np.argsort(column, kind="stable").astype(np.int32)
     equal = np.flatnonzero(column[order[1:]] == column[order[:-1]])

@@ -21,18 +21,6 @@ from manyheads.data.tsv import split_row
 from manyheads.errors import DataError
 from manyheads.languages import match_language
 
-__all__ = [
-    "Pair",
-    "checked_text",
-    "kept_lines",
-    "limited",
-    "not_empty",
-    "numbered_lines",
-    "pair_from_record",
-    "parsed_json",
-    "read_pairs",
-]
-
 
 class Pair(NamedTuple):
     """One example of a corpus.
@@ -58,8 +46,8 @@ def read_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
             files have different numbers of lines.
     """
     paths = locate(config, split)
-    read = read_two_files if len(paths) == 2 else read_one_file
-    pairs = islice(read(paths, config), pair_limit(config, split, paths))
+    read = _read_two_files if len(paths) == 2 else _read_one_file
+    pairs = islice(read(paths, config), _pair_limit(config, split, paths))
     return not_empty(pairs, f"{' and '.join(map(str, paths))}: no lines. Name files that hold text.")
 
 
@@ -79,16 +67,16 @@ def numbered_lines(
     return islice(enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8), start=1), first, end)
 
 
-def read_two_files(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
+def _read_two_files(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
     """Read pairs of line i of one file and line i of the other."""
     sources, targets = (read_decoded(path, invalid_utf8=config.invalid_utf8) for path in paths)
     for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
         if source is None or target is None:
-            raise different_counts(paths, [count_lines(path) for path in paths])
+            raise _different_counts(paths, [count_lines(path) for path in paths])
         yield Pair(source.text, target.text, number, source.replaced + target.replaced)
 
 
-def different_counts(paths: tuple[Path, ...], counts: list[int]) -> DataError:
+def _different_counts(paths: tuple[Path, ...], counts: list[int]) -> DataError:
     """Return the error for two files with different numbers of lines."""
     described = " and ".join(f"{path} has {count:,} lines" for path, count in zip(paths, counts, strict=True))
     return DataError(
@@ -96,7 +84,7 @@ def different_counts(paths: tuple[Path, ...], counts: list[int]) -> DataError:
     )
 
 
-def read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
+def _read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
     """Read one pair a line; a blank line is a pair without text."""
     (path,) = paths
     for number, line in numbered_lines(path, config):
@@ -104,13 +92,13 @@ def read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]
         if not has_text(line.text):
             source, target = "", ""
         elif ".tsv" in path.suffixes[-2:]:
-            source, target = parse_tsv(line.text, where)
+            source, target = _parse_tsv(line.text, where)
         else:
             source, target = pair_from_record(parsed_json(line.text, where), config, where)
         yield Pair(source, target, number, line.replaced)
 
 
-def parse_tsv(line: str, where: str) -> tuple[str, str]:
+def _parse_tsv(line: str, where: str) -> tuple[str, str]:
     """Parse source and target of a line with exactly one tab."""
     columns = split_row(line)
     if len(columns) != 2:
@@ -174,13 +162,13 @@ def checked_text(value: object, key: str, invalid_utf8: InvalidUtf8, where: str)
     return value
 
 
-def pair_limit(config: DataConfig, split: Split, paths: tuple[Path, ...]) -> int | None:
+def _pair_limit(config: DataConfig, split: Split, paths: tuple[Path, ...]) -> int | None:
     """Return the number of pairs that `data.limit` keeps, None for all; two files must have equally many lines."""
     if split != "train" or config.limit is None:
         return None
     counts = [count_lines(path) for path in paths] if len(paths) == 2 or config.limit < 1 else []
     if len(set(counts)) == 2:
-        raise different_counts(paths, counts)
+        raise _different_counts(paths, counts)
     return limited(config.limit, counts[0] if counts else 0)
 
 
@@ -205,7 +193,7 @@ def kept_lines(
     share = config.valid if isinstance(config.valid, float) else None
     if split == "train":
         total = count(path) if share or (config.limit or 1) < 1 else 0
-        left = total - held_back(total, share) if share else total
+        left = total - _held_back(total, share) if share else total
         end = left if share else None
         if config.limit is None:
             return 0, end
@@ -213,10 +201,10 @@ def kept_lines(
         return 0, limit if end is None else min(limit, end)
     if split == "valid" and share:
         total = count(path)
-        return total - held_back(total, share), None
+        return total - _held_back(total, share), None
     return 0, None
 
 
-def held_back(total: int, share: float) -> int:
+def _held_back(total: int, share: float) -> int:
     """Return the number of examples held out for validation: at least one, never all."""
     return max(0, min(total - 1, max(1, round(share * total))))

@@ -5,52 +5,52 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-__all__ = ["LEAST_WORDS", "badly_decoded", "damage", "letters_of", "repeats", "unreadable"]
-
 LEAST_WORDS = 4  # words of a copy that counts: shorter copies are names, numbers, exclamations
-NOT_LETTERS = re.compile(r"[\W_]+")
-REPEATED_IN_A_ROW = re.compile(r"(?:^|\s)((?:\S+\s+){0,3}\S+)(?:\s+\1){3,}(?=\s|$)")  # up to four words, four times
-REPEATED_LETTERS = re.compile(r"(\S{1,6}?)\1{7,}")  # in scripts without blanks: up to six letters, eight times
+_NOT_LETTERS = re.compile(r"[\W_]+")
+_REPEATED_IN_A_ROW = re.compile(
+    r"(?:^|\s)((?:\S+\s+){0,3}\S+)(?:\s+\1){3,}(?=\s|$)"
+)  # up to four words, four times
+_REPEATED_LETTERS = re.compile(r"(\S{1,6}?)\1{7,}")  # in scripts without blanks: up to six letters, eight times
 
 # misread: UTF-8 or Korean bytes read as Latin characters. lost: letters became U+FFFD, or a line question marks.
 # question: a question mark inside a word, which may also be a missing blank. entities: HTML entities.
 Damage = Literal["misread", "lost", "question", "entities"]
 
 # A run of characters that may be the bytes of one or more letters, read one by one.
-RUN = re.compile(r"[^\x00-\x7f]{2,}")
+_RUN = re.compile(r"[^\x00-\x7f]{2,}")
 # Characters of misread UTF-8 after repair: accented Latin, punctuation; kana, Hangul, Han; Greek, Cyrillic.
-WESTERN, ASIAN, OTHER = (
+_WESTERN, _ASIAN, _OTHER = (
     "\x80-\u017f\u2010-\u206f\u20ac",
     "\u3000-\u30ff\u3130-\u318f\u4e00-\u9fff가-힣",
     "\u0370-\u04ff",
 )
-SENSIBLE = re.compile(f"[{WESTERN}{ASIAN}{OTHER}]+")
-RARER = re.compile(
-    f"[{WESTERN}]+|[{WESTERN}{ASIAN}]{{2,}}"
+_SENSIBLE = re.compile(f"[{_WESTERN}{_ASIAN}{_OTHER}]+")
+_RARER = re.compile(
+    f"[{_WESTERN}]+|[{_WESTERN}{_ASIAN}]{{2,}}"
 )  # for codecs in which correct text may look like misread text
-CODECS = {
-    **dict.fromkeys(("cp1252", "latin-1"), SENSIBLE),
-    **dict.fromkeys(("cp1250", "mac_roman", "cp437", "cp850"), RARER),
-    "cp1251": re.compile(f"{RARER.pattern}|[{OTHER}]{{2,}}"),
+_CODECS = {
+    **dict.fromkeys(("cp1252", "latin-1"), _SENSIBLE),
+    **dict.fromkeys(("cp1250", "mac_roman", "cp437", "cp850"), _RARER),
+    "cp1251": re.compile(f"{_RARER.pattern}|[{_OTHER}]{{2,}}"),
 }
 # Used by no language: control characters; in a word of small Latin letters signs, capitals with a mark, letters
 # of other scripts (apart from beta, which stands for the sharp s), half-width kana.
-STRANGE = re.compile(
+_STRANGE = re.compile(
     r"[\x80-\x84\x86-\x9f]"
     r"|[a-zß-ÿ](?:[\u2500-\u259f¸‰ˆ÷¬¤¶‹√∂∏∑ƒ≈ⁿÀ-ÖØ-Þ]|[\u0370-\u03b1\u03b3-\u052f]{1,3})[a-zß-ÿ]"
     r"|[a-zß-ÿ]{2}[\u0370-\u03b1\u03b3-\u052f]|[\u0370-\u03b1\u03b3-\u052f][a-zß-ÿ]{2}"
     r"|[a-z][\uff61-\uff9f]|[\uff61-\uff9f][a-z]"
 )
-ASIAN_LETTER = re.compile(f"[{ASIAN}]")
-IN_WORD = re.compile(f"[a-zß-ÿ][{ASIAN}]{{1,2}}[a-zß-ÿ]")
-HANGUL = re.compile("[가-힣]{3,}")  # a run of three syllables is no coincidence
-LOST_LETTER = re.compile(r"[^\W\d_]\?{1,3}[a-zß-ÿ]")
-ESCAPED_LETTER = re.compile(
+_ASIAN_LETTER = re.compile(f"[{_ASIAN}]")
+_IN_WORD = re.compile(f"[a-zß-ÿ][{_ASIAN}]{{1,2}}[a-zß-ÿ]")
+_HANGUL = re.compile("[가-힣]{3,}")  # a run of three syllables is no coincidence
+_LOST_LETTER = re.compile(r"[^\W\d_]\?{1,3}[a-zß-ÿ]")
+_ESCAPED_LETTER = re.compile(
     r"&(?:#\d{3,5}|#x[0-9a-fA-F]{2,5}|[A-Za-z]{1,2}(?:uml|acute|grave|circ|cedil|tilde|ring|slash|lig));"
     r"|\\u[0-9a-fA-F]{4}"
 )
-ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|nbsp|#\d{2,5}|#x[0-9a-fA-F]{2,5});")
-MOST_LOST = 0.5  # share of question marks among visible characters, above which a line is lost
+_ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|nbsp|#\d{2,5}|#x[0-9a-fA-F]{2,5});")
+_MOST_LOST = 0.5  # share of question marks among visible characters, above which a line is lost
 
 
 def damage(text: str) -> Damage | None:
@@ -59,47 +59,47 @@ def damage(text: str) -> Damage | None:
     A run of Latin characters counts as misread if its bytes are valid UTF-8, or valid Korean (CP949), of sensible
     characters: correct text is hardly ever valid, because each lead byte needs its continuation bytes.
     """
-    if badly_decoded(text):
-        return "lost" if "\ufffd" in text or mostly_question_marks(text) else "misread"
-    if "?" in text and LOST_LETTER.search(text):
+    if _badly_decoded(text):
+        return "lost" if "\ufffd" in text or _mostly_question_marks(text) else "misread"
+    if "?" in text and _LOST_LETTER.search(text):
         return "question"
-    return "entities" if "&" in text and ENTITY.search(text) else None
+    return "entities" if "&" in text and _ENTITY.search(text) else None
 
 
-def badly_decoded(text: str) -> bool:
+def _badly_decoded(text: str) -> bool:
     """Return whether letters of a text are lost or misread."""
-    if "?" in text and mostly_question_marks(text):
+    if "?" in text and _mostly_question_marks(text):
         return True
     if text.isascii():
         return False
-    runs = RUN.findall(text)
-    if "\ufffd" in text or STRANGE.search(text) or any(map(misread, runs)):
+    runs = _RUN.findall(text)
+    if "\ufffd" in text or _STRANGE.search(text) or any(map(_misread, runs)):
         return True
     # Chinese or Japanese may be between Latin words, but rare letters of it are not inside them.
-    return bool(IN_WORD.search(text)) and 4 * len(ASIAN_LETTER.findall(text)) < len(text)
+    return bool(_IN_WORD.search(text)) and 4 * len(_ASIAN_LETTER.findall(text)) < len(text)
 
 
 def unreadable(text: str) -> bool:
     """Return whether letters of a text are lost, misread, or written as escapes or entities."""
-    if badly_decoded(text) or ("?" in text and "://" not in text and LOST_LETTER.search(text)):
+    if _badly_decoded(text) or ("?" in text and "://" not in text and _LOST_LETTER.search(text)):
         return True
-    return ("&" in text or "\\u" in text) and bool(ESCAPED_LETTER.search(text))
+    return ("&" in text or "\\u" in text) and bool(_ESCAPED_LETTER.search(text))
 
 
-def mostly_question_marks(text: str) -> bool:
+def _mostly_question_marks(text: str) -> bool:
     """Return whether most visible characters of a line are question marks."""
     visible = sum(map(len, text.split()))
-    return visible > 4 and text.count("?") > MOST_LOST * visible
+    return visible > 4 and text.count("?") > _MOST_LOST * visible
 
 
-def misread(run: str) -> bool:
+def _misread(run: str) -> bool:
     """Return whether a run of characters is other text whose bytes were decoded wrongly."""
-    for codec, sensible in CODECS.items():
+    for codec, sensible in _CODECS.items():
         try:
             raw = run.encode(codec)
         except UnicodeEncodeError:
             continue
-        for encoding, expected in (("utf-8", sensible), ("cp949", HANGUL)):
+        for encoding, expected in (("utf-8", sensible), ("cp949", _HANGUL)):
             try:
                 if expected.fullmatch(raw.decode(encoding)):
                     return True
@@ -110,9 +110,9 @@ def misread(run: str) -> bool:
 
 def repeats(text: str) -> bool:
     """Return whether a text repeats the same words or letters many times in a row."""
-    return bool(REPEATED_IN_A_ROW.search(text) or REPEATED_LETTERS.search(text))
+    return bool(_REPEATED_IN_A_ROW.search(text) or _REPEATED_LETTERS.search(text))
 
 
 def letters_of(text: str) -> str:
     """Return the letters and digits of a text, in lower case."""
-    return NOT_LETTERS.sub("", text.casefold())
+    return _NOT_LETTERS.sub("", text.casefold())

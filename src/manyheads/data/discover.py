@@ -22,13 +22,11 @@ from manyheads.errors import DataError, UsageError
 from manyheads.languages import base_language, match_language
 from manyheads.shell import command_line
 
-__all__ = ["FoundText", "check_language", "find_text", "languages_of_files"]
-
-CODE = "[a-z]{2,3}(?:[-_](?:[A-Z][a-z]{3}|[A-Z]{2}|[0-9]{3}))*"  # zh, zho_Hans, zh_CN, es-419
-LANGUAGE = re.compile(f"[a-z]{{2,3}}([-_][A-Za-z0-9]{{2,8}})?|{CODE}")
-DIRECTION = re.compile(f"(?:^|[^a-z])({CODE})[-_]({CODE})(?=[^a-z]|$)")
+_CODE = "[a-z]{2,3}(?:[-_](?:[A-Z][a-z]{3}|[A-Z]{2}|[0-9]{3}))*"  # zh, zho_Hans, zh_CN, es-419
+_LANGUAGE = re.compile(f"[a-z]{{2,3}}([-_][A-Za-z0-9]{{2,8}})?|{_CODE}")
+_DIRECTION = re.compile(f"(?:^|[^a-z])({_CODE})[-_]({_CODE})(?=[^a-z]|$)")
 # Suffixes of file names that look like the code of a language.
-OTHER_SUFFIXES = {"bpe", "csv", "dat", "hyp", "md", "raw", "ref", "src", "sum", "tgt", "tok", "trg", "tsv", "txt"}
+_OTHER_SUFFIXES = {"bpe", "csv", "dat", "hyp", "md", "raw", "ref", "src", "sum", "tgt", "tok", "trg", "tsv", "txt"}
 
 
 @dataclass(frozen=True)
@@ -59,13 +57,13 @@ def find_text(root: Path, source: str | None = None, target: str | None = None) 
         DataError: there is no parallel text, or more than one text that is not divided.
         UsageError: the names do not show the languages, or which of them is the source.
     """
-    if is_single(root):
-        return FoundText(*languages_from_names(root, set(), source, target), {}, (root,))
+    if _is_single(root):
+        return FoundText(*_languages_from_names(root, set(), source, target), {}, (root,))
     if not root.is_dir():
         end = " Or name one .tsv or .jsonl file." if root.is_file() else ""
         raise DataError(f"{root} is no folder. Give the folder that holds the text.{end}")
     files = [root / name for name in file_names(root)]
-    known = languages_from_names(root, languages_of_folder(files), source, target)
+    known = _languages_from_names(root, _languages_of_folder(files), source, target)
     present = splits_of(root, *known)
     names: tuple[Split, ...] = ("train", "valid", "test")
     splits: dict[Split, str] = {split: name for split in names if (name := best_match(split, present))}
@@ -73,15 +71,15 @@ def find_text(root: Path, source: str | None = None, target: str | None = None) 
         return FoundText(*known, splits, ())
     stems = [splits["train"]] if "train" in splits else sorted(present - set(splits.values()))
     texts = [tuple(path for language in known if (path := existing(root / f"{stem}.{language}"))) for stem in stems]
-    texts = texts or [(path,) for path in files if is_single(path)]
+    texts = texts or [(path,) for path in files if _is_single(path)]
     if not texts and len(files) == 2 and languages_of_files(files):
         texts = [tuple(files) if languages_of_files(files) == known else (files[1], files[0])]
     if len(texts) != 1:
-        raise DataError(no_single_text(root, known, texts))
+        raise DataError(_no_single_text(root, known, texts))
     return FoundText(*known, splits, texts[0])
 
 
-def no_single_text(root: Path, languages: tuple[str, str], texts: Sequence[tuple[Path, ...]]) -> str:
+def _no_single_text(root: Path, languages: tuple[str, str], texts: Sequence[tuple[Path, ...]]) -> str:
     """Return the message for a folder with no text, or with several that are not divided."""
     source, target = languages
     if not texts:
@@ -97,12 +95,12 @@ def no_single_text(root: Path, languages: tuple[str, str], texts: Sequence[tuple
     )
 
 
-def is_single(path: Path) -> bool:
+def _is_single(path: Path) -> bool:
     """Return whether a path is one file with both sides."""
     return path.is_file() and uncompressed(path.name).endswith(SINGLE_FILE_KINDS)
 
 
-def languages_from_names(root: Path, present: set[str], source: str | None, target: str | None) -> tuple[str, str]:
+def _languages_from_names(root: Path, present: set[str], source: str | None, target: str | None) -> tuple[str, str]:
     """Return source and target: as given, otherwise from the names of files and folders.
 
     Args:
@@ -117,7 +115,7 @@ def languages_from_names(root: Path, present: set[str], source: str | None, targ
     source, target = (code and (match_language(code, sorted(present)) or code) for code in (source, target))
     if source and target:
         return check_language(source), check_language(target)
-    direction = direction_of(root, present)
+    direction = _direction_of(root, present)
     languages = present or set(direction or ())
     others = languages - {source, target}
     if (source or target) and len(others) == 1:
@@ -147,16 +145,16 @@ def check_language(name: str) -> str:
     return name
 
 
-def direction_of(root: Path, languages: set[str]) -> tuple[str, str] | None:
+def _direction_of(root: Path, languages: set[str]) -> tuple[str, str] | None:
     """Return the languages in the order of a name such as ko-en: the name of the folder, or of a file in it."""
     names = [root.resolve().name, *(file_names(root) if root.is_dir() else ())]
-    pairs = {match.groups() for name in names for match in DIRECTION.finditer(name)}
+    pairs = {match.groups() for name in names for match in _DIRECTION.finditer(name)}
     pairs = {pair for pair in pairs if base_language(pair[0]) != base_language(pair[1])}  # zh_cn is one language
     fitting = [(first, second) for first, second in pairs if not languages or {first, second} == languages]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def languages_of_folder(files: Sequence[Path]) -> set[str]:
+def _languages_of_folder(files: Sequence[Path]) -> set[str]:
     """Return the languages in which files of the same name exist: of train if present, otherwise of all texts."""
     endings: dict[str, set[str]] = {}
     for path in files:
@@ -173,7 +171,7 @@ def languages_of_folder(files: Sequence[Path]) -> set[str]:
 def languages_of_files(files: Sequence[Path]) -> tuple[str, str] | None:
     """Return the languages that the names of two files differ in, or that the name of one file holds."""
     if len(files) == 1:
-        return direction_of(files[0], set())
+        return _direction_of(files[0], set())
     if len(files) != 2:
         return None
     first, second = (uncompressed(path.name).split(".") for path in files)
@@ -187,4 +185,4 @@ def languages_of_files(files: Sequence[Path]) -> tuple[str, str] | None:
 
 def is_language(name: str) -> bool:
     """Return whether a part of a file name looks like the code of a language."""
-    return LANGUAGE.fullmatch(name) is not None and name not in OTHER_SUFFIXES
+    return _LANGUAGE.fullmatch(name) is not None and name not in _OTHER_SUFFIXES

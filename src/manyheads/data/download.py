@@ -17,12 +17,12 @@ from manyheads.data.tatoeba import unpack_sentences
 from manyheads.errors import DataError, UsageError
 from manyheads.files import locked_beside, os_errors, replacing, sum_of, write_atomically
 
-__all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "fetch_corpus", "unknown_corpus"]
+__all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "unknown_corpus"]
 
-TIMEOUT = 30  # seconds without an answer or a byte
-LARGEST = 1 << 30  # bytes of a file whose size is not known beforehand
-SUMS = "SHA256SUMS"
-AGENT = "Mozilla/5.0 (compatible; manyheads)"  # some hosts refuse the default name of Python
+_TIMEOUT = 30  # seconds without an answer or a byte
+_LARGEST = 1 << 30  # bytes of a file whose size is not known beforehand
+_SUMS = "SHA256SUMS"
+_AGENT = "Mozilla/5.0 (compatible; manyheads)"  # some hosts refuse the default name of Python
 
 Say = Callable[[str], None]
 
@@ -44,7 +44,7 @@ def fetch(name: str, root: Path, *, listener: Say) -> Path:
     """
     if name not in CORPORA:
         raise unknown_corpus(name)
-    return fetch_corpus(CORPORA[name], root, listener=listener)
+    return _fetch_corpus(CORPORA[name], root, listener=listener)
 
 
 def unknown_corpus(name: str) -> UsageError:
@@ -55,21 +55,21 @@ def unknown_corpus(name: str) -> UsageError:
     )
 
 
-def fetch_corpus(corpus: Corpus, root: Path, *, listener: Say) -> Path:
+def _fetch_corpus(corpus: Corpus, root: Path, *, listener: Say) -> Path:
     """Fetch a corpus described by the caller, as `fetch` does."""
     folder = root.expanduser() / corpus.name
     with os_errors(f"{folder} cannot be written", DataError):
         folder.mkdir(parents=True, exist_ok=True)
         listener(f"{corpus.name}: {corpus.description}. Terms: {corpus.terms}")
         for file in corpus.files:
-            fetch_file(file, corpus.mirrors, folder, listener)
+            _fetch_file(file, corpus.mirrors, folder, listener)
         if corpus.sentences:
             listener(f"{corpus.name}: {unpack_sentences(folder, **corpus.sentences)}")
-        note_terms(corpus, folder)
+        _note_terms(corpus, folder)
     return folder
 
 
-def note_terms(corpus: Corpus, folder: Path) -> None:
+def _note_terms(corpus: Corpus, folder: Path) -> None:
     """Write name and terms of a corpus beside its training text, for model cards."""
     texts = [path for path in folder.glob("train.*") if not path.name.endswith(ENDING)]
     source = TextSource(f"manyheads data fetch {corpus.name}", "text", {}, None, 0, corpus.terms, corpus.name)
@@ -78,22 +78,21 @@ def note_terms(corpus: Corpus, folder: Path) -> None:
             write_sources(path, [source])
 
 
-def fetch_file(file: RemoteFile, mirrors: Iterable[str], folder: Path, say: Say) -> None:
-    """Fetch one file unless a correct one exists."""
+def _fetch_file(file: RemoteFile, mirrors: Iterable[str], folder: Path, say: Say) -> None:
     path = folder / file.name
-    if is_right(path, file, say):
+    if _is_right(path, file, say):
         return
     failures = []
     for url in (mirror.format(name=file.name) for mirror in mirrors):
         try:
-            sha256, size = download(url, path, file)
-        except BadMirrorError as error:
+            sha256, size = _download(url, path, file)
+        except _BadMirrorError as error:
             failures.append(f"{url}: {error}")
             say(f"{file.name}: {failures[-1]}")
             continue
-        say(f"{path}: {size:,} bytes from {urlsplit(url).hostname}, SHA-256 {sha256}{remark(file)}")
+        say(f"{path}: {size:,} bytes from {urlsplit(url).hostname}, SHA-256 {sha256}{_remark(file)}")
         if file.sha256 is None:
-            record_sum(folder, file.name, sha256)
+            _record_sum(folder, file.name, sha256)
         return
     raise DataError(
         "\n  ".join(
@@ -106,26 +105,26 @@ def fetch_file(file: RemoteFile, mirrors: Iterable[str], folder: Path, say: Say)
     )
 
 
-def is_right(path: Path, file: RemoteFile, say: Say) -> bool:
+def _is_right(path: Path, file: RemoteFile, say: Say) -> bool:
     """Return whether the file exists with the expected sum; if no sum is known, any file is accepted."""
     if not path.is_file():
         return False
-    actual, expected = sum_of(path), file.sha256 or recorded_sums(path.parent).get(file.name)
+    actual, expected = sum_of(path), file.sha256 or _recorded_sums(path.parent).get(file.name)
     if expected is None:
-        record_sum(path.parent, file.name, actual)
-        say(f"{path} is there already, SHA-256 {actual}{remark(file)}")
+        _record_sum(path.parent, file.name, actual)
+        say(f"{path} is there already, SHA-256 {actual}{_remark(file)}")
     elif actual == expected:
         say(f"{path} is there already, SHA-256 as expected")
     else:
-        say(f"{path} is there, but {wrong_sum(actual, expected)}; it is fetched anew")
+        say(f"{path} is there, but {_wrong_sum(actual, expected)}; it is fetched anew")
     return expected in (None, actual)
 
 
-class BadMirrorError(Exception):
+class _BadMirrorError(Exception):
     """A mirror failed; the message says why."""
 
 
-def download(url: str, path: Path, file: RemoteFile) -> tuple[str, int]:
+def _download(url: str, path: Path, file: RemoteFile) -> tuple[str, int]:
     """Fetch one address to a temporary name, check it, rename it; returns its SHA-256 and size.
 
     Raises:
@@ -134,58 +133,55 @@ def download(url: str, path: Path, file: RemoteFile) -> tuple[str, int]:
     with locked_beside(path, DataError), replacing(path) as draft:
         size, digest = 0, hashlib.sha256()
         with draft.open("wb") as stream:
-            for block in received(url, file.size or LARGEST):
+            for block in _received(url, file.size or _LARGEST):
                 stream.write(block)
                 digest.update(block)
                 size += len(block)
         sha256 = digest.hexdigest()
         if file.sha256 and sha256 != file.sha256:
-            raise BadMirrorError(f"{wrong_sum(sha256, file.sha256)}, {size:,} bytes; deleted")
+            raise _BadMirrorError(f"{_wrong_sum(sha256, file.sha256)}, {size:,} bytes; deleted")
     return sha256, size
 
 
-def received(url: str, largest: int) -> Iterator[bytes]:
-    """Yield the bytes of an address in blocks; network errors become `BadMirrorError`."""
+def _received(url: str, largest: int) -> Iterator[bytes]:
+    """Yield the bytes of an address in blocks; network errors become `_BadMirrorError`."""
     size = 0
     try:
-        with urlopen(Request(url, headers={"User-Agent": AGENT}), timeout=TIMEOUT) as answer:
+        with urlopen(Request(url, headers={"User-Agent": _AGENT}), timeout=_TIMEOUT) as answer:
             promised = answer.headers.get("Content-Length")
             while block := answer.read(1 << 16):
                 size += len(block)
                 if size > largest:
-                    raise BadMirrorError(f"more than the {largest:,} bytes expected")
+                    raise _BadMirrorError(f"more than the {largest:,} bytes expected")
                 yield block
     except HTTPError as error:
         reason = f"HTTP {error.code} {error.reason}"
         error.close()
-        raise BadMirrorError(reason) from error
+        raise _BadMirrorError(reason) from error
     except URLError as error:
-        raise BadMirrorError(str(error.reason)) from error
+        raise _BadMirrorError(str(error.reason)) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise BadMirrorError(str(error) or type(error).__name__) from error
+        raise _BadMirrorError(str(error) or type(error).__name__) from error
     if promised is not None and promised.isdecimal() and size < int(promised):
-        raise BadMirrorError(f"ended after {size:,} of {int(promised):,} bytes")
+        raise _BadMirrorError(f"ended after {size:,} of {int(promised):,} bytes")
 
 
-def wrong_sum(actual: str, expected: str) -> str:
-    """Describe a wrong sum."""
+def _wrong_sum(actual: str, expected: str) -> str:
     return f"its SHA-256 is {actual}, not {expected}"
 
 
-def remark(file: RemoteFile) -> str:
-    """Return a remark for a file without an expected sum."""
-    return "" if file.sha256 else f" (recorded in {SUMS}: this file changes with time, so no right sum is known)"
+def _remark(file: RemoteFile) -> str:
+    return "" if file.sha256 else f" (recorded in {_SUMS}: this file changes with time, so no right sum is known)"
 
 
-def recorded_sums(folder: Path) -> dict[str, str]:
+def _recorded_sums(folder: Path) -> dict[str, str]:
     """Return the sums that earlier fetches recorded, by file name; the file has the format of `sha256sum`."""
-    path = folder / SUMS
+    path = folder / _SUMS
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else []
     return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines) if name}
 
 
-def record_sum(folder: Path, name: str, sha256: str) -> None:
-    """Record the sum of a downloaded file."""
-    sums = recorded_sums(folder) | {name: sha256}
+def _record_sum(folder: Path, name: str, sha256: str) -> None:
+    sums = _recorded_sums(folder) | {name: sha256}
     text = "".join(f"{value}  {key}\n" for key, value in sorted(sums.items()))
-    write_atomically(folder / SUMS, text.encode())
+    write_atomically(folder / _SUMS, text.encode())

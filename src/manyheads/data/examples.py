@@ -17,8 +17,6 @@ from torch.nn import functional
 
 from manyheads.data.batch import Ids, TensorBatch, next_length, pad_rows
 
-__all__ = ["NO_LABEL", "Example", "Examples", "blank_examples", "cut_text", "make_examples", "make_texts"]
-
 NO_LABEL = -100  # ignored by the loss
 
 

@@ -17,10 +17,8 @@ from typing import Any
 
 from manyheads.errors import UsageError, require
 
-__all__ = ["InlineExecutor", "ShardExecutor", "open_executor"]
-
-CONNECT = 10  # seconds in which a scheduler must answer
-ADDRESS = re.compile(r"(\w+://)?\S+:\d+")
+_CONNECT = 10  # seconds in which a scheduler must answer
+_ADDRESS = re.compile(r"(\w+://)?\S+:\d+")
 
 
 class ShardExecutor(Executor):
@@ -97,21 +95,21 @@ def open_executor(scheduler: str | None = None, workers: int | None = None) -> I
     if scheduler is not None and workers is not None:
         raise UsageError("--workers and --scheduler exclude each other: a Dask cluster has its own workers.")
     if scheduler is not None:
-        with dask_executor(scheduler) as executor:
+        with _dask_executor(scheduler) as executor:
             yield executor
     elif workers is not None:
-        with local_executor(workers) as executor:
+        with _local_executor(workers) as executor:
             yield executor
     else:
         yield InlineExecutor()
 
 
 @contextmanager
-def local_executor(workers: int) -> Iterator[ShardExecutor]:
+def _local_executor(workers: int) -> Iterator[ShardExecutor]:
     """Open processes of this machine; see `open_executor`."""
     context = multiprocessing.get_context("spawn")  # threads of torch do not survive a fork
     stop_reader, stop_writer = context.Pipe(duplex=False)
-    reopen = partial(ProcessPoolExecutor, workers, context, prepare_worker, (stop_reader,))
+    reopen = partial(ProcessPoolExecutor, workers, context, _prepare_worker, (stop_reader,))
     executor = ShardExecutor(reopen, lambda: workers)
     try:
         yield executor
@@ -124,15 +122,15 @@ def local_executor(workers: int) -> Iterator[ShardExecutor]:
         stop_reader.close()
 
 
-def prepare_worker(stop: Connection) -> None:
+def _prepare_worker(stop: Connection) -> None:
     """Set up a worker process: it uses one thread, leaves Ctrl-C to the parent, and ends with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"  # read by the libraries that the first shard imports
-    threading.Thread(target=end_with_parent, args=(stop,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
 
 
-def end_with_parent(stop: Connection) -> None:
+def _end_with_parent(stop: Connection) -> None:
     """Wait until the parent closes the other end of a pipe or is killed, then end this process."""
     with suppress(EOFError, OSError):
         stop.recv_bytes()
@@ -140,18 +138,18 @@ def end_with_parent(stop: Connection) -> None:
 
 
 @contextmanager
-def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
+def _dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
     """Connect to a Dask scheduler; see `open_executor`."""
     distributed = require("distributed", extra="cluster", purpose="--scheduler")
-    if not ADDRESS.fullmatch(scheduler):
+    if not _ADDRESS.fullmatch(scheduler):
         raise UsageError(f"{scheduler} is not the address of a Dask scheduler, such as tcp://HOST:8786.")
     for name in ("distributed", "distributed.client"):  # their errors are raised here with a clear message
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        client = distributed.Client(scheduler, set_as_default=False, timeout=CONNECT)
+        client = distributed.Client(scheduler, set_as_default=False, timeout=_CONNECT)
     except (OSError, ValueError) as error:  # a timeout is an OSError
         raise UsageError(
-            f"No Dask scheduler answers at {scheduler} ({first_line(error)}). Start one with `dask scheduler`; it "
+            f"No Dask scheduler answers at {scheduler} ({_first_line(error)}). Start one with `dask scheduler`; it "
             "prints its address, such as tcp://HOST:8786."
         ) from error
 
@@ -174,6 +172,5 @@ def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
         client.close()
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of the message of an exception."""
+def _first_line(error: BaseException) -> str:
     return (str(error) or type(error).__name__).partition("\n")[0].rstrip(".")

@@ -17,21 +17,8 @@ from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
 from manyheads.errors import DataError
 
-__all__ = [
-    "FilterCounts",
-    "PairFilter",
-    "SeenHashes",
-    "describe_too_long",
-    "digest",
-    "fault_of_document",
-    "fault_of_labelled",
-    "fault_of_pair",
-    "fault_of_text",
-    "require_pairs",
-]
-
-SMALLEST = 1_024  # slots of a hash set; always a power of two
-CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # control characters that are not white space
+_SMALLEST = 1_024  # slots of a hash set; always a power of two
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # control characters that are not white space
 
 
 @dataclass(frozen=True)
@@ -72,14 +59,14 @@ class FilterCounts:
 
     def describe(self, noun: str = "pairs", other: str = "translation") -> str:
         """Return the counts above zero as one line of text; `Reading` has the two nouns of each task."""
-        reasons = listed(
+        reasons = _listed(
             (self.empty, "empty"),
             (self.ratio, "of too unlike lengths"),
             (self.overlap, "also held out"),
             (self.duplicate, "duplicate"),
             (self.too_long, "too long"),
         )
-        remarks = listed(
+        remarks = _listed(
             (self.control_characters, "control characters removed"),
             (self.replaced_bytes, "invalid bytes replaced"),
             (self.source_overlap, f"source{'s' * (self.source_overlap != 1)} also held out with another {other}"),
@@ -96,7 +83,7 @@ def describe_too_long(kept: int, too_long: int, limit: str, noun: str) -> str:
     )
 
 
-def listed(*parts: tuple[int, str]) -> str:
+def _listed(*parts: tuple[int, str]) -> str:
     """Return the counts above zero, each with its description."""
     return ", ".join(f"{count:,} {words}" for count, words in parts if count)
 
@@ -153,7 +140,7 @@ class PairFilter:
         self.fault = fault
         self.normalize = normalize
         self.tally: Counter[str] = Counter()
-        self.seen = SeenHashes()
+        self.seen = _SeenHashes()
         self.held_pairs: set[int] = set()
         self.held_sources: set[int] = set()
         for pair in held_out:
@@ -170,8 +157,8 @@ class PairFilter:
         """Normalise a pair and count the removed characters."""
         source, target = self.normalize(pair.source), self.normalize(pair.target)
         if source != pair.source or target != pair.target:
-            before = len(CONTROL.findall(pair.source)) + len(CONTROL.findall(pair.target))
-            after = len(CONTROL.findall(source)) + len(CONTROL.findall(target))
+            before = len(_CONTROL.findall(pair.source)) + len(_CONTROL.findall(pair.target))
+            after = len(_CONTROL.findall(source)) + len(_CONTROL.findall(target))
             self.tally["control_characters"] += before - after
         self.tally["replaced_bytes"] += pair.replaced
         return Pair(source, target, pair.line, pair.replaced)
@@ -203,11 +190,11 @@ class PairFilter:
         return FilterCounts(**{field.name: self.tally[field.name] for field in fields(FilterCounts)})
 
 
-class SeenHashes:
+class _SeenHashes:
     """Set of 64-bit hashes, 16 to 32 bytes each: open addressing with linear probing; 0 marks a free slot."""
 
     def __init__(self) -> None:
-        self.slots = array("Q", bytes(8 * SMALLEST))
+        self.slots = array("Q", bytes(8 * _SMALLEST))
         self.count = 0
 
     def __len__(self) -> int:
@@ -216,19 +203,19 @@ class SeenHashes:
     def add(self, value: int) -> bool:
         """Add a hash; return False if the set already contains it."""
         value = value or 1  # a hash of 0 is stored as 1: a chance of one in 2 ** 64
-        if not put(self.slots, value):
+        if not _put(self.slots, value):
             return False
         self.count += 1
         if 2 * self.count > len(self.slots):
             grown = array("Q", bytes(16 * len(self.slots)))
             for old in self.slots:
                 if old:
-                    put(grown, old)
+                    _put(grown, old)
             self.slots = grown
         return True
 
 
-def put(slots: array[int], value: int) -> bool:
+def _put(slots: array[int], value: int) -> bool:
     """Put a value into the first free slot from its hash slot on; return False if it is already present."""
     mask = len(slots) - 1
     slot = value & mask

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from manyheads.errors import DataError
 
-__all__ = ["EMPTY", "REPEATED", "SPLITS", "TEST", "TRAIN", "VALID", "PairKeys", "checked_sizes", "choose"]
-
 SPLITS = ("train", "valid", "test")
 TRAIN, VALID, TEST, REPEATED, EMPTY = range(5)  # destinations of a pair; the last two are not written
-LEAST_PAIRS = 3  # one for each split
-SHARE, MOST = 0.05, 2_000  # default share of pairs, and most pairs, for valid and for test
-LARGEST_GROUP = 0.1  # share of a held-out split; larger groups of copies remain in train
-OVERSHOOT = 0.5  # share by which a held-out split may become larger, because documents are not divided
+_LEAST_PAIRS = 3  # one for each split
+_SHARE, _MOST = 0.05, 2_000  # default share of pairs, and most pairs, for valid and for test
+_LARGEST_GROUP = 0.1  # share of a held-out split; larger groups of copies remain in train
+_OVERSHOOT = 0.5  # share by which a held-out split may become larger, because documents are not divided
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,9 @@ class PairKeys:
     replaced: int = 0
 
 
-def default_size(pairs: int) -> int:
+def _default_size(pairs: int) -> int:
     """Return the default size of valid and of test: 5 % of the pairs, at least one and at most 2,000."""
-    return max(1, min(MOST, int(SHARE * pairs)))
+    return max(1, min(_MOST, int(_SHARE * pairs)))
 
 
 def checked_sizes(pairs: int, valid: int | None, test: int | None) -> dict[int, int]:
@@ -50,10 +48,10 @@ def checked_sizes(pairs: int, valid: int | None, test: int | None) -> dict[int, 
     Raises:
         DataError: less than half of the pairs would be left for train.
     """
-    default = default_size(pairs)
+    default = _default_size(pairs)
     valid, test = (default if size is None else size for size in (valid, test))
-    if pairs < LEAST_PAIRS:
-        raise DataError(f"There are {pairs} pairs with text on both sides; at least {LEAST_PAIRS} can be divided.")
+    if pairs < _LEAST_PAIRS:
+        raise DataError(f"There are {pairs} pairs with text on both sides; at least {_LEAST_PAIRS} can be divided.")
     if 2 * (valid + test) > pairs and (valid, test) != (default, default):
         raise DataError(
             f"valid = {valid:,} and test = {test:,} would leave less than half of {pairs:,} pairs for train. "
@@ -68,11 +66,11 @@ def choose(
     """Return the destination of each pair (N,): undivided groups of copies, or documents, drawn at random.
 
     A unit (group or document) is drawn in proportion to its pairs. Pairs with a copy in another document are
-    written to train only, as are all groups above `LARGEST_GROUP`.
+    written to train only, as are all groups above `_LARGEST_GROUP`.
     """
     size = len(groups)
     source, target = keys.columns[:2]
-    held = first_of_each(source ^ (target * np.uint64(3)))  # whether a pair may be in a held-out split
+    held = _first_of_each(source ^ (target * np.uint64(3)))  # whether a pair may be in a held-out split
     units = groups
     if keys.documents is not None:
         units = np.unique(keys.documents, return_inverse=True)[1]
@@ -85,8 +83,8 @@ def choose(
     order = units[rng.permutation(size)].tolist()
     for split in (TEST, VALID):
         target_size, count = sizes[split], 0
-        largest = target_size if keys.documents is not None else max(1, int(LARGEST_GROUP * target_size))
-        overshoot = int(OVERSHOOT * target_size) if keys.documents is not None else 0
+        largest = target_size if keys.documents is not None else max(1, int(_LARGEST_GROUP * target_size))
+        overshoot = int(_OVERSHOOT * target_size) if keys.documents is not None else 0
         for unit in order if target_size else ():
             if owner[unit] == TRAIN and 0 < usable[unit] <= min(
                 largest + overshoot, target_size + overshoot - count
@@ -96,21 +94,22 @@ def choose(
                 if count >= target_size:
                     break
         if 2 * count < target_size:
-            raise too_connected(SPLITS[split], target_size, count, groups, keys)
+            raise _too_connected(SPLITS[split], target_size, count, groups, keys)
     destinations = owner[units]
     destinations[(destinations != TRAIN) & ~held] = REPEATED
     return destinations
 
 
-def first_of_each(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def _first_of_each(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Return whether each value is the first of equal values (N,)."""
     first = np.zeros(len(values), np.bool_)
     first[np.unique(values, return_index=True)[1]] = True
     return first
 
 
-def too_connected(split: str, target_size: int, count: int, groups: NDArray[np.int64], keys: PairKeys) -> DataError:
-    """Return the error for a text in which groups or documents are too large."""
+def _too_connected(
+    split: str, target_size: int, count: int, groups: NDArray[np.int64], keys: PairKeys
+) -> DataError:
     largest = int(np.bincount(groups).max())
     what = "documents" if keys.documents is not None else "groups of copies"
     near = " or separate equal sentences only (--equal-only)" if len(keys.columns) > 2 else ""

@@ -17,8 +17,6 @@ from manyheads.data.corpus import Pair, limited, not_empty, pair_from_record
 from manyheads.data.locate import Split, best_match, split_setting
 from manyheads.errors import DataError, require
 
-__all__ = ["read_hub_pairs"]
-
 PREFIX = "hf:"
 
 
@@ -47,13 +45,12 @@ def read_hub_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
     rows, count = splits[split_name], None
     if split == "train" and config.limit is not None:
         with failures_named(f"{where}: its rows cannot be counted"):
-            count = limited(config.limit, row_count(rows, split_name) if config.limit < 1 else 0)
-    pairs = pairs_of(itertools.islice(rows, count), config, where)
+            count = limited(config.limit, _row_count(rows, split_name) if config.limit < 1 else 0)
+    pairs = _pairs_of(itertools.islice(rows, count), config, where)
     return not_empty(pairs, f"{where}: no rows. Name a split that holds text.")
 
 
-def pairs_of(rows: Iterator[object], config: DataConfig, where: str) -> Iterator[Pair]:
-    """Convert rows to pairs."""
+def _pairs_of(rows: Iterator[object], config: DataConfig, where: str) -> Iterator[Pair]:
     for number in itertools.count(1):
         with failures_named(f"{where}: reading failed after row {number - 1:,}"):
             row = next(rows, None)
@@ -78,10 +75,10 @@ def open_splits(datasets: ModuleType, dataset: str, root: Path) -> Mapping[str, 
         raise DataError(f'data.dataset = "{dataset}" is neither a folder nor NAME/CONFIG nor OWNER/NAME/CONFIG.')
     cure = "" if folder.is_dir() else f" Check its name and the network; there is no folder {folder} either."
     with failures_named(f'data.dataset = "{dataset}" cannot be opened', cure):
-        return open_folder(datasets, folder) if folder.is_dir() else open_remote(datasets, name)
+        return _open_folder(datasets, folder) if folder.is_dir() else _open_remote(datasets, name)
 
 
-def open_folder(datasets: ModuleType, folder: Path) -> Any:
+def _open_folder(datasets: ModuleType, folder: Path) -> Any:
     """Open a data set on disk: memory-mapped if `datasets` saved it, else its files are streamed."""
     if (folder / "dataset_dict.json").is_file():
         return datasets.load_from_disk(str(folder))
@@ -91,7 +88,7 @@ def open_folder(datasets: ModuleType, folder: Path) -> Any:
     return datasets.load_dataset(str(folder), streaming=True)
 
 
-def open_remote(datasets: ModuleType, name: str) -> Any:
+def _open_remote(datasets: ModuleType, name: str) -> Any:
     """Open a data set of the hub; "a/b" is configuration b of data set a, otherwise data set b of owner a."""
     first, _, second = name.rpartition("/")
     if not first:
@@ -104,7 +101,7 @@ def open_remote(datasets: ModuleType, name: str) -> Any:
         return datasets.load_dataset(name, streaming=True)
 
 
-def row_count(rows: Any, split: str) -> int:
+def _row_count(rows: Any, split: str) -> int:
     """Return the number of rows of a split: its length, the described number, or else counted by reading it."""
     if isinstance(rows, Sized):
         return len(rows)

@@ -17,12 +17,10 @@ from manyheads.data.locate import Split, locate_one
 from manyheads.data.tsv import split_row
 from manyheads.errors import DataError
 
-__all__ = ["BETWEEN", "join_texts", "labelled_file", "read_labelled", "split_texts"]
-
 BETWEEN = "\t"
-TEXT_KEYS = (("text", "text2"), ("sentence", "sentence2"), ("sentence1", "sentence2"))
-LABEL_COLUMNS = {"label", "labels", "class", "category"}  # names of columns in headers, in lower case
-TEXT_COLUMNS = {"text", "text1", "text2", "sentence", "sentence1", "sentence2", "review", "premise", "hypothesis"}
+_TEXT_KEYS = (("text", "text2"), ("sentence", "sentence2"), ("sentence1", "sentence2"))
+_LABEL_COLUMNS = {"label", "labels", "class", "category"}  # names of columns in headers, in lower case
+_TEXT_COLUMNS = {"text", "text1", "text2", "sentence", "sentence1", "sentence2", "review", "premise", "hypothesis"}
 
 labelled_file = partial(locate_one, endings=(".tsv", ".jsonl"), need_ending=True)  # the only file of a split
 
@@ -34,25 +32,25 @@ def read_labelled(config: DataConfig, split: Split) -> Iterator[Pair]:
         DataError: when called, the file is missing; while reading, a line has no label or no text.
     """
     (path,) = labelled_file(config, split)
-    examples = parse_lines(path, config, *kept_lines(config, split, path))
+    examples = _parse_lines(path, config, *kept_lines(config, split, path))
     return not_empty(examples, f"{path}: no lines. Name a file that holds examples.")
 
 
-def parse_lines(path: Path, config: DataConfig, first: int, end: int | None) -> Iterator[Pair]:
+def _parse_lines(path: Path, config: DataConfig, first: int, end: int | None) -> Iterator[Pair]:
     """Parse the lines from `first`, counted from 0, up to `end`."""
-    parse = parse_tsv if ".tsv" in path.suffixes[-2:] else parse_json
+    parse = _parse_tsv if ".tsv" in path.suffixes[-2:] else _parse_json
     for number, line in numbered_lines(path, config, first, end):
         where = f"{path}, line {number}"
         if number == 1:
-            refuse_header(line.text, where)
+            _refuse_header(line.text, where)
         label, *texts = parse(line.text, config, where) if has_text(line.text) else ("", "")
         yield Pair(join_texts(texts), label, number, line.replaced)
 
 
-def refuse_header(line: str, where: str) -> None:
+def _refuse_header(line: str, where: str) -> None:
     """Raise `DataError` for a header line: it would become an example with a separate label."""
     names = {name.strip().lower() for name in line.split(BETWEEN)}
-    if names & LABEL_COLUMNS and names & TEXT_COLUMNS and names <= LABEL_COLUMNS | TEXT_COLUMNS:
+    if names & _LABEL_COLUMNS and names & _TEXT_COLUMNS and names <= _LABEL_COLUMNS | _TEXT_COLUMNS:
         shown = line.strip().replace(BETWEEN, "<TAB>")
         raise DataError(
             f'{where}: "{shown}" names columns, and would be an example. Delete that line; all others must be '
@@ -60,8 +58,7 @@ def refuse_header(line: str, where: str) -> None:
         )
 
 
-def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
-    """Parse the label and the one or two texts of a line."""
+def _parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
     columns = split_row(line)
     if len(columns) not in (2, 3):
         tabs = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
@@ -71,22 +68,22 @@ def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def parse_json(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
+def _parse_json(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
     """Parse the label and the one or two texts of a line with one JSON object."""
     record = parsed_json(line, where)
     if not isinstance(record, dict):
         raise DataError(f"{where}: {type(record).__name__} in place of an object with label and text.")
-    keys = next((pair for pair in TEXT_KEYS if pair[0] in record), None)
+    keys = next((pair for pair in _TEXT_KEYS if pair[0] in record), None)
     if "label" not in record or keys is None:
         raise DataError(
             f'{where}: an object needs "label" and "text" (or "sentence", "sentence1"). '
             f"It has: {', '.join(map(str, list(record)[:8])) or 'none'}."
         )
     texts = [checked_text(record[key], key, config.invalid_utf8, where) for key in keys if key in record]
-    return (label_text(record["label"], config, where), *texts)
+    return (_label_text(record["label"], config, where), *texts)
 
 
-def label_text(value: object, config: DataConfig, where: str) -> str:
+def _label_text(value: object, config: DataConfig, where: str) -> str:
     """Return a label as text; a number in its usual spelling."""
     if isinstance(value, bool):
         return "true" if value else "false"

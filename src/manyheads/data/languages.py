@@ -9,17 +9,15 @@ from importlib import resources
 
 from manyheads.languages import base_language, script_of
 
-__all__ = ["FREQUENT", "SCRIPTS", "frequent_words", "scripts_of"]
-
-DATA = tomllib.loads(resources.files("manyheads.data").joinpath("languages.toml").read_text(encoding="utf-8"))
-SCRIPTS: Mapping[str, re.Pattern[str]] = {name: re.compile(letters) for name, letters in DATA["scripts"].items()}
-SCRIPTS_OF: Mapping[str, Sequence[str]] = DATA["scripts_of"]  # ISO 15924 -> names of scripts
-FREQUENT: Mapping[str, str] = DATA["frequent_words"]
+_DATA = tomllib.loads(resources.files("manyheads.data").joinpath("languages.toml").read_text(encoding="utf-8"))
+SCRIPTS: Mapping[str, re.Pattern[str]] = {name: re.compile(letters) for name, letters in _DATA["scripts"].items()}
+_SCRIPTS_OF: Mapping[str, Sequence[str]] = _DATA["scripts_of"]  # ISO 15924 -> names of scripts
+FREQUENT: Mapping[str, str] = _DATA["frequent_words"]
 
 
 def scripts_of(code: str) -> Sequence[str]:
     """Return the names of the scripts that a language is written in; none for an unknown language or script."""
-    return SCRIPTS_OF.get(script_of(code), ())
+    return _SCRIPTS_OF.get(script_of(code), ())
 
 
 def frequent_words(code: str) -> Sequence[str]:

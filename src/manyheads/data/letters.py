@@ -9,9 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["are_letters", "code_points", "has_letters", "has_text", "text_of"]
-
-PLANE = 0x10000  # code points of the Basic Multilingual Plane
+_PLANE = 0x10000  # code points of the Basic Multilingual Plane
 # Invisible are white space, control characters, Default_Ignorable_Code_Point of Unicode (zero width, soft hyphen,
 # marks of direction, variation selectors, Hangul fillers), interlinear marks and the Braille blank.
 _VISIBLE = re.compile(
@@ -43,18 +41,18 @@ def text_of(codes: NDArray[np.uint32]) -> str:
 
 def are_letters(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Return whether each code point is a letter or a combining mark (M,)."""
-    letters = letter_table()[np.minimum(codes, PLANE - 1)]
-    beyond = np.flatnonzero(codes >= PLANE)
-    letters[beyond] = [is_letter(code) for code in codes[beyond].tolist()]
+    letters = _letter_table()[np.minimum(codes, _PLANE - 1)]
+    beyond = np.flatnonzero(codes >= _PLANE)
+    letters[beyond] = [_is_letter(code) for code in codes[beyond].tolist()]
     return letters
 
 
-def is_letter(code: int) -> bool:
+def _is_letter(code: int) -> bool:
     """Return whether a code point is a letter or a combining mark."""
     return unicodedata.category(chr(code))[0] in "LM"
 
 
 @lru_cache(1)
-def letter_table() -> NDArray[np.bool_]:
+def _letter_table() -> NDArray[np.bool_]:
     """Return whether each code point of the Basic Multilingual Plane is a letter or a combining mark (PLANE,)."""
-    return np.array([is_letter(code) for code in range(PLANE)])
+    return np.array([_is_letter(code) for code in range(_PLANE)])

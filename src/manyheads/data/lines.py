@@ -23,24 +23,12 @@ from manyheads.files import cure_of
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = [
-    "CALL_LINES",
-    "COMPRESSIONS",
-    "InvalidUtf8",
-    "Line",
-    "count_lines",
-    "decode_lines",
-    "read_decoded",
-    "read_lines",
-    "text_line",
-]
-
 CALL_LINES = 512  # lines computed in one call
 COMPRESSIONS = (".gz", ".xz", ".zst")
-MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 LONGEST_LINE = 1 << 26  # bytes; a file without line ends must not fill the memory
-ZSTD_BLOCK = 256  # packed bytes; they unpack to at most 8 MiB
-HEAD = 4096  # bytes from which UTF-16 is recognised
+_ZSTD_BLOCK = 256  # packed bytes; they unpack to at most 8 MiB
+_HEAD = 4096  # bytes from which UTF-16 is recognised
 
 InvalidUtf8 = Literal["error", "replace"]
 
@@ -67,14 +55,14 @@ def read_lines(path: Path, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[s
 
 def read_decoded(path: Path, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[Line]:
     """Read lines as `read_lines` does, with the number of replaced bytes beside each text."""
-    with damage_named(path), open_unpacked(path) as stream:
+    with damage_named(path), _open_unpacked(path) as stream:
         yield from decode_lines(stream, str(path), invalid_utf8=invalid_utf8)
 
 
 def count_lines(path: Path) -> int:
     """Count the lines that `read_lines` finds in a file."""
     count, last = 0, b"\n"
-    with damage_named(path), open_unpacked(path) as stream:
+    with damage_named(path), _open_unpacked(path) as stream:
         while block := stream.read(1 << 20):
             count, last = count + block.count(b"\n"), block[-1:]
     return count + (last != b"\n")
@@ -90,15 +78,15 @@ def decode_lines(stream: BinaryIO, name: str, *, invalid_utf8: InvalidUtf8 = "er
     while raw := stream.readline(LONGEST_LINE):
         number += 1
         if number == 1:
-            refuse_foreign(raw[:HEAD], name)
+            _refuse_foreign(raw[:_HEAD], name)
         if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
             raise DataError(f"{name}, line {number}: longer than {LONGEST_LINE:,} bytes. Is it a text file?")
         try:
             text, replaced = raw.decode(), 0
         except UnicodeDecodeError as error:
             if invalid_utf8 == "error":
-                raise DataError(invalid_bytes(name, number, offset, raw, error)) from error
-            text, replaced = replace_invalid(raw)
+                raise DataError(_invalid_bytes(name, number, offset, raw, error)) from error
+            text, replaced = _replace_invalid(raw)
         if number == 1:
             text = text.removeprefix("\ufeff")
         offset += len(raw)
@@ -110,13 +98,13 @@ def text_line(text: str) -> bytes:
     return text.replace("\r", " ").replace("\n", " ").encode(errors="replace") + b"\n"
 
 
-def replace_invalid(raw: bytes) -> Line:
+def _replace_invalid(raw: bytes) -> Line:
     """Decode bytes, with U+FFFD for invalid UTF-8; the invalid bytes are counted, not the U+FFFD."""
     escaped = raw.decode(errors="surrogateescape")
     return Line(raw.decode(errors="replace"), sum("\udc80" <= character <= "\udcff" for character in escaped))
 
 
-def invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: UnicodeDecodeError) -> str:
+def _invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: UnicodeDecodeError) -> str:
     """Return the error for bytes that are not UTF-8, with a guess of their encoding."""
     position = offset + error.start
     where = "unpacked text" if name.endswith(COMPRESSIONS) else "file"
@@ -140,13 +128,13 @@ def likely_encoding(raw: bytes) -> str:
     return "CP1252" if re.search(rb"[\x80-\x9f]", raw) else "LATIN1"
 
 
-def refuse_foreign(head: bytes, name: str) -> None:
+def _refuse_foreign(head: bytes, name: str) -> None:
     """Refuse files whose first bytes show UTF-16, UTF-32, or a compression that the file name does not show."""
     encoding = wide_encoding(head)
     if encoding:
         short = encoding.partition(" ")[0]
         raise DataError(f"{name} is {encoding}, not UTF-8. Convert it: iconv -f {short} -t UTF-8 FILE > NEW.")
-    for magic, suffix in MAGIC.items():
+    for magic, suffix in _MAGIC.items():
         if head.startswith(magic):
             raise DataError(f"{name} holds compressed data. Give it a name that ends in {suffix}.")
 
@@ -182,17 +170,17 @@ def damage_named(path: Path) -> Iterator[None]:
         raise DataError(f"{path} cannot be read: {error.strerror or error}. {cure_of(error)}") from error
 
 
-def open_unpacked(path: Path) -> io.BufferedReader:
+def _open_unpacked(path: Path) -> io.BufferedReader:
     """Open a file for reading bytes, unpacked as its name says."""
     if path.suffix in COMPRESSIONS and path.stat().st_size == 0:
         raise EOFError
     if path.suffix == ".gz":
-        return io.BufferedReader(gzip.GzipFile(path), HEAD * 16)
+        return io.BufferedReader(gzip.GzipFile(path), _HEAD * 16)
     if path.suffix == ".xz":
-        return io.BufferedReader(lzma.LZMAFile(path), HEAD * 16)
+        return io.BufferedReader(lzma.LZMAFile(path), _HEAD * 16)
     if path.suffix == ".zst":
         unpacker = ZstdFile(require("zstandard", extra="zstd", purpose=f"Reading {path}"), path.open("rb"))
-        return io.BufferedReader(unpacker, HEAD * 16)
+        return io.BufferedReader(unpacker, _HEAD * 16)
     return path.open("rb")
 
 
@@ -215,7 +203,7 @@ class ZstdFile(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Fill the buffer as far as possible; 0 at the end of the last frame."""
         view = memoryview(buffer)
-        while not self.rest and (block := self.frame.unused_data or self.file.read(ZSTD_BLOCK)):
+        while not self.rest and (block := self.frame.unused_data or self.file.read(_ZSTD_BLOCK)):
             self.rest = memoryview(self.unpack(block))
         if not self.rest and not self.frame.eof:
             raise EOFError

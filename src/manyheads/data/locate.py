@@ -15,21 +15,10 @@ from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
 from manyheads.shell import command_line
 
-__all__ = [
-    "SINGLE_FILE_KINDS",
-    "Split",
-    "best_match",
-    "locate",
-    "locate_one",
-    "near_names",
-    "split_setting",
-    "splits_of",
-]
-
 Split = Literal["train", "valid", "test"]
 SINGLE_FILE_KINDS = (".tsv", ".jsonl")
-ENDINGS = ("", *COMPRESSIONS)
-SAME_SPLIT = (
+_ENDINGS = ("", *COMPRESSIONS)
+_SAME_SPLIT = (
     {"train", "trn", "training"},
     {"valid", "val", "dev", "devel", "development", "validation"},
     {"test", "tst", "eval", "evaluation"},
@@ -49,7 +38,7 @@ def split_setting(config: DataConfig, split: Split) -> str | tuple[str, str]:
     return setting
 
 
-def named_in(config: DataConfig, split: Split) -> Split:
+def _named_in(config: DataConfig, split: Split) -> Split:
     """Return the split whose setting names the file: train, where validation is a share of it."""
     return "train" if split == "valid" and isinstance(config.valid, float) else split
 
@@ -60,17 +49,17 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     Raises:
         DataError: a file is missing; the message names the missing and the existing files.
     """
-    root = root_of(config)
+    root = _root_of(config)
     setting = split_setting(config, split)
-    split = named_in(config, split)
+    split = _named_in(config, split)
     if not isinstance(setting, str):
-        return tuple(one_file(root / name, split) for name in setting)
+        return tuple(_one_file(root / name, split) for name in setting)
     if uncompressed(setting).endswith(SINGLE_FILE_KINDS):
-        return (one_file(root / setting, split),)
+        return (_one_file(root / setting, split),)
     candidates = [existing(root / f"{setting}.{language}") for language in (config.source, config.target)]
     paths = tuple(path for path in candidates if path)
     if len(paths) < 2:
-        raise DataError(missing_split(root, setting, split, config))
+        raise DataError(_missing_split(root, setting, split, config))
     return paths
 
 
@@ -86,9 +75,9 @@ def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, ne
     Raises:
         DataError: there is no such file, or the setting names two.
     """
-    root = root_of(config)
+    root = _root_of(config)
     setting = split_setting(config, split)
-    split = named_in(config, split)
+    split = _named_in(config, split)
     if not isinstance(setting, str):
         raise DataError(f"data.{split} = {list(setting)}, but this task reads one file. Name one.")
     ended = uncompressed(setting).endswith(endings)
@@ -98,11 +87,10 @@ def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, ne
         return (file,)
     if need_ending and not ended and existing(root / setting):
         raise DataError(f"{root / setting} must be named {' or '.join(endings)}, so that its layout is known.")
-    return (one_file(root / names[0], split),)  # raises an error that names existing files
+    return (_one_file(root / names[0], split),)  # raises an error that names existing files
 
 
-def root_of(config: DataConfig) -> Path:
-    """Return the folder that relative paths start from."""
+def _root_of(config: DataConfig) -> Path:
     root = Path(config.root).expanduser()
     if not root.is_dir():
         fetch = command_line("manyheads", "data", "fetch", root.name, "--root", root.parent)
@@ -125,12 +113,11 @@ def uncompressed(name: str) -> str:
 
 def existing(path: Path) -> Path | None:
     """Return the file of this name, else the compressed one, else None."""
-    candidates = (path.parent / f"{path.name}{ending}" for ending in ENDINGS)
+    candidates = (path.parent / f"{path.name}{ending}" for ending in _ENDINGS)
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
-def one_file(path: Path, split: Split) -> Path:
-    """Return the named file, plain or compressed."""
+def _one_file(path: Path, split: Split) -> Path:
     file = existing(path)
     if file:
         return file
@@ -165,7 +152,7 @@ def contents(folder: Path) -> str:
     return f"The folder {folder} holds {', '.join(names[:8])}{more}"
 
 
-def missing_split(root: Path, setting: str, split: Split, config: DataConfig) -> str:
+def _missing_split(root: Path, setting: str, split: Split, config: DataConfig) -> str:
     """Return the error message for a missing split, with the most similar existing name."""
     folder, stem = (root / setting).parent, (root / setting).name
     endings = f"[{'|'.join(COMPRESSIONS)}]"
@@ -204,6 +191,6 @@ def best_match(split: str, present: Iterable[str]) -> str | None:
     """Return the split that was probably meant, such as val for valid, else the most similar name."""
     present = sorted(present)
     first = re.split(r"[._-]", split.lower())[0]
-    group = next((names for names in SAME_SPLIT if first in names), {first})
+    group = next((names for names in _SAME_SPLIT if first in names), {first})
     alike = [name for name in present if re.split(r"[._-]", name.lower())[0] in group]
     return next(iter(alike or difflib.get_close_matches(split, present, n=1)), None)

@@ -17,9 +17,7 @@ from torch.nn import functional
 
 from manyheads.data.batch import Ids, TensorBatch, next_length, pad_rows
 
-__all__ = ["MaskedText", "MaskedTexts", "blank_masked", "hide_tokens", "make_masked"]
-
-MASKED_SHARE, RANDOM_SHARE = 0.8, 0.1  # shares of chosen tokens that become the mask or a random id
+_MASKED_SHARE, _RANDOM_SHARE = 0.8, 0.1  # shares of chosen tokens that become the mask or a random id
 
 
 class MaskedText(NamedTuple):
@@ -105,8 +103,8 @@ def hide_tokens(
     uniform = rng.random(len(positions))
     random_ids = rng.integers(*others, size=len(positions))
     masked = original.copy()
-    replaced = np.where(uniform < MASKED_SHARE + RANDOM_SHARE, random_ids, labels)
-    masked[positions] = np.where(uniform < MASKED_SHARE, mask, replaced)
+    replaced = np.where(uniform < _MASKED_SHARE + _RANDOM_SHARE, random_ids, labels)
+    masked[positions] = np.where(uniform < _MASKED_SHARE, mask, replaced)
     return MaskedText(masked, positions, labels)
 
 

@@ -14,20 +14,8 @@ from manyheads.data.corpus import Pair
 from manyheads.data.filtering import FilterCounts, PairFilter, digest
 from manyheads.data.letters import has_text
 
-__all__ = [
-    "LongLine",
-    "Measure",
-    "Overlap",
-    "OverlapCounter",
-    "SideReport",
-    "SplitReport",
-    "Spread",
-    "Unseen",
-    "keys_of",
-]
-
-LONGEST = 5  # lines listed for each side
-EXAMPLES = 20  # unseen characters listed for each side
+_LONGEST = 5  # lines listed for each side
+_EXAMPLES = 20  # unseen characters listed for each side
 
 
 @dataclass(frozen=True)
@@ -134,7 +122,7 @@ class OverlapCounter:
         }
 
 
-class SideTally:
+class _SideTally:
     """Measure one side of a split, line by line."""
 
     def __init__(self) -> None:
@@ -143,25 +131,22 @@ class SideTally:
         self.longest: list[tuple[int, int]] = []  # a heap of (characters, -line)
 
     def add(self, text: str, line: int) -> None:
-        """Add one line."""
         self.characters.append(len(text))
         self.words.append(len(text.split()))
         self.alphabet.update(text)
         heapq.heappush(self.longest, (len(text), -line))
-        if len(self.longest) > LONGEST:
+        if len(self.longest) > _LONGEST:
             heapq.heappop(self.longest)
 
-    def unseen(self, train: SideTally) -> Unseen:
-        """Return the characters that train does not have."""
+    def unseen(self, train: _SideTally) -> Unseen:
         unseen = Counter({symbol: n for symbol, n in self.alphabet.items() if symbol not in train.alphabet})
-        examples = "".join(symbol for symbol, _ in unseen.most_common(EXAMPLES))
+        examples = "".join(symbol for symbol, _ in unseen.most_common(_EXAMPLES))
         return Unseen(len(unseen), unseen.total(), examples)
 
-    def report(self, train: SideTally | None) -> SideReport:
-        """Return the figures."""
+    def report(self, train: _SideTally | None) -> SideReport:
         return SideReport(
-            characters=spread(self.characters),
-            words=spread(self.words),
+            characters=_spread(self.characters),
+            words=_spread(self.words),
             longest=tuple(LongLine(-line, size) for size, line in sorted(self.longest, reverse=True)),
             unseen=self.unseen(train) if train else None,
         )
@@ -172,7 +157,7 @@ class Measure:
 
     def __init__(self, pair_filter: PairFilter) -> None:
         self.filter = pair_filter
-        self.source, self.target = SideTally(), SideTally()
+        self.source, self.target = _SideTally(), _SideTally()
         self.ratios = array("d")
         self.identical = 0
 
@@ -204,13 +189,13 @@ class Measure:
             filtered=used,
             source=self.source.report(train.source if train else None),
             target=self.target.report(train.target if train else None),
-            ratio=spread(self.ratios),
+            ratio=_spread(self.ratios),
             identical=self.identical / total,
             overlap=overlap,
         )
 
 
-def spread(values: array[int] | array[float]) -> Spread:
+def _spread(values: array[int] | array[float]) -> Spread:
     """Return mean, median, 99th percentile (a value that occurs) and maximum."""
     if not values:
         return Spread(0.0, 0.0, 0.0, 0.0)

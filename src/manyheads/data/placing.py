@@ -12,8 +12,6 @@ from typing import IO, Any
 from manyheads.errors import DataError, require
 from manyheads.files import drafting, locked_beside, os_errors, put
 
-__all__ = ["check_folder", "locked_folder", "open_packed", "placing_files"]
-
 
 def check_folder(out: Path) -> None:
     """Raise `DataError` if an output folder is a file."""

@@ -24,10 +24,8 @@ from manyheads.data.formats.text import TextRequest
 from manyheads.errors import DataError, MissingExtraError, UsageError
 from manyheads.shell import command_line
 
-__all__ = ["IndexEntry", "fetch_entry", "find_entries", "is_entry_name"]
-
 # GROUP-NAME-VERSION-LANGUAGE-LANGUAGE, such as OPUS-tatoeba-v20230412-eng-kor
-NAME = re.compile(r"[^-\s]+-[^-\s]+-[^-\s]+-([A-Za-z_]+)-([A-Za-z_]+)")
+_NAME = re.compile(r"[^-\s]+-[^-\s]+-[^-\s]+-([A-Za-z_]+)-([A-Za-z_]+)")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class IndexEntry:
 
 def is_entry_name(name: str) -> bool:
     """Return whether a name has the form of the names of mtdata."""
-    return NAME.fullmatch(name) is not None
+    return _NAME.fullmatch(name) is not None
 
 
 def find_entries(source: str, target: str, words: str = "", *options: str) -> list[IndexEntry]:
@@ -56,7 +54,7 @@ def find_entries(source: str, target: str, words: str = "", *options: str) -> li
         MissingExtraError: there is no program mtdata.
         DataError: mtdata fails, such as for a language that it does not know.
     """
-    listed = run_mtdata("list", "-l", f"{source}-{target}", *options)
+    listed = _run_mtdata("list", "-l", f"{source}-{target}", *options)
     rows = [line.split("\t") for line in listed.split("\n") if "\t" in line]
     entries = [IndexEntry(row[0], row[1]) for row in rows]
     return [entry for entry in entries if all(word in entry.name.lower() for word in words.lower().split())]
@@ -81,7 +79,7 @@ def fetch_entry(
         MissingExtraError: there is no program mtdata.
         DataError: the corpus could not be fetched, or was fetched already.
     """
-    match = NAME.fullmatch(name)
+    match = _NAME.fullmatch(name)
     codes = (match[1], match[2]) if match else ("", "")
     source, target = languages or codes
     urls = {entry.name: entry.url for entry in find_entries(source, target)}
@@ -92,7 +90,7 @@ def fetch_entry(
         source, target = target, source  # now in the order of the name
     listener(f"{name}: fetching {urls[name]} with mtdata")
     with tempfile.TemporaryDirectory() as folder:
-        run_mtdata("get", "-l", "-".join(codes), "-tr", name, "--no-merge", "--fail", "-o", folder)
+        _run_mtdata("get", "-l", "-".join(codes), "-tr", name, "--no-merge", "--fail", "-o", folder)
         paths = []
         for code, language in zip(codes, (source, target), strict=True):
             part = Path(folder) / "train-parts" / f"{name}.{code}"
@@ -102,11 +100,11 @@ def fetch_entry(
                 )
             paths.append(part.rename(part.with_name(f"{name}.{language}")))
         request = TextRequest(*(languages or codes))
-        options = ConvertOptions(name, request, licence_in_cache(urls[name]), urls[name])
+        options = ConvertOptions(name, request, _licence_in_cache(urls[name]), urls[name])
         return convert_files([str(path) for path in paths], root.expanduser() / name, options)
 
 
-def licence_in_cache(url: str) -> str | None:
+def _licence_in_cache(url: str) -> str | None:
     """Return the licence that a fetched archive states, if mtdata has kept it; its index knows none."""
     cache = Path(os.environ.get("MTDATA", "~/.mtdata")).expanduser()
     key = hashlib.md5(url.encode(), usedforsecurity=False).hexdigest()
@@ -114,7 +112,7 @@ def licence_in_cache(url: str) -> str | None:
     return next((notes_of_archive(path)[0] for path in archives), None)
 
 
-def run_mtdata(*arguments: str) -> str:
+def _run_mtdata(*arguments: str) -> str:
     """Run mtdata and return its output.
 
     Raises:

@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 
 from manyheads.files import replacing, sum_of
 
-__all__ = ["FolderWriter", "Ragged", "StoredFolder", "written_folder"]
-
-FORMAT = 4
-INDEX = "index.json"
+_FORMAT = 4
+_INDEX = "index.json"
 
 
 class Ragged:
@@ -50,7 +48,7 @@ class StoredFolder:
     def __init__(self, folder: Path) -> None:
         """Open a folder that `written_folder` wrote."""
         self.folder = folder
-        self.index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        self.index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
 
     def plain(self, name: str, dtype: str) -> NDArray[Any]:
         """Memory-map an array."""
@@ -66,9 +64,9 @@ class StoredFolder:
     def has(folder: Path, key: str) -> bool:
         """Return whether the folder is unchanged and has this key, a hash of all that its content depends on."""
         try:
-            index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-            found = [index.get(name) for name in ("format", "key", "index")] == [FORMAT, key, sum_of_index(index)]
-            return found and index["files"] == sums_of(folder)
+            index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+            found = [index.get(name) for name in ("format", "key", "index")] == [_FORMAT, key, _sum_of_index(index)]
+            return found and index["files"] == _sums_of(folder)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return False
 
@@ -121,16 +119,16 @@ def written_folder(
         with ExitStack() as files:
             writer = FolderWriter(draft, files, plain=plain, ragged=ragged)
             yield writer
-        index = {"format": FORMAT, "key": key, "files": sums_of(draft), **writer.index}
-        (draft / INDEX).write_text(json.dumps(index | {"index": sum_of_index(index)}), encoding="utf-8")
+        index = {"format": _FORMAT, "key": key, "files": _sums_of(draft), **writer.index}
+        (draft / _INDEX).write_text(json.dumps(index | {"index": _sum_of_index(index)}), encoding="utf-8")
 
 
-def sums_of(folder: Path) -> dict[str, str]:
+def _sums_of(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each file of a folder but its index."""
-    return {path.name: sum_of(path) for path in sorted(folder.iterdir()) if path.name != INDEX}
+    return {path.name: sum_of(path) for path in sorted(folder.iterdir()) if path.name != _INDEX}
 
 
-def sum_of_index(index: Mapping[str, Any]) -> str:
+def _sum_of_index(index: Mapping[str, Any]) -> str:
     """Return the SHA-256 of an index without the entry that holds it."""
     rest = {name: value for name, value in index.items() if name != "index"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()

@@ -18,22 +18,20 @@ from manyheads.data.filtering import fault_of_document, fault_of_labelled, fault
 from manyheads.data.labelled import labelled_file, read_labelled
 from manyheads.data.locate import Split, locate, locate_one
 
-__all__ = ["READINGS", "Reading", "read_documents", "read_text"]
-
-text_file = partial(locate_one, endings=(".txt",), need_ending=False)  # the only file of a split, with any ending
+_text_file = partial(locate_one, endings=(".txt",), need_ending=False)  # the only file of a split, with any ending
 
 
-def read_documents(config: DataConfig, split: Split) -> Iterator[Pair]:
+def _read_documents(config: DataConfig, split: Split) -> Iterator[Pair]:
     """Read the lines of a split; at most `data.limit` of train.
 
     Raises:
         DataError: when called, the file is missing; while reading, it has no lines or no text.
     """
-    (path,) = text_file(config, split)
-    return lines_of(path, config, *kept_lines(config, split, path))
+    (path,) = _text_file(config, split)
+    return _lines_of(path, config, *kept_lines(config, split, path))
 
 
-def lines_of(path: Path, config: DataConfig, first: int = 0, end: int | None = None) -> Iterator[Pair]:
+def _lines_of(path: Path, config: DataConfig, first: int = 0, end: int | None = None) -> Iterator[Pair]:
     """Read the lines from `first`, counted from 0, up to `end`."""
     lines = numbered_lines(path, config, first, end)
     pairs = (Pair("", line.text, number, line.replaced) for number, line in lines)
@@ -44,21 +42,20 @@ def read_text(config: DataConfig, split: Split) -> Iterator[Pair]:
     """Read the text of a split for a language model, line by line; limits of a file-long document count characters.
 
     Raises:
-        DataError: as `read_documents`.
+        DataError: as `_read_documents`.
     """
     if config.documents == "line":
-        return read_documents(config, split)
-    (path,) = text_file(config, split)
-    first, end = kept_lines(config, split, path, partial(count_characters, config))
-    return cut(lines_of(path, config), first, end)
+        return _read_documents(config, split)
+    (path,) = _text_file(config, split)
+    first, end = kept_lines(config, split, path, partial(_count_characters, config))
+    return _cut(_lines_of(path, config), first, end)
 
 
-def count_characters(config: DataConfig, path: Path) -> int:
-    """Count the characters of a file, a line end as one."""
+def _count_characters(config: DataConfig, path: Path) -> int:
     return sum(len(line.text) + 1 for _, line in numbered_lines(path, config))
 
 
-def cut(lines: Iterable[Pair], first: int, end: int | None) -> Iterator[Pair]:
+def _cut(lines: Iterable[Pair], first: int, end: int | None) -> Iterator[Pair]:
     """Yield lines with their ends, cut to the characters from `first`, counted from 0, up to `end`."""
     offset = 0
     for line in lines:
@@ -90,12 +87,12 @@ class Reading:
     other: str
 
 
-DOCUMENTS = Reading(read_documents, text_file, fault_of_document, "documents", "beginning")
+_DOCUMENTS = Reading(_read_documents, _text_file, fault_of_document, "documents", "beginning")
 READINGS: Mapping[Task, Reading] = MappingProxyType(
     {
         "translation": Reading(read_pairs, locate, fault_of_pair, "pairs", "translation"),
         "classification": Reading(read_labelled, labelled_file, fault_of_labelled, "examples", "label"),
-        "language-modeling": Reading(read_text, text_file, fault_of_text, "lines", "beginning"),
-        "masked-lm": DOCUMENTS,
+        "language-modeling": Reading(read_text, _text_file, fault_of_text, "lines", "beginning"),
+        "masked-lm": _DOCUMENTS,
     }
 )

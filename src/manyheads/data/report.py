@@ -39,10 +39,10 @@ class DataReport:
     def lines(self) -> list[str]:
         """Return a table with one column a split, then remarks."""
         rows = [["", *self.splits]]
-        columns = [dict(table_column(split, self.source, self.target)) for split in self.splits.values()]
+        columns = [dict(_table_column(split, self.source, self.target)) for split in self.splits.values()]
         for label in dict.fromkeys(chain.from_iterable(columns)):
             rows.append([label, *(column.get(label, "-") for column in columns)])
-        return [*aligned(rows), *remarks(self)]
+        return [*_aligned(rows), *_remarks(self)]
 
 
 def report(
@@ -78,7 +78,7 @@ def report(
         config.target,
         {
             name: measures[name].report(
-                used=training_counts(measures[name].filter.counts, config) if name == "train" else None,
+                used=_training_counts(measures[name].filter.counts, config) if name == "train" else None,
                 train=train if name != "train" else None,
                 overlap=overlaps[name].overlaps() if name in overlaps else {},
             )
@@ -87,12 +87,11 @@ def report(
     )
 
 
-def training_counts(counts: FilterCounts, config: DataConfig) -> FilterCounts:
-    """Return the counts of training: duplicates that are only counted are kept."""
+def _training_counts(counts: FilterCounts, config: DataConfig) -> FilterCounts:
     return counts if config.drop_duplicates else replace(counts, duplicate=0)
 
 
-def table_column(split: SplitReport, source: str, target: str) -> Iterator[tuple[str, str]]:
+def _table_column(split: SplitReport, source: str, target: str) -> Iterator[tuple[str, str]]:
     """Return the (label, figure) rows of one split."""
     yield "pairs read", f"{split.read:,}"
     if split.filtered:
@@ -101,26 +100,26 @@ def table_column(split: SplitReport, source: str, target: str) -> Iterator[tuple
     yield "duplicates", f"{split.duplicates:,}"
     yield "same text on both sides", f"{split.identical:.2%}"
     for language, side in ((source, split.source), (target, split.target)):
-        yield f"{language} characters: mean, median, 99 %, longest", figures(side.characters)
-        yield f"{language} words: mean, median, 99 %, longest", figures(side.words)
-    yield "longer over shorter side: mean, median, 99 %, largest", figures(split.ratio)
+        yield f"{language} characters: mean, median, 99 %, longest", _figures(side.characters)
+        yield f"{language} words: mean, median, 99 %, longest", _figures(side.words)
+    yield "longer over shorter side: mean, median, 99 %, largest", _figures(split.ratio)
     for other, overlap in split.overlap.items():
         counts = f"{overlap.pairs:,} {overlap.sources:,} {overlap.targets:,}"
         yield f"in {other} too: pairs, sources, targets", counts
 
 
-def figures(spread: Spread) -> str:
+def _figures(spread: Spread) -> str:
     """Format four numbers for a cell."""
     return " ".join(f"{value:,.1f}".removesuffix(".0") for value in asdict(spread).values())
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Format rows of cells as lines: labels to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
 
 
-def remarks(report: DataReport) -> Iterator[str]:
+def _remarks(report: DataReport) -> Iterator[str]:
     """Return remarks on unseen characters and the longest lines."""
     for name, split in report.splits.items():
         for language, side in ((report.source, split.source), (report.target, split.target)):
@@ -128,13 +127,13 @@ def remarks(report: DataReport) -> Iterator[str]:
                 counts = (
                     f"{side.unseen.distinct:,} characters train does not have, {side.unseen.occurrences:,} times"
                 )
-                yield f"{name}, {language}: {counts}: {' '.join(map(printable, side.unseen.examples))}"
+                yield f"{name}, {language}: {counts}: {' '.join(map(_printable, side.unseen.examples))}"
     for name, split in report.splits.items():
         for language, side in ((report.source, split.source), (report.target, split.target)):
             longest = ", ".join(f"{entry.line:,} ({entry.characters:,} characters)" for entry in side.longest)
             yield f"{name}, {language}: longest lines: {longest or 'none'}"
 
 
-def printable(symbol: str) -> str:
+def _printable(symbol: str) -> str:
     """Return the character, or its code point if it is invisible."""
     return symbol if symbol.isprintable() and not symbol.isspace() else f"U+{ord(symbol):04X}"

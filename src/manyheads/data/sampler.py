@@ -11,11 +11,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EpochPlan", "Sampler", "fixed_batches"]
-
 Indices = NDArray[np.int64]
 
-SECTION = 2**20  # pairs that are planned at once; only the needed sections of a larger corpus are planned
+_SECTION = 2**20  # pairs that are planned at once; only the needed sections of a larger corpus are planned
 
 
 class Sampler:
@@ -87,7 +85,7 @@ class Sampler:
         """Divide pairs into `parts` parts of about equal weight, with similar lengths in each part."""
         if parts <= 1:
             return [pairs]
-        costlier = max(self.lengths, key=lambda lengths: padding(lengths[pairs]))
+        costlier = max(self.lengths, key=lambda lengths: _padding(lengths[pairs]))
         pairs = pairs[np.argsort(costlier[pairs], kind="stable")]
         weights = self.weights[pairs]
         filled = np.cumsum(weights)
@@ -104,7 +102,7 @@ class EpochPlan(Sequence[Indices]):
         self.number = number
         self.updates = count
         self.pairs = sampler.drawn(np.random.default_rng((sampler.seed, number)))
-        sections = min(math.ceil(len(sampler.weights) / SECTION), sampler.number)
+        sections = min(math.ceil(len(sampler.weights) / _SECTION), sampler.number)
         self.ends = np.linspace(0, len(self.pairs), sections + 1).astype(np.int64)  # borders of sections, in pairs
         self.firsts = np.linspace(0, sampler.number, sections + 1).astype(np.int64)  # likewise, in updates
         self.section = lru_cache(2)(self.make_section)  # two: the next section is prepared ahead of its use
@@ -147,7 +145,7 @@ class EpochPlan(Sequence[Indices]):
         return int(np.argmax([positions(pairs) for pairs in self.section(0)[: self.updates]]))
 
 
-def padding(lengths: NDArray[Any]) -> int:
+def _padding(lengths: NDArray[Any]) -> int:
     """Return the number of padding positions if these rows are padded to the longest."""
     return int(lengths.max()) * len(lengths) - int(lengths.sum())
 

@@ -17,11 +17,9 @@ from manyheads.data.executors import InlineExecutor, ShardExecutor
 from manyheads.errors import DataError
 from manyheads.files import remove_drafts, write_atomically, writing
 
-__all__ = ["map_shards", "remove_shards"]
-
-TRIES = 4  # most attempts for a shard whose worker process was killed
-WINDOW = 1024  # most shards submitted whose results are not yielded yet
-KEY, SUFFIX = "key", ".shard"  # files of a folder of results
+_TRIES = 4  # most attempts for a shard whose worker process was killed
+_WINDOW = 1024  # most shards submitted whose results are not yielded yet
+_KEY, _SUFFIX = "key", ".shard"  # files of a folder of results
 
 Advance = Callable[[int], object]
 
@@ -54,8 +52,8 @@ def map_shards(
         DataError: the folder cannot be written, or a worker process ended repeatedly.
         ManyheadsError: an error of `work`; if there are several, the error of the first shard in order.
     """
-    open_folder(folder, key)
-    run = ShardRun(work, folder, executor, advance)
+    _open_folder(folder, key)
+    run = _ShardRun(work, folder, executor, advance)
     try:
         yield from run.results(enumerate(shards), ahead)
     finally:
@@ -63,7 +61,7 @@ def map_shards(
             future.cancel()
 
 
-class ShardRun:
+class _ShardRun:
     """The state of one call of `map_shards`.
 
     Attributes:
@@ -84,8 +82,7 @@ class ShardRun:
         self.suspects: deque[tuple[int, Any]] = deque()
 
     def path(self, number: int) -> Path:
-        """Return the file of the result of a shard."""
-        return self.folder / f"{number:08d}{SUFFIX}"
+        return self.folder / f"{number:08d}{_SUFFIX}"
 
     def limit(self) -> int:
         """Return the default of `ahead`: two shards for each worker, at least four; 1 for `InlineExecutor`."""
@@ -95,7 +92,6 @@ class ShardRun:
         return max(4, 2 * workers)
 
     def results(self, shards: Iterator[tuple[int, Any]], ahead: int | None) -> Iterator[bytes]:
-        """Yield the results of all shards in order."""
         waiting: deque[int] = deque()  # numbers of the shards whose result is not yielded yet
         more = True
         while True:
@@ -105,7 +101,7 @@ class ShardRun:
                 and not self.failed
                 and not self.suspects
                 and len(self.running) < limit
-                and len(waiting) < WINDOW
+                and len(waiting) < _WINDOW
             ):
                 shard = next(shards, None)
                 more = shard is not None
@@ -130,7 +126,6 @@ class ShardRun:
         self.submit(number, shard)
 
     def submit(self, number: int, shard: Any) -> None:
-        """Submit a shard for the first time or again."""
         self.tries[number] += 1
         self.running[self.executor.submit(self.work, shard)] = (number, shard)
 
@@ -147,7 +142,7 @@ class ShardRun:
             number, shard = self.running.pop(future)
             error = self.error_of(future, number)
             if (isinstance(error, BrokenExecutor) and self.tries[number] == 1) or (
-                isinstance(error, retried) and self.tries[number] < TRIES
+                isinstance(error, retried) and self.tries[number] < _TRIES
             ):
                 self.submit(number, shard)
             elif isinstance(error, BrokenExecutor):
@@ -157,7 +152,6 @@ class ShardRun:
                 self.keep(number, future, error)
 
     def keep(self, number: int, future: Future[bytes], error: Exception | None) -> None:
-        """Write the result of a shard, or remember its error."""
         if error is not None:
             self.failed[number] = error
             return
@@ -176,9 +170,9 @@ class ShardRun:
                 f"The connection to {name} was lost at shard {number}. The finished shards are kept in "
                 f"{self.folder}: give the same command again when it is back."
             )
-        if isinstance(error, lost) or (isinstance(error, BrokenExecutor) and self.tries[number] == TRIES):
+        if isinstance(error, lost) or (isinstance(error, BrokenExecutor) and self.tries[number] == _TRIES):
             return DataError(
-                f"Shard {number} has ended the process of its worker on {name} {TRIES} times, most often because "
+                f"Shard {number} has ended the process of its worker on {name} {_TRIES} times, most often because "
                 f"memory ran out. The finished shards are kept in {self.folder}: give the same command again, with "
                 "fewer workers on a machine or more memory for each."
             )
@@ -186,34 +180,32 @@ class ShardRun:
         return error
 
 
-def open_folder(folder: Path, key: str) -> None:
+def _open_folder(folder: Path, key: str) -> None:
     """Make a folder of results, and remove drafts and the results of another key."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         remove_drafts(folder)
-        if not has_key(folder, key):
-            remove_results(folder)
-            write_atomically(folder / KEY, key.encode())
+        if not _has_key(folder, key):
+            _remove_results(folder)
+            write_atomically(folder / _KEY, key.encode())
 
 
-def has_key(folder: Path, key: str) -> bool:
-    """Return whether the results of a folder have this key."""
+def _has_key(folder: Path, key: str) -> bool:
     try:
-        return (folder / KEY).read_text("utf-8") == key
+        return (folder / _KEY).read_text("utf-8") == key
     except (OSError, ValueError):
         return False
 
 
-def remove_results(folder: Path) -> None:
-    """Remove the key and the results of a folder, and no other file."""
-    (folder / KEY).unlink(missing_ok=True)  # first: results without a key are not used
-    for path in folder.glob(f"*{SUFFIX}"):
+def _remove_results(folder: Path) -> None:
+    (folder / _KEY).unlink(missing_ok=True)  # first: results without a key are not used
+    for path in folder.glob(f"*{_SUFFIX}"):
         path.unlink()
 
 
 def remove_shards(folder: Path) -> None:
     """Remove a folder of results that are not needed any more."""
     if folder.is_dir():
-        remove_results(folder)
+        _remove_results(folder)
         with suppress(OSError):  # it holds other files
             folder.rmdir()

@@ -16,10 +16,8 @@ from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
 from manyheads.files import cure_of, write_atomically
 
-__all__ = ["ENDING", "TextSource", "copy_sources", "read_sources", "sources_path", "write_sources"]
-
 ENDING = ".sources.json"
-VERSION = 1
+_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ def sources_path(text: Path) -> Path:
 
 def write_sources(path: Path, sources: Sequence[TextSource], **facts: Any) -> None:
     """Write the sources of a text, with further facts about it."""
-    document = {"format_version": VERSION, **facts, "sources": [asdict(source) for source in sources]}
+    document = {"format_version": _VERSION, **facts, "sources": [asdict(source) for source in sources]}
     write_atomically(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
 
 

@@ -28,9 +28,7 @@ from manyheads.data.sources import copy_sources
 from manyheads.data.store import chunked
 from manyheads.errors import DataError
 
-__all__ = ["SplitOptions", "SplitResult", "split_corpus"]
-
-CHUNK = 4_096  # pairs
+_CHUNK = 4_096  # pairs
 
 Advance = Callable[[int], object]
 
@@ -138,18 +136,18 @@ def split_corpus(
         DataError: the text cannot be read or divided with these options, or a file to be written already exists.
     """
     invalid: InvalidUtf8 = "replace" if options.replace_invalid else "error"
-    config = corpus_config(files, languages).model_copy(update={"invalid_utf8": invalid})
+    config = _corpus_config(files, languages).model_copy(update={"invalid_utf8": invalid})
     first = config.train if isinstance(config.train, str) else config.train[0]
     packed = next(filter(first.endswith, COMPRESSIONS), "")
-    refuse_existing(out, languages)
-    keys = read_keys(config, options, advance)
+    _refuse_existing(out, languages)
+    keys = _read_keys(config, options, advance)
     sizes = checked_sizes(keys.complete.count(1), options.valid, options.test)
     groups = connected(keys.columns, keys.complete.count(1))
     destinations = np.full(len(keys.complete), EMPTY, np.uint8)
     destinations[np.frombuffer(keys.complete, np.uint8) == 1] = choose(
         groups, keys, sizes, np.random.default_rng(options.seed)
     )
-    write(config, destinations.tobytes(), out, packed, advance)
+    _write(config, destinations.tobytes(), out, packed, advance)
     counts, group_sizes = np.bincount(destinations, minlength=5).tolist(), np.bincount(groups)
     return SplitResult(
         root=out,
@@ -170,7 +168,7 @@ def split_corpus(
     )
 
 
-def corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataConfig:
+def _corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataConfig:
     """Return the settings that read the files as one training text.
 
     Raises:
@@ -184,11 +182,11 @@ def corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataConf
     return DataConfig(root=".", source=languages[0], target=languages[1], train=train)
 
 
-def read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> PairKeys:
+def _read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> PairKeys:
     """Read the text once; return the keys and the documents of its pairs."""
     hashes, complete, owners, number, replaced = CopyKeys(near=options.near), bytearray(), bytearray(), 0, 0
     known = options.blank_lines or options.documents is not None
-    for chunk in chunked(with_documents(read_pairs(config, "train"), options.documents), CHUNK):
+    for chunk in chunked(_with_documents(read_pairs(config, "train"), options.documents), _CHUNK):
         sources, targets, names = [], [], []
         for pair, name in chunk:
             filled = has_text(pair.source) and has_text(pair.target)
@@ -206,8 +204,7 @@ def read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> Pa
     return PairKeys(hashes.arrays(), complete, np.frombuffer(owners, np.uint64) if known else None, replaced)
 
 
-def with_documents(pairs: Iterable[Pair], documents: Path | None) -> Iterator[tuple[Pair, str | None]]:
-    """Yield each pair with the name of its document."""
+def _with_documents(pairs: Iterable[Pair], documents: Path | None) -> Iterator[tuple[Pair, str | None]]:
     if documents is None:
         yield from ((pair, None) for pair in pairs)
         return
@@ -218,7 +215,7 @@ def with_documents(pairs: Iterable[Pair], documents: Path | None) -> Iterator[tu
         yield pair, name
 
 
-def refuse_existing(out: Path, languages: tuple[str, str]) -> None:
+def _refuse_existing(out: Path, languages: tuple[str, str]) -> None:
     """Raise `DataError` if a file of a split already exists, plain or compressed."""
     check_folder(out)
     names = (out / f"{split}.{language}" for split in SPLITS for language in languages)
@@ -229,11 +226,11 @@ def refuse_existing(out: Path, languages: tuple[str, str]) -> None:
         )
 
 
-def write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Advance) -> None:
+def _write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Advance) -> None:
     """Write each pair to the files of its split, and the sources of the text; either all files or none."""
     languages = config.source, config.target
     with placing_files(out, "split") as draft, ExitStack() as stack:
-        refuse_existing(out, languages)
+        _refuse_existing(out, languages)
         files = {
             split: [
                 stack.enter_context(open_packed(draft / f"{SPLITS[split]}.{language}{packed}"))
@@ -241,7 +238,7 @@ def write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Adv
             ]
             for split in sorted(set(where) & {TRAIN, VALID, TEST})
         }
-        for chunk in chunked(zip_longest(read_pairs(config, "train"), where), CHUNK):
+        for chunk in chunked(zip_longest(read_pairs(config, "train"), where), _CHUNK):
             texts: dict[int, list[Pair]] = {split: [] for split in (TRAIN, VALID, TEST, REPEATED, EMPTY)}
             for pair, split in chunk:
                 if pair is None or split is None:

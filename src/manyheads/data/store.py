@@ -13,13 +13,11 @@ import numpy as np
 from manyheads.data.corpus import Pair
 from manyheads.data.ragged import StoredFolder, written_folder
 
-__all__ = ["Encode", "TextStore", "TokenStore", "TokenStream", "chunked"]
-
 Encode = Callable[[Sequence[str]], list[list[int]]]
 
-WRITTEN = 4_096  # pairs written at once
-TOKENISED = 16_384  # texts tokenised in one call: enough for all processors
-SIDES = ("source", "target")
+_WRITTEN = 4_096  # pairs written at once
+_TOKENISED = 16_384  # texts tokenised in one call: enough for all processors
+_SIDES = ("source", "target")
 
 
 class TextStore(StoredFolder):
@@ -35,7 +33,7 @@ class TextStore(StoredFolder):
     def __init__(self, folder: Path) -> None:
         """Open a store that `build` wrote."""
         super().__init__(folder)
-        self.texts = tuple(self.ragged(side, "<u1") for side in SIDES)
+        self.texts = tuple(self.ragged(side, "<u1") for side in _SIDES)
         self.lines = self.plain("lines", "<i8")
         self.corpora = self.plain("corpora", "<u1")
         self.details: Mapping[str, Any] = self.index.get("details", {})
@@ -66,9 +64,9 @@ class TextStore(StoredFolder):
             details: called after the last pair; its result is stored, an exception ends the building.
         """
         digest = hashlib.sha256()
-        with written_folder(folder, key, plain=("lines", "corpora"), ragged=SIDES) as writer:
+        with written_folder(folder, key, plain=("lines", "corpora"), ragged=_SIDES) as writer:
             for number, pairs in enumerate(corpora):
-                for chunk in chunked(pairs, WRITTEN):
+                for chunk in chunked(pairs, _WRITTEN):
                     digest.update("".join(f"{pair.source}\t{pair.target}\n" for pair in chunk).encode())
                     writer.ragged("source", [np.frombuffer(pair.source.encode(), "<u1") for pair in chunk])
                     writer.ragged("target", [np.frombuffer(pair.target.encode(), "<u1") for pair in chunk])
@@ -91,7 +89,7 @@ class TokenStore(StoredFolder):
         """Open a store that `build` wrote."""
         super().__init__(folder)
         self.too_long = int(self.index["too_long"])
-        self.source, self.target = (self.ragged(side, "<i4") for side in SIDES)
+        self.source, self.target = (self.ragged(side, "<i4") for side in _SIDES)
         self.rows = self.plain("rows", "<i8")
 
     def __len__(self) -> int:
@@ -116,16 +114,16 @@ class TokenStore(StoredFolder):
             key: key for `has`.
             max_length: maximum number of tokens a side, without begin and end symbols; longer pairs are left out.
         """
-        with written_folder(folder, key, plain=["rows"], ragged=SIDES) as writer:
+        with written_folder(folder, key, plain=["rows"], ragged=_SIDES) as writer:
             too_long = 0
-            for rows in chunked(range(len(texts)), TOKENISED):
+            for rows in chunked(range(len(texts)), _TOKENISED):
                 sides = [
                     [np.asarray(row, "<i4") for row in encode[side](texts.text(side, rows))] for side in (0, 1)
                 ]
                 longest = [max(len(source), len(target)) for source, target in zip(*sides, strict=True)]
                 indices = [i for i, length in enumerate(longest) if max_length is None or length <= max_length]
                 too_long += len(rows) - len(indices)
-                for name, ids in zip(SIDES, sides, strict=True):
+                for name, ids in zip(_SIDES, sides, strict=True):
                     writer.ragged(name, [ids[i] for i in indices])
                 writer.plain("rows", np.asarray([rows[i] for i in indices], "<i8"))
             writer.index["too_long"] = too_long
@@ -170,7 +168,7 @@ class TokenStream(StoredFolder):
         """
         corpora = texts.corpora
         with written_folder(folder, key, plain=["tokens"]) as writer:
-            for rows in chunked(range(len(texts)), TOKENISED):
+            for rows in chunked(range(len(texts)), _TOKENISED):
                 tokens: list[int] = []
                 for row, ids in zip(rows, encode(texts.text(1, rows)), strict=True):
                     tokens += ids

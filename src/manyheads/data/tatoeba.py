@@ -15,11 +15,9 @@ from manyheads.data.locate import Split
 from manyheads.errors import DataError
 from manyheads.files import write_atomically
 
-__all__ = ["split_sentences", "unpack_sentences"]
+_Sentences = list[tuple[str, str]]  # (English, the other language)
 
-Sentences = list[tuple[str, str]]  # (English, the other language)
-
-LARGEST = 1 << 30  # bytes unpacked
+_LARGEST = 1 << 30  # bytes unpacked
 
 
 def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, one_in: int) -> str:
@@ -40,14 +38,14 @@ def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, 
     path = folder / archive
     try:
         with zipfile.ZipFile(path) as opened:
-            pairs = read_sentences(opened, member, path)
+            pairs = _read_sentences(opened, member, path)
             if "_about.txt" in opened.namelist():
-                write_atomically(folder / "_about.txt", read_member(opened, "_about.txt", path))
+                write_atomically(folder / "_about.txt", _read_member(opened, "_about.txt", path))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise DataError(
             f"{path} is no zip file that can be read ({error}). Delete it and fetch it again."
         ) from error
-    parts = split_sentences(pairs, one_in)
+    parts = _split_sentences(pairs, one_in)
     for part, chosen in parts.items():
         for side, ending in enumerate(("en", language)):
             text = "".join(f"{pair[side]}\n" for pair in chosen)
@@ -56,21 +54,21 @@ def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, 
     return f"{len(pairs):,} pairs in {member}; written without duplicates: {sizes}"
 
 
-def read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
+def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
     """Read one member, unless it is too large when unpacked."""
     if name not in archive.namelist():
         raise DataError(f"{path} holds no {name}; it holds {', '.join(archive.namelist()[:8])}. Fetch it again.")
     with archive.open(name) as stream:
-        content = stream.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise DataError(f"{path}: {name} has more than {LARGEST:,} bytes, so this is not the corpus. Delete it.")
+        content = stream.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise DataError(f"{path}: {name} has more than {_LARGEST:,} bytes, so this is not the corpus. Delete it.")
     return content
 
 
-def read_sentences(archive: zipfile.ZipFile, member: str, path: Path) -> Sentences:
+def _read_sentences(archive: zipfile.ZipFile, member: str, path: Path) -> _Sentences:
     """Parse the pairs of the text, white space collapsed."""
     name = f"{path}, {member}"
-    text = io.BytesIO(read_member(archive, member, path))
+    text = io.BytesIO(_read_member(archive, member, path))
     pairs = []
     for number, line in enumerate(decode_lines(text, name), start=1):
         columns = line.text.split("\t")
@@ -80,18 +78,18 @@ def read_sentences(archive: zipfile.ZipFile, member: str, path: Path) -> Sentenc
     return pairs
 
 
-def folded(text: str) -> str:
+def _folded(text: str) -> str:
     """Return the key of equal sentences: letters and digits, compatibility forms and case folded."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
-def part_of(english: str, one_in: int) -> Split:
+def _part_of(english: str, one_in: int) -> Split:
     """Return the split of a sentence by its SHA-256: the same in every version of the file."""
     number = int(hashlib.sha256(english.encode()).hexdigest()[:8], 16) % one_in
     return "valid" if number == 0 else "test" if number == 1 else "train"
 
 
-def split_sentences(pairs: Iterable[tuple[str, str]], one_in: int) -> dict[Split, Sentences]:
+def _split_sentences(pairs: Iterable[tuple[str, str]], one_in: int) -> dict[Split, _Sentences]:
     """Divide pairs by the English sentence, so that all its translations are in one split.
 
     Pairs with equal keys are kept once. A pair of train is left out if its foreign sentence occurs in valid
@@ -99,9 +97,9 @@ def split_sentences(pairs: Iterable[tuple[str, str]], one_in: int) -> dict[Split
     """
     parts: dict[Split, dict[tuple[str, str], tuple[str, str]]] = {"train": {}, "valid": {}, "test": {}}
     for pair in pairs:
-        key = folded(pair[0]), folded(pair[1])
+        key = _folded(pair[0]), _folded(pair[1])
         if all(key):
-            parts[part_of(key[0], one_in)].setdefault(key, pair)
+            parts[_part_of(key[0], one_in)].setdefault(key, pair)
     test = {foreign for _, foreign in parts["test"]}
     held_out = test | {foreign for _, foreign in parts["valid"]}
     return {

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["join_row", "split_row"]
-
-DIVIDERS = re.compile(r"\t|\r\n|[\n\r]")
-QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_DIVIDERS = re.compile(r"\t|\r\n|[\n\r]")
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
 def join_row(values: Iterable[object]) -> str:
@@ -16,7 +14,7 @@ def join_row(values: Iterable[object]) -> str:
 
     A value with quotation marks is quoted, and they are doubled. Tabs and line ends become blanks.
     """
-    texts = (DIVIDERS.sub(" ", str(value)) for value in values)
+    texts = (_DIVIDERS.sub(" ", str(value)) for value in values)
     return "\t".join('"{}"'.format(text.replace('"', '""')) if '"' in text else text for text in texts)
 
 
@@ -31,6 +29,5 @@ def split_row(line: str) -> list[str]:
 
 
 def _plain_value(value: str) -> str:
-    """Return a value without its quotes."""
-    match = QUOTED.fullmatch(value)
+    match = _QUOTED.fullmatch(value)
     return match[1].replace('""', '"') if match and '""' in match[1] else value

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_LINKS", "expected_counts", "link_tokens"]
-
-MOST_LINKS = 4_000  # links of a pair; the last tokens of a longer source are left out
+_MOST_LINKS = 4_000  # links of a pair; the last tokens of a longer source are left out
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -29,7 +27,7 @@ def link_tokens(source_sizes: IntArray, target_sizes: IntArray) -> tuple[IntArra
     Returns:
         Indices among the tokens of all source sentences (S), and of all target sentences (T).
     """
-    used = np.minimum(source_sizes, np.maximum(1, MOST_LINKS // np.maximum(1, target_sizes)))
+    used = np.minimum(source_sizes, np.maximum(1, _MOST_LINKS // np.maximum(1, target_sizes)))
     sizes = np.repeat(used, target_sizes)  # links of each target token
     firsts = np.repeat(np.cumsum(source_sizes) - source_sizes, target_sizes) - (np.cumsum(sizes) - sizes)
     target = np.repeat(np.arange(len(sizes)), sizes)

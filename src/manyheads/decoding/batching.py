@@ -22,16 +22,6 @@ from manyheads.search.interface import Cancelled, Hypothesis, OnFinished, never_
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, PAD
 
-__all__ = [
-    "MAX_WORKERS",
-    "SUPPRESSED_IDS",
-    "ContinuousBatching",
-    "Job",
-    "check_options",
-    "finish",
-    "search_in_batches",
-]
-
 SUPPRESSED_IDS = (PAD, BOS)  # ids that are never generated
 MAX_WORKERS = 8  # threads; more would wait for the interpreter lock
 
@@ -104,7 +94,7 @@ def search_in_batches(
         search: searches a batch, in a worker thread.
         review: changes the outputs of a batch, in the calling thread after all searches.
     """
-    batches = list(make_batches(rows, options, workers))
+    batches = list(_make_batches(rows, options, workers))
     jobs = [
         Job([rows[index] for index in indices], options.select_rows(indices), cancelled_among(cancelled, indices))
         for indices in batches
@@ -116,7 +106,7 @@ def search_in_batches(
     return outputs
 
 
-def make_batches(rows: Sequence[Sequence[int]], options: SearchOptions, workers: int) -> Iterator[list[int]]:
+def _make_batches(rows: Sequence[Sequence[int]], options: SearchOptions, workers: int) -> Iterator[list[int]]:
     """Yield the row indices of each batch: rows of similar length, all with or all without required words.
 
     The batches that are searched at the same time share `batch_tokens`.

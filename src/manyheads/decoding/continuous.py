@@ -25,13 +25,11 @@ from manyheads.search.options import SearchOptions
 from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-__all__ = ["TorchContinuousBatching"]
-
-MAX_BATCHES = 6  # running batches; each adds Python bookkeeping to every step
+_MAX_BATCHES = 6  # running batches; each adds Python bookkeeping to every step
 
 
 @dataclass(eq=False)
-class RunningBatch:
+class _RunningBatch:
     """The search of sentences that were added together.
 
     Attributes:
@@ -61,12 +59,12 @@ class TorchContinuousBatching:
         self.model = model
         self.options = options
         self.observer = observer
-        self.batches: list[RunningBatch] = []
+        self.batches: list[_RunningBatch] = []
 
     @property
     def full(self) -> bool:
         """See `ContinuousBatching`."""
-        return len(self.batches) >= MAX_BATCHES
+        return len(self.batches) >= _MAX_BATCHES
 
     @torch.inference_mode()
     def add(self, rows: Sequence[Sequence[int]], cancelled: Cancelled, on_finished: OnFinished) -> None:
@@ -83,7 +81,7 @@ class TorchContinuousBatching:
             n_best=self.options.n_best,
         )
         steps = beam_steps(cancellable.select, on_finished, parameters, self.observer)
-        self.batches.append(RunningBatch(stepper, cancellable, steps, next(steps)))
+        self.batches.append(_RunningBatch(stepper, cancellable, steps, next(steps)))
 
     @torch.inference_mode()
     def step(self) -> None:

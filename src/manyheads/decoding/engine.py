@@ -43,8 +43,6 @@ from manyheads.search.rules import ForbiddenSequences, MinLength, NoRepeat, Rule
 from manyheads.search.sampling import sample
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-__all__ = ["TorchEngine"]
-
 
 class TorchEngine:
     """The engine of one model or of an ensemble; see `Engine`.

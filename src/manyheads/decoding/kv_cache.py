@@ -14,9 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["KVCache", "as_array"]
-
-FIRST_CAPACITY = 16  # tokens a row; the capacity doubles whenever the cache is full
+_FIRST_CAPACITY = 16  # tokens a row; the capacity doubles whenever the cache is full
 
 
 class KVCache:
@@ -61,12 +59,12 @@ class KVCache:
         """Reserve a token for each of W = `width` rows; each row attends to its own new token only."""
         end = self.length + width
         if end > self.store.size(4):
-            self.resize(max(FIRST_CAPACITY * width, 2 * end))
+            self.resize(max(_FIRST_CAPACITY * width, 2 * end))
         if width > 1 and self.bias is None:
             self.bias = self.store.new_full((self.store.size(2), width, self.store.size(4)), -math.inf)
             self.bias[:, :, : self.length] = 0
         if self.bias is not None:
-            new_bias, diagonal = as_array(self.bias)[:, :, self.length : end], range(width)
+            new_bias, diagonal = _as_array(self.bias)[:, :, self.length : end], range(width)
             new_bias[:] = -math.inf
             new_bias[:, diagonal, diagonal] = 0
         self.length = end
@@ -103,11 +101,11 @@ class KVCache:
         """Select W' rows for each sentence from the G x W rows: indices (G x W',), repeats allowed."""
         if self.bias is not None:
             sentences, _, capacity = self.bias.shape
-            selected = as_array(self.bias).reshape(-1, capacity)[as_array(rows)].reshape(sentences, -1, capacity)
+            selected = _as_array(self.bias).reshape(-1, capacity)[_as_array(rows)].reshape(sentences, -1, capacity)
             self.bias = torch.from_numpy(selected) if isinstance(selected, np.ndarray) else selected
 
 
-def as_array(tensor: Tensor) -> Any:
+def _as_array(tensor: Tensor) -> Any:
     """Return a CPU tensor as a NumPy array that shares its memory; other tensors unchanged.
 
     A small NumPy operation starts sooner than one of torch and does not release the interpreter lock: a thread that

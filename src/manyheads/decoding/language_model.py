@@ -20,9 +20,7 @@ from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.layers import EncoderLayer
 from manyheads.model.positions import apply_rotary
 
-__all__ = ["DecoderOnlyStepper", "held_tokens", "window_step"]
-
-MIN_FREE_CAPACITY = 16  # free columns for new tokens whenever the cache is made or resized
+_MIN_FREE_CAPACITY = 16  # free columns for new tokens whenever the cache is made or resized
 
 
 def window_step(window: int) -> int:
@@ -60,7 +58,7 @@ class DecoderOnlyStepper:
         self.end = max(map(len, rows))
         self.begins = torch.tensor([self.end - len(row) for row in rows])  # (R,) first column of each, on the CPU
         width = model.config.d_model // model.config.num_heads
-        capacity = self.end + MIN_FREE_CAPACITY
+        capacity = self.end + _MIN_FREE_CAPACITY
         weight = model.output.weight.detach()
         self.tokens = torch.full((len(rows), capacity), model.pad, device=weight.device)
         for number, row in enumerate(rows):
@@ -109,7 +107,7 @@ class DecoderOnlyStepper:
         first = int(self.begins.min())
         self.begins -= first
         rest = self.end - first
-        free = max(MIN_FREE_CAPACITY, rest)
+        free = max(_MIN_FREE_CAPACITY, rest)
         self.tokens = functional.pad(self.tokens[:, first : self.end], (0, free), value=self.model.pad)
         self.store = functional.pad(self.store[:, :, :, :, first : self.end], (0, 0, 0, free))
         self.end = rest
@@ -137,7 +135,7 @@ class DecoderOnlyStepper:
         positions = (queries - begins[:, None]).clamp_min(0)  # (R', T)
         x = model.embedding(ids if rows is None else ids[rows], positions, self.window)
         rotary = None if model.rotary is None else model.rotary(positions)
-        mask = attention_mask(begins, queries, torch.arange(end - num_keys, end, device=device))
+        mask = _attention_mask(begins, queries, torch.arange(end - num_keys, end, device=device))
         for number, layer in enumerate(model.decoder_layers):
             x = self.compute_layer(layer, number, x, mask, rotary, rows, num_keys)
         return model.decoder_norm(x[:, -1])
@@ -170,7 +168,7 @@ class DecoderOnlyStepper:
         return layer.around_feed_forward(layer.around_attention(x, attend), layer.feed_forward)
 
 
-def attention_mask(begins: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+def _attention_mask(begins: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     """Return the causal mask of rows that begin in different columns; a padding column attends to itself alone.
 
     Args:

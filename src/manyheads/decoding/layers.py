@@ -20,15 +20,7 @@ from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, PostNorm, PreNorm
 from manyheads.model.positions import LearnedPositions, apply_rotary
 
-__all__ = [
-    "InferenceDecoderLayer",
-    "InferenceEmbedding",
-    "InferenceEncoderLayer",
-    "WeightLayout",
-    "rotary_for_qkv",
-]
-
-MAX_SENTENCES_FOR_FUSED_ATTENTION = 4  # more sentences are faster as separate matrix products
+_MAX_SENTENCES_FOR_FUSED_ATTENTION = 4  # more sentences are faster as separate matrix products
 
 
 class WeightLayout:
@@ -49,7 +41,7 @@ class WeightLayout:
     def norm(self, norm: nn.Module) -> TensorFunction:
         """Return a layer norm; the identity where the model has none."""
         if not isinstance(norm, nn.LayerNorm):
-            return identity
+            return _identity
         shape, epsilon = list(norm.normalized_shape), norm.eps
         weight, bias = norm.weight.detach().to(self.dtype), norm.bias.detach().to(self.dtype)
         return lambda x: torch.layer_norm(x, shape, weight, bias, epsilon)
@@ -57,7 +49,7 @@ class WeightLayout:
     def norms_around(self, sublayer: PreNorm | PostNorm) -> tuple[TensorFunction, TensorFunction]:
         """Return the norms before a sublayer and after its residual connection; one of them is the identity."""
         norm = self.norm(sublayer.norm)
-        return (norm, identity) if isinstance(sublayer, PreNorm) else (identity, norm)
+        return (norm, _identity) if isinstance(sublayer, PreNorm) else (_identity, norm)
 
 
 class InferenceEmbedding:
@@ -102,14 +94,14 @@ class InferenceEncoderLayer:
     """`EncoderLayer` in evaluation mode."""
 
     def __init__(self, layer: EncoderLayer, layout: WeightLayout) -> None:
-        self.attention = InferenceSelfAttention(layer.self_attention, layout)
-        self.feed_forward = InferenceFeedForward(layer, layout)
+        self.attention = _InferenceSelfAttention(layer.self_attention, layout)
+        self.feed_forward = _InferenceFeedForward(layer, layout)
         self.before, self.after = layout.norms_around(layer.around_attention)
 
     def __call__(self, x: Tensor, sentences: int, bias: Tensor | None, rotary: Tensor | None) -> Tensor:
         """Compute the layer: (B S, D) of B sentences -> (B S, D); bias (B, 1, 1, S) masks padding."""
         query, key, value = self.attention.queries_keys_values(self.before(x), sentences, rotary).unbind(0)
-        context = merge_heads(functional.scaled_dot_product_attention(query, key, value, attn_mask=bias), x.dtype)
+        context = _merge_heads(functional.scaled_dot_product_attention(query, key, value, attn_mask=bias), x.dtype)
         return self.feed_forward(self.after(self.attention.project_out(context).add_(x)))
 
 
@@ -118,37 +110,37 @@ class InferenceDecoderLayer:
 
     def __init__(self, layer: DecoderLayer, layout: WeightLayout) -> None:
         width = layer.cross_attention.project_out.in_features
-        self.attention = InferenceSelfAttention(layer.self_attention, layout)
+        self.attention = _InferenceSelfAttention(layer.self_attention, layout)
         self.num_heads = layer.cross_attention.num_heads
         self.head_width = width // self.num_heads
         self.cross_query = layout.linear(layer.cross_attention.project_in, 0, width)
         self.cross_keys_values = layout.linear(layer.cross_attention.project_in, width)
         self.cross_out = layout.linear(layer.cross_attention.project_out)
-        self.feed_forward = InferenceFeedForward(layer, layout)
+        self.feed_forward = _InferenceFeedForward(layer, layout)
         self.before, self.after = layout.norms_around(layer.around_self_attention)
         self.before_cross, self.after_cross = layout.norms_around(layer.around_cross_attention)
 
     def keys_values(self, memory: Tensor, sentences: int) -> KeysValues:
         """Return the cross-attention keys and values of the source: (B S, D) -> twice (B, H, S, E)."""
-        both = to_float32(self.cross_keys_values(memory)).view(sentences, -1, 2, self.num_heads, self.head_width)
+        both = _to_float32(self.cross_keys_values(memory)).view(sentences, -1, 2, self.num_heads, self.head_width)
         keys, values = both.permute(2, 0, 3, 1, 4).contiguous().unbind(0)
         return keys, values
 
     def attend_to_target(self, x: Tensor, layer: int, cache: KVCache, rotary: Tensor | None) -> Tensor:
         """Attend to the cached tokens and to the new token: (R, D) -> (R, D)."""
         qkv = self.attention.queries_keys_values(self.before(x), cache.store.size(2), rotary)
-        context = merge_heads(attend(qkv[0], *cache.append(layer, qkv.narrow(0, 1, 2))), x.dtype)
+        context = _merge_heads(_attend(qkv[0], *cache.append(layer, qkv.narrow(0, 1, 2))), x.dtype)
         return self.after(self.attention.project_out(context).add_(x))
 
     def attend_to_source(self, x: Tensor, memory: KeysValues, bias: Tensor | None) -> Tensor:
         """Attend to the source; the rows of a sentence are queries of the same keys: (R, D) -> (R, D)."""
-        query = to_float32(self.cross_query(self.before_cross(x)))
+        query = _to_float32(self.cross_query(self.before_cross(x)))
         query = query.view(memory[0].size(0), -1, self.num_heads, self.head_width).transpose(1, 2)
-        context = merge_heads(attend(query, *memory, bias), x.dtype)
+        context = _merge_heads(_attend(query, *memory, bias), x.dtype)
         return self.after_cross(self.cross_out(context).add_(x))
 
 
-class InferenceSelfAttention:
+class _InferenceSelfAttention:
     """The projections of a `MultiHeadAttention` used as self-attention."""
 
     def __init__(self, attention: MultiHeadAttention, layout: WeightLayout) -> None:
@@ -158,14 +150,14 @@ class InferenceSelfAttention:
 
     def queries_keys_values(self, x: Tensor, sentences: int, rotary: Tensor | None) -> Tensor:
         """Project: (B T, D) of B sentences -> (3, B, H, T, E), with rotary positions in queries and keys."""
-        qkv = to_float32(self.project_in(x)).view(sentences, -1, 3, self.num_heads, x.size(1) // self.num_heads)
+        qkv = _to_float32(self.project_in(x)).view(sentences, -1, 3, self.num_heads, x.size(1) // self.num_heads)
         if rotary is not None:
             queries_keys = qkv.narrow(2, 0, 2)
             queries_keys.copy_(apply_rotary(queries_keys, rotary))
         return qkv.permute(2, 0, 3, 1, 4)
 
 
-class InferenceFeedForward:
+class _InferenceFeedForward:
     """`FeedForward` with its norm and residual connection, in evaluation mode."""
 
     def __init__(self, layer: EncoderLayer | DecoderLayer, layout: WeightLayout) -> None:
@@ -180,14 +172,14 @@ class InferenceFeedForward:
         return self.after(self.contract(self.activate(self.expand(self.before(x)))).add_(x))
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
+def _attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
     """Attend with few queries a sentence: (G, H, W, E), twice (G, H, S, E), (G, 1, 1 or W, S) -> (G, H, W, E).
 
     Three separate operations take 50 to 80 % of the time of torch's fused kernel, which is made for more queries;
     for a few sentences the single call of the fused kernel is faster.
     """
     sentences, heads, width, head_width = query.shape
-    if sentences <= MAX_SENTENCES_FOR_FUSED_ATTENTION:
+    if sentences <= _MAX_SENTENCES_FOR_FUSED_ATTENTION:
         return functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
     batches, length = sentences * heads, key.size(2)
     keys, values = key.reshape(batches, length, head_width), value.reshape(batches, length, head_width)
@@ -198,12 +190,12 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Te
     return torch.bmm(scores.softmax(-1), values).view(sentences, heads, width, head_width)
 
 
-def merge_heads(heads: Tensor, dtype: torch.dtype) -> Tensor:
+def _merge_heads(heads: Tensor, dtype: torch.dtype) -> Tensor:
     """Concatenate the heads: (B, H, T, E) -> (B T, D)."""
     return heads.transpose(1, 2).reshape(-1, heads.size(1) * heads.size(3)).to(dtype)
 
 
-def to_float32(x: Tensor) -> Tensor:
+def _to_float32(x: Tensor) -> Tensor:
     """Convert bfloat16 to float32; keep other dtypes."""
     return x.float() if x.dtype == torch.bfloat16 else x
 
@@ -213,6 +205,6 @@ def rotary_for_qkv(rotary: Tensor) -> Tensor:
     return rotary.transpose(1, 2).unsqueeze(3)
 
 
-def identity(x: Tensor) -> Tensor:
+def _identity(x: Tensor) -> Tensor:
     """Return the input, in the place of a missing norm."""
     return x

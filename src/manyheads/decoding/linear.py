@@ -14,8 +14,6 @@ from torch.nn import functional
 
 from manyheads.decoding.native.weights import Precision, quantize_int8
 
-__all__ = ["InferenceLinear", "TensorFunction", "round_weight"]
-
 TensorFunction = Callable[[Tensor], Tensor]  # (R, I) -> (R, O), such as a linear layer, a norm or an activation
 
 

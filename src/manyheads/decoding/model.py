@@ -29,9 +29,7 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
 from manyheads.model.masks import padding_mask, position_ids
 
-__all__ = ["InferenceModel", "StepInput"]
-
-MIN_PRECOMPUTED_POSITIONS = 64  # target positions
+_MIN_PRECOMPUTED_POSITIONS = 64  # target positions
 # The vector added to the embedding of a token (D,), and the cosines and sines of rotary positions (E / 2, 2), if
 # any.
 PositionEncoding = tuple[Tensor | None, Tensor | None]
@@ -103,15 +101,15 @@ class InferenceModel:
         self.encoder_norm = layout.norm(model.encoder_norm)
         self.decoder_norm = layout.norm(model.decoder_norm)
         self.output = layout.linear(model.output)
-        self.parameters = parameter_dicts(model)
-        self.packed_versions = weight_versions(self.parameters)
+        self.parameters = _parameter_dicts(model)
+        self.packed_versions = _weight_versions(self.parameters)
         self.source_embedding = InferenceEmbedding(model.source_embedding, layout)
         self.target_embedding = InferenceEmbedding(model.target_embedding, layout)
         self.encodings: list[PositionEncoding] = []  # of the first target positions
 
     def weights_unchanged(self) -> bool:
         """Return whether the model's weights are unchanged since they were packed."""
-        return self.packed_versions == weight_versions(self.parameters)
+        return self.packed_versions == _weight_versions(self.parameters)
 
     def new_cache(self, sentences: int) -> KVCache:
         """Return an empty KV cache for a number of sentences."""
@@ -177,7 +175,7 @@ class InferenceModel:
         """
         if self.native is None:
             return [self.torch_step(step) for step in inputs]
-        reserve_tokens(inputs)
+        _reserve_tokens(inputs)
         all_logits = torch.from_numpy(self.native.run_steps(inputs)).split([len(step.tokens) for step in inputs])
         return [
             logits if step.live is None else logits.index_select(0, step.live)
@@ -200,7 +198,7 @@ class InferenceModel:
         """
         if self.native is None or count + len(suppressed) >= self.native.vocabulary:
             return None
-        reserve_tokens(inputs)
+        _reserve_tokens(inputs)
         values, tokens = self.native.best_tokens(inputs, count, suppressed)
         if all(step.live is None for step in inputs):
             return values, tokens
@@ -235,7 +233,7 @@ class InferenceModel:
         encodings = self.encodings  # another thread may replace self.encodings
         if position >= len(encodings):
             limit = self.target_embedding.limit
-            count = max(MIN_PRECOMPUTED_POSITIONS, 2 * position + 2)
+            count = max(_MIN_PRECOMPUTED_POSITIONS, 2 * position + 2)
             count = count if limit is None else max(position + 1, min(count, limit))
             positions = torch.arange(count, device=self.template.device)[None]
             signals, rotary = self.target_embedding.signals(positions, count), self.model.rotary
@@ -250,18 +248,16 @@ class InferenceModel:
         return encodings[position]
 
 
-def parameter_dicts(model: EncoderDecoder) -> list[Mapping[str, Tensor | None]]:
-    """Return the parameter dictionaries of all modules of a model."""
+def _parameter_dicts(model: EncoderDecoder) -> list[Mapping[str, Tensor | None]]:
     return [module._parameters for module in model.modules() if module._parameters]
 
 
-def weight_versions(parameters: Sequence[Mapping[str, Tensor | None]]) -> list[tuple[int, int]]:
+def _weight_versions(parameters: Sequence[Mapping[str, Tensor | None]]) -> list[tuple[int, int]]:
     """Return address and version counter of each weight; they change if a weight is replaced or written to."""
     weights = [weight for module in parameters for weight in module.values() if weight is not None]
     return [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]
 
 
-def reserve_tokens(inputs: Sequence[StepInput]) -> None:
-    """Reserve the new tokens in the KV cache of each input."""
+def _reserve_tokens(inputs: Sequence[StepInput]) -> None:
     for step in inputs:
         step.cache.reserve(step.width)

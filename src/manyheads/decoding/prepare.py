@@ -23,12 +23,10 @@ from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 
-__all__ = ["measure", "native_model", "pack"]
-
-ROW_COUNTS = (1, 5, 320)  # rows of a measured step: one line, its beam of 5, and 64 lines with a beam of 5
-SOURCE_LENGTH, VOCAB_SIZE = 16, 8_000
-STEPS_A_ROUND = 4  # consecutive steps; in the first, threads of the other path may still be spinning
-MAX_MEASUREMENT_SECONDS = 2.0  # of a measurement, after at least two rounds
+_ROW_COUNTS = (1, 5, 320)  # rows of a measured step: one line, its beam of 5, and 64 lines with a beam of 5
+_SOURCE_LENGTH, _VOCAB_SIZE = 16, 8_000
+_STEPS_A_ROUND = 4  # consecutive steps; in the first, threads of the other path may still be spinning
+_MAX_MEASUREMENT_SECONDS = 2.0  # of a measurement, after at least two rounds
 
 
 def pack(model: EncoderDecoder, precision: Precision = "fp32") -> InferenceModel:
@@ -46,14 +44,14 @@ def pack(model: EncoderDecoder, precision: Precision = "fp32") -> InferenceModel
     weight = model.output.weight
     if weight.device.type == "cpu":
         code = used_library() if weight.dtype == torch.float32 else None
-        native = None if code is None else native_model(model, precision, code)
+        native = None if code is None else _native_model(model, precision, code)
         return InferenceModel(model, rounding=precision, native=native)
     if precision == "int8":
         raise UsageError(f'precision "int8" is for a CPU, not for {weight.device.type}. Use "bf16".')
     return InferenceModel(model, torch.bfloat16 if precision == "bf16" else None)
 
 
-def native_model(model: EncoderDecoder, precision: Precision, code: ctypes.CDLL) -> NativeModel:
+def _native_model(model: EncoderDecoder, precision: Precision, code: ctypes.CDLL) -> NativeModel:
     """Pack the weights of a model, float32 on a CPU, for the C code."""
     # Not `Tensor.numpy`, after which the storage cannot be resized: FSDP frees the gathered weights by resizing.
     named = model.named_parameters(remove_duplicate=False)
@@ -66,28 +64,28 @@ def measure(code: ctypes.CDLL) -> NativeSpeed:
     """Time decoding steps of a small random model, alternately in native code and in torch."""
     config = ModelConfig(d_model=256, d_ff=1024, num_heads=4, num_encoder_layers=1, num_decoder_layers=3)
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
-        model = EncoderDecoder(config, VOCAB_SIZE, VOCAB_SIZE).eval()
+        model = EncoderDecoder(config, _VOCAB_SIZE, _VOCAB_SIZE).eval()
         paths = {
-            "native": InferenceModel(model, native=native_model(model, "fp32", code)),
+            "native": InferenceModel(model, native=_native_model(model, "fp32", code)),
             "torch": InferenceModel(model),
         }
-        source = torch.randint(5, VOCAB_SIZE, (max(ROW_COUNTS), SOURCE_LENGTH))
-        shortest = {path: dict.fromkeys(ROW_COUNTS, math.inf) for path in paths}
+        source = torch.randint(5, _VOCAB_SIZE, (max(_ROW_COUNTS), _SOURCE_LENGTH))
+        shortest = {path: dict.fromkeys(_ROW_COUNTS, math.inf) for path in paths}
         start, rounds = time.perf_counter(), 0
-        while rounds < 2 or time.perf_counter() - start < MAX_MEASUREMENT_SECONDS:
+        while rounds < 2 or time.perf_counter() - start < _MAX_MEASUREMENT_SECONDS:
             rounds += 1
-            for rows in ROW_COUNTS:
+            for rows in _ROW_COUNTS:
                 for path, packed in paths.items():
-                    seconds = step_seconds(packed, source[:rows])
+                    seconds = _step_seconds(packed, source[:rows])
                     shortest[path][rows] = min(shortest[path][rows], seconds)
     return NativeSpeed(torch.get_num_threads(), shortest["native"], shortest["torch"])
 
 
-def step_seconds(model: InferenceModel, source: Tensor) -> float:
+def _step_seconds(model: InferenceModel, source: Tensor) -> float:
     """Return the shortest time of a few decoding steps in seconds; source: (R, S)."""
     stepper, tokens = EncoderDecoderStepper(model, source), source[:, 0].contiguous()
     shortest = math.inf
-    for _ in range(STEPS_A_ROUND):
+    for _ in range(_STEPS_A_ROUND):
         start = time.perf_counter()
         stepper.step(tokens)
         shortest = min(shortest, time.perf_counter() - start)

@@ -25,10 +25,8 @@ from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-__all__ = ["coverage_term", "review"]
-
-BATCH_TOKENS = 2_048  # source and target tokens of a batch
-MIN_ATTENTION = 1e-9  # a lower bound, so that the logarithm stays finite
+_BATCH_TOKENS = 2_048  # source and target tokens of a batch
+_MIN_ATTENTION = 1e-9  # a lower bound, so that the logarithm stays finite
 
 
 def review(
@@ -55,10 +53,10 @@ def review(
     pairs = [(row, rank) for row, hypotheses in enumerate(outputs) for rank in range(len(hypotheses))]
     lengths = np.array([len(rows[row]) + len(outputs[row][rank].tokens) + 2 for row, rank in pairs])
     reviewed = [list(hypotheses) for hypotheses in outputs]
-    for batch in fixed_batches(lengths, BATCH_TOKENS):
+    for batch in fixed_batches(lengths, _BATCH_TOKENS):
         batch_pairs = [pairs[number] for number in batch]
         batch_outputs = [outputs[row][rank] for row, rank in batch_pairs]
-        attentions, rivals = teacher_force(
+        attentions, rivals = _teacher_force(
             models, combine, [rows[row] for row, _ in batch_pairs], batch_outputs, options
         )
         for (row, rank), output, attention, token_rivals in zip(
@@ -66,7 +64,7 @@ def review(
         ):
             reviewed[row][rank] = replace(
                 output,
-                score=output.score + options.coverage_penalty * coverage_term(attention),
+                score=output.score + options.coverage_penalty * _coverage_term(attention),
                 rivals=token_rivals,
                 attention=tuple(map(tuple, attention.tolist())) if options.alignment else None,
             )
@@ -75,7 +73,7 @@ def review(
     return reviewed
 
 
-def teacher_force(
+def _teacher_force(
     models: Sequence[EncoderDecoder],
     combine: Combine,
     rows: Sequence[Sequence[int]],
@@ -102,12 +100,12 @@ def teacher_force(
         return trimmed, [None] * len(outputs)
     log_probs = combine(scores)
     return trimmed, [
-        likeliest_rivals(output, log_probs[index, : len(output.token_scores)], options.rivals)
+        _likeliest_rivals(output, log_probs[index, : len(output.token_scores)], options.rivals)
         for index, output in enumerate(outputs)
     ]
 
 
-def likeliest_rivals(
+def _likeliest_rivals(
     output: Hypothesis, log_probs: Tensor, count: int
 ) -> tuple[tuple[tuple[int, float], ...], ...]:
     """Return the likeliest other tokens of each token: log-probabilities (T, V) -> T times `count` pairs."""
@@ -120,11 +118,11 @@ def likeliest_rivals(
     )
 
 
-def coverage_term(attention: Tensor) -> float:
+def _coverage_term(attention: Tensor) -> float:
     """Return the coverage penalty (Wu et al. 2016, equation 14 without its factor beta): (T, S) -> a number <= 0.
 
     It is the sum over source tokens of log(min(attention from all target tokens, 1)), without the source's end
     mark, which is the last column; 0 if every source token is covered.
     """
-    coverage = attention[:, :-1].double().sum(0).clamp(MIN_ATTENTION, 1.0)
+    coverage = attention[:, :-1].double().sum(0).clamp(_MIN_ATTENTION, 1.0)
     return float(coverage.log().sum())

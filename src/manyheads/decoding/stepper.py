@@ -14,8 +14,6 @@ from torch.nn import functional
 from manyheads.decoding.model import InferenceModel, StepInput
 from manyheads.model.encoder_decoder import EncoderDecoder
 
-__all__ = ["EncoderDecoderStepper"]
-
 
 class EncoderDecoderStepper:
     """A model while it decodes; see `search.interface.Stepper`.
@@ -66,14 +64,14 @@ class EncoderDecoderStepper:
             self.cache.select_rows(rows)  # most steps of a beam
             return
         sentences, parents = np.divmod(chosen, self.width)
-        width = adjacent_rows(sentences)
+        width = _adjacent_rows(sentences)
         self.select_sentences(sentences[::width], parents.reshape(-1, width))
 
     def select_sentences(self, sentences: NDArray[np.int64], parents: NDArray[np.int64]) -> None:
         """Keep some of the cached sentences (G',), and of each of them some rows (G', W')."""
         count, width = parents.shape
         device = self.cache.store.device
-        if padded_count(count) < self.sentences or len(np.unique(sentences)) < count:
+        if _padded_count(count) < self.sentences or len(np.unique(sentences)) < count:
             indices = torch.from_numpy(sentences.copy()).to(device)
             self.cache.select_sentences(indices)
             self.memory = [
@@ -93,7 +91,7 @@ class EncoderDecoderStepper:
             self.live = torch.from_numpy(live.ravel()).to(device)
 
 
-def adjacent_rows(sentences: NDArray[np.int64]) -> int:
+def _adjacent_rows(sentences: NDArray[np.int64]) -> int:
     """Return W if every sentence has W adjacent rows; else 1.
 
     Args:
@@ -105,7 +103,7 @@ def adjacent_rows(sentences: NDArray[np.int64]) -> int:
     return width if even else 1
 
 
-def padded_count(sentences: int) -> int:
+def _padded_count(sentences: int) -> int:
     """Round a number of sentences up to the next number that is cached, so that shapes rarely change."""
     step = 1 if sentences <= 8 else 4 if sentences <= 32 else 8
     return -(-sentences // step) * step

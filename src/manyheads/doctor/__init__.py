@@ -59,7 +59,6 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its module."""
     for module, names in _MODULES.items():
         if name in names:
             return vars(import_module(f"manyheads.doctor.{module}"))[name]

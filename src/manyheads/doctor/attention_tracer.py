@@ -39,23 +39,21 @@ from manyheads.doctor.torch_calls import (
 )
 from manyheads.doctor.trace import NO_TRACE, Attention, Lookup, Projection, ScorePart, TensorTrace, same_ids
 
-__all__ = ["AttentionTracer"]
-
 # Names of torch functions by their effect on the facts that are followed.
 # Functions that join tensors: rotary position embeddings join two halves of one tensor.
-JOINTS = {*ADDITIONS, "cat", "concat", "stack", "neg", "__neg__", "view_as_complex", "view_as_real", "complex"}
-READERS = {"layer_norm", "rms_norm", "batch_norm", "linear", "addmm", "multi_head_attention_forward"}
+_JOINTS = {*ADDITIONS, "cat", "concat", "stack", "neg", "__neg__", "view_as_complex", "view_as_real", "complex"}
+_READERS = {"layer_norm", "rms_norm", "batch_norm", "linear", "addmm", "multi_head_attention_forward"}
 # Statistics of a norm that is written out: embeddings that such a function reads have reached the first layer.
-STATISTICS = {"mean", "std", "var", "var_mean", "std_mean", "pow", "__pow__", "square", "norm", "vector_norm"}
+_STATISTICS = {"mean", "std", "var", "var_mean", "std_mean", "pow", "__pow__", "square", "norm", "vector_norm"}
 # Functions that return the same elements in another order, or some of them.
-ARRANGEMENTS = {
+_ARRANGEMENTS = {
     "view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "unflatten", "expand", "chunk",
     "split", "unbind", "__getitem__", "t", "movedim", "swapaxes", "swapdims", "repeat_interleave", "view_as",
     "tensor_split", "expand_as", "moveaxis", "narrow", "select", "__get__", "flip", "roll", "reshape_as",
     "adjoint", "repeat", "split_with_sizes",
 }  # fmt: skip
 # Functions that return the same elements in the same order, perhaps as another dtype.
-COPIES = {
+_COPIES = {
     "contiguous", "float", "double", "half", "bfloat16", "to", "type_as", "type", "clone", "detach", "dropout",
     "cpu", "alias", "requires_grad_",
 }  # fmt: skip
@@ -93,7 +91,6 @@ class AttentionTracer(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
-        """Call the function and record its result."""
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         name = getattr(func, "__name__", "")
@@ -133,7 +130,7 @@ class AttentionTracer(TorchFunctionMode):
         tensors = [value for value in flatten_values((*args, *kwargs.values())) if isinstance(value, Tensor)]
         if not tensors:
             return
-        if name in ARRANGEMENTS:
+        if name in _ARRANGEMENTS:
             trace = self.trace(tensors[0])
             known = trace.scores
             indexes = [None] * len(parts) if known is None else arranged(func, args, kwargs, known.index)
@@ -172,25 +169,25 @@ class AttentionTracer(TorchFunctionMode):
     ) -> TensorTrace:
         """Return the facts about the result of a function, apart from arrangements and lookups."""
         traces = [self.trace(tensor) for tensor in tensors]
-        if name in READERS or name in PRODUCTS or name in STATISTICS:
+        if name in _READERS or name in PRODUCTS or name in _STATISTICS:
             for tensor, trace in zip(tensors, traces, strict=True):
                 for side in trace.embedded:
                     self.streams.setdefault(side, tensor.detach())
         base = TensorTrace(
-            content=name in READERS or name in PRODUCTS or any(trace.content for trace in traces),
+            content=name in _READERS or name in PRODUCTS or any(trace.content for trace in traces),
             attended=any(trace.attended for trace in traces),
             after=frozenset().union(*(trace.after for trace in traces)),
-            embedded=frozenset().union(*(trace.embedded for trace in traces if name not in READERS)),
+            embedded=frozenset().union(*(trace.embedded for trace in traces if name not in _READERS)),
             sides=frozenset().union(*(trace.sides for trace in traces)),
         )
-        if name in COPIES:
+        if name in _COPIES:
             return self._trace_copy(name, traces[0], args, kwargs)
         if name == "linear":
             return replace(base, projection=self._projection(tensors[0], tensors[1], *reversed(tensors[1].shape)))
         if name == "addmm" and len(tensors) == 3:  # bias + x @ weight
             return replace(base, projection=self._projection(tensors[1], tensors[2], *tensors[2].shape))
         if name == "softmax" and traces[0].scores:
-            return replace(base, scores=trace_softmax(traces[0].scores, tensors[0], result, args, kwargs))
+            return replace(base, scores=_trace_softmax(traces[0].scores, tensors[0], result, args, kwargs))
         if name == "log_softmax":
             return replace(base, projection=traces[0].projection, factors=traces[0].factors)
         if name in PRODUCTS:
@@ -242,7 +239,7 @@ class AttentionTracer(TorchFunctionMode):
             axis = softmax_axis(result) if name in SCALINGS and factor is None else None
             if axis is None or trace.scores.softmaxed:
                 return replace(base, scores=trace.scores)
-            return replace(base, scores=trace_written_softmax(trace.scores, result, axis))
+            return replace(base, scores=_trace_written_softmax(trace.scores, result, axis))
         first = next((trace for trace in traces if trace.projection or trace.parameter is not None), None)
         if first is None:
             largest = max(zip(tensors, traces, strict=True), key=lambda pair: pair[0].numel())[1]
@@ -255,7 +252,7 @@ class AttentionTracer(TorchFunctionMode):
             or (not trace.content and trace.projection is None and (trace.parameter is None or name in ADDITIONS))
             for trace in traces
         )
-        if first.projection and same and (name in JOINTS or name in MULTIPLICATIONS):
+        if first.projection and same and (name in _JOINTS or name in MULTIPLICATIONS):
             return replace(base, factors=first.factors, projection=first.projection)
         return base
 
@@ -335,7 +332,7 @@ class AttentionTracer(TorchFunctionMode):
             summed = softmax_axis(weights)
             if summed is None:
                 return base
-            trace_written_softmax(scores, weights, summed)
+            _trace_written_softmax(scores, weights, summed)
         attention.value = value
         if contracted == "queries":
             attention.swap_axes()
@@ -365,9 +362,9 @@ class AttentionTracer(TorchFunctionMode):
         attention.factors += (factor,)
         logits = raw * factor
         if attn_mask is not None:
-            logits = masked(attention, logits, ~attn_mask if attn_mask.dtype == torch.bool else attn_mask)
+            logits = _masked(attention, logits, ~attn_mask if attn_mask.dtype == torch.bool else attn_mask)
         if is_causal:
-            logits = masked(attention, logits, torch.ones_like(raw, dtype=torch.bool).triu(1))
+            logits = _masked(attention, logits, torch.ones_like(raw, dtype=torch.bool).triu(1))
         return self._finish(base, attention, logits, value)
 
     def _trace_multi_head_attention(
@@ -391,9 +388,9 @@ class AttentionTracer(TorchFunctionMode):
         attention.factors, attention.fixed_scale = (head**-0.5,), True
         logits = raw
         if key_padding_mask is not None:
-            logits = masked(attention, logits, key_padding_mask[..., None, None, :])
+            logits = _masked(attention, logits, key_padding_mask[..., None, None, :])
         if attn_mask is not None:
-            logits = masked(
+            logits = _masked(
                 attention, logits, attn_mask.unflatten(0, (-1, heads)) if attn_mask.dim() == 3 else attn_mask
             )
         return self._finish(base, attention, logits, value)
@@ -405,7 +402,7 @@ class AttentionTracer(TorchFunctionMode):
         return replace(base, attended=True)
 
 
-def trace_softmax(
+def _trace_softmax(
     scores: ScorePart, logits: Tensor, weights: Tensor, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> ScorePart:
     """Record the input, the output and the axis of a softmax."""
@@ -418,7 +415,7 @@ def trace_softmax(
     return replace(scores, softmaxed=True)
 
 
-def trace_written_softmax(scores: ScorePart, weights: Tensor, axis: int) -> ScorePart:
+def _trace_written_softmax(scores: ScorePart, weights: Tensor, axis: int) -> ScorePart:
     """Record the weights of a softmax that is written out; their logarithms replace its unknown input."""
     attention = scores.attention
     attention.softmax_axis, attention.weights = scores.axis(axis), scores.arrange(weights)
@@ -426,7 +423,7 @@ def trace_written_softmax(scores: ScorePart, weights: Tensor, axis: int) -> Scor
     return replace(scores, softmaxed=True)
 
 
-def masked(attention: Attention, logits: Tensor, mask: Tensor) -> Tensor:
+def _masked(attention: Attention, logits: Tensor, mask: Tensor) -> Tensor:
     """Apply a mask to logits and record it: a bool mask hides where it is True, numbers are added."""
     if mask.dtype == torch.bool:
         return logits.masked_fill(mask, -math.inf)

@@ -22,11 +22,9 @@ from manyheads.doctor.signatures import Role
 from manyheads.doctor.tolerances import relative_change
 from manyheads.errors import UsageError
 
-__all__ = ["CallSearch", "FoundCall", "judge", "masks_wanted"]
-
 # Changes of scores that count as none, as shares of their spread; coarse, as only gross effects matter here.
-SAME_HALF, SAME_FLOAT32 = 0.05, 1e-3
-MASKS: Mapping[str, Role] = {"source_mask": "source mask", "target_mask": "target mask"}  # entries of a batch
+_SAME_HALF, _SAME_FLOAT32 = 0.05, 1e-3
+_MASKS: Mapping[str, Role] = {"source_mask": "source mask", "target_mask": "target mask"}  # entries of a batch
 
 
 @dataclass(frozen=True)
@@ -91,16 +89,16 @@ class CallSearch:
                     break
             else:
                 errors.append(outcome)
-        if calls and (best(calls).all_sound or calls[0].form.container != "arguments"):
-            return best(calls)
+        if calls and (_best(calls).all_sound or calls[0].form.container != "arguments"):
+            return _best(calls)
         styled = list(self.styled_calls(calls[0].form if calls else form))
-        if styled and not calls and not understood(styled):
+        if styled and not calls and not _understood(styled):
             return UsageError(masks_wanted(self.callee, self.adapter.sides))
         calls += styled
-        if calls and not form.time_first and not calls[0].sound["rows"] and not best(calls).all_sound:
+        if calls and not form.time_first and not calls[0].sound["rows"] and not _best(calls).all_sound:
             calls += self.time_first_calls(calls[0].form)
         if calls:
-            return best(calls)
+            return _best(calls)
         return errors[0] if errors else UsageError(masks_wanted(self.callee, self.adapter.sides))
 
     def plain_forms(self, form: CallForm) -> Iterator[CallForm]:
@@ -115,7 +113,7 @@ class CallSearch:
         if arguments is None or sum(parameter.required for parameter, _ in arguments) <= 1:
             if len(sides) == 2:
                 yield replace(form, container="tuple")
-            for style in mask_styles(MASKS):
+            for style in mask_styles(_MASKS):
                 yield replace(form, container="mapping", style=style)
         if complete and not form.time_first:
             yield replace(form, time_first=True)
@@ -142,7 +140,7 @@ class CallSearch:
     def refined(self, calls: list[FoundCall], masks: Mapping[str, Role]) -> Iterator[CallForm]:
         """Yield the forms that differ from the best one in the masks of one side."""
         if calls:
-            call = best(calls)
+            call = _best(calls)
             assert call.form.style is not None
             failed = {"source": not call.sound.get("padding", True), "target": not call.sound.get("future", True)}
             for style in refined_styles(call.form.style, masks, [side for side, fails in failed.items() if fails]):
@@ -154,7 +152,7 @@ class CallSearch:
         Without the second condition, a batch axis that is mistaken for the time axis would pass.
         """
         outcome = self.attempt(replace(form, time_first=True))
-        sound = isinstance(outcome, FoundCall) and outcome.all_sound and order_matters(outcome.adapter)
+        sound = isinstance(outcome, FoundCall) and outcome.all_sound and _order_matters(outcome.adapter)
         return [outcome] if isinstance(outcome, FoundCall) and sound else []
 
     def attempt(self, form: CallForm) -> FoundCall | Exception:
@@ -174,22 +172,22 @@ def masks_wanted(callee: Callee, sides: Sequence[str]) -> str:
     )
 
 
-def best(calls: Iterable[FoundCall]) -> FoundCall:
+def _best(calls: Iterable[FoundCall]) -> FoundCall:
     """Return the call with the most points, the first of several."""
     return max(calls, key=lambda call: call.points)
 
 
-def understood(styled: list[FoundCall]) -> bool:
+def _understood(styled: list[FoundCall]) -> bool:
     """Return whether masks have the intended effect in some style, or no effect in any."""
     first = styled[0].scores
     ignored = all(
-        same(first, later.scores, SAME_FLOAT32) for later in styled[1:] if later.scores.shape == first.shape
+        _same(first, later.scores, _SAME_FLOAT32) for later in styled[1:] if later.scores.shape == first.shape
     )
     checked = [name for name in ("future", "padding") if name in styled[0].sound]
     return ignored or not checked or any(call.sound[name] for call in styled for name in checked)
 
 
-def same(before: Tensor, after: Tensor, tolerance: float) -> bool:
+def _same(before: Tensor, after: Tensor, tolerance: float) -> bool:
     """Return whether scores are the same up to a share of their spread; NaN is never the same."""
     return relative_change(before, after) <= tolerance
 
@@ -207,34 +205,34 @@ def judge(adapter: ModelAdapter, form: CallForm) -> FoundCall | Exception:
         scores = adapter(ids)
     except Exception as error:  # any exception of the user's model
         return error
-    tolerance = tolerance_of(adapter)
+    tolerance = _tolerance_of(adapter)
     order = torch.arange(len(scores)).roll(1)
 
     def rows() -> bool:
         fewer, moved = (
             adapter({side: side_ids[part] for side, side_ids in ids.items()}) for part in (slice(0, 2), order)
         )
-        return same(scores[:2], fewer, tolerance) and same(scores[order.to(scores.device)], moved, tolerance)
+        return _same(scores[:2], fewer, tolerance) and _same(scores[order.to(scores.device)], moved, tolerance)
 
     def future() -> bool:
         middle = ids["target"].size(1) // 2
         changed = samples.others("target", ids["target"])
         target = torch.cat([ids["target"][:, :middle], changed[:, middle:]], 1)
-        return same(scores[:, :middle], adapter({**ids, "target": target})[:, :middle], tolerance)
+        return _same(scores[:, :middle], adapter({**ids, "target": target})[:, :middle], tolerance)
 
     def padding() -> bool:
         padded = adapter({**ids, "source": with_padding(ids["source"], adapter.pad or 0, 3)})
-        return same(scores, padded[:, : scores.size(1)], tolerance)
+        return _same(scores, padded[:, : scores.size(1)], tolerance)
 
     observations = {"finite": lambda: bool(scores.isfinite().all()), "rows": rows}
     if "target" in adapter.sides:
         observations["future"] = future
     if adapter.pad is not None and "source" in adapter.sides:
         observations["padding"] = padding
-    return FoundCall(adapter, form, {name: holds(observe) for name, observe in observations.items()}, scores)
+    return FoundCall(adapter, form, {name: _holds(observe) for name, observe in observations.items()}, scores)
 
 
-def holds(observe: Callable[[], bool]) -> bool:
+def _holds(observe: Callable[[], bool]) -> bool:
     """Return the outcome of an observation, False where it raises an error."""
     try:
         return observe()
@@ -242,17 +240,16 @@ def holds(observe: Callable[[], bool]) -> bool:
         return False
 
 
-def tolerance_of(adapter: ModelAdapter) -> float:
-    """Return the tolerance for the dtype of the weights of a model."""
+def _tolerance_of(adapter: ModelAdapter) -> float:
     weights = None if adapter.module is None else next(adapter.module.parameters(), None)
-    return SAME_HALF if weights is not None and weights.dtype.itemsize < 4 else SAME_FLOAT32
+    return _SAME_HALF if weights is not None and weights.dtype.itemsize < 4 else _SAME_FLOAT32
 
 
 @torch.no_grad()
-def order_matters(adapter: ModelAdapter) -> bool:
+def _order_matters(adapter: ModelAdapter) -> bool:
     """Return whether reversing the first side's tokens changes the scores, apart from reversing their order."""
     ids = Samples(adapter).ids()
     side = adapter.sides[0]
     scores, reversed_scores = adapter(ids), adapter({**ids, side: ids[side].flip(1)})
     aligned = reversed_scores.flip(1) if len(adapter.sides) == 1 else reversed_scores
-    return not same(scores, aligned, tolerance_of(adapter))
+    return not _same(scores, aligned, _tolerance_of(adapter))

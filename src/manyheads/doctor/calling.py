@@ -28,8 +28,6 @@ from manyheads.doctor.signatures import (
 )
 from manyheads.errors import UsageError
 
-__all__ = ["CallForm", "Callee", "Container", "batch_first", "callee_of", "caller"]
-
 Container = Literal["arguments", "mapping", "tuple"]
 Arguments = Sequence[tuple[Parameter, Role]]
 
@@ -84,14 +82,14 @@ def callee_of(model: Any, sides: Sequence[str]) -> Callee:
     Raises:
         UsageError: the model has neither.
     """
-    if callable(model) and has_forward(model):
+    if callable(model) and _has_forward(model):
         parameters = parameters_of(model)
         arguments = None if parameters is None else assign_roles(parameters, sides)
         if arguments is None:
             return Callee(model, None, lambda values: model(*values.values()))
         return Callee(model, arguments, partial(call_with, model, arguments))
     if hasattr(model, "encode") and hasattr(model, "decode"):
-        return encode_and_decode(model)
+        return _encode_and_decode(model)
     ids = ", ".join(sides)
     missing = "has neither forward nor" if isinstance(model, nn.Module) else "can neither be called nor has it"
     raise UsageError(
@@ -100,14 +98,13 @@ def callee_of(model: Any, sides: Sequence[str]) -> Callee:
     )
 
 
-def has_forward(model: Any) -> bool:
-    """Return whether a model is a function, or a module with a forward of its own."""
+def _has_forward(model: Any) -> bool:
     if not isinstance(model, nn.Module):
         return True
     return inspect.getattr_static(type(model), "forward", None) is not inspect.getattr_static(nn.Module, "forward")
 
 
-def encode_and_decode(model: Any) -> Callee:
+def _encode_and_decode(model: Any) -> Callee:
     """Return the callee of a model with encode(source, ...) and decode(target, memory, ...)."""
     encoder_parameters, decoder_parameters = parameters_of(model.encode), parameters_of(model.decode)
 
@@ -139,7 +136,7 @@ def encode_and_decode(model: Any) -> Callee:
     return Callee(both, [*encode, *decode_only], both)
 
 
-class GuessedBatch(dict[str, Any]):
+class _GuessedBatch(dict[str, Any]):
     """Batch that makes its entries on access, by item or by attribute."""
 
     def __init__(self, make: Callable[[str], Any]) -> None:
@@ -153,7 +150,6 @@ class GuessedBatch(dict[str, Any]):
         return value
 
     def __getattr__(self, name: str) -> Any:
-        """Return an entry as an attribute."""
         value = None if name.startswith("__") else self._make(name)
         if value is None:
             raise AttributeError(f"the batch has no {name} whose meaning its name tells")
@@ -187,7 +183,7 @@ def caller(
         if len(sides) == 2:  # the begin mark may have the id of padding
             real["target"][:, 0] = True
         return batch_first(
-            call_form(callee, sides, form, inputs, real), inputs[sides[-1]], width, time_first=form.time_first
+            _call_form(callee, sides, form, inputs, real), inputs[sides[-1]], width, time_first=form.time_first
         )
 
     return call
@@ -203,7 +199,7 @@ def batch_first(output: Any, ids: Tensor, width: int | None, *, time_first: bool
     return scores.transpose(0, 1) if scores.dim() == 3 else scores
 
 
-def call_form(
+def _call_form(
     callee: Callee, sides: Sequence[str], form: CallForm, ids: Mapping[str, Tensor], real: Mapping[str, Tensor]
 ) -> Any:
     """Call a model in a form, with ids whose axes are in the order of that form; return its output."""
@@ -232,7 +228,7 @@ def call_form(
         return None if role in (UNKNOWN, "memory") else value(name, role, form.style or MaskStyle())
 
     if form.container == "mapping":
-        return callee.function(GuessedBatch(entry))
+        return callee.function(_GuessedBatch(entry))
     if form.container == "tuple":
         return callee.function(tuple(ids[side] for side in sides))
     if callee.arguments is None:

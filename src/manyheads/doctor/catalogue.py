@@ -14,21 +14,10 @@ from manyheads.doctor.report import LABEL_COLUMNS, Finding, FindingText, Severit
 from manyheads.doctor.texts import FINDING_TEXTS, LANGUAGES, Language, placeholders
 from manyheads.errors import UsageError
 
-__all__ = [
-    "CATALOGUE",
-    "KnownFinding",
-    "Subject",
-    "config_finding",
-    "explain",
-    "machine_finding",
-    "model_finding",
-    "run_finding",
-]
-
 # model: any PyTorch model, its data and its training; machine, config, run: `manyheads doctor` without an argument,
 # with a configuration, with a run.
 Subject = Literal["model", "machine", "config", "run"]
-SUBJECTS: tuple[Subject, ...] = get_args(Subject)
+_SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 
 
 @dataclass(frozen=True)
@@ -68,8 +57,7 @@ class KnownFinding:
                 yield f"  {set_cell_size(labels[label], LABEL_COLUMNS)}{paragraph}"
 
 
-def known_finding(subject: Subject, name: str) -> KnownFinding:
-    """Return the finding of a name from the tables of both languages."""
+def _known_finding(subject: Subject, name: str) -> KnownFinding:
     tables = {language: FINDING_TEXTS[language][subject][name] for language in LANGUAGES}
     texts = {
         language: FindingText(table["title"], table["cause"], table["cure"], table.get("meaning", ""))
@@ -80,7 +68,7 @@ def known_finding(subject: Subject, name: str) -> KnownFinding:
 
 
 CATALOGUE: Mapping[Subject, Mapping[str, KnownFinding]] = {
-    subject: {name: known_finding(subject, name) for name in FINDING_TEXTS["en"][subject]} for subject in SUBJECTS
+    subject: {name: _known_finding(subject, name) for name in FINDING_TEXTS["en"][subject]} for subject in _SUBJECTS
 }
 
 
@@ -100,7 +88,7 @@ def explain(name: str) -> Sequence[KnownFinding]:
     return matches
 
 
-def make_finding(
+def _make_finding(
     subject: Subject, name: str, evidence: str, severity: Severity | None = None, **values: object
 ) -> Finding:
     """Return a finding of the catalogue with its evidence; `values` fill the placeholders of its texts."""
@@ -113,7 +101,7 @@ def make_finding(
 
 
 # Arguments: name, evidence, severity where it is not the usual one, values of the placeholders.
-model_finding: Callable[..., Finding] = partial(make_finding, "model")
-machine_finding: Callable[..., Finding] = partial(make_finding, "machine")
-config_finding: Callable[..., Finding] = partial(make_finding, "config")
-run_finding: Callable[..., Finding] = partial(make_finding, "run")
+model_finding: Callable[..., Finding] = partial(_make_finding, "model")
+machine_finding: Callable[..., Finding] = partial(_make_finding, "machine")
+config_finding: Callable[..., Finding] = partial(_make_finding, "config")
+run_finding: Callable[..., Finding] = partial(_make_finding, "run")

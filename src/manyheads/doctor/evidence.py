@@ -10,10 +10,8 @@ from typing import Any
 
 from manyheads.doctor.report import Place
 
-__all__ = ["QuotedLines", "Share", "place_of"]
-
-LONGEST_QUOTE = 80  # characters of a line that are shown
-QUOTED = 3  # lines
+_LONGEST_QUOTE = 80  # characters of a line that are shown
+_QUOTED = 3  # lines
 
 
 class Share(float):
@@ -29,23 +27,22 @@ class Share(float):
         return share
 
     def __str__(self) -> str:
-        """Return part, whole and percentage."""
         percent = 100 * self
         return f"{self.part:,} of {self.whole:,} ({percent:.{'2g' if percent < 10 else '0f'}} %)"
 
 
 @dataclass
 class QuotedLines:
-    """Number of lines that show a defect, and quotations of the first `QUOTED` of them."""
+    """Number of lines that show a defect, and quotations of the first `_QUOTED` of them."""
 
     count: int = 0
     quotations: list[str] = field(default_factory=list)
 
     def add(self, line: int, text: str) -> None:
-        """Count a line (from 1 on), and quote the first ones, cut to `LONGEST_QUOTE` characters."""
+        """Count a line (from 1 on), and quote the first ones, cut to `_LONGEST_QUOTE` characters."""
         self.count += 1
-        if len(self.quotations) < QUOTED:
-            cut = text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 3] + "..."
+        if len(self.quotations) < _QUOTED:
+            cut = text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "..."
             self.quotations.append(f'line {line:,}: "{cut}"')
 
     def __str__(self) -> str:

@@ -38,9 +38,7 @@ from manyheads.doctor.wrapping import Masks, run_eagerly, wrap_model
 from manyheads.errors import UsageError
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["examine"]
-
-FOR_ANY_SCORES = ("constant-scores", "random", "not_finite", "scores-are-probabilities")
+_FOR_ANY_SCORES = ("constant-scores", "random", "not_finite", "scores-are-probabilities")
 
 
 @hide_own_frames
@@ -108,7 +106,7 @@ def examine(
         adapter = in_any_precision(wrap, model)
     with restore_modes(adapter.module), run_eagerly():
         with prepare(adapter, seed) as prepared:
-            report = check_outputs(prepared, stepper, left_padding=left_padding, longest=longest)
+            report = _check_outputs(prepared, stepper, left_padding=left_padding, longest=longest)
         if train_step is None or quick:
             reason = "train_step was not given" if train_step is None else "quick leaves it out"
             report += make_report([], [], [(check, reason) for check in TRAINING_CHECKS])
@@ -116,29 +114,27 @@ def examine(
             adapter = prepared.adapter
             collate = collate or default_collate(adapter, time_first=time_first)
             functions = TrainingFunctions(train_step, collate, greedy, score, updates)
-            with prepare_training(adapter, partial(train_once, functions, adapter, seed)), torch.enable_grad():
+            with prepare_training(adapter, partial(_train_once, functions, adapter, seed)), torch.enable_grad():
                 report += check_training(adapter, functions, report, seed, listener)
-    return with_places(report, place_of(model))
+    return _with_places(report, place_of(model))
 
 
-def with_places(report: Report, place: Place | None) -> Report:
-    """Return a report in which each finding without a place has the place of the model."""
+def _with_places(report: Report, place: Place | None) -> Report:
     findings = [replace(finding, place=finding.place or place) for finding in report.findings]
     return replace(report, findings=findings)
 
 
-def check_outputs(
+def _check_outputs(
     prepared: Preparation, stepper: Callable[[Tensor], Stepping] | None, *, left_padding: bool, longest: int
 ) -> Report:
-    """Make every possible check of the outputs and of the internals."""
     adapter, samples = prepared.adapter, prepared.samples
     with without_zero_weights(adapter.module) as remarks:
-        report, symptoms = observe_outputs(prepared, left_padding=left_padding)
+        report, symptoms = _observe_outputs(prepared, left_padding=left_padding)
         report += make_report([], [], remarks=[*adapter.remarks, *prepared.remarks, *remarks])
         internals = trace_internals(adapter, samples)
-        lengths, limit = observe_lengths(adapter, samples, longest)
+        lengths, limit = _observe_lengths(adapter, samples, longest)
         report += lengths + structure_report(adapter, symptoms, internals, limit)
-        report += make_report(output_findings(adapter, samples, symptoms), [])
+        report += make_report(_output_findings(adapter, samples, symptoms), [])
         if stepper is not None:
             report += attempt([STEPPING], lambda: check_stepper(adapter, samples, stepper))
         elif "target" in adapter.sides:
@@ -146,7 +142,7 @@ def check_outputs(
     return report
 
 
-def observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Report, Symptoms]:
+def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Report, Symptoms]:
     """Make every possible check of the outputs; return a report without findings, and the symptoms."""
     adapter, samples = prepared.adapter, prepared.samples
     symptoms = dict.fromkeys([check.symptom for check in OUTPUT_CHECKS], "")
@@ -154,22 +150,21 @@ def observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Repor
     for check in OUTPUT_CHECKS:
         possible = check.possible(adapter, left_padding=left_padding)
         reason = "" if possible else check.reason(adapter)
-        if possible and symptoms["constant-scores"] and check.symptom not in FOR_ANY_SCORES:
+        if possible and symptoms["constant-scores"] and check.symptom not in _FOR_ANY_SCORES:
             reason = "the scores do not depend on the tokens"
         elif possible:
-            report += attempt([check.sentence], partial(observe, check, adapter, samples, symptoms))
+            report += attempt([check.sentence], partial(_observe, check, adapter, samples, symptoms))
         report += make_report([], [], [(check.sentence, reason)] if reason else [])
     symptoms["not_finite"] = symptoms["not_finite"] or prepared.not_finite
     return report, symptoms
 
 
-def observe(check: OutputCheck, adapter: ModelAdapter, samples: Samples, symptoms: dict[str, str]) -> Report:
-    """Make a check of the outputs and store its evidence."""
+def _observe(check: OutputCheck, adapter: ModelAdapter, samples: Samples, symptoms: dict[str, str]) -> Report:
     symptoms[check.symptom] = check.observe(adapter, samples) or ""
     return make_report([], [check.sentence])
 
 
-def observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tuple[Report, LengthLimit | None]:
+def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tuple[Report, LengthLimit | None]:
     """Look for the longest text that the model takes; return a report without findings, and the limit."""
     reason = "the model takes texts of one length alone" if samples.fixed_length else ""
     reason = reason if adapter.device.type == "cpu" else "lengths are tried on the CPU alone"
@@ -184,21 +179,19 @@ def observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tu
     return attempt([LENGTHS], find), limits[-1]
 
 
-def output_findings(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Iterator[Finding]:
-    """Yield the findings that follow from the outputs alone."""
+def _output_findings(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Iterator[Finding]:
     for name in ALONE:
         if symptoms[name] and not symptoms["random"]:
-            bag_of_words = name == "no-positions" and adapter.kind == "encoder" and is_pooled(adapter, samples)
+            bag_of_words = name == "no-positions" and adapter.kind == "encoder" and _is_pooled(adapter, samples)
             yield model_finding(name, symptoms[name], "note" if bag_of_words else None)
 
 
 @torch.no_grad()
-def is_pooled(adapter: ModelAdapter, samples: Samples) -> bool:
+def _is_pooled(adapter: ModelAdapter, samples: Samples) -> bool:
     """Return whether a model has one row of scores for a whole text: it may be meant as a bag of words."""
     return adapter(samples.ids()).size(1) == 1
 
 
-def train_once(functions: TrainingFunctions, adapter: ModelAdapter, seed: int) -> None:
-    """Make the first update of the training checks."""
+def _train_once(functions: TrainingFunctions, adapter: ModelAdapter, seed: int) -> None:
     sources, targets = next(Trial.of(adapter, functions, seed).step_rows())
     functions.train_step(*arguments(functions.collate(sources, targets)))

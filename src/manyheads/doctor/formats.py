@@ -11,12 +11,10 @@ from manyheads import __version__
 from manyheads.doctor.report import Finding, Report
 from manyheads.doctor.texts import Language, check_text
 
-__all__ = ["FORMATS", "Format", "to_junit", "to_markdown", "to_sarif"]
-
 Format = Literal["sarif", "junit", "markdown"]
 
 
-def to_sarif(report: Report, language: Language = "en") -> str:
+def _to_sarif(report: Report, language: Language = "en") -> str:
     """Return the findings as SARIF 2.1.0; a code host shows findings with a known place at their line."""
     rules = [
         {
@@ -29,7 +27,7 @@ def to_sarif(report: Report, language: Language = "en") -> str:
         for finding in report.findings
     ]
     driver = {"name": "manyheads doctor", "version": __version__, "rules": rules}
-    results = [sarif_result(finding, index, language) for index, finding in enumerate(report.findings)]
+    results = [_sarif_result(finding, index, language) for index, finding in enumerate(report.findings)]
     document = {
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
         "version": "2.1.0",
@@ -38,7 +36,7 @@ def to_sarif(report: Report, language: Language = "en") -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def sarif_result(finding: Finding, index: int, language: Language) -> dict[str, Any]:
+def _sarif_result(finding: Finding, index: int, language: Language) -> dict[str, Any]:
     """Return a finding as a result of SARIF; `index` is the index of its rule."""
     result: dict[str, Any] = {
         "ruleId": finding.name,
@@ -55,14 +53,14 @@ def sarif_result(finding: Finding, index: int, language: Language) -> dict[str, 
     return result
 
 
-def to_junit(report: Report, language: Language = "en") -> str:
+def _to_junit(report: Report, language: Language = "en") -> str:
     """Return the report as JUnit XML: a test case per check; errors and warnings are failures, notes are output."""
     suite = ElementTree.Element("testsuite", name="manyheads doctor")
     by_check: dict[str, list[Finding]] = {check: [] for check in report.asked}
     for finding in report.findings:
         by_check.setdefault(finding.check or finding.title(), []).append(finding)
     for check, findings in by_check.items():
-        case = add_case(suite, check, language)
+        case = _add_case(suite, check, language)
         text = "\n".join(line for finding in findings for line in finding.lines(language))
         names = [finding.name for finding in findings if finding.severity != "note"]
         if names:
@@ -70,25 +68,24 @@ def to_junit(report: Report, language: Language = "en") -> str:
         elif findings:
             ElementTree.SubElement(case, "system-out").text = text
     for check, reason in report.skipped:
-        ElementTree.SubElement(add_case(suite, check, language), "skipped", message=check_text(reason, language))
+        ElementTree.SubElement(_add_case(suite, check, language), "skipped", message=check_text(reason, language))
     for attribute, path in {"tests": "testcase", "failures": "*/failure", "skipped": "*/skipped"}.items():
         suite.set(attribute, str(len(suite.findall(path))))
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
-def add_case(suite: ElementTree.Element, check: str, language: Language) -> ElementTree.Element:
-    """Add the test case of a check."""
+def _add_case(suite: ElementTree.Element, check: str, language: Language) -> ElementTree.Element:
     name = check_text(check, language)
     return ElementTree.SubElement(suite, "testcase", classname="manyheads.doctor", name=name)
 
 
-def to_markdown(report: Report, language: Language = "en") -> str:
+def _to_markdown(report: Report, language: Language = "en") -> str:
     """Return the report as Markdown, short enough for the summary of a build."""
-    return "\n".join(markdown_lines(report, language)) + "\n"
+    return "\n".join(_markdown_lines(report, language)) + "\n"
 
 
-def markdown_lines(report: Report, language: Language) -> Iterator[str]:
+def _markdown_lines(report: Report, language: Language) -> Iterator[str]:
     """Yield the verdict, the findings, and folded lists of remarks, checks and skipped checks."""
     labels = report.labels(language)
     yield f"**manyheads doctor**: {report.verdict(language)}"
@@ -111,7 +108,7 @@ def markdown_lines(report: Report, language: Language) -> Iterator[str]:
 
 
 FORMATS: Mapping[Format, Callable[[Report, Language], str]] = {
-    "sarif": to_sarif,
-    "junit": to_junit,
-    "markdown": to_markdown,
+    "sarif": _to_sarif,
+    "junit": _to_junit,
+    "markdown": _to_markdown,
 }

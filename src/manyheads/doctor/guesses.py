@@ -20,22 +20,23 @@ from manyheads.doctor.model_adapter import ModelAdapter, Samples
 from manyheads.doctor.signatures import words_of
 from manyheads.doctor.trace import same_ids
 
-__all__ = ["attributes", "guess_marks", "guess_missing_marks", "guess_sizes", "safe_size"]
-
-FEWEST, USUAL = 5, 8  # ids: an embedding of fewer holds segment types; USUAL ids are tried if no embedding is known
-MARKS: Mapping[str, set[str]] = {
+_FEWEST, _USUAL = (
+    5,
+    8,
+)  # ids: an embedding of fewer holds segment types; USUAL ids are tried if no embedding is known
+_MARKS: Mapping[str, set[str]] = {
     "pad": {"pad", "padding"},
     "bos": {"bos", "sos", "start", "begin"},
     "eos": {"eos", "end"},
 }
-OF_IDS = {"id", "ids", "idx", "index", "ix", "token", "symbol"}
-OF_SIDES = {"source", "src", "enc", "encoder", "target", "tgt", "trg", "dec", "decoder"}
+_OF_IDS = {"id", "ids", "idx", "index", "ix", "token", "symbol"}
+_OF_SIDES = {"source", "src", "enc", "encoder", "target", "tgt", "trg", "dec", "decoder"}
 
 
 def safe_size(module: nn.Module | None) -> int:
     """Return a number of ids below which every embedding of a model can be looked up."""
-    tables = [part.num_embeddings for part in modules_of(module) if isinstance(part, nn.Embedding)]
-    return min((size for size in tables if size >= FEWEST), default=USUAL)
+    tables = [part.num_embeddings for part in _modules_of(module) if isinstance(part, nn.Embedding)]
+    return min((size for size in tables if size >= _FEWEST), default=_USUAL)
 
 
 @torch.no_grad()
@@ -45,7 +46,7 @@ def guess_sizes(adapter: ModelAdapter) -> tuple[int, int] | None:
     with AttentionTracer() as tracer:
         scores = adapter(ids)
     weights = {
-        id(weight): weight for part in modules_of(adapter.module) for weight in part.parameters(recurse=False)
+        id(weight): weight for part in _modules_of(adapter.module) for weight in part.parameters(recurse=False)
     }
     rows = {
         side: weights[lookup.table].size(0)
@@ -61,13 +62,13 @@ def guess_sizes(adapter: ModelAdapter) -> tuple[int, int] | None:
     return rows.get("source", rows[last]), rows.get("target", rows[next(iter(rows))])
 
 
-def guess_marks(model: Any, module: nn.Module | None, size: int) -> dict[str, tuple[int, str]]:
+def _guess_marks(model: Any, module: nn.Module | None, size: int) -> dict[str, tuple[int, str]]:
     """Return the ids of padding and of the marks that the code states, each with the name that states it.
 
     A mark is left out where two names state two ids for it. Ids are below `size`.
     """
-    stated = stated_marks(constants(model, module), size) | stated_marks(attributes(module), size)
-    unused = {"pad"} if unused_padding(model, module, size) else set()
+    stated = _stated_marks(_constants(model, module), size) | _stated_marks(attributes(module), size)
+    unused = {"pad"} if _unused_padding(model, module, size) else set()
     return {
         mark: next(iter(values.items()))
         for mark, values in stated.items()
@@ -75,42 +76,41 @@ def guess_marks(model: Any, module: nn.Module | None, size: int) -> dict[str, tu
     }
 
 
-def stated_marks(stated: Iterable[tuple[str, object]], size: int) -> dict[str, dict[int, str]]:
+def _stated_marks(stated: Iterable[tuple[str, object]], size: int) -> dict[str, dict[int, str]]:
     """Return, by mark, the ids below `size` that names state, each with the first name that does."""
     marks: dict[str, dict[int, str]] = {}
     for name, value in stated:
-        mark = mark_of(name)
+        mark = _mark_of(name)
         if mark is not None and type(value) is int and 0 <= value < size:
             marks.setdefault(mark, {}).setdefault(value, name)
     return marks
 
 
-def unused_padding(model: Any, module: nn.Module | None, size: int) -> dict[int, str]:
+def _unused_padding(model: Any, module: nn.Module | None, size: int) -> dict[int, str]:
     """Return the padding ids that constants state, with the constants' names, if the model uses none of them."""
-    if "pad" in stated_marks(attributes(module), size):
+    if "pad" in _stated_marks(attributes(module), size):
         return {}
-    named = stated_marks(constants(model, module), size).get("pad", {})
-    return named if names_in_code(model, module).isdisjoint(named.values()) else {}
+    named = _stated_marks(_constants(model, module), size).get("pad", {})
+    return named if _names_in_code(model, module).isdisjoint(named.values()) else {}
 
 
-def names_in_code(model: Any, module: nn.Module | None) -> set[str]:
-    """Return the names in the code of a model, of its modules, and of the functions that they name."""
-    classes = {kind for part in modules_of(module) for kind in type(part).__mro__}
+def _names_in_code(model: Any, module: nn.Module | None) -> set[str]:
+    classes = {kind for part in _modules_of(module) for kind in type(part).__mro__}
     waiting = [model, *(value for kind in classes for value in vars(kind).values())]
     names: set[str] = set()
     while waiting:
         function = waiting.pop()
         function = getattr(function, "fget", None) or getattr(function, "__func__", function)
         if isinstance(function, FunctionType) and not function.__module__.startswith("torch"):
-            fresh = names_of(function.__code__) - names
+            fresh = _names_of(function.__code__) - names
             names |= fresh
             waiting += [function.__globals__.get(name) for name in fresh]
     return names
 
 
-def names_of(code: CodeType) -> set[str]:
+def _names_of(code: CodeType) -> set[str]:
     """Return the names that are used in a code object and in the functions nested in it."""
-    inner = (names_of(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    inner = (_names_of(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*inner)
 
 
@@ -119,31 +119,31 @@ def guess_missing_marks(
 ) -> tuple[dict[str, int | None], list[str]]:
     """Return pad, bos and eos, those that are None guessed if the code states them, and remarks on the guesses."""
     complete, remarks = dict(marks), []
-    for name, (mark, origin) in guess_marks(model, module, size).items():
+    for name, (mark, origin) in _guess_marks(model, module, size).items():
         if complete[name] is None and mark not in complete.values():
             complete[name] = mark
             remarks.append(f"{name} = {mark}, guessed from {origin}")
     if complete["pad"] is None:
         remarks += [
             f"pad was not guessed from {origin}, which the model does not use: if texts are padded, give pad={mark}"
-            for mark, origin in unused_padding(model, module, size).items()
+            for mark, origin in _unused_padding(model, module, size).items()
         ]
     return complete, remarks
 
 
-def mark_of(name: str) -> str | None:
+def _mark_of(name: str) -> str | None:
     """Return the mark that a name states: src_pad_idx, PAD, decoder_start_token_id; None for other names."""
     words = set(words_of(name))
-    rest = words - OF_IDS - OF_SIDES
-    for mark, usual in MARKS.items():
-        if rest and rest <= usual and (words & OF_IDS or name.isupper()):
+    rest = words - _OF_IDS - _OF_SIDES
+    for mark, usual in _MARKS.items():
+        if rest and rest <= usual and (words & _OF_IDS or name.isupper()):
             return mark
     return None
 
 
 def attributes(module: nn.Module | None) -> Iterator[tuple[str, object]]:
     """Yield names and values of the attributes of modules and of the configurations they hold, outer ones first."""
-    for part in modules_of(module):
+    for part in _modules_of(module):
         for name, value in vars(part).items():
             yield name, value
             if hasattr(value, "__dict__") and not isinstance(value, (nn.Module, type)) and not callable(value):
@@ -152,13 +152,11 @@ def attributes(module: nn.Module | None) -> Iterator[tuple[str, object]]:
                 yield from ((str(key), entry) for key, entry in value.items())
 
 
-def constants(model: Any, module: nn.Module | None) -> Iterator[tuple[str, object]]:
-    """Yield the constants of the files that define a model."""
+def _constants(model: Any, module: nn.Module | None) -> Iterator[tuple[str, object]]:
     files = [vars(sys.modules.get(type(part).__module__, object)) for part in (model, module)]
     for names in (getattr(model, "__globals__", {}), *files):
         yield from ((name, value) for name, value in list(names.items()) if name.isupper())
 
 
-def modules_of(module: nn.Module | None) -> Iterable[nn.Module]:
-    """Return a module and all modules in it."""
+def _modules_of(module: nn.Module | None) -> Iterable[nn.Module]:
     return () if module is None else module.modules()

@@ -16,10 +16,8 @@ from manyheads.doctor.model_output import tensor_of
 from manyheads.doctor.signatures import parameters_of
 from manyheads.errors import UsageError
 
-__all__ = ["from_huggingface", "huggingface_config"]
-
 # Fields of configurations that state the longest text, as max_target_positions; not max_relative_positions.
-LIMIT = re.compile(r"max_((source|target|encoder|decoder)_)?position(s|_embeddings)|max_seq_len|n_positions")
+_LIMIT = re.compile(r"max_((source|target|encoder|decoder)_)?position(s|_embeddings)|max_seq_len|n_positions")
 
 
 def huggingface_config(model: Any) -> dict[str, Any] | None:
@@ -44,20 +42,20 @@ def from_huggingface(
             f"{type(model).__name__} takes {', '.join(sorted(accepted)[:3])} and no input_ids: the doctor examines "
             "models of token ids. Examine its text model."
         )
-    kind = kind or stated_kind(model, config)
+    kind = kind or _stated_kind(model, config)
     parts = ("encoder", "decoder") if kind == "encoder-decoder" else ("text_config", "text_config")
-    reader, writer = ({**config, **known(config.get(part) or {})} for part in parts)
+    reader, writer = ({**config, **_known(config.get(part) or {})} for part in parts)
     if isinstance(vocab_size, int):
         vocab_size = (vocab_size, vocab_size)
     stated = (reader.get("vocab_size"), writer.get("decoder_vocab_size") or writer.get("vocab_size"))
-    tables = (table_size(model.get_input_embeddings), table_size(model.get_output_embeddings))
+    tables = (_table_size(model.get_input_embeddings), _table_size(model.get_output_embeddings))
     source_size, target_size = vocab_size or tuple(size or rows for size, rows in zip(stated, tables, strict=True))
     if not isinstance(source_size, int) or not isinstance(target_size, int):
         raise UsageError("vocab_size is missing, and the model's configuration has none.")
     starts = ("decoder_start_token_id", "bos_token_id") if kind == "encoder-decoder" else ("bos_token_id",)
-    marks = [first_id(writer, names, target_size) for names in (starts, ("eos_token_id",))]
+    marks = [_first_id(writer, names, target_size) for names in (starts, ("eos_token_id",))]
     remarks = []
-    pad = first_id(reader, ("pad_token_id",), source_size)
+    pad = _first_id(reader, ("pad_token_id",), source_size)
     if pad is None:  # without a padding id any id can pad: the attention mask hides it
         pad = source_size - 1
         remarks.append(f"pad = {pad}: the configuration states none, and an attention mask hides it")
@@ -66,10 +64,10 @@ def from_huggingface(
     ends = marks[1] if kind == "encoder" and "decoder_input_ids" in accepted else None
 
     def call(*ids: Tensor) -> Tensor:
-        source = ids[0] if ends is None else with_end(ids[0], pad, ends)
+        source = ids[0] if ends is None else _with_end(ids[0], pad, ends)
         arguments: dict[str, Any] = {"input_ids": source}
         if not accepted or "attention_mask" in accepted:
-            arguments["attention_mask"] = real_tokens(source, pad, begins=begins).long()
+            arguments["attention_mask"] = _real_tokens(source, pad, begins=begins).long()
         if kind == "encoder-decoder":
             arguments["decoder_input_ids"] = ids[1]
         if "use_cache" in accepted:  # some models leave out the causal mask when they fill a KV cache
@@ -84,13 +82,13 @@ def from_huggingface(
         pad=pad,
         bos=marks[0],
         eos=marks[1],
-        stated_limit=limit_of(model, (reader, writer)),
+        stated_limit=_limit_of(model, (reader, writer)),
         device=device_of(model),
         remarks=tuple(remarks),
     )
 
 
-def table_size(layer: Callable[[], Any]) -> int | None:
+def _table_size(layer: Callable[[], Any]) -> int | None:
     """Return the number of ids of the embeddings or the output layer that a function returns, None without one."""
     try:
         return int(layer().weight.size(0))
@@ -98,7 +96,7 @@ def table_size(layer: Callable[[], Any]) -> int | None:
         return None
 
 
-def stated_kind(model: Any, config: Mapping[str, Any]) -> Kind:
+def _stated_kind(model: Any, config: Mapping[str, Any]) -> Kind:
     """Return the kind of a model: a model that generates is a decoder, unless its layers state otherwise.
 
     An encoder-decoder that classifies feeds its decoder the text itself: it reads one sequence.
@@ -111,7 +109,7 @@ def stated_kind(model: Any, config: Mapping[str, Any]) -> Kind:
     return "decoder" if generates and (any(flags) or not flags) else "encoder"
 
 
-def real_tokens(ids: Tensor, pad: int, *, begins: bool) -> Tensor:
+def _real_tokens(ids: Tensor, pad: int, *, begins: bool) -> Tensor:
     """Return a mask of ids (B, S), False at padding; `begins` states that rows begin with the padding id."""
     real = ids != pad
     if begins:
@@ -119,28 +117,27 @@ def real_tokens(ids: Tensor, pad: int, *, begins: bool) -> Tensor:
     return real
 
 
-def with_end(ids: Tensor, pad: int, end: int) -> Tensor:
+def _with_end(ids: Tensor, pad: int, end: int) -> Tensor:
     """Replace the last token of each row (B, S) by the end mark."""
     return ids.scatter(1, ((ids != pad).sum(1, keepdim=True) - 1).clamp_min(0), end)
 
 
-def known(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a configuration that have a value."""
+def _known(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in config.items() if value is not None}
 
 
-def first_id(config: Mapping[str, Any], names: Sequence[str], size: int) -> int | None:
+def _first_id(config: Mapping[str, Any], names: Sequence[str], size: int) -> int | None:
     """Return the first of the named fields that is a token id, or None."""
     values = (config.get(name) for name in names)
     return next((value for value in values if isinstance(value, int) and 0 <= value < size), None)
 
 
-def limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | None:
+def _limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | None:
     """Return the longest text in tokens that the configurations state, or None.
 
     RoBERTa numbers positions from padding_idx + 1 on: the rows before are never used.
     """
-    limits = [value for config in configs for name, value in config.items() if value and LIMIT.fullmatch(name)]
+    limits = [value for config in configs for name, value in config.items() if value and _LIMIT.fullmatch(name)]
     return min(
         (
             limit - part.padding_idx - 1

@@ -15,19 +15,17 @@ from torch import Tensor
 
 from manyheads.doctor.signatures import Role, words_of
 
-__all__ = ["MaskStyle", "mask_styles", "refined_styles"]
-
 Encoding = Literal["keep", "hide", "keep as number", "hide as number", "added"]
 Layout = Literal["heads", "queries", "flat", "causal"]
-ENCODINGS: tuple[Encoding, ...] = ("keep", "hide", "keep as number", "hide as number", "added")
+_ENCODINGS: tuple[Encoding, ...] = ("keep", "hide", "keep as number", "hide as number", "added")
 # Layouts of source masks and of target masks: heads (B, 1, 1, S) and (B, 1, T, T), queries (B, 1, S) and (B, T, T),
 # flat (B, S) and (B, T), causal (T, T).
-LAYOUTS: tuple[tuple[Layout, Layout], ...] = (
+_LAYOUTS: tuple[tuple[Layout, Layout], ...] = (
     ("heads", "heads"), ("queries", "queries"), ("flat", "causal"), ("flat", "flat"), ("heads", "causal"),
     ("queries", "causal"),
 )  # fmt: skip
-SOURCE_LAYOUTS: tuple[Layout, ...] = ("heads", "queries", "flat")
-IN_WORDS = {
+_SOURCE_LAYOUTS: tuple[Layout, ...] = ("heads", "queries", "flat")
+_IN_WORDS = {
     "keep": "True where a key may be seen",
     "hide": "True where a key is hidden",
     "keep as number": "1.0 where a key may be seen",
@@ -58,25 +56,25 @@ class MaskStyle:
             masks: all arguments that are masks, with their roles.
             real: by side, True where a token is no padding: (B, S) and (B, T).
         """
-        padding = is_padding(name)
+        padding = _is_padding(name)
         if self.of_cross and padding and role == "target mask":
             role = "cross mask"
         side = "target" if role == "target mask" else "source"
         encoding, layout = self.target if side == "target" else self.source
         others_of_role = [other for other, other_role in masks.items() if other != name and other_role == role]
-        shared = not padding and any(is_padding(other) for other in others_of_role) and not self.of_cross
+        shared = not padding and any(_is_padding(other) for other in others_of_role) and not self.of_cross
         if shared and side == "source":  # padding has a separate mask: this one hides nothing
             queries = real["target" if role == "cross mask" else "source"].size(1)
-            return encoded(torch.ones(queries, real["source"].size(1), dtype=torch.bool), encoding)
+            return _encoded(torch.ones(queries, real["source"].size(1), dtype=torch.bool), encoding)
         if side == "source" or padding:
-            return encoded(with_axes(real[side], layout), encoding)
+            return _encoded(_with_axes(real[side], layout), encoding)
         length = real[side].size(1)
         causal = torch.ones(length, length, dtype=torch.bool, device=real[side].device).tril()
         if shared or layout == "causal":
-            return encoded(causal, encoding)
+            return _encoded(causal, encoding)
         if layout == "flat":
-            return encoded(real[side], encoding)
-        return encoded(with_axes(real[side], layout) & causal, encoding)
+            return _encoded(real[side], encoding)
+        return _encoded(_with_axes(real[side], layout) & causal, encoding)
 
     def describe(self, masks: Mapping[str, Role]) -> str:
         """Return a description of the masks: their names, axes, and the meaning of their values."""
@@ -90,21 +88,20 @@ class MaskStyle:
         for name, role in masks.items():
             shape = ", ".join(axes[size] for size in self.make(name, role, masks, real).shape)
             encoding = self.target[0] if role == "target mask" else self.source[0]
-            clauses.setdefault(f"({shape}), {IN_WORDS[encoding]}", []).append(name)
+            clauses.setdefault(f"({shape}), {_IN_WORDS[encoding]}", []).append(name)
         return "; ".join(f"{', '.join(names)} {clause}" for clause, names in clauses.items())
 
 
-def is_padding(name: str) -> bool:
-    """Return whether a mask is named after padding."""
+def _is_padding(name: str) -> bool:
     return any(word.startswith("pad") or word == "key" for word in words_of(name))
 
 
-def with_axes(real: Tensor, layout: Layout) -> Tensor:
+def _with_axes(real: Tensor, layout: Layout) -> Tensor:
     """Insert axes for heads and queries into a mask (B, S)."""
     return {"heads": real[:, None, None], "queries": real[:, None]}.get(layout, real)
 
 
-def encoded(keep: Tensor, encoding: Encoding) -> Tensor:
+def _encoded(keep: Tensor, encoding: Encoding) -> Tensor:
     """Return a mask, True where a key may be seen, in an encoding."""
     if encoding == "added":
         return torch.zeros(keep.shape, device=keep.device).masked_fill(~keep, -torch.inf)
@@ -117,13 +114,13 @@ def mask_styles(masks: Mapping[str, Role]) -> Iterator[MaskStyle]:
     if not masks:
         yield MaskStyle()
         return
-    layouts, encodings = list(LAYOUTS), list(ENCODINGS)
-    if any(is_padding(name) and "key" in words_of(name) for name in masks) or (
-        sum(map(is_padding, masks)) not in (0, len(masks))
+    layouts, encodings = list(_LAYOUTS), list(_ENCODINGS)
+    if any(_is_padding(name) and "key" in words_of(name) for name in masks) or (
+        sum(map(_is_padding, masks)) not in (0, len(masks))
     ):
         layouts.sort(key=lambda layout: layout != ("flat", "causal"))
         encodings.sort(key=lambda encoding: encoding != "hide")
-    of_cross = (False, True) if sum(map(is_padding, masks)) > 1 else (False,)
+    of_cross = (False, True) if sum(map(_is_padding, masks)) > 1 else (False,)
     if not any(role == "target mask" for role in masks.values()):
         layouts = [pair for pair in layouts if pair[0] == pair[1]]
     for cross, (source, target), encoding in product(of_cross, layouts, encodings):
@@ -136,8 +133,8 @@ def refined_styles(style: MaskStyle, masks: Mapping[str, Role], sides: Sequence[
     if not (roles & {"source mask", "cross mask"} and "target mask" in roles):
         return
     if "source" in sides:
-        for encoding, layout in product(ENCODINGS, SOURCE_LAYOUTS):
+        for encoding, layout in product(_ENCODINGS, _SOURCE_LAYOUTS):
             yield replace(style, source=(encoding, layout))
     if "target" in sides:
-        for encoding, layout in product(ENCODINGS, (*SOURCE_LAYOUTS, "causal")):
+        for encoding, layout in product(_ENCODINGS, (*_SOURCE_LAYOUTS, "causal")):
             yield replace(style, target=(encoding, layout))

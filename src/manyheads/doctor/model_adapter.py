@@ -20,19 +20,8 @@ from manyheads.doctor.module_state import ModuleState, held_tensors
 from manyheads.doctor.tolerances import Tolerances
 from manyheads.errors import UsageError
 
-__all__ = [
-    "Kind",
-    "ModelAdapter",
-    "Samples",
-    "device_of",
-    "find_modules",
-    "restore_modes",
-    "restore_weights",
-    "with_padding",
-]
-
 # Axis sizes of the samples: distinct primes, so that no axis is mistaken for another.
-BATCH, SOURCE, TARGET = 3, 7, 5
+_BATCH, SOURCE, TARGET = 3, 7, 5
 Kind = Literal["encoder-decoder", "encoder", "decoder"]
 
 
@@ -80,7 +69,7 @@ class ModelAdapter:
         """
         if self.state is not None:
             self.state.restore()
-        seed_generators(seed)
+        _seed_generators(seed)
         scores = self.call(*(ids[side].to(self.device) for side in self.sides))
         last = ids[self.sides[-1]]
         if scores.dim() == 2 and len(scores) == last.numel():  # (B * T, V)
@@ -90,7 +79,7 @@ class ModelAdapter:
         elif scores.dim() != 3 or scores.shape[:2] != last.shape:
             raise UsageError(
                 f"the model gave scores of shape {tuple(scores.shape)} for ids {tuple(last.shape)}; "
-                f"({last.size(0)}, {last.size(1)}, vocabulary) is expected.{advice(scores, last)}"
+                f"({last.size(0)}, {last.size(1)}, vocabulary) is expected.{_advice(scores, last)}"
             )
         return scores if scores.dtype == torch.float64 else scores.float()
 
@@ -103,7 +92,7 @@ class ModelAdapter:
         return [token for token in range(self.size(side)) if token not in (self.pad, self.bos, self.eos)]
 
 
-def advice(scores: Tensor, ids: Tensor) -> str:
+def _advice(scores: Tensor, ids: Tensor) -> str:
     """Return advice on scores whose shape does not fit ids (B, T), empty if there is none."""
     if scores.dim() != 3:
         return ""
@@ -119,7 +108,7 @@ def advice(scores: Tensor, ids: Tensor) -> str:
     return ""
 
 
-def seed_generators(seed: int) -> None:
+def _seed_generators(seed: int) -> None:
     """Seed torch's random generators; without an accelerator only the CPU's, as the others are slow."""
     if torch.accelerator.is_available():
         torch.manual_seed(seed)
@@ -154,13 +143,13 @@ def find_modules(model: Any) -> nn.Module | None:
     """
     if isinstance(model, nn.Module):
         return model
-    modules = {id(module): module for module in referenced_modules(model, set())}
+    modules = {id(module): module for module in _referenced_modules(model, set())}
     inner = {id(part) for module in modules.values() for part in module.modules() if part is not module}
     outermost = [module for identity, module in modules.items() if identity not in inner]
     return outermost[0] if len(outermost) == 1 else nn.ModuleList(outermost) if outermost else None
 
 
-def referenced_modules(value: Any, seen: set[int]) -> Iterator[nn.Module]:
+def _referenced_modules(value: Any, seen: set[int]) -> Iterator[nn.Module]:
     """Yield the modules that an object refers to, directly or through functions."""
     if id(value) in seen:
         return
@@ -169,13 +158,13 @@ def referenced_modules(value: Any, seen: set[int]) -> Iterator[nn.Module]:
         yield value
     elif isinstance(value, functools.partial):
         for part in (value.func, *value.args, *value.keywords.values()):
-            yield from referenced_modules(part, seen)
+            yield from _referenced_modules(part, seen)
     elif isinstance(value, MethodType):
-        yield from referenced_modules(value.__self__, seen)
+        yield from _referenced_modules(value.__self__, seen)
     elif isinstance(value, FunctionType):
         names = inspect.getclosurevars(value)
         for part in (*names.nonlocals.values(), *names.globals.values()):
-            yield from referenced_modules(part, seen)
+            yield from _referenced_modules(part, seen)
     elif hasattr(value, "__dict__") and not isinstance(value, (type, ModuleType)):
         yield from (part for part in vars(value).values() if isinstance(part, nn.Module))
 
@@ -202,7 +191,7 @@ class Samples:
     def __init__(self, adapter: ModelAdapter, seed: int = 0) -> None:
         self.adapter = adapter
         self.generator = torch.Generator().manual_seed(seed)
-        self.batch, self.source, self.target = BATCH, SOURCE, TARGET
+        self.batch, self.source, self.target = _BATCH, SOURCE, TARGET
         self.smallest_batch, self.fixed_length, self.longer = 1, False, True
         for side in adapter.sides:
             size = adapter.size(side)

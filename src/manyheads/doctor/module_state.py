@@ -13,18 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = [
-    "ModuleState",
-    "filled_zero_weights",
-    "held_tensors",
-    "in_precision",
-    "stronger_matrices",
-    "weight_count",
-]
-
-STANDARD = set(vars(nn.Module())) - {"_buffers"}  # attributes of every nn.Module, but for the buffers
-DEPTH = 3  # how far containers and objects in attributes are followed
-DEVIATION = 0.02  # of the numbers that replace zeros
+_STANDARD = set(vars(nn.Module())) - {"_buffers"}  # attributes of every nn.Module, but for the buffers
+_DEPTH = 3  # how far containers and objects in attributes are followed
+_DEVIATION = 0.02  # of the numbers that replace zeros
 
 
 class ModuleState:
@@ -38,7 +29,7 @@ class ModuleState:
         self._tensors: list[tuple[Tensor, Tensor, int]] = []
         self._seen: set[int] = set()
         for part in module.modules() if module is not None else ():
-            self._remember_attributes(part, STANDARD, 0)
+            self._remember_attributes(part, _STANDARD, 0)
 
     def _remember_attributes(self, owner: Any, left_out: Iterable[str], depth: int) -> None:
         attributes = {name: value for name, value in vars(owner).items() if name not in left_out}
@@ -47,7 +38,7 @@ class ModuleState:
             self._remember(value, depth)
 
     def _remember(self, value: Any, depth: int) -> None:
-        if id(value) in self._seen or depth > DEPTH:
+        if id(value) in self._seen or depth > _DEPTH:
             return
         if isinstance(value, Tensor):
             if not (isinstance(value, nn.Parameter) or value.is_meta or value.is_inference() or value.grad_fn):
@@ -61,7 +52,7 @@ class ModuleState:
         elif isinstance(value, tuple):
             for part in value:
                 self._remember(part, depth + 1)
-        elif is_plain_object(value):
+        elif _is_plain_object(value):
             self._seen.add(id(value))
             self._remember_attributes(value, (), depth + 1)
 
@@ -69,21 +60,21 @@ class ModuleState:
     def restore(self) -> None:
         """Restore every content that has changed."""
         for owner, saved, size in self._containers:
-            put_back(owner, saved, size)
+            _put_back(owner, saved, size)
         for index, (tensor, content, version) in enumerate(self._tensors):
             if tensor._version != version:
                 tensor.copy_(content)
                 self._tensors[index] = (tensor, content, tensor._version)
 
 
-def is_plain_object(value: Any) -> bool:
+def _is_plain_object(value: Any) -> bool:
     """Return whether attributes of a value may hold a cache: no module, class, function, or object of torch."""
     if isinstance(value, (nn.Module, type, ModuleType, FunctionType, MethodType)) or not hasattr(value, "__dict__"):
         return False
     return type(value).__module__.partition(".")[0] not in {"torch", "builtins", "logging", "threading"}
 
 
-def put_back(owner: Any, kept: Any, size: int) -> None:
+def _put_back(owner: Any, kept: Any, size: int) -> None:
     """Restore the contents of a container, or the attributes of an object; `size` is its old number of entries."""
     if isinstance(owner, (list, deque)):
         if len(owner) != len(kept) or any(entry is not saved for entry, saved in zip(owner, kept, strict=True)):
@@ -95,7 +86,7 @@ def put_back(owner: Any, kept: Any, size: int) -> None:
             owner.clear()
             owner.update(kept)
         return
-    left_out = STANDARD if isinstance(owner, nn.Module) else ()
+    left_out = _STANDARD if isinstance(owner, nn.Module) else ()
     present = owner if isinstance(owner, dict) else vars(owner)
     if len(present) == size and all(map(is_, map(present.get, kept, repeat(kept)), kept.values())):
         return
@@ -124,14 +115,14 @@ def held_tensors(module: nn.Module | None, make: Callable[[Tensor], Tensor | Non
                 continue
             replacements[key] = replacement
             originals.append((tensor, data, tensor.grad if tensor.is_leaf else None))
-            put_data(tensor, replacement, None)
+            _put_data(tensor, replacement, None)
         yield
     finally:
         for tensor, data, gradient in originals:
-            put_data(tensor, data, gradient)
+            _put_data(tensor, data, gradient)
 
 
-def put_data(tensor: Tensor, data: Tensor, gradient: Tensor | None) -> None:
+def _put_data(tensor: Tensor, data: Tensor, gradient: Tensor | None) -> None:
     """Set the data and the gradient of a tensor; the gradient has the dtype of the data."""
     if tensor.is_leaf:
         tensor.grad = None
@@ -157,7 +148,7 @@ def stronger_matrices(module: nn.Module | None, factor: float) -> Iterator[None]
     """Multiply matrices, embeddings included, by a factor inside the context."""
 
     def multiply(tensor: Tensor) -> Tensor | None:
-        matrix = isinstance(tensor, nn.Parameter) and is_usual(tensor) and tensor.dim() > 1
+        matrix = isinstance(tensor, nn.Parameter) and _is_usual(tensor) and tensor.dim() > 1
         return tensor.data * factor if matrix else None
 
     with held_tensors(module, multiply):
@@ -169,7 +160,7 @@ def weight_count(module: nn.Module | None) -> int:
     return sum(weight.numel() for weight in module.parameters()) if module is not None else 0
 
 
-def zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
+def _zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
     """Return the weights that are all zero and may hide what they are multiplied with, by name.
 
     A vector of zeros beside a weight of its module that is not zero is a bias, which hides nothing. A frozen
@@ -178,7 +169,7 @@ def zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
     candidates: dict[str, nn.Parameter] = {}
     biases: set[int] = set()
     for prefix, part in module.named_modules() if module is not None else ():
-        own = {name: weight for name, weight in part.named_parameters(recurse=False) if is_usual(weight)}
+        own = {name: weight for name, weight in part.named_parameters(recurse=False) if _is_usual(weight)}
         if isinstance(part, nn.Embedding) and not part.weight.requires_grad:
             continue
         zero = {name: weight for name, weight in own.items() if not weight.detach().any()}
@@ -189,7 +180,7 @@ def zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
     return {name: weight for name, weight in candidates.items() if id(weight) not in biases}
 
 
-def is_usual(weight: nn.Parameter) -> bool:
+def _is_usual(weight: nn.Parameter) -> bool:
     """Return whether a weight is a plain tensor of floating-point numbers that can be read."""
     return type(weight.data) is Tensor and weight.is_floating_point() and not weight.is_meta and weight.numel() > 0
 
@@ -200,14 +191,14 @@ def filled_zero_weights(module: nn.Module | None) -> Iterator[list[str]]:
 
     Scores after a zero-initialised head or output projection are constant, so that no leak would show in them.
     """
-    zero = zero_weights(module)
+    zero = _zero_weights(module)
     identities = {id(weight) for weight in zero.values()}
     generator = torch.Generator().manual_seed(0)
 
     def fill(tensor: Tensor) -> Tensor | None:
         if id(tensor) not in identities:
             return None
-        return torch.randn(tensor.shape, generator=generator).mul_(DEVIATION).to(tensor.data)
+        return torch.randn(tensor.shape, generator=generator).mul_(_DEVIATION).to(tensor.data)
 
     with held_tensors(module, fill):
         yield list(zero)

@@ -16,8 +16,6 @@ import pytest
 from manyheads.doctor.user_errors import without_own_frames
 from manyheads.errors import ManyheadsError
 
-__all__ = ["Doctor", "doctor"]
-
 
 class Doctor:
     """Examining functions of `manyheads.doctor`, which fail the test on errors and warnings.
@@ -26,7 +24,6 @@ class Doctor:
     """
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return an examining function by its name."""
         import manyheads.doctor  # not before it is needed: it imports torch
 
         if not name.startswith("examine"):

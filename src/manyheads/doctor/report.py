@@ -15,28 +15,13 @@ from manyheads.errors import ManyheadsError
 from manyheads.evaluation.advice import settings_to_try
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = [
-    "Check",
-    "Diagnosis",
-    "Finding",
-    "FindingText",
-    "Place",
-    "Report",
-    "Severity",
-    "attempt",
-    "make_checks",
-    "make_report",
-    "merge_findings",
-    "reason_of",
-]
-
-Subject = TypeVar("Subject")
+_Subject = TypeVar("_Subject")
 
 # error: results are wrong. warning: they will be wrong, or the program will fail, under the conditions it names.
 # note: worth knowing; nothing has to be done.
 Severity = Literal["error", "warning", "note"]
 
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 LABEL_COLUMNS = 6  # width of "seen", "cause", "cure", "at" and "more" with the blanks after them
 
 
@@ -170,7 +155,6 @@ class Report:
         return [finding.name for finding in self.findings]
 
     def __add__(self, other: Report) -> Report:
-        """Return a report with the content of both reports."""
         return make_report(
             [*self.findings, *other.findings],
             [*self.asked, *other.asked],
@@ -179,7 +163,6 @@ class Report:
         )
 
     def __str__(self) -> str:
-        """Return the report for people, in English."""
         return "\n".join(self.lines())
 
     def with_settings(self, config: Config) -> Report:
@@ -228,9 +211,9 @@ class Report:
     def verdict(self, language: Language = "en") -> str:
         """Return the number of checks and of findings, and whether anything has to be corrected."""
         labels = FINDING_TEXTS[language]["report"]
-        checks = with_count("check" if self.findings else "passed", len(self.asked), language)
-        skipped = with_count("skipped", len(self.skipped), language) if self.skipped else ""
-        counts = ", ".join(filter(None, (checks, skipped, count_severities(self.findings, language))))
+        checks = _with_count("check" if self.findings else "passed", len(self.asked), language)
+        skipped = _with_count("skipped", len(self.skipped), language) if self.skipped else ""
+        counts = ", ".join(filter(None, (checks, skipped, _count_severities(self.findings, language))))
         advice = labels["advice"][self.findings[0].severity if self.findings else "note"]
         return f"{counts}: {advice}"
 
@@ -246,7 +229,7 @@ def make_report(
     A finding without a check belongs to the check that was made, if that was a single one.
     """
     unique: dict[str, Finding] = {}
-    for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
+    for finding in sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity)):
         single = asked[0] if len(asked) == 1 else ""
         unique.setdefault(finding.name, finding if finding.check else replace(finding, check=single))
     left_out = {check: reason for check, reason in skipped if check not in asked}
@@ -264,7 +247,7 @@ def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
             merged[finding.name] = replace(
                 first,
                 evidence=f"{first.evidence}; {finding.evidence}",
-                severity=min(first.severity, finding.severity, key=SEVERITIES.index),
+                severity=min(first.severity, finding.severity, key=_SEVERITIES.index),
             )
     return list(merged.values())
 
@@ -286,7 +269,7 @@ def reason_of(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class Check(Generic[Subject]):
+class Check(Generic[_Subject]):
     """Check of an examination.
 
     Attributes:
@@ -298,12 +281,12 @@ class Check(Generic[Subject]):
     """
 
     sentence: str | None
-    find: Callable[[Subject], Iterable[Finding]]
-    possible: Callable[[Subject], bool] = lambda subject: True
+    find: Callable[[_Subject], Iterable[Finding]]
+    possible: Callable[[_Subject], bool] = lambda subject: True
     reason: str = ""
 
 
-def make_checks(checks: Iterable[Check[Subject]], subject: Subject, listener: Listener = NO_LISTENER) -> Report:
+def make_checks(checks: Iterable[Check[_Subject]], subject: _Subject, listener: Listener = NO_LISTENER) -> Report:
     """Make the checks of a subject that can be made; the listener shows which one is running."""
     report = Report()
     for check in checks:
@@ -350,13 +333,13 @@ class Diagnosis:
         return [*self.table, *[""] * bool(self.table), *facts, "", *self.report.lines(language)]
 
 
-def count_severities(findings: Sequence[Finding], language: Language) -> str:
+def _count_severities(findings: Sequence[Finding], language: Language) -> str:
     """Return the number of findings of each severity, such as "2 errors, 1 note"."""
-    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
-    return ", ".join(with_count(severity, count, language) for severity, count in counts.items() if count)
+    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in _SEVERITIES}
+    return ", ".join(_with_count(severity, count, language) for severity, count in counts.items() if count)
 
 
-def with_count(noun: str, count: int, language: Language) -> str:
+def _with_count(noun: str, count: int, language: Language) -> str:
     """Return a noun of the report with its count: "1 check", "2 checks"."""
     form = "one" if count == 1 else "many"
     return FINDING_TEXTS[language]["report"][form][noun].format(count=count)

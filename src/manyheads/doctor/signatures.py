@@ -14,30 +14,18 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-__all__ = [
-    "UNKNOWN",
-    "Parameter",
-    "Role",
-    "assign_roles",
-    "call_with",
-    "decoder_roles",
-    "parameters_of",
-    "role_of",
-    "words_of",
-]
-
 Role = Literal[
     "source", "target", "memory", "source mask", "target mask", "cross mask", "source lengths", "target lengths",
     "positions", "segments", "flag", "start", "state", "label", "unknown",
 ]  # fmt: skip
 UNKNOWN: Role = "unknown"
-PLAIN = ("source", "target", "label", UNKNOWN)  # roles of arguments that may be ids
+_PLAIN = ("source", "target", "label", UNKNOWN)  # roles of arguments that may be ids
 
 # Beginnings of the words that name a side, and words that name another role.
-TARGET = re.compile(r"^(?:trg|tgt|target|dec|out|look|ahead|causal|future|subsequent|nopeak)|^(?:y|tar|peak)$")
-SOURCE = re.compile(r"^(?:src|source|enc|inp|mem)|^(?:x|cross|context)$")
-LENGTHS = {"len", "lens", "length", "lengths"}
-OTHERS: Mapping[Role, re.Pattern[str]] = {
+_TARGET = re.compile(r"^(?:trg|tgt|target|dec|out|look|ahead|causal|future|subsequent|nopeak)|^(?:y|tar|peak)$")
+_SOURCE = re.compile(r"^(?:src|source|enc|inp|mem)|^(?:x|cross|context)$")
+_LENGTHS = {"len", "lens", "length", "lengths"}
+_OTHERS: Mapping[Role, re.Pattern[str]] = {
     "segments": re.compile(r"^(?:segments?|type|types)$"),
     "start": re.compile(r"^(?:start|offset)$"),
     "positions": re.compile(r"^pos"),
@@ -92,7 +80,7 @@ def words_of(name: str) -> list[str]:
 def role_of(name: str, sides: Sequence[str]) -> Role:
     """Return the role that the name of an argument suggests, for a model of the given sides."""
     words = words_of(name)
-    target, source = (any(side.search(word) for word in words) for side in (TARGET, SOURCE))
+    target, source = (any(side.search(word) for word in words) for side in (_TARGET, _SOURCE))
     is_target = sides[-1] == "target" and (len(sides) == 1 or target)
     if any(word.endswith(("mask", "masks")) or word.startswith("pad") for word in words):
         both = bool({"tgt", "trg", "dec", "target", "decoder"} & {*words}) and bool(
@@ -101,14 +89,14 @@ def role_of(name: str, sides: Sequence[str]) -> Role:
         if len(sides) == 2 and (both or {"memory", "mem", "cross"} & {*words}):
             return "cross mask"
         return "target mask" if is_target else "source mask"
-    if LENGTHS & {*words} and "max" not in words:
+    if _LENGTHS & {*words} and "max" not in words:
         return "target lengths" if is_target else "source lengths"
     outcomes = ("out", "hid", "state", "feature", "repr", "embed")
     if {"memory", "mem"} & {*words} or (source and any(word.startswith(outcomes) for word in words)):
         return "memory"
     if words[:1] == ["output"] and len(words) > 1:
         return "flag"
-    for role, pattern in OTHERS.items():
+    for role, pattern in _OTHERS.items():
         if any(pattern.search(word) for word in words):
             return role
     if words in (["label"], ["labels"], ["target"], ["targets"]):
@@ -121,7 +109,7 @@ def role_of(name: str, sides: Sequence[str]) -> Role:
 def assign_roles(parameters: Sequence[Parameter], sides: Sequence[str]) -> list[tuple[Parameter, Role]]:
     """Return each argument with its role; ids are in the order of the sides, unless their names say otherwise."""
     named = [(parameter, role_of(parameter.name, sides)) for parameter in parameters]
-    chosen = [index for index, (_, role) in enumerate(named) if role in PLAIN][: len(sides)]
+    chosen = [index for index, (_, role) in enumerate(named) if role in _PLAIN][: len(sides)]
     chosen_roles = [named[index][1] for index in chosen]
     order = (
         reversed(sides)
@@ -140,14 +128,14 @@ def decoder_roles(parameters: Sequence[Parameter]) -> list[tuple[Parameter, Role
     named = [(parameter, role_of(parameter.name, ("source", "target"))) for parameter in parameters]
     first: Callable[[Iterable[int]], int | None] = lambda indices: next(iter(indices), None)  # noqa: E731
     memory = first(index for index, (_, role) in enumerate(named) if role == "memory")
-    plain = [index for index, (_, role) in enumerate(named) if role in PLAIN]
+    plain = [index for index, (_, role) in enumerate(named) if role in _PLAIN]
     target = first([index for index in plain if named[index][1] in ("target", "label")] or plain)
     if memory is None:
         states = [index for index, (_, role) in enumerate(named) if role == "state"]
         memory = first([index for index in plain if index != target] or states)
     roles: dict[int | None, Role] = {target: "target", memory: "memory"}
     return [
-        (parameter, roles.get(index, UNKNOWN if role in PLAIN else role))
+        (parameter, roles.get(index, UNKNOWN if role in _PLAIN else role))
         for index, (parameter, role) in enumerate(named)
     ]
 

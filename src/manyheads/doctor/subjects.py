@@ -28,15 +28,8 @@ from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair
 from manyheads.training.objective import Windows, corpus_nll, window_nll
 
-__all__ = [
-    "TrainedClassifier",
-    "TrainedLanguageModel",
-    "TrainedModel",
-    "TrainedTranslator",
-]
-
-READ = 300  # validation pairs whose loss is measured
-SAMPLE = 1_000  # training texts that are encoded and decoded
+_READ = 300  # validation pairs whose loss is measured
+_SAMPLE = 1_000  # training texts that are encoded and decoded
 
 
 @dataclass
@@ -82,7 +75,7 @@ class TrainedModel:
     def samples(self) -> Iterator[tuple[str, Tokenizer, list[str]]]:
         """Yield name, tokenizer and texts of the samples of train that are encoded and decoded."""
         for _, tokenizer, texts in self.train_texts:
-            yield "train", tokenizer, texts[:SAMPLE]
+            yield "train", tokenizer, texts[:_SAMPLE]
 
 
 @dataclass
@@ -117,13 +110,13 @@ class TrainedTranslator(TrainedModel):
     def samples(self) -> Iterator[tuple[str, Tokenizer, list[str]]]:
         """Yield name, tokenizer and evenly spread texts of each side of train."""
         for side, tokenizer, texts in self.train_texts:
-            yield f"train, {side}", tokenizer, texts[:: max(1, len(texts) // SAMPLE)]
+            yield f"train, {side}", tokenizer, texts[:: max(1, len(texts) // _SAMPLE)]
 
     @cached_property
     def read_pairs(self) -> list[Pair]:
         """Return the validation pairs whose loss is measured, in the order of the length of their sources."""
         pairs, limit = (
-            [pair for pair in self.valid if has_text(pair.source)][:READ],
+            [pair for pair in self.valid if has_text(pair.source)][:_READ],
             position_limit(self.config.model),
         )
         rows = zip(pairs, *self.encode(pairs), strict=True)

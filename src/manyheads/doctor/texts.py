@@ -8,20 +8,9 @@ from collections.abc import Iterator, Mapping
 from string import Formatter
 from typing import Any, Literal
 
-__all__ = [
-    "CHECKS_IN_KOREAN",
-    "FINDING_TEXTS",
-    "LANGUAGES",
-    "Language",
-    "check_agreement",
-    "check_text",
-    "load_texts",
-    "placeholders",
-]
-
 Language = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = ("en", "ko")
-NOT_TEXTS = {
+_NOT_TEXTS = {
     "severity",
     "exhibit",
     "check",
@@ -34,28 +23,27 @@ def load_texts(package: str, name: str) -> dict[Language, dict[str, Any]]:
     """Return the content of the files name.en.toml and name.ko.toml of a package, by language.
 
     Raises:
-        ValueError: the files do not agree, see `check_agreement`.
+        ValueError: the files do not agree, see `_check_agreement`.
     """
-    texts = {language: parse(package, f"{name}.{language}.toml") for language in LANGUAGES}
+    texts = {language: _parse(package, f"{name}.{language}.toml") for language in LANGUAGES}
     for language in LANGUAGES:
-        check_agreement(texts["en"], texts[language], f"{name}.{language}.toml")
+        _check_agreement(texts["en"], texts[language], f"{name}.{language}.toml")
     return texts
 
 
-def parse(package: str, file: str) -> dict[str, Any]:
-    """Return the content of a TOML file of a package."""
+def _parse(package: str, file: str) -> dict[str, Any]:
     data = pkgutil.get_data(package, file)
     assert data is not None
     return tomllib.loads(data.decode())
 
 
-def check_agreement(english: Mapping[str, Any], other: Mapping[str, Any], file: str) -> None:
+def _check_agreement(english: Mapping[str, Any], other: Mapping[str, Any], file: str) -> None:
     """Check that two files hold the same names in the same order, and each pair of texts the same placeholders.
 
     Raises:
         ValueError: they differ; the message names the file of the other language and the first text that differs.
     """
-    english_texts, other_texts = dict(flatten(english)), dict(flatten(other))
+    english_texts, other_texts = dict(_flatten(english)), dict(_flatten(other))
     if list(english_texts) != list(other_texts):
         differing = sorted(english_texts.keys() ^ other_texts.keys()) or ["the order of the names"]
         raise ValueError(f"{file} differs from the English texts in {differing[0]}")
@@ -64,12 +52,12 @@ def check_agreement(english: Mapping[str, Any], other: Mapping[str, Any], file: 
             raise ValueError(f"{file} differs from the English texts in the placeholders of {name}")
 
 
-def flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield the dotted name and the text of each entry of nested tables."""
     for name, value in table.items():
         if isinstance(value, Mapping):
-            yield from flatten(value, f"{prefix}{name}.")
-        elif name not in NOT_TEXTS:
+            yield from _flatten(value, f"{prefix}{name}.")
+        elif name not in _NOT_TEXTS:
             yield f"{prefix}{name}", value
 
 
@@ -80,8 +68,8 @@ def placeholders(text: str) -> set[str]:
 
 def check_text(sentence: str, language: Language) -> str:
     """Return the name of a check, or the reason why it was not made, in a language."""
-    return CHECKS_IN_KOREAN.get(sentence, sentence) if language == "ko" else sentence
+    return _CHECKS_IN_KOREAN.get(sentence, sentence) if language == "ko" else sentence
 
 
 FINDING_TEXTS = load_texts("manyheads.doctor", "findings")
-CHECKS_IN_KOREAN: dict[str, str] = parse("manyheads.doctor", "checks.ko.toml")
+_CHECKS_IN_KOREAN: dict[str, str] = _parse("manyheads.doctor", "checks.ko.toml")

@@ -12,24 +12,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-__all__ = [
-    "NO_GRADIENT",
-    "OTHER_SHAPE",
-    "SAME_ATTENTION",
-    "SAME_BLEU",
-    "SAME_FACTOR",
-    "SAME_LOSS",
-    "SAME_NATS",
-    "SAME_SHAPE",
-    "TIE",
-    "Tolerances",
-    "percentage",
-    "relative_change",
-]
-
 # Shares of the spread of the scores of a model (`relative_change`).
 SAME_SHAPE = 1e-5  # between two calls with ids of one shape
-OTHER_SHAPE = 1e-4  # between two calls with ids of different shapes
+_OTHER_SHAPE = 1e-4  # between two calls with ids of different shapes
 NO_GRADIENT = 1e-9  # share of the largest gradient up to which a gradient is taken for zero
 SAME_ATTENTION = 1e-4  # absolute difference of the results of two attentions
 SAME_FACTOR = 1e-3  # relative difference of two scales of attention
@@ -40,8 +25,8 @@ SAME_BLEU = 0.05  # BLEU points
 
 
 # Largest rounding of a model that is assumed: beyond it no effect could be seen in the scores.
-MOST_ROUNDING = 0.02
-FOR_OTHER_SHAPE = (
+_MOST_ROUNDING = 0.02
+_FOR_OTHER_SHAPE = (
     4  # times the measured rounding: the sums of another shape are rounded differently, layer by layer
 )
 
@@ -61,12 +46,12 @@ class Tolerances:
     @property
     def same_shape(self) -> float:
         """Return the tolerance between two calls with ids of one shape."""
-        return max(SAME_SHAPE, min(self.rounding, MOST_ROUNDING))
+        return max(SAME_SHAPE, min(self.rounding, _MOST_ROUNDING))
 
     @property
     def other_shape(self) -> float:
         """Return the tolerance between two calls with ids of different shapes."""
-        return max(OTHER_SHAPE, FOR_OTHER_SHAPE * min(self.rounding, MOST_ROUNDING))
+        return max(_OTHER_SHAPE, _FOR_OTHER_SHAPE * min(self.rounding, _MOST_ROUNDING))
 
 
 def percentage(share: float) -> str:

@@ -12,36 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = [
-    "ADDITIONS",
-    "FILLS",
-    "MULTIPLICATIONS",
-    "PRODUCTS",
-    "SCALINGS",
-    "Product",
-    "additive_mask",
-    "arranged",
-    "as_float",
-    "examined_place",
-    "flatten_values",
-    "is_active_dropout",
-    "is_parameter",
-    "mask_and_fill",
-    "precise",
-    "product_of",
-    "scalar_factor",
-    "softmax_axis",
-]
-
 # Names of torch functions by what they do.
 PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "einsum", "baddbmm"}
 SCALINGS = {"div", "__truediv__", "true_divide", "div_", "__itruediv__", "divide", "divide_"}
 MULTIPLICATIONS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply", "multiply_"}
-FILLS = {"masked_fill", "masked_fill_", "__setitem__"}
+_FILLS = {"masked_fill", "masked_fill_", "__setitem__"}
 ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__", "sub_", "__isub__"}
-OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
-SUM_TOLERANCE = 1e-2  # of the sum of the weights of a query
-HIDDEN_BELOW = -1e3  # an additive mask below this hides
+_OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
+_SUM_TOLERANCE = 1e-2  # of the sum of the weights of a query
+_HIDDEN_BELOW = -1e3  # an additive mask below this hides
 
 
 def precise(tensor: Tensor) -> Tensor:
@@ -58,7 +37,7 @@ def flatten_values(values: Iterable[Any]) -> Iterator[Any]:
             yield value
 
 
-def as_float(value: object) -> float | None:
+def _as_float(value: object) -> float | None:
     """Return a Python number or a tensor of one element as a float, None for anything else."""
     if isinstance(value, Tensor):
         plain = value.numel() == 1 and value.dtype != torch.bool and not value.is_complex()
@@ -83,9 +62,9 @@ def additive_mask(mask: Tensor) -> tuple[float | None, Tensor | None]:
     mask = mask.detach()
     low = float(mask.min())
     two_valued = low < 0 and low != -1 and bool(((mask == 0) | (mask == low)).all()) and float(mask.max()) == 0
-    if not two_valued and low >= HIDDEN_BELOW:
+    if not two_valued and low >= _HIDDEN_BELOW:
         return None, None
-    return low, mask < (0 if two_valued else HIDDEN_BELOW)
+    return low, mask < (0 if two_valued else _HIDDEN_BELOW)
 
 
 @dataclass(frozen=True)
@@ -107,7 +86,7 @@ class Product:
         return [axis for axis in self.out if axis in side and axis not in other]
 
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def product_of(equation: str | None, left: Tensor, right: Tensor) -> Product | None:
@@ -115,7 +94,7 @@ def product_of(equation: str | None, left: Tensor, right: Tensor) -> Product | N
     if equation is None:
         if left.dim() < 2 or right.dim() < 2:
             return None
-        lead = LETTERS[: max(left.dim(), right.dim()) - 2]
+        lead = _LETTERS[: max(left.dim(), right.dim()) - 2]
         first = lead[len(lead) - left.dim() + 2 :] + "xy"
         second, out = lead[len(lead) - right.dim() + 2 :] + "yz", lead + "xz"
     else:
@@ -123,7 +102,7 @@ def product_of(equation: str | None, left: Tensor, right: Tensor) -> Product | N
         first, comma, second = inputs.partition(",")
         if not arrow or not comma or "," in second:
             return None
-        dots = "".join(letter for letter in LETTERS.upper() if letter not in equation)
+        dots = "".join(letter for letter in _LETTERS.upper() if letter not in equation)
         ellipsis_axes = max(
             left.dim() - len(first.replace("...", "")), right.dim() - len(second.replace("...", "")), 0
         )
@@ -144,7 +123,7 @@ def is_parameter(tensor: Tensor) -> bool:
 def examined_place() -> tuple[str, int] | None:
     """Return file and line of the innermost frame that is neither torch's nor the doctor's, None without one."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(OWN_CODE):
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN_CODE):
         frame = frame.f_back  # type: ignore[assignment]
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
@@ -171,9 +150,9 @@ def scalar_factor(name: str, args: Sequence[Any]) -> float | None:
         return None
     if any(isinstance(value, Tensor) and value.numel() == 1 and is_parameter(value) for value in args):
         return math.nan
-    factor = as_float(args[1])
+    factor = _as_float(args[1])
     if factor is None and name in MULTIPLICATIONS:
-        factor = as_float(args[0])
+        factor = _as_float(args[0])
     if factor is None:
         return None
     return 1 / (factor or math.inf) if name in SCALINGS else factor
@@ -185,11 +164,11 @@ def mask_and_fill(name: str, inputs: Sequence[Any], scores: Tensor) -> tuple[flo
     A fill of all keys of a query at once, which keeps its softmax defined, is none.
     """
     fill, hidden = None, None
-    if name in FILLS and len(inputs) == 3:
-        hidden, fill = inputs[1], as_float(inputs[2])
+    if name in _FILLS and len(inputs) == 3:
+        hidden, fill = inputs[1], _as_float(inputs[2])
     elif name == "where" and len(inputs) == 3:
         hidden, fill = (
-            (inputs[0], as_float(inputs[1])) if inputs[2] is scores else (~inputs[0], as_float(inputs[2]))
+            (inputs[0], _as_float(inputs[1])) if inputs[2] is scores else (~inputs[0], _as_float(inputs[2]))
         )
     elif name in ADDITIONS:
         sign = -1 if "sub" in name else 1
@@ -206,4 +185,4 @@ def softmax_axis(weights: Tensor) -> int | None:
     if bool((weights < 0).any()):
         return None
     axes = reversed(range(weights.dim()))
-    return next((axis for axis in axes if bool(((weights.sum(axis) - 1).abs() < SUM_TOLERANCE).all())), None)
+    return next((axis for axis in axes if bool(((weights.sum(axis) - 1).abs() < _SUM_TOLERANCE).all())), None)

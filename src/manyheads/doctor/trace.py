@@ -14,8 +14,6 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-__all__ = ["HIDES", "NO_TRACE", "Attention", "Lookup", "Projection", "ScorePart", "TensorTrace", "same_ids"]
-
 HIDES = -100.0  # a score of at most this has no weight: exp(-100) is about 4e-44
 Axis = Literal["queries", "keys", "other"]
 

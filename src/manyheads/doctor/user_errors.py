@@ -12,20 +12,18 @@ from typing import ParamSpec, TypeVar
 
 from manyheads.errors import ManyheadsError
 
-__all__ = ["describe_error", "hide_own_frames", "is_from_user", "without_own_frames"]
-
-OWN = str(Path(__file__).parent)  # of the doctor, which also holds the programs of the museum
-MUSEUM = str(Path(__file__).parent / "museum")
-PYTHON, TORCH = str(Path(os.__file__).parent), f"{os.sep}site-packages{os.sep}torch{os.sep}"
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+_OWN = str(Path(__file__).parent)  # of the doctor, which also holds the programs of the museum
+_MUSEUM = str(Path(__file__).parent / "museum")
+_PYTHON, _TORCH = str(Path(os.__file__).parent), f"{os.sep}site-packages{os.sep}torch{os.sep}"
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 
-def hide_own_frames(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+def hide_own_frames(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Return a function whose exceptions show one frame of the doctor at most, except for bugs of the doctor."""
 
     @functools.wraps(function)
-    def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def wrapped(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         __tracebackhide__ = True
         try:
             return function(*args, **kwargs)
@@ -48,30 +46,30 @@ def without_own_frames(error: Exception) -> TracebackType | None:
         step = step.tb_next
     shown = None
     for frame in reversed(frames):
-        if not is_own(frame.tb_frame.f_code.co_filename):
+        if not _is_own(frame.tb_frame.f_code.co_filename):
             shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return shown
 
 
-def is_own(file: str) -> bool:
+def _is_own(file: str) -> bool:
     """Return whether a file is part of the doctor; the museum's programs are examined like those of a user."""
-    return file.startswith(OWN) and not file.startswith(MUSEUM)
+    return file.startswith(_OWN) and not file.startswith(_MUSEUM)
 
 
 def is_from_user(error: BaseException) -> bool:
     """Return whether an exception was raised by a user's code, or by a library that it called."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_between(frame)]
-    return bool(frames) and not is_own(frames[-1].filename)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_between(frame)]
+    return bool(frames) and not _is_own(frames[-1].filename)
 
 
-def is_between(frame: traceback.FrameSummary) -> bool:
+def _is_between(frame: traceback.FrameSummary) -> bool:
     """Return whether a frame of torch or Python lies between the code that caused an error and the error.
 
     The modes by which the doctor follows operations are called by torch below the user's code.
     """
     file = frame.filename
-    library = file.startswith(PYTHON) and "site-packages" not in file
-    return library or file.startswith("<") or TORCH in file or frame.name == "__torch_function__"
+    library = file.startswith(_PYTHON) and "site-packages" not in file
+    return library or file.startswith("<") or _TORCH in file or frame.name == "__torch_function__"
 
 
 def describe_error(error: BaseException) -> str:
@@ -82,5 +80,5 @@ def describe_error(error: BaseException) -> str:
     message = str(error).strip().partition("\n")[0].rstrip(".")
     name = type(error).__name__ + (f": {message}" if message else "")
     frames = traceback.extract_tb(error.__traceback__)
-    places = [frame for frame in frames if not is_own(frame.filename) and not is_between(frame)]
+    places = [frame for frame in frames if not _is_own(frame.filename) and not _is_between(frame)]
     return f"{name} ({Path(places[-1].filename).name}, line {places[-1].lineno})" if places else name

@@ -27,16 +27,14 @@ from manyheads.doctor.signatures import Role, parameters_of, role_of
 from manyheads.doctor.user_errors import describe_error
 from manyheads.errors import ManyheadsError, UsageError
 
-__all__ = ["Masks", "check_call", "run_eagerly", "wrap_model"]
-
-NO_SIZE = "vocab_size is missing: the number of token ids, or a pair (source, target)."
-SIDES: Mapping[Kind, Sequence[str]] = {
+_NO_SIZE = "vocab_size is missing: the number of token ids, or a pair (source, target)."
+_SIDES: Mapping[Kind, Sequence[str]] = {
     "encoder-decoder": ("source", "target"), "encoder": ("source",), "decoder": ("target",)
 }  # fmt: skip
-FILLED: Sequence[Role] = ("segments", "positions", "flag", "start", "state")
+_FILLED: Sequence[Role] = ("segments", "positions", "flag", "start", "state")
 Masks = Callable[..., Sequence[Any] | Mapping[str, Any]]
 # Modules of torch that take embeddings in the place of ids.
-WITHOUT_EMBEDDINGS = (
+_WITHOUT_EMBEDDINGS = (
     nn.Transformer, nn.TransformerEncoder, nn.TransformerDecoder, nn.TransformerEncoderLayer,
     nn.TransformerDecoderLayer, nn.MultiheadAttention,
 )  # fmt: skip
@@ -58,8 +56,8 @@ def wrap_model(
     Raises:
         UsageError: it is not clear how to call the model; the message says which argument is missing.
     """
-    model, remarks = unwrap(model)
-    refuse(model)
+    model, remarks = _unwrap(model)
+    _refuse(model)
     config = huggingface_config(model)
     if config is not None:
         adapter = from_huggingface(model, config, kind, vocab_size)
@@ -70,7 +68,7 @@ def wrap_model(
         warnings.simplefilter("ignore")  # warnings of calls that are tried
         if module is not None:
             module.eval()
-        wrapping = Wrapping(model, module, vocab_size, {"pad": pad, "bos": bos, "eos": eos}, masks, time_first)
+        wrapping = _Wrapping(model, module, vocab_size, {"pad": pad, "bos": bos, "eos": eos}, masks, time_first)
         try:
             adapter = wrapping.adapter(kind)
         finally:
@@ -78,7 +76,7 @@ def wrap_model(
     return replace(adapter, remarks=(*remarks, *adapter.remarks))
 
 
-def unwrap(model: Any) -> tuple[Any, list[str]]:
+def _unwrap(model: Any) -> tuple[Any, list[str]]:
     """Return the model inside of torch.compile and data parallelism, and remarks on them."""
     remarks = []
     while True:
@@ -92,7 +90,7 @@ def unwrap(model: Any) -> tuple[Any, list[str]]:
             return model, remarks
 
 
-def refuse(model: Any) -> None:
+def _refuse(model: Any) -> None:
     """Raise a UsageError for an object that is no model of token ids."""
     if isinstance(model, partial) and isinstance(model.func, type):
         raise UsageError("the model is a partial of a class. Examine what it returns: call it first.")
@@ -102,7 +100,7 @@ def refuse(model: Any) -> None:
             f"{model.__name__} is a class. Examine an instance: {model.__name__}({', '.join(needed)})."
         )
     forward = inspect.getattr_static(type(model), "forward", None)
-    lacks_embeddings = any(forward is kind.forward for kind in WITHOUT_EMBEDDINGS)
+    lacks_embeddings = any(forward is kind.forward for kind in _WITHOUT_EMBEDDINGS)
     if lacks_embeddings and not any(isinstance(part, nn.Embedding) for part in model.modules()):
         raise UsageError(
             f"nn.{type(model).__name__} has no embeddings and no output layer, so it takes no token ids. Examine "
@@ -120,7 +118,7 @@ def refuse(model: Any) -> None:
         )
 
 
-class Wrapping:
+class _Wrapping:
     """Search for the way in which a model is called, for one kind of model after the other.
 
     Args:
@@ -167,7 +165,7 @@ class Wrapping:
 
     def possible_kinds(self) -> Sequence[Kind]:
         """Return the kinds that a model may have by its arguments, the likelier one first."""
-        sides = SIDES["encoder-decoder"]
+        sides = _SIDES["encoder-decoder"]
         arguments = callee_of(self.model, sides).arguments
         if arguments is None:
             return "encoder-decoder", "decoder"
@@ -207,7 +205,7 @@ class Wrapping:
 
     def find(self, kind: Kind) -> FoundCall | Exception:
         """Return the best call of a model as a kind, or the error of the first one if all raise errors."""
-        callee = callee_of(self.model, SIDES[kind])
+        callee = callee_of(self.model, _SIDES[kind])
         size = safe_size(self.module)
         adapter = ModelAdapter(
             kind,
@@ -217,7 +215,7 @@ class Wrapping:
             self.marks["pad"],
             self.marks["bos"],
             self.marks["eos"],
-            stated_limit=stated_limit(self.module),
+            stated_limit=_stated_limit(self.module),
             device=device_of(self.module),
             state=self.state,
         )
@@ -226,7 +224,7 @@ class Wrapping:
             probe = self.search(adapter, callee, width=None)
             sizes = None if isinstance(probe, Exception) else guess_sizes(probe.adapter)
             if sizes is None:
-                return probe if isinstance(probe, Exception) else UsageError(NO_SIZE)
+                return probe if isinstance(probe, Exception) else UsageError(_NO_SIZE)
             adapter = replace(adapter, sizes=sizes)
             shown = f"{sizes[0]}" if sizes[0] == sizes[1] or kind != "encoder-decoder" else f"{sizes}"
             remarks.append(f"vocab_size = {shown}, guessed from the embeddings that are looked up")
@@ -247,14 +245,14 @@ class Wrapping:
     def call_given(self, callee: Callee, kind: Kind) -> Callable[..., Tensor]:
         """Return the call of a model with the masks of the user, or without masks if there are none."""
         if self.masks is None:
-            return caller(callee, SIDES[kind], self.form, None, None)
+            return caller(callee, _SIDES[kind], self.form, None, None)
         masks, time_first = self.masks, self.form.time_first
 
         def call(*ids: Tensor) -> Tensor:
             ids = tuple(rows.t() for rows in ids) if time_first else ids
             made = masks(*ids)
             if isinstance(made, Mapping):
-                by_side = dict(zip(SIDES[kind], ids, strict=True))
+                by_side = dict(zip(_SIDES[kind], ids, strict=True))
                 values = {
                     parameter.name: by_side[role] for parameter, role in callee.arguments or () if role in by_side
                 }
@@ -266,7 +264,6 @@ class Wrapping:
         return call
 
     def form_remarks(self, form: CallForm, callee: Callee) -> Iterator[str]:
-        """Yield remarks on the guesses about the call."""
         masks = {name: role for name, role in callee.aids().items() if role.endswith("mask")}
         if form.style is not None and masks:
             yield f"masks were made from pad: {form.style.describe(masks)}; where yours are others, give masks="
@@ -277,7 +274,7 @@ class Wrapping:
         labels = [arg.name for arg, role in callee.arguments or () if role == "label"]
         if form.labels:
             yield f"the ids are also given as {labels[0]}, so that every position is scored"
-        others = [arg.name for arg, role in callee.arguments or () if arg.required and role in FILLED]
+        others = [arg.name for arg, role in callee.arguments or () if arg.required and role in _FILLED]
         if others and form.container == "arguments":
             yield f"{', '.join(others)} were filled with zeros, positions counted from 0, False or None"
 
@@ -289,11 +286,11 @@ class Wrapping:
         """
         if isinstance(outcome, FoundCall):
             return outcome.adapter
-        callee = callee_of(self.model, SIDES[kind])
+        callee = callee_of(self.model, _SIDES[kind])
         if self.masks is None and (callee.unknown() or callee.aids(required=True)):
-            raise UsageError(masks_wanted(callee, SIDES[kind]))
+            raise UsageError(masks_wanted(callee, _SIDES[kind]))
         if self.sizes is None:
-            raise UsageError(f"{NO_SIZE} The model was tried with few ids, and raised {describe_error(outcome)}.")
+            raise UsageError(f"{_NO_SIZE} The model was tried with few ids, and raised {describe_error(outcome)}.")
         plain = self.call_given(callee, kind)
 
         def call(*ids: Tensor) -> Tensor:
@@ -308,7 +305,7 @@ class Wrapping:
         )
 
 
-def as_function(kind: Kind) -> str:
+def _as_function(kind: Kind) -> str:
     """Return the text of a lambda that adapts a model of any signature."""
     ids = {"encoder-decoder": "source, target", "encoder": "source", "decoder": "target"}[kind]
     return f"lambda {ids}: model(...), all arguments by name"
@@ -340,7 +337,7 @@ def check_call(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> None:
             if too_large
             else f'If it reads one sequence, say kind="encoder" or "decoder" (here: "{adapter.kind}"); if it wants '
             "the time first, time_first=True; if masks, masks=a function of the ids.",
-            f"Else examine a function: {as_function(adapter.kind)}.",
+            f"Else examine a function: {_as_function(adapter.kind)}.",
         ]
         message = str(error).partition("\n")[0].rstrip(".")
         raise UsageError(
@@ -348,7 +345,7 @@ def check_call(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> None:
         ) from error
 
 
-def stated_limit(module: nn.Module | None) -> int | None:
+def _stated_limit(module: nn.Module | None) -> int | None:
     """Return the smallest limit of length that the modules or their configurations state under a usual name."""
     names = (
         "max_length", "max_len", "max_seq_len", "max_positions", "max_position_embeddings", "block_size",

@@ -6,23 +6,20 @@ from collections.abc import Callable, Mapping
 
 from manyheads.config.schema import AugmentConfig, Config
 
-__all__ = ["settings_to_try", "with_settings"]
+_Choices = Mapping[str, bool]  # assignments, and whether they differ from the configuration and have an effect
 
-Choices = Mapping[str, bool]  # assignments, and whether they differ from the configuration and have an effect
-
-DROPOUT, PATIENCE, NGRAM, WARM_UP = 0.3, 5, 4, 400
+_DROPOUT, _PATIENCE, _NGRAM, _WARM_UP = 0.3, 5, 4, 400
 
 
-def less_fitting(config: Config) -> Choices:
-    """Settings against overfitting."""
+def _less_fitting(config: Config) -> _Choices:
     return {
         "data.limit = none": config.data.limit is not None,
-        f"model.dropout = {DROPOUT}": config.model.dropout < DROPOUT,
-        f"training.patience = {PATIENCE}": config.training.patience is None,
+        f"model.dropout = {_DROPOUT}": config.model.dropout < _DROPOUT,
+        f"training.patience = {_PATIENCE}": config.training.patience is None,
     }
 
 
-def longer_training(config: Config) -> Choices:
+def _longer_training(config: Config) -> _Choices:
     """Settings for more updates: twice the setting that ends the training."""
     training = config.training
     limited = training.max_minutes is not None
@@ -33,10 +30,9 @@ def longer_training(config: Config) -> Choices:
     }
 
 
-def gentler_updates(config: Config) -> Choices:
-    """Settings against divergence."""
+def _gentler_updates(config: Config) -> _Choices:
     training = config.training
-    warm_up = max(WARM_UP, 2 * training.warmup_steps)
+    warm_up = max(_WARM_UP, 2 * training.warmup_steps)
     return {
         f"training.learning_rate = {training.learning_rate / 2:g}": True,
         f"training.warmup_steps = {warm_up}": training.epochs is not None or 2 * warm_up < training.steps,
@@ -44,7 +40,7 @@ def gentler_updates(config: Config) -> Choices:
     }
 
 
-def finite_updates(config: Config) -> Choices:
+def _finite_updates(config: Config) -> _Choices:
     """Settings against gradients that are not finite."""
     return {
         f"training.learning_rate = {config.training.learning_rate / 2:g}": True,
@@ -52,7 +48,7 @@ def finite_updates(config: Config) -> Choices:
     }
 
 
-def longer_outputs(config: Config) -> Choices:
+def _longer_outputs(config: Config) -> _Choices:
     """Settings of a beam search for longer outputs; a greedy one has no choice of lengths."""
     search = config.search
     return {
@@ -61,19 +57,17 @@ def longer_outputs(config: Config) -> Choices:
     }
 
 
-def shorter_outputs(config: Config) -> Choices:
-    """Settings of a beam search for shorter outputs."""
+def _shorter_outputs(config: Config) -> _Choices:
     search = config.search
     lower = min(1.0, search.length_penalty / 2)
     return {f"search.length_penalty = {lower:g}": search.beam_size > 1 and search.length_penalty > 0}
 
 
-def balanced_classes(config: Config) -> Choices:
-    """Settings for rare classes."""
+def _balanced_classes(config: Config) -> _Choices:
     return {'training.class_weights = "balanced"': config.training.class_weights != "balanced"}
 
 
-def less_memory(config: Config) -> Choices:
+def _less_memory(config: Config) -> _Choices:
     """Settings for smaller batches, and for batches in more parts."""
     training = config.training
     of_sentences = training.batch_sentences is not None
@@ -84,7 +78,7 @@ def less_memory(config: Config) -> Choices:
     }
 
 
-def known_symbols(config: Config) -> Choices:
+def _known_symbols(config: Config) -> _Choices:
     """Settings for a vocabulary that covers the text."""
     tokenizer = config.tokenizer
     pieces = tokenizer.kind in ("bpe", "unigram")
@@ -95,10 +89,10 @@ def known_symbols(config: Config) -> Choices:
     }
 
 
-def augmentation(field: str, setting: str | None = None) -> Callable[[Config], Choices]:
+def _augmentation(field: str, setting: str | None = None) -> Callable[[Config], _Choices]:
     """Return the settings for lines of a challenge: one of the search, and a rate of the augmentation."""
 
-    def choices(config: Config) -> Choices:
+    def choices(config: Config) -> _Choices:
         augment = config.data.augment
         rate = getattr(AugmentConfig(), field)
         of_search = {f"search.{setting} = true": not getattr(config.search, setting)} if setting else {}
@@ -107,38 +101,38 @@ def augmentation(field: str, setting: str | None = None) -> Callable[[Config], C
     return choices
 
 
-COPIED_TEXT = augmentation("copies", "copy_literals")
-SETTINGS: Mapping[str, Callable[[Config], Choices]] = {
-    "over-fitting": less_fitting,
-    "model-too-large": less_fitting,
-    "very-many-epochs": lambda config: {f"training.patience = {PATIENCE}": config.training.patience is None},
-    "under-fitting": longer_training,
-    "less-than-an-epoch": longer_training,
-    "diverged": gentler_updates,
-    "updates-skipped": finite_updates,
-    "nothing-said": longer_outputs,
-    "too-short": longer_outputs,
-    "too-long": shorter_outputs,
+_COPIED_TEXT = _augmentation("copies", "copy_literals")
+_SETTINGS: Mapping[str, Callable[[Config], _Choices]] = {
+    "over-fitting": _less_fitting,
+    "model-too-large": _less_fitting,
+    "very-many-epochs": lambda config: {f"training.patience = {_PATIENCE}": config.training.patience is None},
+    "under-fitting": _longer_training,
+    "less-than-an-epoch": _longer_training,
+    "diverged": _gentler_updates,
+    "updates-skipped": _finite_updates,
+    "nothing-said": _longer_outputs,
+    "too-short": _longer_outputs,
+    "too-long": _shorter_outputs,
     "never-ends": lambda config: {f"search.max_length_ratio = {2 * config.search.max_length_ratio:g}": True},
     "repeats-itself": lambda config: {
-        f"search.no_repeat_ngram = {NGRAM}": config.task == "translation" and not config.search.no_repeat_ngram
+        f"search.no_repeat_ngram = {_NGRAM}": config.task == "translation" and not config.search.no_repeat_ngram
     },
-    "labels-unbalanced": balanced_classes,
-    "class-never-said": balanced_classes,
-    "memory": less_memory,
-    "many-unknown": known_symbols,
-    "writes-unknown": known_symbols,
+    "labels-unbalanced": _balanced_classes,
+    "class-never-said": _balanced_classes,
+    "memory": _less_memory,
+    "many-unknown": _known_symbols,
+    "writes-unknown": _known_symbols,
     "much-duplicated": lambda config: {"data.drop_duplicates = true": not config.data.drop_duplicates},
     "held-out-in-train": lambda config: {"data.drop_overlap = true": not config.data.drop_overlap},
     "takes-days": lambda config: {"training.max_minutes = 600": config.training.max_minutes is None},
     "cut-or-dropped": lambda config: {f"data.max_length = {2 * config.data.max_length}": True},
     # groups of `doctor RUN --challenge`
-    "single words": augmentation("words"),
-    "capitals": augmentation("case", "lower_capitals"),
-    "no end mark": augmentation("end_mark"),
-    "two sentences": augmentation("join"),
+    "single words": _augmentation("words"),
+    "capitals": _augmentation("case", "lower_capitals"),
+    "no end mark": _augmentation("end_mark"),
+    "two sentences": _augmentation("join"),
     **dict.fromkeys(
-        ("numbers", "URLs", "emoji", "placeholders", "tags", "empty-looking lines", "other scripts"), COPIED_TEXT
+        ("numbers", "URLs", "emoji", "placeholders", "tags", "empty-looking lines", "other scripts"), _COPIED_TEXT
     ),
 }
 
@@ -150,7 +144,7 @@ def settings_to_try(name: str, config: Config) -> list[str]:
         name: name of a finding of the doctor, of a group of its challenge, or of a defect in `outputs.DEFECTS`.
         config: configuration of the training; an assignment that it holds already is left out.
     """
-    choices = SETTINGS[name](config) if name in SETTINGS else {}
+    choices = _SETTINGS[name](config) if name in _SETTINGS else {}
     return [assignment for assignment, helps in choices.items() if helps]
 
 

@@ -11,14 +11,12 @@ from manyheads.data.defects import letters_of, repeats
 from manyheads.evaluation.outputs import far_longer
 from manyheads.evaluation.scores import metrics
 
-__all__ = ["Case", "Figure", "Group", "Limit", "chrf_ratio", "is_repeated", "judge", "lines_of"]
-
-SHORT_WORDS = 3  # words of the longest good output for a single word
-LONGEST_QUOTE = 60  # characters of an input or output in a report
-EXAMPLES = 3  # outputs that a report quotes for each figure
-PHRASE_TWICE = re.compile(r"\b(\w+(?:\W+\w+){0,2})\W+\1\b", re.IGNORECASE)
-LETTERS_AGAIN = re.compile(r"([^\W\d_]{1,6}?)\1{3,}", re.IGNORECASE)  # four times in a row
-WORD = re.compile(r"\w+")
+_SHORT_WORDS = 3  # words of the longest good output for a single word
+_LONGEST_QUOTE = 60  # characters of an input or output in a report
+_EXAMPLES = 3  # outputs that a report quotes for each figure
+_PHRASE_TWICE = re.compile(r"\b(\w+(?:\W+\w+){0,2})\W+\1\b", re.IGNORECASE)
+_LETTERS_AGAIN = re.compile(r"([^\W\d_]{1,6}?)\1{3,}", re.IGNORECASE)  # four times in a row
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ class Group:
     note: str = ""
 
 
-def is_repeated(output: str, source: str, *, single: bool = False) -> bool:
+def _is_repeated(output: str, source: str, *, single: bool = False) -> bool:
     """Return whether an output repeats letters, a word or a phrase that its source does not repeat.
 
     Args:
@@ -119,23 +117,22 @@ def is_repeated(output: str, source: str, *, single: bool = False) -> bool:
         single: the source is a single word, so that any word that comes twice is a repetition.
     """
     if single:
-        words = [word.casefold() for word in WORD.findall(output)]
+        words = [word.casefold() for word in _WORD.findall(output)]
         if len(words) != len(set(words)):
             return True
-    checks = (PHRASE_TWICE.search, LETTERS_AGAIN.search, repeats)
+    checks = (_PHRASE_TWICE.search, _LETTERS_AGAIN.search, repeats)
     return any(check(output) and not check(source) for check in checks)
 
 
-def share_of(
+def _share_of(
     name: str, cases: Sequence[Case], outputs: Sequence[str], bad: Callable[[Case, str], bool], most: float | None
 ) -> Figure:
-    """Return the share of the outputs that are bad."""
     wrong = [(case.source, output) for case, output in zip(cases, outputs, strict=True) if bad(case, output)]
     limit = None if most is None else Limit(most)
-    return Figure(name, len(wrong) / len(cases), limit, tuple(wrong[:EXAMPLES]))
+    return Figure(name, len(wrong) / len(cases), limit, tuple(wrong[:_EXAMPLES]))
 
 
-def chrf_ratio(name: str, cases: Sequence[Case], outputs: Sequence[str], usual: Sequence[str]) -> Figure:
+def _chrf_ratio(name: str, cases: Sequence[Case], outputs: Sequence[str], usual: Sequence[str]) -> Figure:
     """Compare the chrF of outputs with that of the outputs for the usual inputs, both lower-cased."""
     chrf = metrics("none", lowercase=True)["chrf"]
     references = [case.reference for case in cases]
@@ -149,11 +146,11 @@ def chrf_ratio(name: str, cases: Sequence[Case], outputs: Sequence[str], usual: 
         name,
         ratio,
         Limit(0.9, least=True),
-        tuple((source, output) for _, source, output in least_similar[:EXAMPLES]),
+        tuple((source, output) for _, source, output in least_similar[:_EXAMPLES]),
     )
 
 
-def is_kept(case: Case, output: str) -> bool:
+def _is_kept(case: Case, output: str) -> bool:
     """Return whether an output holds all texts that it must hold, in order."""
     position = 0
     for text in case.kept:
@@ -175,32 +172,32 @@ def judge(group: Group, outputs: Sequence[str], usual: Mapping[str, str]) -> lis
     cases, single = group.cases, group.name == "single words"
 
     def odd(case: Case, output: str) -> bool:
-        return is_repeated(output, case.source, single=single) or len(WORD.findall(output)) > SHORT_WORDS
+        return _is_repeated(output, case.source, single=single) or len(_WORD.findall(output)) > _SHORT_WORDS
 
     figures = []
     if single:
-        figures.append(share_of(f"repeated or longer than {SHORT_WORDS} words", cases, outputs, odd, 0.01))
+        figures.append(_share_of(f"repeated or longer than {_SHORT_WORDS} words", cases, outputs, odd, 0.01))
     if group.name == "empty-looking lines":
-        figures.append(share_of("words made up", cases, outputs, lambda _, output: bool(letters_of(output)), 0.0))
+        figures.append(_share_of("words made up", cases, outputs, lambda _, output: bool(letters_of(output)), 0.0))
         return figures
     if cases[0].kept:
-        lost = share_of("kept", cases, outputs, lambda case, output: not is_kept(case, output), None)
+        lost = _share_of("kept", cases, outputs, lambda case, output: not _is_kept(case, output), None)
         figures.append(Figure("kept", 1 - lost.value, Limit(0.98, least=True), lost.examples))
     if cases[0].usual:
         usual_outputs = [usual[case.usual] for case in cases]
-        figures.append(chrf_ratio("chrF, compared with the usual form", cases, outputs, usual_outputs))
-    figures.append(share_of(
+        figures.append(_chrf_ratio("chrF, compared with the usual form", cases, outputs, usual_outputs))
+    figures.append(_share_of(
         "repeated", cases, outputs,
-        lambda case, output: is_repeated(output, case.source, single=single), 0.01 if single else 0.03,
+        lambda case, output: _is_repeated(output, case.source, single=single), 0.01 if single else 0.03,
     ))  # fmt: skip
     figures.append(
-        share_of("far too long", cases, outputs, lambda case, output: far_longer(output, case.source), 0.03)
+        _share_of("far too long", cases, outputs, lambda case, output: far_longer(output, case.source), 0.03)
     )
-    figures.append(share_of("source copied", cases, outputs, copied, None))
+    figures.append(_share_of("source copied", cases, outputs, _copied, None))
     return figures
 
 
-def copied(case: Case, output: str) -> bool:
+def _copied(case: Case, output: str) -> bool:
     """Return whether an output is its source, apart from texts that must be kept."""
     source = case.source
     for text in case.kept:
@@ -218,10 +215,9 @@ def lines_of(group: Group, figures: Sequence[Figure]) -> Iterator[str]:
         yield f"  {figure.name:<36} {figure.value:>7.1%}  {figure.verdict}"
         if not figure.good:
             yield from (
-                f"      {cut(source)} -> {cut(output) or '(nothing)'}" for source, output in figure.examples
+                f"      {_cut(source)} -> {_cut(output) or '(nothing)'}" for source, output in figure.examples
             )
 
 
-def cut(text: str) -> str:
-    """Cut a text for a line of a report."""
-    return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"

@@ -11,20 +11,10 @@ from numpy.typing import NDArray
 
 from manyheads.errors import DataError
 
-__all__ = [
-    "ClassScore",
-    "ClassScores",
-    "accuracy",
-    "calibration_error",
-    "confusion_matrix",
-    "f1_by_class",
-    "macro_f1",
-]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-BINS = 15  # number of intervals of confidence, as in Guo et al. (2017)
+_BINS = 15  # number of intervals of confidence, as in Guo et al. (2017)
 
 
 @dataclass(frozen=True)
@@ -53,7 +43,7 @@ class ClassScores:
     Attributes:
         accuracy: share of correct predictions, 0 to 1.
         macro_f1: mean F1 of the classes that occur in the labels or the predictions.
-        calibration_error: expected calibration error (`calibration_error`), 0 to 1.
+        calibration_error: expected calibration error (`_calibration_error`), 0 to 1.
         classes: scores of each class; 0 / 0 counts as 0.
         confusion: number of texts of each class (rows) predicted as each class (columns).
     """
@@ -74,7 +64,7 @@ class ClassScores:
         if not len(targets):
             raise DataError("0 examples: there is nothing to score. Give at least one.")
         matrix = confusion_matrix(targets, probabilities.argmax(1), len(labels))
-        precision, recall, f1 = f1_by_class(matrix)
+        precision, recall, f1 = _f1_by_class(matrix)
         classes = (
             ClassScore(label, float(precision[c]), float(recall[c]), float(f1[c]), int(matrix[c].sum()))
             for c, label in enumerate(labels)
@@ -82,7 +72,7 @@ class ClassScores:
         return cls(
             accuracy=accuracy(matrix),
             macro_f1=macro_f1(matrix),
-            calibration_error=calibration_error(probabilities, targets),
+            calibration_error=_calibration_error(probabilities, targets),
             classes=tuple(classes),
             confusion=tuple(tuple(row) for row in matrix.tolist()),
         )
@@ -109,7 +99,7 @@ def accuracy(confusion: IntArray) -> float:
     return float(np.trace(confusion) / max(1, confusion.sum()))
 
 
-def f1_by_class(confusion: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _f1_by_class(confusion: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return precision, recall and F1 (C,) of each class of a confusion matrix (C, C); 0 / 0 counts as 0."""
     hits = np.diag(confusion).astype(np.float64)
     predicted, true = confusion.sum(0), confusion.sum(1)
@@ -119,10 +109,10 @@ def f1_by_class(confusion: IntArray) -> tuple[FloatArray, FloatArray, FloatArray
 def macro_f1(confusion: IntArray) -> float:
     """Return the mean F1 of the classes that occur in the labels or the predictions."""
     seen = (confusion.sum(0) + confusion.sum(1)) > 0
-    return float(f1_by_class(confusion)[2][seen].mean()) if seen.any() else 0.0
+    return float(_f1_by_class(confusion)[2][seen].mean()) if seen.any() else 0.0
 
 
-def calibration_error(probabilities: FloatArray, targets: IntArray, bins: int = BINS) -> float:
+def _calibration_error(probabilities: FloatArray, targets: IntArray, bins: int = _BINS) -> float:
     """Return the expected calibration error (Guo et al. 2017, equation 3), 0 to 1.
 
     Predictions are sorted into bins of equal width by the probability of the predicted class; in each, the mean

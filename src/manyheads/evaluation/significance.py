@@ -17,12 +17,10 @@ from manyheads.evaluation.scores import Protocol, check_lines, choose_tokenizer,
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-__all__ = ["BootstrapResult", "bleu_interval", "paired_bootstrap", "paired_bootstrap_of_labels"]
-
 # Number of (sample, line) pairs in memory at a time, 8 bytes each.
-CELLS = 4_000_000
-ALPHA = 0.05  # p-value below which a difference is commonly called significant
-Z_95, Z_80 = 1.96, 0.84  # quantiles of the normal distribution: 97.5 % (two-sided 95 %), and 80 % (power)
+_CELLS = 4_000_000
+_ALPHA = 0.05  # p-value below which a difference is commonly called significant
+_Z_95, _Z_80 = 1.96, 0.84  # quantiles of the normal distribution: 97.5 % (two-sided 95 %), and 80 % (power)
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class BootstrapResult:
     def significant(self) -> bool:
         """Whether p is below 0.05 and the interval does not contain 0."""
         low, high = self.interval
-        return self.p_value < ALPHA and not low <= 0 <= high
+        return self.p_value < _ALPHA and not low <= 0 <= high
 
     @property
     def lines_needed(self) -> float:
@@ -68,10 +66,10 @@ class BootstrapResult:
         The standard error, a quarter of the interval, falls with the square root of the number of lines.
         """
         low, high = self.interval
-        error = (high - low) / (2 * Z_95)
+        error = (high - low) / (2 * _Z_95)
         if not self.difference:
             return math.inf
-        return self.lines * ((Z_95 + Z_80) * error / self.difference) ** 2
+        return self.lines * ((_Z_95 + _Z_80) * error / self.difference) ** 2
 
 
 def paired_bootstrap(
@@ -235,7 +233,7 @@ def _macro_f1_of(sums: FloatArray) -> FloatArray:
 def _draws(lines: int, samples: int, seed: int) -> Iterator[FloatArray]:
     """Yield the count of each line in each sample: (some samples, lines) at a time, to bound the memory."""
     random = np.random.default_rng(seed)
-    part = max(1, CELLS // lines)
+    part = max(1, _CELLS // lines)
     for start in range(0, samples, part):
         count = min(part, samples - start)
         drawn = random.choice(lines, size=(count, lines), replace=True) + np.arange(count)[:, None] * lines

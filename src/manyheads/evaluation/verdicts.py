@@ -17,14 +17,9 @@ from manyheads.evaluation.outputs import LONG, SHORT, WORRY, Output, find_defect
 from manyheads.evaluation.significance import BootstrapResult
 from manyheads.languages import bleu_language, has_blanks_between_words
 
-__all__ = [
-    "FEWEST_LINES", "METRIC_NAMES", "UNUSABLE", "judge_bits", "judge_bleu", "judge_classes", "judge_comparison",
-    "judge_empty", "judge_loss", "judge_outputs", "judge_overlap", "verdict_lines",
-]  # fmt: skip
-
 UNUSABLE = 10.0  # BLEU
 # BLEU of words up to which a description holds, after "Evaluate models" of Google's AutoML Translation.
-BANDS = (
+_BANDS = (
     (UNUSABLE, "the outputs share few word sequences with the references: not yet a usable translator. More text "
                "or more training is needed"),
     (20.0, "the gist is hard to get. More text or more training is needed"),
@@ -36,19 +31,19 @@ BANDS = (
                "text, make sure that the test text is not in the training text"),
 )  # fmt: skip
 FEWEST_LINES = 100  # lines that a meaningful BLEU needs
-NO_WORDS = {"char", "zh"}  # tokenizers of sacreBLEU whose units are characters
-UNCALIBRATED = 0.1  # expected calibration error
-RARE_CLASSES = 0.1  # distance of macro F1 below accuracy
-HOPELESS = 100  # multiple of the compared lines
+_NO_WORDS = {"char", "zh"}  # tokenizers of sacreBLEU whose units are characters
+_UNCALIBRATED = 0.1  # expected calibration error
+_RARE_CLASSES = 0.1  # distance of macro F1 below accuracy
+_HOPELESS = 100  # multiple of the compared lines
 METRIC_NAMES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy", "macro_f1": "macro F1"}
 
-CLEAN = "`manyheads doctor CONFIG` counts them, and `manyheads data clean CONFIG -o DIR` removes them"
+_CLEAN = "`manyheads doctor CONFIG` counts them, and `manyheads data clean CONFIG -o DIR` removes them"
 # Name in `outputs.DEFECTS` -> (description of the outputs, advice if there are many of them).
-DEFECT_TEXTS = {
+_DEFECT_TEXTS = {
     "never-ends": ("are cut at the longest length of model or search", "Train longer, or give shorter lines"),
-    "nothing-said": ("are empty", f"Train longer. Misaligned pairs in the training text are a cause, too: {CLEAN}"),
+    "nothing-said": ("are empty", f"Train longer. Misaligned pairs in the training text are a cause: {_CLEAN}"),
     "repeats-itself": ("repeat themselves", "That is usual with too little training: train longer"),
-    "copies-its-source": ("copy their source", f"Look for untranslated pairs in the training text: {CLEAN}"),
+    "copies-its-source": ("copy their source", f"Look for untranslated pairs in the training text: {_CLEAN}"),
     "far-too-long": ("are more than twice as long as their reference", "Read some of them with --output"),
     "far-too-short": ("are less than half as long as their reference", "Read some of them with --output"),
 }  # fmt: skip
@@ -72,14 +67,14 @@ def judge_bleu(bleu: float, interval: tuple[float, float], sentences: int, signa
     low, high = interval
     known = f"BLEU is {low:.1f} to {high:.1f} with 95 % confidence on these {sentences:,} sentences"
     tokenizer = next((part[4:] for part in signature.split("|") if part.startswith("tok:")), "")
-    if tokenizer in NO_WORDS:
+    if tokenizer in _NO_WORDS:
         return f"{known}. It counts characters here: compare it with another system on the same text"
     # tok:13a does not separate words as the bands assume: not at all, or in Korean with their particles
     if tokenizer == "13a" and (bleu_language(language) == "ko" or not has_blanks_between_words(language)):
         return f"{known}. It counts whole words between blanks here and is low even for good translations: see chrF"
     if sentences < FEWEST_LINES:
         return f"{known}: too few for a verdict. Use at least {FEWEST_LINES} sentences"
-    return f"{known}. As a rough rule: {next(text for limit, text in BANDS if bleu < limit)}"
+    return f"{known}. As a rough rule: {next(text for limit, text in _BANDS if bleu < limit)}"
 
 
 def judge_empty(texts: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -121,7 +116,7 @@ def judge_outputs(outputs: Sequence[Output], config: Config) -> Iterator[str]:
     """Name the outputs with a defect: how many, the first line, and what to do; else say that there are none."""
     defects, ratio = list(find_defects(outputs)), length_ratio(outputs)
     for defect in defects:
-        does, advice = DEFECT_TEXTS[defect.name]
+        does, advice = _DEFECT_TEXTS[defect.name]
         share = defect.count / len(outputs)
         worry = share > WORRY and defect.count > 1
         advice = with_settings(advice, defect.name, config)
@@ -172,9 +167,9 @@ def judge_classes(scores: ClassScores) -> Iterator[str]:
     if missed:
         named = ", ".join(f'"{label}"' for label in missed[:5])
         yield f"never recognised: {named}{', ...' if missed[5:] else ''}. More examples of these labels are needed"
-    elif accuracy - scores.macro_f1 > RARE_CLASSES:
+    elif accuracy - scores.macro_f1 > _RARE_CLASSES:
         yield "macro F1 is far below accuracy: rare labels are recognised worse. The table says which"
-    if scores.calibration_error > UNCALIBRATED:
+    if scores.calibration_error > _UNCALIBRATED:
         yield (
             f"its probabilities are off by {scores.calibration_error:.0%} on average: do not read them as "
             "confidence"
@@ -195,22 +190,22 @@ def judge_comparison(name: str, other: str, results: Sequence[BootstrapResult]) 
         yield "the metrics disagree: read the outputs of both"
     for result in results:
         if not result.significant:
-            yield judge_undecided(name, other, result)
+            yield _judge_undecided(name, other, result)
 
 
-def judge_undecided(name: str, other: str, result: BootstrapResult) -> str:
+def _judge_undecided(name: str, other: str, result: BootstrapResult) -> str:
     """Return the verdict on an undecided comparison, with the number of lines that would decide it."""
     metric, needed = METRIC_NAMES[result.metric], result.lines_needed
     if not result.difference:
         return f"{metric} is the same for {name} and {other}"
     difference, lines = abs(result.difference), result.lines
     known = f"undecided by {metric}: a difference of {difference:.2f} can be chance on {lines:,} lines"
-    if needed > HOPELESS * lines:
-        return f"{known}, and more than {HOPELESS} times as many would be needed: treat both as equal"
-    return f"{known}. If it is real, about {rounded(max(needed, lines + 1)):,} lines would show it"
+    if needed > _HOPELESS * lines:
+        return f"{known}, and more than {_HOPELESS} times as many would be needed: treat both as equal"
+    return f"{known}. If it is real, about {_rounded(max(needed, lines + 1)):,} lines would show it"
 
 
-def rounded(count: float) -> int:
+def _rounded(count: float) -> int:
     """Return a count rounded up to two significant digits."""
     unit = 10 ** max(0, math.floor(math.log10(count)) - 1)
     return math.ceil(count / unit) * unit

@@ -1,6 +1,6 @@
 """Base class of inspections and curves: views as text, SVG, PNG, HTML and CSV, and the data as JSON.
 
-The JSON is described in docs/inspecting.md. `VERSION` changes when a field changes its meaning or is removed, but
+The JSON is described in docs/inspecting.md. `_VERSION` changes when a field changes its meaning or is removed, but
 not when fields are added.
 """
 
@@ -23,12 +23,10 @@ from manyheads.inspection.svg import svg_of
 from manyheads.inspection.views import AttentionSelection
 from manyheads.inspection.words import written_in
 
-__all__ = ["FORMATS", "VERSION", "Document", "Inspection", "ViewFunction"]
-
-FORMATS = ("html", "svg", "png", "json", "csv")
-VERSION = 1
-WIDTH = 100  # default number of columns of a terminal
-DEFAULT_SELECTION = AttentionSelection()
+_FORMATS = ("html", "svg", "png", "json", "csv")
+_VERSION = 1
+_WIDTH = 100  # default number of columns of a terminal
+_DEFAULT_SELECTION = AttentionSelection()
 ViewFunction = Callable[[AttentionSelection], list[Chart]]
 
 
@@ -61,7 +59,7 @@ class Document(ABC):
         """Return the names of the available views."""
         return tuple(self.view_functions())
 
-    def charts(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> list[Chart]:
+    def charts(self, view: str | None = None, selection: AttentionSelection = _DEFAULT_SELECTION) -> list[Chart]:
         """Return the charts of one view, or of all."""
         functions = self.view_functions()
         if view is None:
@@ -77,9 +75,9 @@ class Document(ABC):
     def lines(
         self,
         view: str | None = None,
-        selection: AttentionSelection = DEFAULT_SELECTION,
+        selection: AttentionSelection = _DEFAULT_SELECTION,
         *,
-        width: int = WIDTH,
+        width: int = _WIDTH,
         language: str = "en",
     ) -> list[str]:
         """Return a view, by default the first, as text for a terminal of `width` columns."""
@@ -92,7 +90,7 @@ class Document(ABC):
     def to_svg(
         self,
         view: str | None = None,
-        selection: AttentionSelection = DEFAULT_SELECTION,
+        selection: AttentionSelection = _DEFAULT_SELECTION,
         *,
         width: float | None = None,
         language: str = "en",
@@ -108,7 +106,7 @@ class Document(ABC):
     def to_png(
         self,
         view: str | None = None,
-        selection: AttentionSelection = DEFAULT_SELECTION,
+        selection: AttentionSelection = _DEFAULT_SELECTION,
         *,
         width: float | None = None,
         language: str = "en",
@@ -117,14 +115,14 @@ class Document(ABC):
         with written_in(language):
             return png_of(self.view_charts(view, selection), width=width)
 
-    def to_csv(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> str:
+    def to_csv(self, view: str | None = None, selection: AttentionSelection = _DEFAULT_SELECTION) -> str:
         """Return the values of a view, by default the first, as CSV."""
         return csv_of(self.view_charts(view, selection))
 
     def to_html(
         self,
         view: str | None = None,
-        selection: AttentionSelection = DEFAULT_SELECTION,
+        selection: AttentionSelection = _DEFAULT_SELECTION,
         *,
         language: str = "en",
     ) -> str:
@@ -136,12 +134,12 @@ class Document(ABC):
         self,
         name: str,
         view: str | None = None,
-        selection: AttentionSelection = DEFAULT_SELECTION,
+        selection: AttentionSelection = _DEFAULT_SELECTION,
         *,
         width: float | None = None,
         language: str = "en",
     ) -> bytes:
-        """Return the content of a file in one of `FORMATS`; `width` in millimetres is for svg and png.
+        """Return the content of a file in one of `_FORMATS`; `width` in millimetres is for svg and png.
 
         Raises:
             UsageError: there is no such format.
@@ -158,15 +156,14 @@ class Document(ABC):
                 return self.to_json().encode() + b"\n"
             case "csv":
                 return self.to_csv(view, selection).encode()
-        raise UsageError(f'there is no format "{name}". Use one of {", ".join(FORMATS)}.')
+        raise UsageError(f'there is no format "{name}". Use one of {", ".join(_FORMATS)}.')
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks."""
         return fragment_of(self.charts())
 
     def header(self) -> dict[str, Any]:
         """Return the first fields of the JSON."""
-        return {"format": self.format, "version": VERSION}
+        return {"format": self.format, "version": _VERSION}
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values; arrays are lists of numbers with 6 decimals."""
@@ -190,10 +187,10 @@ class Document(ABC):
         """
         if not isinstance(document, Mapping) or document.get("format") != cls.format:
             raise UsageError(f'this document holds no {cls.noun}: its "format" is not "{cls.format}".')
-        if document.get("version") != VERSION:
+        if document.get("version") != _VERSION:
             raise UsageError(
                 f"the {cls.noun} in this document has version {document.get('version')}; this program reads "
-                f"version {VERSION}."
+                f"version {_VERSION}."
             )
         return from_json_values(cls.class_for(document), document, f"the {cls.noun}")
 

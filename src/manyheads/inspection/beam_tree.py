@@ -9,8 +9,6 @@ from typing import Any
 from manyheads.inspection.words import localized
 from manyheads.search.beam_state import BeamStep
 
-__all__ = ["DROPPED", "STOPS", "BeamNode", "BeamRecorder", "BeamTree", "reason"]
-
 DROPPED = frozenset(("pruned", "outranked", "late-end"))  # states of branches that lost
 # Reasons why a search stops.
 STOPS = {
@@ -20,7 +18,7 @@ STOPS = {
 }
 
 # Reason of each state in which a branch ends.
-REASONS = {
+_REASONS = {
     "pruned": "pruned: {total:.2f} < {threshold:.2f}, the last of the {beam} kept",
     "outranked": "outranked: no continuation reached {threshold:.2f}, the last of the {twice} best",
     "late-end": "no output: {total:.2f} < {threshold:.2f}, the last of the {beam} best",
@@ -93,10 +91,10 @@ class BeamTree:
 
 def reason(node: BeamNode, tree: BeamTree) -> str:
     """Return why a branch ended at a node, in words with its numbers; "" if it continued."""
-    if node.state not in REASONS or (node.state in DROPPED and node.threshold is None):
+    if node.state not in _REASONS or (node.state in DROPPED and node.threshold is None):
         return ""
     numbers = {"total": node.total, "threshold": node.threshold, "score": node.score}
-    return localized(REASONS[node.state], **numbers, beam=tree.beam_size, twice=2 * tree.beam_size)
+    return localized(_REASONS[node.state], **numbers, beam=tree.beam_size, twice=2 * tree.beam_size)
 
 
 class BeamRecorder:

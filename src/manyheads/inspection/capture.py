@@ -23,23 +23,9 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 
-__all__ = [
-    "AttentionMaps",
-    "Reading",
-    "attention_groups",
-    "attention_maps",
-    "mean_entropies",
-    "observing",
-    "recording",
-    "watch_continuation",
-    "watch_head",
-    "watch_pair",
-    "watch_text",
-]
-
 
 @dataclass(frozen=True)
-class AttentionMaps:
+class _AttentionMaps:
     """The attention weights of one pair, a list entry for each layer; each row of weights adds up to 1.
 
     Attributes:
@@ -67,7 +53,7 @@ class Reading:
 
 
 @contextmanager
-def observing(modules: Sequence[MultiHeadAttention], observer: Observer) -> Iterator[None]:
+def _observing(modules: Sequence[MultiHeadAttention], observer: Observer) -> Iterator[None]:
     """Call the observer on every attention of these modules while the context is open, in order of computation."""
     for module in modules:
         module.observer = observer
@@ -86,11 +72,11 @@ def recording(modules: list[MultiHeadAttention]) -> Iterator[list[Tensor]]:
     def record(_: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
         weights.append(attention_weights(query, key, mask))
 
-    with observing(modules, record):
+    with _observing(modules, record):
         yield weights
 
 
-def attention_maps(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> AttentionMaps:
+def _attention_maps(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> _AttentionMaps:
     """Feed a pair by teacher forcing and return the attention weights of every head.
 
     Args:
@@ -102,22 +88,22 @@ def attention_maps(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> 
         attention.kind: torch.from_numpy(attention.weights)
         for attention in watch_pair(model, source, target_in).attention
     }
-    return AttentionMaps(*(list(weights[kind]) for kind in ("encoder", "decoder", "cross")))
+    return _AttentionMaps(*(list(weights[kind]) for kind in ("encoder", "decoder", "cross")))
 
 
 def watch_pair(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> Reading:
-    """Feed a pair by teacher forcing; arguments as `attention_maps`."""
-    return watch(model, source, target_in)
+    """Feed a pair by teacher forcing; arguments as `_attention_maps`."""
+    return _watch(model, source, target_in)
 
 
 def watch_text(model: TextClassifier | MaskedLanguageModel, ids: Tensor, types: Tensor | None) -> Reading:
     """Read a text (1, S) with both marks, with token types (1, S) if the model has them; the model in eval mode."""
-    return watch(model, ids, types)
+    return _watch(model, ids, types)
 
 
 def watch_continuation(model: DecoderOnly, ids: Tensor) -> Reading:
     """Predict the next token after each token of a text (1, T); the model in eval mode."""
-    return watch(model, ids)
+    return _watch(model, ids)
 
 
 def attention_groups(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
@@ -133,7 +119,7 @@ def attention_groups(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
 
 
 @torch.inference_mode()
-def watch(model: Transformer, *inputs: Tensor | None) -> Reading:
+def _watch(model: Transformer, *inputs: Tensor | None) -> Reading:
     """Call a model on a batch of one text, and return its logits, and weights and masks by kind of attention."""
     groups = attention_groups(model)
     weights: dict[MultiHeadAttention, Tensor] = {}
@@ -141,9 +127,9 @@ def watch(model: Transformer, *inputs: Tensor | None) -> Reading:
 
     def observe(module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
         weights[module] = attention_weights(query, key, mask)[0].float().cpu()  # (H, T, S)
-        masks[module] = expanded_mask(mask, weights[module][0])
+        masks[module] = _expanded_mask(mask, weights[module][0])
 
-    with observing([module for group in groups.values() for module in group], observe):
+    with _observing([module for group in groups.values() for module in group], observe):
         logits = model(*inputs)
     attention = []
     for kind, modules in groups.items():
@@ -152,7 +138,7 @@ def watch(model: Transformer, *inputs: Tensor | None) -> Reading:
     return Reading(logits[0].cpu(), tuple(attention))
 
 
-def expanded_mask(mask: Tensor | None, weights: Tensor) -> Tensor:
+def _expanded_mask(mask: Tensor | None, weights: Tensor) -> Tensor:
     """Return the mask of a batch of one text as numbers 1 and 0, for weights (T, S): -> (T, S) on the CPU."""
     if mask is None:
         return torch.ones(weights.shape)
@@ -172,13 +158,13 @@ def watch_head(model: Transformer, kind: str, layer: int, head: int, *inputs: Te
             "keys": keys,
             "values": values,
             "scores": queries @ keys.T / math.sqrt(queries.size(1)),
-            "mask": expanded_mask(mask, weights),
+            "mask": _expanded_mask(mask, weights),
             "weights": weights,
             "outputs": weights @ values,
         }
         computed.append(HeadSteps(kind, layer, head, **{name: x.numpy() for name, x in steps.items()}))
 
-    with observing([attention_groups(model)[kind][layer]], observe):
+    with _observing([attention_groups(model)[kind][layer]], observe):
         model(*inputs)
     return computed[0]
 

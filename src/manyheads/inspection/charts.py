@@ -18,35 +18,14 @@ from manyheads.inspection.beam_tree import BeamTree
 from manyheads.inspection.codec import Array
 from manyheads.inspection.words import localized
 
-__all__ = [
-    "Bar",
-    "Bars",
-    "Cell",
-    "Chart",
-    "HeatMap",
-    "Line",
-    "Lines",
-    "Links",
-    "Table",
-    "Thumbnails",
-    "Tree",
-    "fraction",
-    "minus",
-    "rounded",
-    "shown",
-    "tick_text",
-    "ticks",
-    "visible",
-]
-
 Cell = str | int | float | None
 BoolArray = NDArray[np.bool_]
 
-CONTROLS = {"\n": "↵", "\r": "␍", "\t": "⇥"}
-UNSEEN = ("Cc", "Cs", "Co", "Zl", "Zp")
-NOT_XML = frozenset("\ufffe\uffff")  # an SVG with one of these cannot be read
-NEAR_ZERO = 0.4  # share of the highest value; an axis whose values come lower begins at 0
-BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_CONTROLS = {"\n": "↵", "\r": "␍", "\t": "⇥"}
+_UNSEEN = ("Cc", "Cs", "Co", "Zl", "Zp")
+_NOT_XML = frozenset("\ufffe\uffff")  # an SVG with one of these cannot be read
+_NEAR_ZERO = 0.4  # share of the highest value; an axis whose values come lower begins at 0
+_BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True)
@@ -181,8 +160,8 @@ class Lines(Drawing):
         """
         x = [value for line in self.lines for value in line.x]
         y = [value for line in self.lines for value in line.y]
-        low = 0.0 if 0 < min(y) < NEAR_ZERO * max(y) else min(y)
-        return widened(min(x), max(x)), widened(low, max(y))
+        low = 0.0 if 0 < min(y) < _NEAR_ZERO * max(y) else min(y)
+        return _widened(min(x), max(x)), _widened(low, max(y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +210,8 @@ def rounded(*cells: Cell) -> tuple[Cell, ...]:
 def visible(text: str) -> str:
     """Replace the characters that control a terminal or a page instead of being shown; a line end becomes ↵."""
     return "".join(
-        CONTROLS.get(letter, "\ufffd")
-        if unicodedata.category(letter) in UNSEEN or letter in BIDI or letter in NOT_XML
+        _CONTROLS.get(letter, "\ufffd")
+        if unicodedata.category(letter) in _UNSEEN or letter in _BIDI or letter in _NOT_XML
         else letter
         for letter in text
     )
@@ -247,8 +226,7 @@ def shown(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else visible(str(cell))
 
 
-def widened(low: float, high: float) -> tuple[float, float]:
-    """Widen a range of a single value, so that low < high."""
+def _widened(low: float, high: float) -> tuple[float, float]:
     return (low, high) if low < high else (low - (abs(low) or 1.0), high + (abs(high) or 1.0))
 
 

@@ -7,13 +7,11 @@ each with a different dash and marker. The page (serving/page/charts.js) has the
 
 from __future__ import annotations
 
-__all__ = ["DASHES", "INK", "LINES", "MARKERS", "NEGATIVE", "POSITIVE", "hexadecimal", "ink_on", "shade"]
-
-CIVIDIS = (
+_CIVIDIS = (
     (0, 34, 78), (18, 53, 112), (59, 73, 108), (87, 93, 109), (112, 113, 115),
     (138, 134, 120), (165, 156, 116), (195, 179, 105), (225, 204, 85), (254, 232, 56),
 )  # fmt: skip
-DIVERGING = (
+_DIVERGING = (
     (122, 48, 0), (213, 94, 0), (241, 163, 94), (249, 249, 249), (120, 180, 222), (0, 114, 178), (0, 50, 92),
 )  # fmt: skip
 INK = "#1a1a1a"
@@ -27,7 +25,7 @@ Colour = tuple[int, int, int]
 
 def shade(share: float, *, signed: bool = False) -> Colour:
     """Return the colour of a value from 0, the low end of the scale, to 1; on a signed scale 0.5 is white."""
-    scale = DIVERGING if signed else CIVIDIS
+    scale = _DIVERGING if signed else _CIVIDIS
     position = min(1.0, max(0.0, share)) * (len(scale) - 1)
     lower = min(int(position), len(scale) - 2)
     part = position - lower

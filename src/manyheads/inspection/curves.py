@@ -16,10 +16,8 @@ from manyheads.inspection.metrics import RunCurves
 from manyheads.inspection.views import KIND_TITLES
 from manyheads.inspection.words import localized, named
 
-__all__ = ["Curves"]
-
 # View: its title, the meaning of its values with their unit, its series.
-VIEWS = {
+_VIEWS = {
     "loss": ("Loss", "cross-entropy (nats per token)", ("train_loss", "valid_loss")),
     "perplexity": ("Perplexity of the validation text", "perplexity", ("perplexity",)),
     "scores": ("Scores of the validation text", "score", ("bleu", "chrf", "accuracy", "macro_f1")),
@@ -27,7 +25,7 @@ VIEWS = {
     "gradient-norm": ("Norm of the gradient before clipping", "norm", ("gradient_norm",)),
     "speed": ("Training speed", "target tokens per second", ("tokens_per_second",)),
 }
-NAMES = {
+_NAMES = {
     "train_loss": "training loss",
     "valid_loss": "validation loss",
     "perplexity": "validation perplexity",
@@ -39,9 +37,9 @@ NAMES = {
     "gradient_norm": "gradient norm",
     "tokens_per_second": "training speed",
 }
-STEP = "training step"
-ENTROPY = "attention_entropy"
-MAX_POINTS = 400  # a longer curve is thinned evenly, and keeps its last point
+_STEP = "training step"
+_ENTROPY = "attention_entropy"
+_MAX_POINTS = 400  # a longer curve is thinned evenly, and keeps its last point
 
 
 @dataclass(frozen=True)
@@ -63,25 +61,25 @@ class Curves(Document):
         names = {series.name.partition("/")[0] for run in self.runs for series in run.series}
         views = {
             name: self.series_view(title, unit, series)
-            for name, (title, unit, series) in VIEWS.items()
+            for name, (title, unit, series) in _VIEWS.items()
             if names & set(series)
         }
-        if ENTROPY in names:
+        if _ENTROPY in names:
             views["attention-entropy"] = lambda _: list(self.entropy_charts())
         if any(run.samples for run in self.runs):
-            views["samples"] = lambda _: [sample_chart(run) for run in self.runs if run.samples]
-        return views or {"loss": self.series_view(*VIEWS["loss"])}
+            views["samples"] = lambda _: [_sample_chart(run) for run in self.runs if run.samples]
+        return views or {"loss": self.series_view(*_VIEWS["loss"])}
 
     def series_view(self, title: str, unit: str, series: tuple[str, ...]) -> ViewFunction:
         """Return the view of some series, each under its readable name."""
         return lambda _: [
-            self.chart(localized(title), localized(unit), [(name, localized(NAMES[name])) for name in series])
+            self.chart(localized(title), localized(unit), [(name, localized(_NAMES[name])) for name in series])
         ]
 
     def entropy_charts(self) -> Iterator[HeatMap]:
         """Yield a heat map for each run and kind of attention, with a row for each head."""
         for run in self.runs:
-            heads = [series for series in run.series if series.name.startswith(f"{ENTROPY}/")]
+            heads = [series for series in run.series if series.name.startswith(f"{_ENTROPY}/")]
             for kind in dict.fromkeys(series.name.split("/")[1] for series in heads):
                 of_kind = [series for series in heads if series.name.split("/")[1] == kind]
                 steps = sorted({step for series in of_kind for step in series.steps})
@@ -93,11 +91,11 @@ class Curves(Document):
                 yield HeatMap(
                     localized("Entropy of the {kind} of {run}", kind=localized(KIND_TITLES[kind]), run=run.name),
                     localized("Mean over the validation text: 0 is attention to one token alone, more is wider."),
-                    [head_name(series.name) for series in of_kind],
+                    [_head_name(series.name) for series in of_kind],
                     [f"{step:,}" for step in steps],
                     values,
                     row_title=localized("head"),
-                    column_title=localized(STEP),
+                    column_title=localized(_STEP),
                     legend=localized("entropy of the attention (nats)"),
                     high=float(max(1e-6, values.max())),
                     hidden=missing if missing.any() else None,
@@ -116,27 +114,26 @@ class Curves(Document):
                 points = zip(curve.steps, curve.values, strict=True)
                 rows += [(run.name, label, step, value) for step, value in points]
                 full_label = label if len(self.runs) == 1 else f"{run.name}: {label}"
-                lines.append(thinned(full_label, curve.steps, curve.values))
-        note = "; ".join(progress(run) for run in self.runs)
+                lines.append(_thinned(full_label, curve.steps, curve.values))
+        note = "; ".join(_progress(run) for run in self.runs)
         data = Table(title, note, named("run", "curve", "step", "value"), tuple(rows))
-        return Lines(data, tuple(lines), localized(STEP), unit)
+        return Lines(data, tuple(lines), localized(_STEP), unit)
 
 
-def head_name(series: str) -> str:
+def _head_name(series: str) -> str:
     """Return the name of the head of a series, such as "attention_entropy/cross/2/0"."""
     layer, head = series.split("/")[2:]
     return localized("layer {layer} head {head}", layer=layer, head=head)
 
 
-def thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Line:
-    """Return a curve of at most `MAX_POINTS` points, plus the last point."""
-    every = max(1, -(-len(steps) // MAX_POINTS))
+def _thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Line:
+    """Return a curve of at most `_MAX_POINTS` points, plus the last point."""
+    every = max(1, -(-len(steps) // _MAX_POINTS))
     drawn = sorted({*range(0, len(steps), every), len(steps) - 1})
     return Line(name, tuple(float(steps[index]) for index in drawn), tuple(values[index] for index in drawn))
 
 
-def progress(run: RunCurves) -> str:
-    """Return the progress of a run in a few words."""
+def _progress(run: RunCurves) -> str:
     counts = {"run": run.name, "steps": run.steps, "total": run.total_steps}
     parts = [localized("{run}: step {steps:,} of {total:,}", **counts)]
     if run.best_step is None:
@@ -148,7 +145,7 @@ def progress(run: RunCurves) -> str:
     return ", ".join(parts)
 
 
-def sample_chart(run: RunCurves) -> Table:
+def _sample_chart(run: RunCurves) -> Table:
     """Return the recorded validation sentences, each in the order of steps."""
     sources = list(dict.fromkeys(sample.source for sample in run.samples))
     ordered = sorted(run.samples, key=lambda sample: (sources.index(sample.source), sample.step))

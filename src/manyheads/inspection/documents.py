@@ -50,8 +50,7 @@ __all__ = [
 ]
 
 
-def attention_views(attentions: tuple[Attention, ...], axes: Axes) -> dict[str, ViewFunction]:
-    """Return the views of attention."""
+def _attention_views(attentions: tuple[Attention, ...], axes: Axes) -> dict[str, ViewFunction]:
     return {
         "attention": lambda selection: [attention_chart(attentions, selection, axes)],
         "heads": lambda selection: [heads_chart(attentions, selection, axes)],
@@ -59,14 +58,12 @@ def attention_views(attentions: tuple[Attention, ...], axes: Axes) -> dict[str, 
     }
 
 
-def query_axis(name: str, tokens: list[str]) -> Axis:
-    """Return the axis of the queries of a side."""
+def _query_axis(name: str, tokens: list[str]) -> Axis:
     return Axis(localized("{side}, query", side=name), tokens)
 
 
-def self_axes(kind: str, name: str, tokens: list[str]) -> Axes:
-    """Return the axes of the attention of tokens to the same tokens."""
-    return {kind: (query_axis(name, tokens), Axis(localized("{side}, key", side=name), tokens))}
+def _self_axes(kind: str, name: str, tokens: list[str]) -> Axes:
+    return {kind: (_query_axis(name, tokens), Axis(localized("{side}, key", side=name), tokens))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +116,12 @@ class TranslationInspection(Inspection):
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
         source_title, target_title = side_title("source", self.source), side_title("target", self.target)
-        rows = query_axis(target_title, self.target.pieces)
+        rows = _query_axis(target_title, self.target.pieces)
         so_far = localized("{side} so far, key", side=target_title)
         inputs = Axis(so_far, [token.piece for token in self.inputs])
-        axes = self_axes("encoder", source_title, self.source.pieces)
+        axes = _self_axes("encoder", source_title, self.source.pieces)
         axes |= {"decoder": (rows, inputs), "cross": (rows, axes["encoder"][1])}
-        attention = attention_views(self.attention, axes)
+        attention = _attention_views(self.attention, axes)
         beam, alignment, occlusion = self.beam, self.alignment, self.occlusion
         views: dict[str, ViewFunction] = {"probabilities": lambda _: [predictions_chart(self.predictions)]}
         if alignment is not None:
@@ -180,7 +177,7 @@ class ClassificationInspection(Inspection):
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
-        attention = attention_views(self.attention, self_axes("encoder", localized("text"), self.text.pieces))
+        attention = _attention_views(self.attention, _self_axes("encoder", localized("text"), self.text.pieces))
         occlusion = self.occlusion
         views: dict[str, ViewFunction] = {"classes": lambda _: [class_chart(self.classes)]}
         views |= {"attention": attention["attention"], "heads": attention["heads"]}
@@ -231,7 +228,7 @@ class LanguageModelInspection(Inspection):
         if self.next:
             note = localized("After the last token of the text.")
             views["next"] = lambda _: [rivals_chart(localized("Most probable next tokens"), note, self.next)]
-        views |= attention_views(self.attention, self_axes("decoder", localized("text"), pieces))
+        views |= _attention_views(self.attention, _self_axes("decoder", localized("text"), pieces))
         if self.neighbours:
             views["neighbours"] = lambda _: [neighbours_chart(localized("Nearest tokens"), self.neighbours)]
         views["tokens"] = lambda _: [token_chart(localized("Tokens"), self.text)]

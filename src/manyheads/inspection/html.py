@@ -11,9 +11,7 @@ from manyheads.inspection.charts import Chart, Table, shown, visible
 from manyheads.inspection.svg import svg_of
 from manyheads.inspection.words import localized, reader_language
 
-__all__ = ["fragment_of", "page_of"]
-
-STYLE = """
+_STYLE = """
 :root { color-scheme: light dark; }
 body { font-family: system-ui, 'Noto Sans KR', 'Malgun Gothic', sans-serif; margin: 1.5rem auto; max-width: 80rem;
   padding: 0 1rem; line-height: 1.5; color: light-dark(#1b1d21, #eceef1); background: light-dark(#f7f7f5, #131517);
@@ -31,8 +29,8 @@ caption { text-align: start; font-weight: bold; padding: 0.25rem 0; }
 th, td { border: 1px solid #8a8a8a; padding: 0.15rem 0.5rem; text-align: start; }
 .number { text-align: end; font-variant-numeric: tabular-nums; }
 """
-NUMBER_CLASS = ' class="number"'
-PAGE = """\
+_NUMBER_CLASS = ' class="number"'
+_PAGE = """\
 <!doctype html>
 <html lang="{language}">
 <head>
@@ -52,20 +50,20 @@ PAGE = """\
 
 def page_of(title: str, charts: Sequence[Chart]) -> str:
     """Return a page; its content security policy allows its own style and nothing else."""
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode("ascii")
-    parts = {"title": escape(visible(title)), "style": STYLE, "body": fragment_of(charts)}
-    return PAGE.format(digest=digest, language=reader_language(), **parts)
+    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
+    parts = {"title": escape(visible(title)), "style": _STYLE, "body": fragment_of(charts)}
+    return _PAGE.format(digest=digest, language=reader_language(), **parts)
 
 
 def fragment_of(charts: Sequence[Chart]) -> str:
     """Return the charts below each other, each with its values as a table."""
-    return "\n".join(map(section, charts))
+    return "\n".join(map(_section, charts))
 
 
-def section(chart: Chart) -> str:
+def _section(chart: Chart) -> str:
     """Return one chart as HTML: a picture and its values, or only a table."""
     head = f'<h2>{escape(visible(chart.title))}</h2>\n<p dir="auto">{escape(visible(chart.note))}</p>'
-    table = html_table(chart.data)
+    table = _html_table(chart.data)
     if isinstance(chart, Table):
         return f'<section>\n{head}\n<div class="values">{table}</div>\n</section>'
     picture = svg_of([chart], titled=False)
@@ -75,13 +73,12 @@ def section(chart: Chart) -> str:
     )
 
 
-def html_table(table: Table) -> str:
-    """Return a table as an HTML element."""
+def _html_table(table: Table) -> str:
     heads = "".join(f'<th scope="col" dir="auto">{escape(visible(name))}</th>' for name in table.columns)
     rows = "".join(
         "<tr>"
         + "".join(
-            f'<td dir="auto"{"" if isinstance(cell, str | None) else NUMBER_CLASS}>{escape(shown(cell))}</td>'
+            f'<td dir="auto"{"" if isinstance(cell, str | None) else _NUMBER_CLASS}>{escape(shown(cell))}</td>'
             for cell in row
         )
         + "</tr>"

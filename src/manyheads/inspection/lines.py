@@ -29,38 +29,36 @@ from manyheads.inspection.charts import (
 from manyheads.inspection.terminal import fit, heat_map, padded
 from manyheads.inspection.words import localized
 
-__all__ = ["chart_lines", "csv_of"]
-
-LABEL_COLUMNS = 16
-MIN_COLUMN = 24  # narrowest column of a table whose cells are cut
-MAX_ROWS = 64  # rows of a heat map without names; of more rows, some are shown
-BAR = 24  # columns of the longest bar
-PLOT_WIDTH, PLOT_HEIGHT = 60, 8
-DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # bits of a braille cell by row and column
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a text that a spreadsheet computes
+_LABEL_COLUMNS = 16
+_MIN_COLUMN = 24  # narrowest column of a table whose cells are cut
+_MAX_ROWS = 64  # rows of a heat map without names; of more rows, some are shown
+_BAR = 24  # columns of the longest bar
+_PLOT_WIDTH, _PLOT_HEIGHT = 60, 8
+_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # bits of a braille cell by row and column
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a text that a spreadsheet computes
 
 
 def chart_lines(chart: Chart, width: int) -> list[str]:
     """Return a chart with its title, in lines of about `width` columns."""
     body = {
-        Table: table_lines,
-        HeatMap: heat_map_lines,
-        Bars: bar_lines,
-        Lines: curve_lines,
-        Links: link_lines,
-        Thumbnails: table_lines,
-        Tree: tree_lines,
+        Table: _table_lines,
+        HeatMap: _heat_map_lines,
+        Bars: _bar_lines,
+        Lines: _curve_lines,
+        Links: _link_lines,
+        Thumbnails: _table_lines,
+        Tree: _tree_lines,
     }[type(chart)]
     note = [visible(chart.note)] if chart.note else []
     return [visible(chart.title), *note, "", *body(chart, width)]  # type: ignore[operator]
 
 
-def table_lines(chart: Table | Thumbnails, width: int) -> list[str]:
+def _table_lines(chart: Table | Thumbnails, width: int) -> list[str]:
     """Return the columns of the values side by side, numbers right-aligned."""
     table = chart.data
     cells = [list(map(visible, table.columns)), *([shown(cell) for cell in row] for row in table.rows)]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-    while sum(widths) + 2 * len(widths) > width and max(widths) > MIN_COLUMN:
+    while sum(widths) + 2 * len(widths) > width and max(widths) > _MIN_COLUMN:
         widths[widths.index(max(widths))] -= 1
     numeric = [
         all(isinstance(row[column], int | float | None) for row in table.rows)
@@ -76,24 +74,24 @@ def table_lines(chart: Table | Thumbnails, width: int) -> list[str]:
     return [lines[0], "  ".join("─" * size for size in widths), *lines[1:]]
 
 
-def heat_map_lines(chart: HeatMap, width: int) -> list[str]:
+def _heat_map_lines(chart: HeatMap, width: int) -> list[str]:
     """Return the titles of the axes, and shade blocks; see `terminal.heat_map`."""
     titles = {"rows": visible(chart.row_title), "columns": visible(chart.column_title)}
     lines = [localized("Rows: {rows}. Columns: {columns}.", **titles)]
     if not chart.columns:
-        chart, notes = thinned(chart, width)
+        chart, notes = _thinned(chart, width)
         lines += notes
     rows, columns = (
-        [fit(visible(name), min(LABEL_COLUMNS, cell_len(visible(name)))).rstrip() for name in names]
+        [fit(visible(name), min(_LABEL_COLUMNS, cell_len(visible(name)))).rstrip() for name in names]
         for names in (chart.rows, chart.columns)
     )
     return lines + heat_map(chart.values, rows, columns, width=width, high=chart.high, hidden=chart.hidden)
 
 
-def thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
+def _thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
     """Return a heat map with only some evenly spaced rows and columns, and a line that says so."""
     rows, columns = chart.values.shape
-    row_step, column_step = -(-rows // MAX_ROWS), max(1, -(-columns // max(1, (width - 30) // 2)))
+    row_step, column_step = -(-rows // _MAX_ROWS), max(1, -(-columns // max(1, (width - 30) // 2)))
     names = chart.rows or [str(row) for row in range(rows)]
     fewer = replace(
         chart,
@@ -108,21 +106,21 @@ def thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
     return fewer, [localized("Shown: one row in {rows}, one column in {columns}.", **steps)]
 
 
-def bar_lines(chart: Bars, width: int) -> list[str]:
+def _bar_lines(chart: Bars, width: int) -> list[str]:
     """Return a bar and its number for each label; a doubtful bar has a "?"."""
     labels = [visible(bar.label) for bar in chart.bars]
     side = min(28, max(map(cell_len, labels), default=0))
     reach = max(abs(chart.low), abs(chart.high)) or 1.0
     lines = []
     for label, bar in zip(labels, chart.bars, strict=True):
-        blocks = ("█" if bar.value >= 0 else "▒") * round(abs(bar.value) / reach * BAR)
-        line = f"{fit(label, side)} {'?' if bar.doubtful else ' '}{blocks:<{BAR}} {chart.number(bar.value):>9}  "
+        blocks = ("█" if bar.value >= 0 else "▒") * round(abs(bar.value) / reach * _BAR)
+        line = f"{fit(label, side)} {'?' if bar.doubtful else ' '}{blocks:<{_BAR}} {chart.number(bar.value):>9}  "
         lines.append((line + fit(visible(bar.detail), max(20, width - cell_len(line)))).rstrip())
     doubtful = any(bar.doubtful for bar in chart.bars)
     return [*lines, *([f"? {chart.doubt}"] if doubtful and chart.doubt else [])]
 
 
-def link_lines(chart: Links, width: int) -> list[str]:
+def _link_lines(chart: Links, width: int) -> list[str]:
     """Return each word of the target with the words of the source that it is linked to, and their weights."""
     linked: dict[int, list[tuple[int, float]]] = {}
     for source, target, weight in chart.links:
@@ -135,7 +133,7 @@ def link_lines(chart: Links, width: int) -> list[str]:
     return [f"{fit(visible(word), side)}  <- {words}".rstrip() for word, words in rows]
 
 
-def tree_lines(chart: Tree, width: int) -> list[str]:
+def _tree_lines(chart: Tree, width: int) -> list[str]:
     """Return the tree with the reason why each branch ended; the path of the best output is marked with ●."""
     tree = chart.tree
     children: dict[int | None, list[BeamNode]] = {}
@@ -154,41 +152,40 @@ def tree_lines(chart: Tree, width: int) -> list[str]:
     return lines
 
 
-def curve_lines(chart: Lines, width: int) -> list[str]:
-    """Return each curve in a plot of its own, all with the same axes."""
+def _curve_lines(chart: Lines, width: int) -> list[str]:
     curves = [line for line in chart.lines if line.x]
     if not curves:
         return [localized("(no points yet)")]
     lines = [localized("x: {x}; y: {y}", x=chart.x_title, y=chart.y_title)]
     for line in curves:
         lines.append(localized("{curve}, last {value:.4g}", curve=visible(line.name), value=line.y[-1]))
-        lines += plot(line, *chart.extent())
+        lines += _plot(line, *chart.extent())
     return lines
 
 
-def plot(line: Line, x_range: tuple[float, float], y_range: tuple[float, float]) -> list[str]:
+def _plot(line: Line, x_range: tuple[float, float], y_range: tuple[float, float]) -> list[str]:
     """Return one curve in braille dots between its axes."""
     (x_low, x_high), (y_low, y_high) = x_range, y_range
-    cells = [[0] * PLOT_WIDTH for _ in range(PLOT_HEIGHT)]
-    wide, high = PLOT_WIDTH * 2 - 1, PLOT_HEIGHT * 4 - 1
+    cells = [[0] * _PLOT_WIDTH for _ in range(_PLOT_HEIGHT)]
+    wide, high = _PLOT_WIDTH * 2 - 1, _PLOT_HEIGHT * 4 - 1
     previous: tuple[int, int] | None = None
     for x, y in zip(line.x, line.y, strict=True):
         across = round(fraction(x, x_low, x_high) * wide)
         down = round(fraction(y, y_high, y_low) * high)
-        for column, row in between(previous, (across, down)):
-            cells[row // 4][column // 2] |= DOTS[row % 4][column % 2]
+        for column, row in _between(previous, (across, down)):
+            cells[row // 4][column // 2] |= _DOTS[row % 4][column % 2]
         previous = (across, down)
-    names = [f"{y_high:.4g}", *[""] * (PLOT_HEIGHT - 2), f"{y_low:.4g}"]
+    names = [f"{y_high:.4g}", *[""] * (_PLOT_HEIGHT - 2), f"{y_low:.4g}"]
     side = max(map(len, names))
     rows = [
         f"{name:>{side}} │{''.join(chr(0x2800 + dots) for dots in row)}"
         for name, row in zip(names, cells, strict=True)
     ]
     left, right = tick_text(x_low), tick_text(x_high)
-    return [*rows, f"{'':>{side}} └{'─' * PLOT_WIDTH}", f"{'':>{side}}  {left}{right:>{PLOT_WIDTH - len(left)}}"]
+    return [*rows, f"{'':>{side}} └{'─' * _PLOT_WIDTH}", f"{'':>{side}}  {left}{right:>{_PLOT_WIDTH - len(left)}}"]
 
 
-def between(first: tuple[int, int] | None, last: tuple[int, int]) -> Iterator[tuple[int, int]]:
+def _between(first: tuple[int, int] | None, last: tuple[int, int]) -> Iterator[tuple[int, int]]:
     """Yield the dots of a straight line, both ends included."""
     if first is None:
         yield last
@@ -212,11 +209,11 @@ def csv_of(charts: Sequence[Chart]) -> str:
         if number:
             file.write("\r\n")
         table = chart.data
-        writer.writerow(map(safe, table.columns))
-        writer.writerows([safe(cell) for cell in row] for row in table.rows)
+        writer.writerow(map(_safe, table.columns))
+        writer.writerows([_safe(cell) for cell in row] for row in table.rows)
     return file.getvalue()
 
 
-def safe(cell: Cell) -> Cell:
+def _safe(cell: Cell) -> Cell:
     """Return a value that a spreadsheet does not compute."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) and len(cell) > 1 else cell
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) and len(cell) > 1 else cell

@@ -9,16 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["RunCurves", "Sample", "Series", "read_metrics", "records_of"]
-
 # Name of a series: name in the records of steps, and of validations.
-STEP_NAMES = {
+_STEP_NAMES = {
     "train_loss": "nll",
     "learning_rate": "learning_rate",
     "gradient_norm": "gradient_norm",
     "tokens_per_second": "target_tokens_per_second",
 }
-VALIDATION_NAMES = {
+_VALIDATION_NAMES = {
     "valid_loss": "loss",
     "perplexity": "perplexity",
     "bleu": "bleu",
@@ -82,10 +80,10 @@ class RunCurves:
         return next((series for series in self.series if series.name == name), None)
 
 
-Points = defaultdict[str, dict[int, float]]  # name of a series -> step -> value
+_Points = defaultdict[str, dict[int, float]]  # name of a series -> step -> value
 
 
-def add_point(points: Points, name: str, step: int, value: object) -> None:
+def _add_point(points: _Points, name: str, step: int, value: object) -> None:
     """Add a point if its value is a finite number; the last value of a step counts."""
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         points[name][step] = float(value)
@@ -93,7 +91,7 @@ def add_point(points: Points, name: str, step: int, value: object) -> None:
 
 def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
     """Return the curves of a run from the lines of its `metrics.jsonl`; unreadable lines are counted."""
-    points: Points = defaultdict(dict)
+    points: _Points = defaultdict(dict)
     samples: dict[tuple[int, str], Sample] = {}
     steps = total = unreadable = 0
     best: int | None = None
@@ -104,12 +102,12 @@ def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
         step = record["step"]
         steps = max(steps, step)
         if record.get("kind") == "validation":
-            add_validation(record, points, samples)
+            _add_validation(record, points, samples)
             best = step if record.get("best") is True else best
         else:
             total = record["total_steps"] if isinstance(record.get("total_steps"), int) else total
-            for series, key in STEP_NAMES.items():
-                add_point(points, series, step, record.get(key))
+            for series, key in _STEP_NAMES.items():
+                _add_point(points, series, step, record.get(key))
     ordered = tuple(sorted(samples.values(), key=lambda sample: sample.step))
     curves = tuple(Series(title, *zip(*sorted(values.items()), strict=True)) for title, values in points.items())
     return RunCurves(name, task, steps, total, curves, ordered, best, unreadable)
@@ -117,10 +115,10 @@ def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
 
 def records_of(lines: Iterable[bytes]) -> Iterator[dict[str, Any] | None]:
     """Return the records of a `metrics.jsonl` in order, None for a line without a record; skip blank lines."""
-    return (record_of(line) for line in lines if line.strip())
+    return (_record_of(line) for line in lines if line.strip())
 
 
-def record_of(line: bytes) -> dict[str, Any] | None:
+def _record_of(line: bytes) -> dict[str, Any] | None:
     """Return the record of a line, which has a step; None if there is none."""
     try:
         record = json.loads(line)
@@ -130,16 +128,15 @@ def record_of(line: bytes) -> dict[str, Any] | None:
     return record if valid else None
 
 
-def add_validation(record: dict[str, Any], points: Points, samples: dict[tuple[int, str], Sample]) -> None:
-    """Add the numbers and sentences of a validation."""
+def _add_validation(record: dict[str, Any], points: _Points, samples: dict[tuple[int, str], Sample]) -> None:
     step = record["step"]
-    for series, key in VALIDATION_NAMES.items():
-        add_point(points, series, step, record.get(key))
+    for series, key in _VALIDATION_NAMES.items():
+        _add_point(points, series, step, record.get(key))
     entropy = record.get("attention_entropy")
     for kind, layers in entropy.items() if isinstance(entropy, dict) else ():
         for layer, heads in enumerate(layers if isinstance(layers, list) else ()):
             for head, value in enumerate(heads if isinstance(heads, list) else ()):
-                add_point(points, f"attention_entropy/{kind}/{layer}/{head}", step, value)
+                _add_point(points, f"attention_entropy/{kind}/{layer}/{head}", step, value)
     for texts in [*(record.get("samples") or ()), *filter(None, [record.get("sample")])]:
         if isinstance(texts, list) and len(texts) == 3 and all(isinstance(text, str) for text in texts):
             samples.setdefault((step, texts[0]), Sample(step, *texts))

@@ -15,14 +15,12 @@ from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Line, Lines, 
 from manyheads.inspection.codec import Array
 from manyheads.inspection.words import localized, named
 
-__all__ = ["Block", "LearningRate", "ModelInspection", "Positions", "Symbol", "TensorRow"]
-
-POSITION_NOTES = {
+_POSITION_NOTES = {
     "sinusoidal": "Section 3.5: added to the token at each position.",
     "learned": "A trained vector for each position, added to the token.",
     "rotary": "Su et al. (2021): cosine and sine of the angle by which each pair of a query or key is rotated.",
 }
-QUARTERS = (0, 1, 2, 3)  # quarters of the width whose first dimension is drawn as a curve
+_QUARTERS = (0, 1, 2, 3)  # quarters of the width whose first dimension is drawn as a curve
 
 
 @dataclass(frozen=True)
@@ -141,28 +139,28 @@ class ModelInspection(Inspection):
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
         return {
-            "blocks": lambda _: [block_chart(self.blocks)],
-            "tensors": lambda _: [tensor_chart(self.tensors)],
-            "positions": lambda _: position_charts(self.positions),
-            "learning-rate": lambda _: [learning_rate_chart(self.learning_rate)],
-            "symbols": lambda _: [symbol_chart(self.symbols)],
+            "blocks": lambda _: [_block_chart(self.blocks)],
+            "tensors": lambda _: [_tensor_chart(self.tensors)],
+            "positions": lambda _: _position_charts(self.positions),
+            "learning-rate": lambda _: [_learning_rate_chart(self.learning_rate)],
+            "symbols": lambda _: [_symbol_chart(self.symbols)],
         }
 
 
-def position_charts(positions: Positions) -> list[Chart]:
+def _position_charts(positions: Positions) -> list[Chart]:
     """Chart the signal, some of its dimensions as curves, and the similarity of positions."""
     kind, signal, products = positions.kind, positions.signal, positions.products
     count, width = signal.shape
     signal_chart = HeatMap(
         localized("Positions ({kind})", kind=kind),
-        localized(POSITION_NOTES[kind]),
+        localized(_POSITION_NOTES[kind]),
         [],
         [],
         signal,
         row_title=localized("position"),
         column_title=localized("dimension"),
         legend=localized("value of the position encoding"),
-        high=largest(signal),
+        high=_largest(signal),
         signed=True,
     )
     product_chart = HeatMap(
@@ -178,13 +176,13 @@ def position_charts(positions: Positions) -> list[Chart]:
         row_title=localized("position"),
         column_title=localized("position"),
         legend=localized("cosine" if kind == "rotary" else "dot product"),
-        high=largest(products),
+        high=_largest(products),
         signed=True,
     )
     x = tuple(map(float, range(count)))
     curves = [
         Line(localized("dimension {number}", number=dimension), x, tuple(map(float, signal[:, dimension])))
-        for dimension in sorted({min(width - 1, width * quarter // 4) for quarter in QUARTERS})
+        for dimension in sorted({min(width - 1, width * quarter // 4) for quarter in _QUARTERS})
     ]
     table = Table(
         localized("Single dimensions of the positions"),
@@ -195,13 +193,12 @@ def position_charts(positions: Positions) -> list[Chart]:
     return [signal_chart, Lines(table, tuple(curves), *named("position", "value")), product_chart]
 
 
-def largest(values: Array) -> float:
+def _largest(values: Array) -> float:
     """Return the largest absolute value, at least 1e-6."""
     return float(max(1e-6, np.abs(values).max(initial=0.0)))
 
 
-def block_chart(blocks: Sequence[Block]) -> Bars:
-    """Chart the number of parameters of each block."""
+def _block_chart(blocks: Sequence[Block]) -> Bars:
     total = max(1, sum(block.parameters for block in blocks))
     note = localized("{total:,} in all; a matrix that blocks share counts once.", total=total)
     rows = tuple((block.name, block.parameters) for block in blocks)
@@ -210,8 +207,7 @@ def block_chart(blocks: Sequence[Block]) -> Bars:
     return Bars(data, tuple(bars), high=max(bar.value for bar in bars), value_title=localized("parameters"))
 
 
-def tensor_chart(tensors: Sequence[TensorRow]) -> Table:
-    """Chart every tensor."""
+def _tensor_chart(tensors: Sequence[TensorRow]) -> Table:
     return Table(
         localized("Tensors"),
         localized("All tensors of model.safetensors."),
@@ -223,8 +219,7 @@ def tensor_chart(tensors: Sequence[TensorRow]) -> Table:
     )
 
 
-def learning_rate_chart(planned: LearningRate) -> Lines:
-    """Chart the planned learning rate."""
+def _learning_rate_chart(planned: LearningRate) -> Lines:
     data = Table(
         localized("Learning rate ({schedule})", schedule=planned.schedule),
         localized(
@@ -238,8 +233,7 @@ def learning_rate_chart(planned: LearningRate) -> Lines:
     return Lines(data, (line,), *named("training step", "learning rate"))
 
 
-def symbol_chart(symbols: Sequence[Symbol]) -> Table:
-    """Chart the symbols of the paper."""
+def _symbol_chart(symbols: Sequence[Symbol]) -> Table:
     return Table(
         localized("Symbols of the paper"),
         localized("Sections of Vaswani et al. (2017); lines below src/manyheads."),

@@ -12,24 +12,6 @@ import numpy as np
 
 from manyheads.inspection.codec import Array
 
-__all__ = [
-    "Alignment",
-    "Attention",
-    "ClassProbability",
-    "HeadSteps",
-    "ModelFacts",
-    "Near",
-    "Neighbours",
-    "Occluded",
-    "Occlusion",
-    "Output",
-    "Prediction",
-    "Rival",
-    "Text",
-    "Token",
-    "entropies",
-]
-
 
 @dataclass(frozen=True)
 class ModelFacts:

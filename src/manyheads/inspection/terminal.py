@@ -11,13 +11,11 @@ from torch import Tensor
 
 from manyheads.inspection.codec import Array
 
-__all__ = ["fit", "heat_map", "padded", "shade", "wrapped"]
-
-SHADES = " ░▒▓█"
-HIDDEN = "·"
-NUMBER, NARROW = 4, 2  # columns of a cell with a number, and of one without
-WIDTH = 100
-EVERY = 5  # narrow columns from one number to the next
+_SHADES = " ░▒▓█"
+_HIDDEN = "·"
+_NUMBER, _NARROW = 4, 2  # columns of a cell with a number, and of one without
+_WIDTH = 100
+_EVERY = 5  # narrow columns from one number to the next
 
 
 def fit(text: str, width: int) -> str:
@@ -37,7 +35,7 @@ def padded(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text
 
 
-def wrapped(parts: Sequence[str], width: int) -> list[str]:
+def _wrapped(parts: Sequence[str], width: int) -> list[str]:
     """Return texts one after another, two blanks apart, in lines of at most `width` columns where they fit."""
     lines: list[str] = []
     for part in parts:
@@ -53,7 +51,7 @@ def heat_map(
     rows: Sequence[str],
     columns: Sequence[str],
     *,
-    width: int = WIDTH,
+    width: int = _WIDTH,
     high: float = 1.0,
     hidden: Tensor | NDArray[np.bool_] | None = None,
 ) -> list[str]:
@@ -68,33 +66,33 @@ def heat_map(
     tops = [line.index(max(line, key=abs, default=0)) if line else 0 for line in cells]
     side = max(map(cell_len, rows), default=0)
     room = max(20, width - side - 2)
-    sizes = [max(NUMBER, cell_len(name)) + 1 for name in columns]
+    sizes = [max(_NUMBER, cell_len(name)) + 1 for name in columns]
     ends, listed, header = [""] * len(rows), [], list(columns)
     if sum(sizes) > room:
         counted = all(name.isdigit() for name in columns)
         if not counted:
-            ends = [f" ← {columns[top]} {brief(line[top])}" for line, top in zip(cells, tops, strict=True)]
+            ends = [f" ← {columns[top]} {_brief(line[top])}" for line, top in zip(cells, tops, strict=True)]
             listed = [f"{number} {name}" for number, name in enumerate(columns, start=1)]
             header = [str(number) for number in range(1, len(columns) + 1)]
         room = max(20, room - max(map(cell_len, ends)))
-        sizes = [NUMBER + 1 if (NUMBER + 1) * len(columns) <= room else NARROW] * len(columns)
+        sizes = [_NUMBER + 1 if (_NUMBER + 1) * len(columns) <= room else _NARROW] * len(columns)
     lines: list[str] = []
-    for part in parts_of(sizes, room):
+    for part in _parts_of(sizes, room):
         part_sizes = [sizes[column] for column in part]
-        lines.append(f"{'':{side}}  {header_line([header[column] for column in part], part_sizes)}".rstrip())
+        lines.append(f"{'':{side}}  {_header_line([header[column] for column in part], part_sizes)}".rstrip())
         lines.append(f"{'':{side}} ┌{'─' * sum(part_sizes)}")
         for number, (line, top) in enumerate(zip(cells, tops, strict=True)):
             drawn = "".join(
-                fit(HIDDEN, size)
+                fit(_HIDDEN, size)
                 if hidden is not None and hidden[number, column]
-                else cell_text(line[column] / (high or 1.0), size, brief(line[column]) if column == top else "")
+                else _cell_text(line[column] / (high or 1.0), size, _brief(line[column]) if column == top else "")
                 for column, size in zip(part, part_sizes, strict=True)
             )
             lines.append(f"{padded(rows[number], side)} │{drawn}{ends[number]}".rstrip())
-    return [*lines, "", *wrapped(listed, width)] if listed else lines
+    return [*lines, "", *_wrapped(listed, width)] if listed else lines
 
 
-def parts_of(sizes: Sequence[int], room: int) -> Iterator[range]:
+def _parts_of(sizes: Sequence[int], room: int) -> Iterator[range]:
     """Yield the columns that fit beside each other, all columns in turn."""
     first = 0
     while first < len(sizes):
@@ -105,33 +103,32 @@ def parts_of(sizes: Sequence[int], room: int) -> Iterator[range]:
         first = last
 
 
-def header_line(names: Sequence[str], sizes: Sequence[int]) -> str:
+def _header_line(names: Sequence[str], sizes: Sequence[int]) -> str:
     """Return the names above their columns; of narrow columns, only the first name and every fifth."""
     line, start = "", 0
     for index, (name, size) in enumerate(zip(names, sizes, strict=True)):
-        if size > NARROW or index == 0 or (index + 1) % EVERY == 0:
+        if size > _NARROW or index == 0 or (index + 1) % _EVERY == 0:
             line += " " * (start - cell_len(line)) + name
         start += size
     return line
 
 
-def cell_text(share: float, size: int, number: str) -> str:
-    """Return one cell: its number if it has one and there is room, else its shade."""
-    if number and size > NARROW:
+def _cell_text(share: float, size: int, number: str) -> str:
+    if number and size > _NARROW:
         return fit(number, size)
-    block = shade(min(1.0, abs(share)))
+    block = _shade(min(1.0, abs(share)))
     sign = "-" if share < 0 and block != " " else block
-    return fit(sign + block * (size - 2), size) if size > NARROW else sign + block
+    return fit(sign + block * (size - 2), size) if size > _NARROW else sign + block
 
 
-def brief(value: float) -> str:
+def _brief(value: float) -> str:
     """Format a number in at most 4 columns: 0.98, -.98, 12.3, -12."""
     for text in (f"{value:.2f}", f"{value:.2f}".replace("0.", ".", 1), f"{value:.1f}"):
-        if len(text) <= NUMBER:
+        if len(text) <= _NUMBER:
             return text
     return f"{value:.0f}"
 
 
-def shade(weight: float) -> str:
+def _shade(weight: float) -> str:
     """Return the block for a weight from 0 to 1."""
-    return SHADES[min(len(SHADES) - 1, round(weight * (len(SHADES) - 1)))]
+    return _SHADES[min(len(_SHADES) - 1, round(weight * (len(_SHADES) - 1)))]

@@ -24,40 +24,20 @@ from manyheads.inspection.parts import (
 from manyheads.inspection.words import localized, named
 from manyheads.languages import language_name
 
-__all__ = [
-    "KIND_TITLES",
-    "AttentionSelection",
-    "Axes",
-    "Axis",
-    "alignment_chart",
-    "attention_chart",
-    "class_chart",
-    "heads_chart",
-    "hypotheses_chart",
-    "mask_chart",
-    "neighbours_chart",
-    "occlusion_charts",
-    "predictions_chart",
-    "rivals_chart",
-    "side_title",
-    "token_chart",
-    "tree_chart",
-]
-
-DOUBTFUL = 0.5  # tokens of lower probability are marked
+_DOUBTFUL = 0.5  # tokens of lower probability are marked
 KIND_TITLES = {
     "encoder": "encoder self-attention",
     "decoder": "decoder self-attention",
     "cross": "cross-attention",
 }
-MASK_NOTES = {
+_MASK_NOTES = {
     "decoder": "Causal mask: each position attends to itself and to earlier positions (section 3.2.3).",
     "cross": "Padding mask: each position attends to all source tokens except padding.",
     "encoder": "Padding mask: each token attends to all tokens except padding.",
 }
 
 
-ATTENTION_LEGEND = "attention weight (share of its row)"
+_ATTENTION_LEGEND = "attention weight (share of its row)"
 
 
 @dataclass(frozen=True)
@@ -125,7 +105,7 @@ def attention_chart(attentions: Sequence[Attention], selection: AttentionSelecti
         attention.of(layer, selection.head),
         row_title=rows.title,
         column_title=columns.title,
-        legend=localized(ATTENTION_LEGEND),
+        legend=localized(_ATTENTION_LEGEND),
         hidden=attention.mask == 0,
     )
 
@@ -150,7 +130,7 @@ def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection, 
         columns.tokens,
         row_title=rows.title,
         column_title=columns.title,
-        legend=localized(ATTENTION_LEGEND),
+        legend=localized(_ATTENTION_LEGEND),
     )
 
 
@@ -160,7 +140,7 @@ def mask_chart(attentions: Sequence[Attention], selection: AttentionSelection, a
     rows, columns = axes[attention.kind]
     return HeatMap(
         localized("Mask of the {kind}", kind=localized(KIND_TITLES[attention.kind])),
-        localized("1 = may attend. {note}", note=localized(MASK_NOTES[attention.kind])),
+        localized("1 = may attend. {note}", note=localized(_MASK_NOTES[attention.kind])),
         rows.tokens,
         columns.tokens,
         attention.mask,
@@ -181,11 +161,11 @@ def predictions_chart(predictions: Sequence[Prediction]) -> Bars:
         rows.append(rounded(token.piece, *numbers, forced, others))
         detail = localized("rank {rank}  entropy {entropy:.2f}", rank=token.rank, entropy=token.entropy)
         detail += f"  {localized('given')}" * token.forced
-        bars.append(Bar(token.piece, token.probability, f"{detail}  {others}", token.probability < DOUBTFUL))
+        bars.append(Bar(token.piece, token.probability, f"{detail}  {others}", token.probability < _DOUBTFUL))
     columns = ("token", "probability", "log-probability", "rank", "entropy", "given", "others")
     note = localized("The probability after all tokens before it, and the likeliest alternatives.")
     data = Table(localized("Probability of each token"), note, named(*columns), tuple(rows))
-    return Bars(data, tuple(bars), doubt=localized("probability below {limit}", limit=DOUBTFUL))
+    return Bars(data, tuple(bars), doubt=localized("probability below {limit}", limit=_DOUBTFUL))
 
 
 def rivals_chart(title: str, note: str, rivals: Sequence[Rival]) -> Bars:

@@ -14,32 +14,30 @@ from functools import cache
 
 from manyheads.errors import UsageError
 
-__all__ = ["LANGUAGES", "localized", "named", "reader_language", "written_in"]
-
-LANGUAGES = ("en", "ko")
-CURRENT = ContextVar("language of the charts", default="en")
+_LANGUAGES = ("en", "ko")
+_CURRENT = ContextVar("language of the charts", default="en")
 
 
 @contextmanager
 def written_in(language: str) -> Iterator[None]:
     """Make charts in this language within a `with` block; raise `UsageError` for other languages."""
-    if language not in LANGUAGES:
-        raise UsageError(f'there are no words in "{language}" for charts. Use {" or ".join(LANGUAGES)}.')
-    token = CURRENT.set(language)
+    if language not in _LANGUAGES:
+        raise UsageError(f'there are no words in "{language}" for charts. Use {" or ".join(_LANGUAGES)}.')
+    token = _CURRENT.set(language)
     try:
         yield
     finally:
-        CURRENT.reset(token)
+        _CURRENT.reset(token)
 
 
 def reader_language() -> str:
     """Return the code of the language in which charts are made now."""
-    return CURRENT.get()
+    return _CURRENT.get()
 
 
 def localized(text: str, **values: object) -> str:
     """Return an English text in the language of the reader, with its values; English where it has no entry."""
-    chosen = words_of(CURRENT.get()).get(text, text)
+    chosen = _words_of(_CURRENT.get()).get(text, text)
     return chosen.format(**values) if values else chosen
 
 
@@ -49,7 +47,7 @@ def named(*texts: str) -> tuple[str, ...]:
 
 
 @cache
-def words_of(language: str) -> dict[str, str]:
+def _words_of(language: str) -> dict[str, str]:
     """Read the table of a language: English text -> its translation."""
     if language == "en":
         return {}

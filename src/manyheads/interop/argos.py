@@ -24,10 +24,8 @@ from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import Tokenizer
 
-__all__ = ["check_argos", "package_name", "write_argos"]
-
-PIECES = "sentencepiece.model"
-TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that the same model gives the same bytes
+_PIECES = "sentencepiece.model"
+_TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that the same model gives the same bytes
 
 
 def package_name(source: str, target: str) -> str:
@@ -35,7 +33,7 @@ def package_name(source: str, target: str) -> str:
     return f"translate-{source}_{target}-1_0"
 
 
-def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
+def _sentencepiece_model(tokenizer: Tokenizer) -> bytes:
     """Return the SentencePiece model of a tokenizer.
 
     Raises:
@@ -58,7 +56,7 @@ def write_argos(path: Path, loaded: LoadedModel, quantization: str, readme: str)
         RunError: the run has no SentencePiece model.
         UsageError: there is no such quantisation.
     """
-    data, pieces = loaded.config.data, sentencepiece_model(loaded.tokenizers.source)
+    data, pieces = loaded.config.data, _sentencepiece_model(loaded.tokenizers.source)
     source, target = libretranslate_code(data.source), libretranslate_code(data.target)
     metadata = {
         "package_version": "1.0",
@@ -74,13 +72,13 @@ def write_argos(path: Path, loaded: LoadedModel, quantization: str, readme: str)
         model = folder / "model"
         model.mkdir()
         write_ctranslate2(model, loaded.config, loaded.tokenizers, loaded.model, quantization)
-        (folder / PIECES).write_bytes(pieces)
+        (folder / _PIECES).write_bytes(pieces)
         (folder / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
         (folder / "README.md").write_text(readme, encoding="utf-8")
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(filter(Path.is_file, folder.rglob("*"))):
                 info = zipfile.ZipInfo(
-                    f"{package_name(source, target)}/{file.relative_to(folder).as_posix()}", TIMESTAMP
+                    f"{package_name(source, target)}/{file.relative_to(folder).as_posix()}", _TIMESTAMP
                 )
                 info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
                 archive.writestr(info, file.read_bytes())
@@ -97,11 +95,13 @@ def check_argos(path: Path, loaded: LoadedModel, expected: Reference) -> Parity:
             archive.extractall(name)  # an archive that manyheads wrote
         (folder,) = Path(name).iterdir()
         parity = check_ctranslate2(folder / "model", expected)
-        check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / PIECES)), loaded, expected)
+        _check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / _PIECES)), loaded, expected)
     return parity
 
 
-def check_pieces(processor: sentencepiece.SentencePieceProcessor, loaded: LoadedModel, expected: Reference) -> None:
+def _check_pieces(
+    processor: sentencepiece.SentencePieceProcessor, loaded: LoadedModel, expected: Reference
+) -> None:
     """Compare pieces of sources and texts of outputs.
 
     Argos joins outputs with the model of the source, which keeps pieces that it does not know unchanged, and then

@@ -30,18 +30,8 @@ from manyheads.text.tokenizer import TokenizerPair
 if TYPE_CHECKING:
     from manyheads.model.encoder_decoder import EncoderDecoder
 
-__all__ = [
-    "METADATA",
-    "BundleMetadata",
-    "LoadedModel",
-    "is_export",
-    "load_run",
-    "read_metadata",
-    "write_metadata",
-]
-
 METADATA = "manyheads.json"
-FORMAT = 1
+_FORMAT = 1
 
 
 def is_export(folder: Path) -> bool:
@@ -93,7 +83,7 @@ def write_metadata(
     """Add the data of manyheads to an exported folder; `weights` is the file whose checksum is stored."""
     write_tokenizers(folder, tokenizers)
     content = {
-        "format": FORMAT,
+        "format": _FORMAT,
         "manyheads": __version__,
         "kind": kind,
         **details,
@@ -113,15 +103,15 @@ def read_metadata(folder: Path) -> BundleMetadata:
     path = folder / METADATA
     content = read_json(path)
     number = content.pop("format", None)
-    if number != FORMAT:
+    if number != _FORMAT:
         raise RunError(
-            f"{path} has the format {number!r}; this manyheads reads {FORMAT}. "
+            f"{path} has the format {number!r}; this manyheads reads {_FORMAT}. "
             "Upgrade it (pip install --upgrade manyheads), or export again."
         )
     try:
         config = config_from_json(json.dumps(content.pop("config")), str(path))
         kind, sums, files = str(content.pop("kind")), content.pop("tokenizer_sha256"), content.pop("sha256")
-        damaged = [name for name, checksum in files.items() if sha256(file_in(folder, name)) != checksum]
+        damaged = [name for name, checksum in files.items() if sha256(_file_in(folder, name)) != checksum]
     except ConfigError as error:
         raise RunError(str(error)) from error
     except (KeyError, AttributeError, TypeError) as error:
@@ -133,8 +123,7 @@ def read_metadata(folder: Path) -> BundleMetadata:
     return BundleMetadata(config, read_tokenizers(folder, config, sums), kind, content)
 
 
-def file_in(folder: Path, name: str) -> Path:
-    """Return a file of the folder by its plain name."""
+def _file_in(folder: Path, name: str) -> Path:
     path = folder / name
     if Path(name).name != name or not path.is_file() or path.is_symlink():
         raise RunError(f"{folder / METADATA} names the file {name!r}, which is no plain file of this folder.")

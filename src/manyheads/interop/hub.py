@@ -8,10 +8,8 @@ from typing import Any
 
 from manyheads.errors import RunError, require
 
-__all__ = ["folder_of", "is_hub_name", "push_folder"]
-
-NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
-RUN_FILES = [
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
+_RUN_FILES = [
     "config.json",
     "model.safetensors",
     "tokenizer.source.*",
@@ -21,10 +19,10 @@ RUN_FILES = [
     "languages.json",
     "README.md",
 ]
-UPLOADED = [*RUN_FILES, "metrics.jsonl"]
+_UPLOADED = [*_RUN_FILES, "metrics.jsonl"]
 # Files of a model of any kind. Nothing else is downloaded, and none of them is a program.
-DOWNLOADED = [
-    *RUN_FILES,
+_DOWNLOADED = [
+    *_RUN_FILES,
     "model.safetensors.index.json",
     "model-*.safetensors",
     "generation_config.json",
@@ -37,15 +35,15 @@ DOWNLOADED = [
     "vocab.txt",
     "merges.txt",
 ]
-LEGACY = "pytorch_model.bin"
+_LEGACY = "pytorch_model.bin"
 
 
 def is_hub_name(text: str) -> bool:
     """Return whether a text can be a name on the hub: one slash, no dots alone."""
-    return NAME.fullmatch(text) is not None and ".." not in text
+    return _NAME.fullmatch(text) is not None and ".." not in text
 
 
-def library() -> Any:
+def _library() -> Any:
     """Import huggingface_hub; raises `MissingExtraError`."""
     return require("huggingface_hub", extra="hf", purpose="a model on the Hugging Face hub")
 
@@ -58,10 +56,10 @@ def folder_of(where: str) -> Path:
         MissingExtraError: `where` is a name on the hub, and huggingface_hub is not installed.
     """
     path = Path(where)
-    return path if path.is_dir() or not is_hub_name(where) else download(where)
+    return path if path.is_dir() or not is_hub_name(where) else _download(where)
 
 
-def download(name: str) -> Path:
+def _download(name: str) -> Path:
     """Download the files of a model on the hub to a folder, unless they are there already; return the folder.
 
     The hub's cache is not used: it consists of links, and manyheads follows no link out of a folder.
@@ -70,12 +68,12 @@ def download(name: str) -> Path:
         RunError: the hub does not have the model, or cannot be reached.
         MissingExtraError: huggingface_hub is not installed.
     """
-    hub = library()
+    hub = _library()
     folder = Path(hub.constants.HF_HUB_CACHE) / f"manyheads--{name.replace('/', '--')}"
     try:
-        hub.snapshot_download(name, local_dir=folder, allow_patterns=DOWNLOADED)
+        hub.snapshot_download(name, local_dir=folder, allow_patterns=_DOWNLOADED)
         if not any(folder.glob("model*.safetensors")):  # many opus-mt models; the reader says what to do
-            hub.snapshot_download(name, local_dir=folder, allow_patterns=[*DOWNLOADED, LEGACY])
+            hub.snapshot_download(name, local_dir=folder, allow_patterns=[*_DOWNLOADED, _LEGACY])
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
         raise RunError(f"{name} is not a folder here, and could not be downloaded from the hub: {error}") from error
     return folder
@@ -88,14 +86,14 @@ def push_folder(folder: Path, name: str, *, private: bool) -> str:
         RunError: the hub refuses the model or cannot be reached.
         MissingExtraError: huggingface_hub is not installed.
     """
-    hub = library()
+    hub = _library()
     try:
         api = hub.HfApi()
         api.create_repo(name, private=private, exist_ok=True)
         api.upload_folder(
             repo_id=name,
             folder_path=str(folder),
-            allow_patterns=UPLOADED,
+            allow_patterns=_UPLOADED,
             commit_message="Upload a manyheads model",
         )
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:

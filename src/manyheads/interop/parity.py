@@ -23,30 +23,13 @@ from manyheads.search.greedy import greedy_search
 from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
 
-__all__ = [
-    "LONGEST",
-    "RANDOM_PIECES",
-    "TOLERANCES",
-    "Parity",
-    "Reference",
-    "Samples",
-    "compare",
-    "decoder_input",
-    "has_transformers",
-    "no_progress_bars",
-    "random_rows",
-    "random_samples",
-    "reference",
-    "token_scores",
-]
-
 # Largest mean difference of a token in nats, by the number format of the matrices. In float32, the largest
 # difference counts too, and the outputs must be the same. A Multi30k model of width 256 has 1e-6 in float32 and
 # 0.006 in int8.
-TOLERANCES = {"float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
-ROUGH = 0.3  # int8
-LARGEST = 1e-3
-OTHER_OUTPUTS = 0.1  # share of outputs that a tie between two tokens may change in float32
+_TOLERANCES = {"float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
+_ROUGH = 0.3  # int8
+_LARGEST = 1e-3
+_OTHER_OUTPUTS = 0.1  # share of outputs that a tie between two tokens may change in float32
 LONGEST = 60  # tokens of a sample
 RANDOM_PIECES = "random pieces of the vocabulary"
 
@@ -110,7 +93,7 @@ class Parity:
                 f"both give the same results up to rounding, but {count - self.same_outputs} of {count} "
                 f"{self.outputs} differ: where two tokens are nearly as likely, rounding decides"
             )
-        if self.largest <= LARGEST:
+        if self.largest <= _LARGEST:
             return "both give the same results: what is left is rounding"
         return "both give the same outputs; the probabilities differ by the rounding of the stored weights"
 
@@ -191,8 +174,8 @@ def compare(
     count = len(expected.outputs)
     parity = Parity(count, len(gaps), expected.samples.origin, sum(gaps) / len(gaps), max(gaps), same)
     exact = numbers == "float32"
-    near = parity.mean <= TOLERANCES.get(numbers, ROUGH) and (not exact or parity.largest <= LARGEST)
-    if not near or (exact and count - same > OTHER_OUTPUTS * count):
+    near = parity.mean <= _TOLERANCES.get(numbers, _ROUGH) and (not exact or parity.largest <= _LARGEST)
+    if not near or (exact and count - same > _OTHER_OUTPUTS * count):
         raise ParityError(
             f"{name} does not give what the run gives, and was not kept: {parity.line()}. "
             "Please report this with the configuration of the run."

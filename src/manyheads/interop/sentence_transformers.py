@@ -27,17 +27,15 @@ from manyheads.model.encoder_only import TextClassifier
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
-__all__ = ["check_sentence_transformer", "write_sentence_transformer"]
-
-MODULES = {
+_MODULES = {
     "": "sentence_transformers.models.Transformer",
     "1_Pooling": "sentence_transformers.models.Pooling",
     "2_Dense": "sentence_transformers.models.Dense",
     "3_Dense": "sentence_transformers.models.Dense",
 }
-ACTIVATIONS = {"tanh": "torch.nn.modules.activation.Tanh", "relu": "torch.nn.modules.activation.ReLU"}
-NONE = "torch.nn.modules.linear.Identity"
-WEIGHTS = "model.safetensors"
+_ACTIVATIONS = {"tanh": "torch.nn.modules.activation.Tanh", "relu": "torch.nn.modules.activation.ReLU"}
+_NONE = "torch.nn.modules.linear.Identity"
+_WEIGHTS = "model.safetensors"
 
 
 def write_sentence_transformer(
@@ -50,11 +48,11 @@ def write_sentence_transformer(
     """
     write_encoder(folder, config, tokenizer, model, labels)
     shape = config.model
-    for name in MODULES:
+    for name in _MODULES:
         (folder / name).mkdir(exist_ok=True)
     modules = [
         {"idx": number, "name": str(number), "path": name, "type": kind}
-        for number, (name, kind) in enumerate(MODULES.items())
+        for number, (name, kind) in enumerate(_MODULES.items())
     ]
     write_atomically(folder / "modules.json", json.dumps(modules, indent=2).encode())
     pooling = {
@@ -65,14 +63,13 @@ def write_sentence_transformer(
         "pooling_mode_mean_sqrt_len_tokens": False,
     }
     write_atomically(folder / "1_Pooling" / "config.json", as_json(pooling))
-    write_dense(folder / "2_Dense", model.pooler, ACTIVATIONS[shape.pooler])
-    write_dense(folder / "3_Dense", model.output, NONE)
+    _write_dense(folder / "2_Dense", model.pooler, _ACTIVATIONS[shape.pooler])
+    _write_dense(folder / "3_Dense", model.output, _NONE)
     transformer = {"max_seq_length": longest(shape, config), "do_lower_case": False}
     write_atomically(folder / "sentence_bert_config.json", as_json(transformer))
 
 
-def write_dense(folder: Path, layer: nn.Linear, activation: str) -> None:
-    """Write a linear layer and its activation."""
+def _write_dense(folder: Path, layer: nn.Linear, activation: str) -> None:
     settings = {
         "in_features": layer.in_features,
         "out_features": layer.out_features,
@@ -80,7 +77,7 @@ def write_dense(folder: Path, layer: nn.Linear, activation: str) -> None:
         "activation_function": activation,
     }
     write_atomically(folder / "config.json", as_json(settings))
-    write_tensors(folder / WEIGHTS, {"linear.weight": layer.weight.float(), "linear.bias": layer.bias.float()})
+    write_tensors(folder / _WEIGHTS, {"linear.weight": layer.weight.float(), "linear.bias": layer.bias.float()})
 
 
 @torch.inference_mode()
@@ -97,13 +94,13 @@ def check_sentence_transformer(
     rows = sample_rows(tokenizer, model)
     ids = pad_rows(rows, PAD, first=BOS, last=EOS)
     if importlib.util.find_spec("sentence_transformers") is not None:
-        logits = their_logits(folder, tokenizer, ids)
+        logits = _their_logits(folder, tokenizer, ids)
     else:
-        logits = read_back(folder, config, tokenizer, model.output.out_features)(ids).float()
+        logits = _read_back(folder, config, tokenizer, model.output.out_features)(ids).float()
     return compared(our_scores(model, ids), logits.log_softmax(-1), rows, "labels")
 
 
-def their_logits(folder: Path, tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
+def _their_logits(folder: Path, tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
     """Compute logits with the library, for manyheads ids: (B, S) -> (B, C)."""
     library: Any = require("sentence_transformers", extra="hf", purpose="the comparison with sentence-transformers")
     with no_progress_bars(require("transformers", extra="hf", purpose="the comparison with sentence-transformers")):
@@ -112,7 +109,7 @@ def their_logits(folder: Path, tokenizer: HuggingFaceTokenizer, ids: Tensor) -> 
     return embedding.float()
 
 
-def read_back(folder: Path, config: Config, tokenizer: HuggingFaceTokenizer, classes: int) -> TextClassifier:
+def _read_back(folder: Path, config: Config, tokenizer: HuggingFaceTokenizer, classes: int) -> TextClassifier:
     """Read a classifier back, in evaluation mode.
 
     Raises:
@@ -121,14 +118,14 @@ def read_back(folder: Path, config: Config, tokenizer: HuggingFaceTokenizer, cla
     pooling_settings = read_json(folder / "1_Pooling" / "config.json")
     pooling = "mean" if pooling_settings["pooling_mode_mean_tokens"] else "cls"
     activation = read_json(folder / "2_Dense" / "config.json")["activation_function"]
-    pooler = next((name for name, kind in ACTIVATIONS.items() if kind == activation), None)
+    pooler = next((name for name, kind in _ACTIVATIONS.items() if kind == activation), None)
     if pooler is None:
         raise RunError(f"{folder / '2_Dense'} names the activation {activation}, which was not asked for.")
     shape = config.model.model_copy(update={"pooling": pooling, "pooler": pooler})
     model = TextClassifier(shape, tokenizer.size, classes, pad=PAD)
     tensors = dict(read_pretrained(folder).body)
     for name, part in (("2_Dense", "pooler"), ("3_Dense", "output")):
-        dense = read_tensors(folder / name / WEIGHTS)
+        dense = read_tensors(folder / name / _WEIGHTS)
         tensors |= {f"{part}.{kind}": dense[f"linear.{kind}"] for kind in ("weight", "bias")}
     model.load_state_dict(tensors)
     return model.eval()

@@ -14,14 +14,12 @@ from torch.nn import functional
 
 from manyheads.model.positions import apply_rotary
 
-__all__ = ["MultiHeadAttention", "Observer", "attend", "attention_weights"]
-
 # A function that is called with every attention of an observed module: the module, queries (B, H, T, E),
 # keys and values (B, H, S, E) and mask.
 Observer = Callable[["MultiHeadAttention", Tensor, Tensor, Tensor, Tensor | None], None]
 
 # Up to this many keys, the plain formula trains faster on a CPU than torch's fused kernel (`benchmarks/layers.py`).
-FEW_KEYS = 128
+_FEW_KEYS = 128
 
 
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
@@ -46,7 +44,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropo
         mask: bool, broadcast to (B, H, T, S); True = may attend. None masks nothing.
         dropout: probability that an attention weight is zeroed.
     """
-    if dropout == 0.0 and query.requires_grad and query.device.type == "cpu" and key.size(2) <= FEW_KEYS:
+    if dropout == 0.0 and query.requires_grad and query.device.type == "cpu" and key.size(2) <= _FEW_KEYS:
         return attention_weights(query, key, mask) @ value
     return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
 

@@ -16,12 +16,10 @@ from manyheads.model.layers import EncoderLayer, final_norm
 from manyheads.model.masks import causal_mask
 from manyheads.model.transformer import Transformer
 
-__all__ = ["DecoderOnly"]
-
-FORBIDDEN_LOGIT = -1e4  # below any other logit, and still finite in half precision
+_FORBIDDEN_LOGIT = -1e4  # below any other logit, and still finite in half precision
 
 
-class OutputLayer(nn.Linear):
+class _OutputLayer(nn.Linear):
     """The output projection, without a trained bias: (..., D) -> logits (..., V).
 
     Where the vocabulary of a pre-trained model lacks special tokens, a fixed bias forbids their ids.
@@ -31,7 +29,7 @@ class OutputLayer(nn.Linear):
         super().__init__(width, size, bias=False)
         if absent:
             del self.bias
-            forbidden = torch.zeros(size).index_fill_(0, torch.tensor(absent), FORBIDDEN_LOGIT)
+            forbidden = torch.zeros(size).index_fill_(0, torch.tensor(absent), _FORBIDDEN_LOGIT)
             self.register_buffer("bias", forbidden, persistent=False)
 
 
@@ -57,7 +55,7 @@ class DecoderOnly(Transformer):
         layers = [EncoderLayer(config) for _ in range(config.num_decoder_layers)]
         self.decoder_layers = nn.ModuleList(layers)  # type: ignore[assignment]
         self.decoder_norm = final_norm(config)
-        self.output = OutputLayer(config.d_model, size, absent)
+        self.output = _OutputLayer(config.d_model, size, absent)
         nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
         if config.tied_embeddings != "none":
             self.output.weight = self.embedding.tokens.weight

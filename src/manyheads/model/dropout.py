@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Dropout", "SharedDropout"]
-
 
 class Dropout(nn.Module):
     """Zero elements at random in training, and scale the others so that the mean stays the same.

@@ -14,8 +14,6 @@ from manyheads.config.schema import ModelConfig
 from manyheads.model.dropout import Dropout, SharedDropout
 from manyheads.model.positions import LearnedPositions, SinusoidalPositions
 
-__all__ = ["TokenEmbedding"]
-
 
 class TokenEmbedding(nn.Module):
     """Token embeddings times sqrt(D), plus position embeddings, then dropout (sections 3.4, 3.5 and 5.4).

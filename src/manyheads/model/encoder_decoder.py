@@ -16,8 +16,6 @@ from manyheads.model.layers import DecoderLayer, EncoderLayer, final_norm
 from manyheads.model.masks import causal_mask, padding_mask, position_ids
 from manyheads.model.transformer import Transformer
 
-__all__ = ["EncoderDecoder"]
-
 
 class EncoderDecoder(Transformer):
     """An encoder-decoder model: the source and the target so far in, the logits of the next target tokens out."""

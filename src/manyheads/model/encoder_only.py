@@ -18,8 +18,6 @@ from manyheads.model.layers import EncoderLayer, final_norm
 from manyheads.model.masks import padding_mask, position_ids
 from manyheads.model.transformer import Transformer
 
-__all__ = ["EncoderOnly", "MaskedLanguageModel", "TextClassifier", "mean_of_real"]
-
 
 class EncoderOnly(Transformer):
     """An encoder: a text in, a hidden state for each of its tokens out."""

@@ -14,18 +14,6 @@ from manyheads.config.schema import ModelConfig
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.dropout import Dropout, SharedDropout
 
-__all__ = [
-    "DecoderLayer",
-    "EncoderLayer",
-    "FeedForward",
-    "KeysValues",
-    "PostNorm",
-    "PreNorm",
-    "build_attention",
-    "build_sublayer",
-    "final_norm",
-]
-
 KeysValues = tuple[Tensor, Tensor]
 
 
@@ -54,7 +42,7 @@ class PreNorm(PostNorm):
         return x + self.layer_dropout(self.dropout(sublayer(self.norm(x))))
 
 
-def build_sublayer(config: ModelConfig) -> PreNorm | PostNorm:
+def _build_sublayer(config: ModelConfig) -> PreNorm | PostNorm:
     """Build the residual connection around a sublayer: pre-norm or post-norm, as `model.norm` sets."""
     kind = PreNorm if config.norm == "pre" else PostNorm
     return kind(config.d_model, config.dropout, config.norm_epsilon, config.layer_dropout)
@@ -65,8 +53,7 @@ def final_norm(config: ModelConfig) -> nn.Module:
     return nn.LayerNorm(config.d_model, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
 
 
-def build_attention(config: ModelConfig) -> MultiHeadAttention:
-    """Build an attention of the configured sizes."""
+def _build_attention(config: ModelConfig) -> MultiHeadAttention:
     return MultiHeadAttention(config.d_model, config.num_heads, dropout=config.attention_dropout, bias=config.bias)
 
 
@@ -110,10 +97,10 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.self_attention = build_attention(config)
+        self.self_attention = _build_attention(config)
         self.feed_forward = FeedForward(config)
-        self.around_attention = build_sublayer(config)
-        self.around_feed_forward = build_sublayer(config)
+        self.around_attention = _build_sublayer(config)
+        self.around_feed_forward = _build_sublayer(config)
 
     def forward(self, x: Tensor, mask: Tensor, cos_sin: Tensor | None = None) -> Tensor:
         """Compute the layer: (B, S, D) -> (B, S, D).
@@ -132,12 +119,12 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.self_attention = build_attention(config)
-        self.cross_attention = build_attention(config)
+        self.self_attention = _build_attention(config)
+        self.cross_attention = _build_attention(config)
         self.feed_forward = FeedForward(config)
-        self.around_self_attention = build_sublayer(config)
-        self.around_cross_attention = build_sublayer(config)
-        self.around_feed_forward = build_sublayer(config)
+        self.around_self_attention = _build_sublayer(config)
+        self.around_cross_attention = _build_sublayer(config)
+        self.around_feed_forward = _build_sublayer(config)
 
     def keys_values(self, memory: Tensor) -> KeysValues:
         """Project the encoder's output to keys and values of cross-attention: (B, S, D) -> twice (B, H, S, E)."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["causal_mask", "padding_mask", "position_ids"]
-
 
 def padding_mask(ids: Tensor, pad: int) -> Tensor:
     """Return the mask of the keys that are no padding: token ids (B, S) -> bool (B, 1, 1, S)."""

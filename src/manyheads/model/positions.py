@@ -14,16 +14,7 @@ from torch import Tensor, nn
 from manyheads.config.schema import ModelConfig
 from manyheads.errors import UsageError
 
-__all__ = [
-    "LearnedPositions",
-    "RotaryPositions",
-    "SinusoidalPositions",
-    "apply_rotary",
-    "position_limit",
-    "sinusoids",
-]
-
-FIRST_ROWS = 256  # rows of the sinusoidal table at the start; the table grows with the longest text
+_FIRST_ROWS = 256  # rows of the sinusoidal table at the start; the table grows with the longest text
 
 
 def position_limit(config: ModelConfig) -> int:
@@ -35,12 +26,12 @@ def sinusoids(length: int, width: int) -> Tensor:
     """Return PE(p, 2i) = sin(p / 10000^(2i/D)) and PE(p, 2i+1) = cos(p / 10000^(2i/D)): -> (length, D) float32."""
     table = torch.empty(length, width)
     if not table.is_meta:
-        angles = torch.arange(length, dtype=torch.float64)[:, None] * frequencies(width, torch.float64)
+        angles = torch.arange(length, dtype=torch.float64)[:, None] * _frequencies(width, torch.float64)
         table[:, 0::2], table[:, 1::2] = angles.sin(), angles.cos()
     return table
 
 
-def frequencies(width: int, dtype: torch.dtype) -> Tensor:
+def _frequencies(width: int, dtype: torch.dtype) -> Tensor:
     """Return the frequencies 1 / 10000^(2i/D) of the sinusoids: -> (width / 2,).
 
     On the meta device nothing is computed, because torch would import its compiler for that.
@@ -59,7 +50,7 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.width = width
-        self.register_buffer("table", sinusoids(FIRST_ROWS, width), persistent=False)
+        self.register_buffer("table", sinusoids(_FIRST_ROWS, width), persistent=False)
 
     def forward(self, positions: Tensor, length: int) -> Tensor:
         """Return the embeddings of positions that are all below `length`: (B, S) -> (B, S, D)."""
@@ -97,7 +88,7 @@ class RotaryPositions(nn.Module):
 
     def __init__(self, head_width: int) -> None:
         super().__init__()
-        self.register_buffer("frequencies", frequencies(head_width, torch.float32), persistent=False)
+        self.register_buffer("frequencies", _frequencies(head_width, torch.float32), persistent=False)
 
     def forward(self, positions: Tensor) -> Tensor:
         """Return the cosine and sine of each angle: (B or 1, S) -> (B or 1, 1, S, E / 2, 2) float32."""
@@ -112,16 +103,16 @@ def apply_rotary(x: Tensor, cos_sin: Tensor) -> Tensor:
         x: queries or keys.
         cos_sin: cosines and sines of `RotaryPositions` (B or 1, 1, S, E / 2, 2).
     """
-    multiply = multiply_pairs if torch.compiler.is_compiling() else multiply_complex
+    multiply = _multiply_pairs if torch.compiler.is_compiling() else _multiply_complex
     return multiply(x.float().unflatten(-1, (-1, 2)), cos_sin).flatten(-2).to(x.dtype)
 
 
-def multiply_complex(a: Tensor, b: Tensor) -> Tensor:
+def _multiply_complex(a: Tensor, b: Tensor) -> Tensor:
     """Multiply complex numbers that are stored as pairs; shapes broadcast: twice (..., 2) -> (..., 2)."""
     return torch.view_as_real(torch.view_as_complex(a) * torch.view_as_complex(b))
 
 
-def multiply_pairs(a: Tensor, b: Tensor) -> Tensor:
-    """Compute `multiply_complex` in real numbers, as torch.compile generates no code for complex numbers."""
+def _multiply_pairs(a: Tensor, b: Tensor) -> Tensor:
+    """Compute `_multiply_complex` in real numbers, as torch.compile generates no code for complex numbers."""
     (real, imaginary), (cosine, sine) = a.unbind(-1), b.unbind(-1)
     return torch.stack([real * cosine - imaginary * sine, real * sine + imaginary * cosine], -1)

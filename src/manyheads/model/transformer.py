@@ -10,8 +10,6 @@ from manyheads.config.schema import ModelConfig
 from manyheads.model.layers import DecoderLayer, EncoderLayer
 from manyheads.model.positions import RotaryPositions
 
-__all__ = ["Transformer"]
-
 
 class Transformer(nn.Module):
     """A stack of layers, and the configuration from which it was built.

@@ -24,10 +24,8 @@ from manyheads.runs.corpus import longest_side
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
 from manyheads.training.log import Listener
 
-__all__ = ["AugmentedBatches", "augmented_batches"]
-
-MINING = 1  # version of the phrase mining; a new version makes old caches stale
-SAMPLE = 1_000  # pairs, and made-up texts, on which lengths are measured
+_MINING = 1  # version of the phrase mining; a new version makes old caches stale
+_SAMPLE = 1_000  # pairs, and made-up texts, on which lengths are measured
 
 Indices = NDArray[np.int64]
 
@@ -99,7 +97,7 @@ def augmented_batches(
 ) -> AugmentedBatches:
     """Return the batches of a run with `[data.augment]`; phrases are mined once and stored in the run."""
     texts, tokens = store
-    table = phrase_table(run, texts, tokenizers, listener) if augment.words or augment.copies else None
+    table = _phrase_table(run, texts, tokenizers, listener) if augment.words or augment.copies else None
     augmenter = Augmenter(
         config=augment,
         texts=texts,
@@ -108,15 +106,17 @@ def augmented_batches(
         seed=config.training.seed,
         max_length=longest_side(config),
         table=table,
-        growth=measure_growth(texts, tokenizers),
+        growth=_measure_growth(texts, tokenizers),
     )
     return AugmentedBatches(config, tokenizers, augmenter)
 
 
-def phrase_table(run: RunDirectory, texts: TextStore, tokenizers: TokenizerPair, listener: Listener) -> PhraseTable:
+def _phrase_table(
+    run: RunDirectory, texts: TextStore, tokenizers: TokenizerPair, listener: Listener
+) -> PhraseTable:
     """Return the words and phrases of a run; stored ones are reused if they were mined from the same text."""
     folder = run.path / "cache" / "phrases"
-    key = hashlib.sha256(json.dumps([MINING, texts.sha256]).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([_MINING, texts.sha256]).encode()).hexdigest()
     if not TextStore.has(folder, key):
         with saving("the phrases", folder, ""), listener.phase("mining words and phrases"):
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -127,27 +127,27 @@ def phrase_table(run: RunDirectory, texts: TextStore, tokenizers: TokenizerPair,
     sources, targets = (list(side) for side in stored.sides())
     words = int(stored.details["words"])
     listener.message(f"augmentation: {words:,} words and {len(stored) - words:,} phrases with their translations")
-    lengths = lengths_of(tokenizers.source, sources), lengths_of(tokenizers.target, targets)
+    lengths = _lengths_of(tokenizers.source, sources), _lengths_of(tokenizers.target, targets)
     translations = {
         source.lower(): target.lower() for source, target in zip(sources[:words], targets[:words], strict=True)
     }
     return PhraseTable(stored, words, lengths, translations)
 
 
-def lengths_of(tokenizer: Tokenizer, texts: Sequence[str]) -> Indices:
+def _lengths_of(tokenizer: Tokenizer, texts: Sequence[str]) -> Indices:
     """Return the number of tokens of each text (N,)."""
     return np.array([len(ids) for ids in tokenizer.encode(texts)] if texts else [], dtype=np.int64)
 
 
-def measure_growth(texts: TextStore, tokenizers: TokenizerPair) -> Growth:
+def _measure_growth(texts: TextStore, tokenizers: TokenizerPair) -> Growth:
     """Measure on evenly spaced pairs, and on made-up texts, how the operations change the number of tokens."""
-    rng, sides = Random(0), [list(side) for side in texts.sides(SAMPLE)]
+    rng, sides = Random(0), [list(side) for side in texts.sides(_SAMPLE)]
     scripts = other_scripts(chain(*sides))
-    copied = [make_copy(rng, scripts) for _ in range(SAMPLE)]
+    copied = [make_copy(rng, scripts) for _ in range(_SAMPLE)]
     capitals, lower, added = [], [], []
     for tokenizer, sample in zip((tokenizers.source, tokenizers.target), sides, strict=True):
-        plain = max(1, int(lengths_of(tokenizer, sample).sum()))
-        capitals.append(float(lengths_of(tokenizer, [text.upper() for text in sample]).sum()) / plain)
-        lower.append(float(lengths_of(tokenizer, [text.lower() for text in sample]).sum()) / plain)
-        added.append(float(lengths_of(tokenizer, copied).mean()))
+        plain = max(1, int(_lengths_of(tokenizer, sample).sum()))
+        capitals.append(float(_lengths_of(tokenizer, [text.upper() for text in sample]).sum()) / plain)
+        lower.append(float(_lengths_of(tokenizer, [text.lower() for text in sample]).sum()) / plain)
+        added.append(float(_lengths_of(tokenizer, copied).mean()))
     return Growth((capitals[0], capitals[1]), lower[0], (added[0], added[1]), scripts)

@@ -24,8 +24,6 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer, Tokeniz
 from manyheads.training.batches import MicroBatch
 from manyheads.training.distributed import ALONE, World
 
-__all__ = ["BatchMaker", "BlockUpdates", "CorpusUpdates", "LabelledBatches", "MaskedBatches", "PairBatches", "hide"]
-
 Indices = NDArray[np.int64]
 
 
@@ -167,7 +165,7 @@ class CorpusUpdates:
         self.world = world
         self.seed = training.seed
         self.padded: Callable[[int], int] = next_length if training.compile else int
-        self.stages = Stages(config, maker.epoch(0).lengths, maker.texts.corpora[maker.store.rows])
+        self.stages = _Stages(config, maker.epoch(0).lengths, maker.texts.corpora[maker.store.rows])
         self.names = config.data.corpus_names
 
     def epoch(self, number: int) -> EpochPlan:
@@ -176,11 +174,11 @@ class CorpusUpdates:
         return self.stages.epoch(number, None if maker is self.maker else maker.lengths)
 
     def batches(self, epoch: int, position: int, pairs: Indices) -> list[MicroBatch]:
-        """Make the micro-batches of one update for this process (see `own_batches`)."""
+        """Make the micro-batches of one update for this process (see `_own_batches`)."""
         maker = self.maker.epoch(epoch)
         rows = maker.rows(pairs, np.random.default_rng((self.seed, epoch, position)))
         numbers = np.arange(len(pairs))
-        return own_batches(
+        return _own_batches(
             numbers, self.parts, self.world, lambda part: maker.batch([rows[row] for row in part]), maker.blank
         )
 
@@ -196,7 +194,7 @@ class CorpusUpdates:
         return f"{len(pairs)} pairs, lines {', '.join(lines)}{', ...' if len(pairs) > 5 else ''}"
 
 
-def own_batches(
+def _own_batches(
     examples: Indices,
     parts: int,
     world: World,
@@ -213,7 +211,7 @@ def own_batches(
     return [*map(make, own), *(blank() for _ in range(most - len(own)))]
 
 
-def rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64] | None:
+def _rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64] | None:
     """Return how often each pair is drawn in an epoch, by its corpus (N,); None if each is drawn once.
 
     With a temperature T, a corpus of n pairs is drawn in proportion to n ** (1 / T); each pair of the largest
@@ -239,7 +237,7 @@ def rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64]
     return tempered
 
 
-class Stages:
+class _Stages:
     """The epochs of a training whose corpora have different weights in each stage (`[[training.stages]]`).
 
     Attributes:
@@ -256,7 +254,7 @@ class Stages:
                 batch_tokens=training.batch_tokens,
                 batch_sentences=training.batch_sentences,
                 seed=training.seed,
-                rates=rates(config.data.model_copy(update=changed), corpora),
+                rates=_rates(config.data.model_copy(update=changed), corpora),
             )
             for changed in weighted
         ]
@@ -304,9 +302,9 @@ class BlockUpdates:
         return self.sampler.epoch(number)
 
     def batches(self, epoch: int, position: int, starts: Indices) -> list[MicroBatch]:
-        """Make the micro-batches of one update for this process (see `own_batches`)."""
+        """Make the micro-batches of one update for this process (see `_own_batches`)."""
         tokens, block = self.tokens, self.block
-        return own_batches(
+        return _own_batches(
             starts, self.parts, self.world, lambda part: make_blocks(tokens, part, block), lambda: blank_blocks(EOS)
         )
 

@@ -18,9 +18,7 @@ from manyheads.training.log import Listener
 from manyheads.training.memory import keep_decoding_small
 from manyheads.training.precision import synchronise
 
-__all__ = ["DecodingSpeed", "ModeSpeed", "bench_decode"]
-
-SINGLE_SHARE = 10  # with one sentence a call, every tenth sentence is translated, because it takes so much longer
+_SINGLE_SHARE = 10  # with one sentence a call, every tenth sentence is translated, because it takes so much longer
 
 
 @dataclass(frozen=True)
@@ -114,15 +112,15 @@ def bench_decode(
     rounds_of_modes = [(number, mode) for number in range(rounds + 1) for mode in timed]
     with listener.phase("measuring", len(rounds_of_modes), "measurements") as advance:
         for number, (beam, batch) in rounds_of_modes:
-            seconds, tokens = time_mode(translator, chosen(sources, batch), beam, batch)
+            seconds, tokens = _time_mode(translator, _chosen(sources, batch), beam, batch)
             advance(1)
             if number:  # the first round warms up
                 timed[beam, batch].append((seconds, tokens))
-                speed = len(chosen(sources, batch)) / seconds
+                speed = len(_chosen(sources, batch)) / seconds
                 mode = f"beam {beam}, batch {batch or 'all'}"
                 listener.message(f"round {number} of {rounds}, {mode}: {speed:,.1f} sentences/s")
     modes = [
-        summarise(beam, batch, len(chosen(sources, batch)), results) for (beam, batch), results in timed.items()
+        _summarise(beam, batch, len(_chosen(sources, batch)), results) for (beam, batch), results in timed.items()
     ]
     best = max((mode for mode in modes if mode.beam_size == own), key=lambda mode: mode.median, default=modes[-1])
     return DecodingSpeed(
@@ -136,12 +134,12 @@ def bench_decode(
     )
 
 
-def chosen(sources: Sequence[str], batch: int) -> Sequence[str]:
+def _chosen(sources: Sequence[str], batch: int) -> Sequence[str]:
     """Return the sentences to translate with `batch` sentences a call."""
-    return sources[::SINGLE_SHARE] if batch == 1 else sources
+    return sources[::_SINGLE_SHARE] if batch == 1 else sources
 
 
-def time_mode(translator: Translator, sources: Sequence[str], beam: int, batch: int) -> tuple[float, int]:
+def _time_mode(translator: Translator, sources: Sequence[str], beam: int, batch: int) -> tuple[float, int]:
     """Translate all sentences; return the time in seconds, and the number of tokens of the best hypotheses."""
     device, size, tokens = translator.model.output.weight.device, batch or len(sources), 0
     synchronise(device)
@@ -153,7 +151,7 @@ def time_mode(translator: Translator, sources: Sequence[str], beam: int, batch: 
     return time.perf_counter() - start, tokens
 
 
-def summarise(beam: int, batch: int, sentences: int, results: Sequence[tuple[float, int]]) -> ModeSpeed:
+def _summarise(beam: int, batch: int, sentences: int, results: Sequence[tuple[float, int]]) -> ModeSpeed:
     """Return the speeds of all rounds, each given by its seconds and tokens."""
     speeds = [sentences / seconds for seconds, _ in results]
     median, (_, tokens) = statistics.median(speeds), results[-1]

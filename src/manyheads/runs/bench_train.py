@@ -36,17 +36,14 @@ from manyheads.training.precision import (
 )
 from manyheads.training.update import Updater
 
-__all__ = ["Speed", "TrainingSpeed", "bench_train", "machine"]
-
-WARM_UPDATES = 3
-STEADY = 0.1  # spread of the rounds over their median
-MINUTES = 120  # seconds above which a time is given in minutes
-AMOUNTS = {"target tokens/s": 1_000_000, "sentences/s": 1_000}  # amount of work whose time is given
-RATE = 1e-4  # learning rate; low, as nothing is to be learnt
+_WARM_UPDATES = 3
+_STEADY = 0.1  # spread of the rounds over their median
+_MINUTES = 120  # seconds above which a time is given in minutes
+_AMOUNTS = {"target tokens/s": 1_000_000, "sentences/s": 1_000}  # amount of work whose time is given
+_RATE = 1e-4  # learning rate; low, as nothing is to be learnt
 
 
-def versions() -> dict[str, str]:
-    """Return the versions that a speed depends on."""
+def _versions() -> dict[str, str]:
     return {"manyheads": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 
@@ -71,22 +68,22 @@ class Speed:
     precision: str
     device: str
     threads: int
-    versions: dict[str, str] = field(default_factory=versions)
+    versions: dict[str, str] = field(default_factory=_versions)
 
     def verdict(self) -> list[str]:
         """Return whether the rounds agree, the duration of some work, and what to compare the speed with."""
         spread = (self.max - self.min) / self.median
-        unit, per = self.unit.removesuffix("/s"), AMOUNTS[self.unit]
+        unit, per = self.unit.removesuffix("/s"), _AMOUNTS[self.unit]
         if self.min == self.max:
             steady = "a single round does not show how steady the speed is"
-        elif spread <= STEADY:
+        elif spread <= _STEADY:
             steady = f"the rounds agree within {spread:.0%}"
         else:
             steady = (
                 f"the rounds differ by {spread:.0%}: other programs are running, so repeat it on an idle machine"
             )
         seconds = per / self.median
-        time = f"{seconds:,.1f} seconds" if seconds < MINUTES else f"{seconds / 60:,.1f} minutes"
+        time = f"{seconds:,.1f} seconds" if seconds < _MINUTES else f"{seconds / 60:,.1f} minutes"
         return [
             f"{steady}. {per:,} {unit} take {time} at this speed",
             "compare it only with a measurement of the same text, model, number format and threads",
@@ -159,13 +156,13 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
         model = task.model().to(device).train()
         assert isinstance(model, EncoderDecoder)
         updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)
-        batches = endless(task.updates(ALONE), config.training.workers, device)
+        batches = _endless(task.updates(ALONE), config.training.workers, device)
         results = []
-        with listener.phase("measuring", WARM_UPDATES + rounds * updates, "updates") as advance:
-            time_updates(updater, batches, WARM_UPDATES)
-            advance(WARM_UPDATES)
+        with listener.phase("measuring", _WARM_UPDATES + rounds * updates, "updates") as advance:
+            _time_updates(updater, batches, _WARM_UPDATES)
+            advance(_WARM_UPDATES)
             for number in range(1, rounds + 1):
-                results.append(time_updates(updater, batches, updates))
+                results.append(_time_updates(updater, batches, updates))
                 advance(updates)
                 listener.message(f"round {number} of {rounds}: {results[-1].speed:,.0f} target tokens/s")
         batches.close()
@@ -187,7 +184,7 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     )
 
 
-def endless(source: BatchSource, workers: int, device: torch.device) -> Generator[Sequence[MicroBatch]]:
+def _endless(source: BatchSource, workers: int, device: torch.device) -> Generator[Sequence[MicroBatch]]:
     """Yield the micro-batches of update after update, epoch after epoch, prefetched as in training."""
     for epoch in itertools.count():
         for _, parts in prefetch_updates(source, epoch, source.epoch(epoch), 0, workers, device):
@@ -195,7 +192,7 @@ def endless(source: BatchSource, workers: int, device: torch.device) -> Generato
 
 
 @dataclass
-class TrainingRound:
+class _TrainingRound:
     """Time in seconds, token counts and positions (padding included) of one round."""
 
     seconds: float = 0.0
@@ -205,13 +202,11 @@ class TrainingRound:
 
     @property
     def speed(self) -> float:
-        """Speed in target tokens/s."""
         return self.target / self.seconds
 
 
-def time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], updates: int) -> TrainingRound:
-    """Time some updates."""
-    result = TrainingRound()
+def _time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], updates: int) -> _TrainingRound:
+    result = _TrainingRound()
     synchronise(updater.device)
     start = time.perf_counter()
     for _ in range(updates):
@@ -224,7 +219,7 @@ def time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], upda
             synchronise(updater.device)
             start += time.perf_counter() - begun
             losses = updater.gradients(parts, tokens)
-        updater.apply(RATE)
+        updater.apply(_RATE)
         result.source += sum(part.source_tokens for part in parts)
         result.target += tokens
         result.positions += sum(part.num_positions for part, _, _ in losses)

@@ -31,20 +31,18 @@ from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import SPECIALS, Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["Challenge", "challenge_groups", "challenge_run"]
-
-WORDS, LINES = 100, 50  # single words; lines of each other group
-MOST_TRAIN, MOST_VALID = 200_000, 2_000  # maximum number of pairs to read
-LEAST_COUNT = 2  # occurrences of a word in the training text
-LEAST_WORDS, MOST_WORDS = 4, 25  # words of a sentence
-WORD = re.compile(r"[^\W\d_]{2,}")
-EMPTY = (" ", ".", "-", "...", "\u200b", "\u00a0", "!?", "\u3000", "* * *", "()")
-OTHER_SCRIPTS = (
+_WORDS, _LINES = 100, 50  # single words; lines of each other group
+_MOST_TRAIN, _MOST_VALID = 200_000, 2_000  # maximum number of pairs to read
+_LEAST_COUNT = 2  # occurrences of a word in the training text
+_LEAST_WORDS, _MOST_WORDS = 4, 25  # words of a sentence
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_EMPTY = (" ", ".", "-", "...", "\u200b", "\u00a0", "!?", "\u3000", "* * *", "()")
+_OTHER_SCRIPTS = (
     "Καλημέρα", "Ευχαριστώ πολύ", "Спасибо", "Где вокзал?", "안녕하세요", "오늘은 날씨가 좋습니다.", "こんにちは",
     "駅はどこですか。", "你好", "今天天气很好。", "مرحبا", "أين المحطة؟", "שלום", "नमस्ते", "สวัสดี", "გამარჯობა",
     "Բարեւ", "வணக்கம்", "Xin chào", "Dzień dobry", "Hyvää päivää", "Tere hommikust", "Jó napot", "Merhaba",
 )  # fmt: skip
-NO_TEXT = "the text of the run is not on this machine (--set data.root=DIR says where it is)"
+_NO_TEXT = "the text of the run is not on this machine (--set data.root=DIR says where it is)"
 
 
 @dataclass(frozen=True)
@@ -113,8 +111,8 @@ def challenge_run(
     overrides: Sequence[str] = (),
     device: str = "cpu",
     listener: Listener = NO_LISTENER,
-    words: int = WORDS,
-    lines: int = LINES,
+    words: int = _WORDS,
+    lines: int = _LINES,
 ) -> Challenge:
     """Translate made-up inputs with a run; no file is changed.
 
@@ -137,7 +135,7 @@ def challenge_run(
     loaded = Translator.load(path, device=device)
     translator = Translator(config, loaded.tokenizers, loaded.engine)
     listener.message("reading the text")
-    groups = challenge_groups(config, translator.tokenizers.source, words=words, lines=lines)
+    groups = _challenge_groups(config, translator.tokenizers.source, words=words, lines=lines)
     sources = [case.source for group in groups for case in group.cases]
     usual = list(dict.fromkeys(case.usual for group in groups for case in group.cases if case.usual))
     listener.message(f"translating {len(sources) + len(usual):,} lines")
@@ -153,54 +151,54 @@ def challenge_run(
     return Challenge(str(path), judged, seconds, config)
 
 
-def challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines: int) -> list[Group]:
+def _challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines: int) -> list[Group]:
     """Make up the inputs of a run: the same inputs in every call with the same text."""
     rng = Random("challenge")
-    train = available_pairs(config, "train", MOST_TRAIN)
-    sentences = [pair for pair in available_pairs(config, "valid", MOST_VALID) if is_sentence(pair)]
+    train = available_pairs(config, "train", _MOST_TRAIN)
+    sentences = [pair for pair in available_pairs(config, "valid", _MOST_VALID) if _is_sentence(pair)]
     rng.shuffle(sentences)
-    single, note = (text_words(train), "words of the training text that are no line of it") if train else (
-        vocabulary_words(tokenizer), "pieces of the vocabulary",
+    single, note = (_text_words(train), "words of the training text that are no line of it") if train else (
+        _vocabulary_words(tokenizer), "pieces of the vocabulary",
     )  # fmt: skip
     chosen = rng.sample(single, min(words, len(single)))
     carriers = [pair.source for pair in sentences] or chosen
     return [
         Group("single words", [Case(word) for word in chosen], note if chosen else "the vocabulary has no words"),
-        *sentence_groups(sentences, lines),
-        *(Group(name, kept_cases(name, carriers, lines, rng)) for name in (*COPIES, "tags")),
-        Group("empty-looking lines", [Case(text) for text in EMPTY]),
-        Group("other scripts", [Case(text) for text in OTHER_SCRIPTS]),
+        *_sentence_groups(sentences, lines),
+        *(Group(name, _kept_cases(name, carriers, lines, rng)) for name in (*COPIES, "tags")),
+        Group("empty-looking lines", [Case(text) for text in _EMPTY]),
+        Group("other scripts", [Case(text) for text in _OTHER_SCRIPTS]),
     ]
 
 
-def is_sentence(pair: Pair) -> bool:
+def _is_sentence(pair: Pair) -> bool:
     """Return whether a pair has a usual length and an end mark."""
-    fits = LEAST_WORDS <= len(pair.source.split()) <= MOST_WORDS
+    fits = _LEAST_WORDS <= len(pair.source.split()) <= _MOST_WORDS
     return fits and bool(END_MARK.search(pair.source)) and has_text(pair.target)
 
 
-def text_words(pairs: Sequence[Pair]) -> list[str]:
+def _text_words(pairs: Sequence[Pair]) -> list[str]:
     """Return the words of the sources that occur at least twice inside lines, and are no line by themselves."""
     counts: Counter[str] = Counter()
     for pair in pairs:
         # without the first word, which is capitalised anyway
-        counts.update(word[0] for word in list(WORD.finditer(pair.source))[1:])
+        counts.update(word[0] for word in list(_WORD.finditer(pair.source))[1:])
     lines = {letters_of(pair.source) for pair in pairs}
-    return sorted(word for word, count in counts.items() if count >= LEAST_COUNT and letters_of(word) not in lines)
+    return sorted(word for word, count in counts.items() if count >= _LEAST_COUNT and letters_of(word) not in lines)
 
 
-def vocabulary_words(tokenizer: Tokenizer) -> list[str]:
+def _vocabulary_words(tokenizer: Tokenizer) -> list[str]:
     """Return the pieces of a vocabulary that begin a word and have at least four letters."""
     pieces = tokenizer.pieces(range(len(SPECIALS), tokenizer.size))
     texts = (piece.removeprefix("▁") for piece in pieces if piece.startswith("▁"))
     return sorted({text for text in texts if len(text) > 3 and text.isalpha()})
 
 
-def sentence_groups(sentences: Sequence[Pair], lines: int) -> list[Group]:
+def _sentence_groups(sentences: Sequence[Pair], lines: int) -> list[Group]:
     """Make the groups of changed sentences, which need translations to compare with."""
     names = ("capitals", "no end mark", "two sentences")
     if len(sentences) < 2:
-        return [Group(name, [], NO_TEXT) for name in names]
+        return [Group(name, [], _NO_TEXT) for name in names]
     some = sentences[: 2 * lines]
     capitals = [
         Case(pair.source.upper(), reference=pair.target, usual=pair.source)
@@ -222,7 +220,7 @@ def sentence_groups(sentences: Sequence[Pair], lines: int) -> list[Group]:
     ]
 
 
-def kept_cases(name: str, carriers: Sequence[str], lines: int, rng: Random) -> list[Case]:
+def _kept_cases(name: str, carriers: Sequence[str], lines: int, rng: Random) -> list[Case]:
     """Make lines with a text that must be copied: alone, before, after, or before the end mark of a sentence."""
     cases = []
     for index in range(lines):

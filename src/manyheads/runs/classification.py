@@ -38,25 +38,10 @@ from manyheads.training.distributed import World
 from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Advance, Listener, ValidationReport
 
-__all__ = [
-    "ClassEvaluation",
-    "ClassValidation",
-    "check_labels",
-    "class_weights",
-    "evaluate_labels",
-    "in_order",
-    "label_numbers",
-    "labels_of",
-    "report_classes",
-    "report_cut",
-    "warnings_of",
-    "with_text",
-]
-
-UNBALANCED = 10  # examples of the largest class over those of the smallest, above which a warning is given
-FEW = 10  # number of labels that never causes a warning, however few the examples
-GROUP = 512  # texts classified between two reports of progress
-WIDEST = 12  # classes whose confusion matrix is printed
+_UNBALANCED = 10  # examples of the largest class over those of the smallest, above which a warning is given
+_FEW = 10  # number of labels that never causes a warning, however few the examples
+_GROUP = 512  # texts classified between two reports of progress
+_WIDEST = 12  # classes whose confusion matrix is printed
 
 
 def labels_of(corpus: Corpus) -> Labels:
@@ -73,10 +58,10 @@ def labels_of(corpus: Corpus) -> Labels:
             "Give examples of at least two labels."
         )
     paired = any(BETWEEN in text for text in texts)
-    return Labels(tuple(sorted(distinct, key=in_order(distinct))), 2 if paired else 1)
+    return Labels(tuple(sorted(distinct, key=_in_order(distinct))), 2 if paired else 1)
 
 
-def in_order(labels: Iterable[str]) -> Callable[[str], Any]:
+def _in_order(labels: Iterable[str]) -> Callable[[str], Any]:
     """Return the sort key of labels: their values if all are numbers, else the labels as text."""
     try:
         values = {label: float(label) for label in labels}
@@ -116,7 +101,7 @@ def check_labels(pairs: Sequence[Pair], names: Sequence[str], where: str) -> Non
 def warnings_of(config: Config, corpus: Corpus, names: Sequence[str]) -> Iterator[str]:
     """Yield warnings about the text: probable mistakes that do not prevent training."""
     count = len(corpus.train)
-    if len(names) > max(FEW, count // 2):
+    if len(names) > max(_FEW, count // 2):
         yield (
             f"{len(names):,} labels in {count:,} examples: hardly any comes twice. A line is label<TAB>text; are "
             "the columns the other way round?"
@@ -147,7 +132,7 @@ def report_classes(
     """Report truncated texts, from their lengths in tokens (N,), and rare classes, from their counts (C,)."""
     report_cut(lengths.tolist(), longest_text(config), "data.train", listener)
     most, fewest = int(counts.argmax()), int(counts.argmin())
-    if counts[most] > UNBALANCED * counts[fewest]:
+    if counts[most] > _UNBALANCED * counts[fewest]:
         listener.message(
             f'warning: unbalanced classes: {counts[most]:,} examples of "{names[most]}", {counts[fewest]:,} of '
             f'"{names[fewest]}". Accuracy says little then: '
@@ -264,7 +249,7 @@ class ClassEvaluation:
     def table(self) -> list[str]:
         """Return a table of the classes with scores and predicted labels."""
         classes = self.scores.classes
-        wide = len(classes) <= WIDEST
+        wide = len(classes) <= _WIDEST
         predicted = [f"-> {score.label}" for score in classes] if wide else []
         rows = [["label", "precision", "recall", "F1", "texts", *predicted]]
         for score, counts in zip(classes, self.scores.confusion, strict=True):
@@ -312,8 +297,8 @@ def evaluate_labels(
 def classify_in_groups(classifier: Classifier, texts: Sequence[str], advance: Advance) -> list[Classification]:
     """Classify texts, and report the number of finished texts after each group."""
     results: list[Classification] = []
-    for first in range(0, len(texts), GROUP):
-        group = texts[first : first + GROUP]
+    for first in range(0, len(texts), _GROUP):
+        group = texts[first : first + _GROUP]
         results += classifier.classify(group)
         advance(len(group))
     return results

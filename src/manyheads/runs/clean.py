@@ -35,10 +35,8 @@ from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["clean", "dual_scores"]
-
-WORK = ".clean"  # folder of the results of shards, in the output folder
-BATCH_TOKENS = 4_096  # tokens of both sides of a batch, padding included
+_WORK = ".clean"  # folder of the results of shards, in the output folder
+_BATCH_TOKENS = 4_096  # tokens of both sides of a batch, padding included
 
 
 def clean(
@@ -70,16 +68,16 @@ def clean(
     for code in languages:
         if not frequent_words(code) and not set(scripts_of(code)) - {"latin"}:
             listener.message(f'no words of the language "{code}" are known: other languages are found less often')
-    files = names_of(config)
-    key, work = text_key(config), (out / WORK).absolute()  # workers of a cluster run in other folders
+    files = _names_of(config)
+    key, work = _text_key(config), (out / _WORK).absolute()  # workers of a cluster run in other folders
     forward, backward = (run and str(Path(run).absolute()) for run in (config.clean.forward, config.clean.backward))
-    score = partial(dual_scores, forward, backward) if forward and backward else None
-    job = CleanJob(partial(read_train, config), languages, config.clean, work, key, score)
-    with locked_folder(out, WORK):
+    score = partial(_dual_scores, forward, backward) if forward and backward else None
+    job = CleanJob(partial(_read_train, config), languages, config.clean, work, key, score)
+    with locked_folder(out, _WORK):
         done = finished_report(out, work, files, key)
         if done is not None:
             return done
-        refuse_links(out, [WORK])
+        refuse_links(out, [_WORK])
         with open_executor(scheduler, workers) as executor:
             judgement = judge_corpus(job, executor, listener.phase)
             report = report_of(judgement, out, files, languages, key)
@@ -89,13 +87,13 @@ def clean(
                     f"No pair is left: {report.read:,} read; {counts}. Check data.source and data.target; "
                     "rules are turned off with clean.off."
                 )
-            copy_sources(text_files(config), out / files[0])
+            copy_sources(_text_files(config), out / files[0])
             with listener.phase("writing", report.read, "pairs"):
-                write_cleaned(out, work, read_train(config, report), judgement, report)
+                write_cleaned(out, work, _read_train(config, report), judgement, report)
     return report
 
 
-def read_train(config: Config, report: CleanReport | None = None) -> Iterator[Pair]:
+def _read_train(config: Config, report: CleanReport | None = None) -> Iterator[Pair]:
     """Read the training pairs without access keys; bytes that are not UTF-8 become U+FFFD, which a rule removes.
 
     `report` counts the pairs that had access keys.
@@ -112,45 +110,44 @@ def read_train(config: Config, report: CleanReport | None = None) -> Iterator[Pa
         yield Pair(*texts, *pair[2:])
 
 
-def names_of(config: Config) -> tuple[str, str]:
+def _names_of(config: Config) -> tuple[str, str]:
     """Return the names of the files of the kept text: {split}.{language}.gz, the split being that of data.train."""
     train = config.data.train
     split = train if isinstance(train, str) and Path(train).name == train and "." not in train else "train"
     return f"{split}.{config.data.source}.gz", f"{split}.{config.data.target}.gz"
 
 
-def text_files(config: Config) -> list[Path]:
+def _text_files(config: Config) -> list[Path]:
     """Return the files of data.train; none for the text of a data set."""
     return list(READINGS["translation"].files(config.data, "train")) if config.data.reads_files("train") else []
 
 
-def text_key(config: Config) -> str:
+def _text_key(config: Config) -> str:
     """Return a hash of the text, the settings, and the weights of the two runs."""
     runs = [RunDirectory.existing(Path(run)).path for run in (config.clean.forward, config.clean.backward) if run]
-    sums = map(sha256, (*text_files(config), *(run / "model.safetensors" for run in runs)))
+    sums = map(sha256, (*_text_files(config), *(run / "model.safetensors" for run in runs)))
     settings = config.model_dump_json(include={"data": True, "clean": True})
     return hashlib.sha256("".join([settings, *sums]).encode()).hexdigest()
 
 
 @lru_cache(2)
-def loaded(run: str) -> Translator:
-    """Load a run, once in each process."""
+def _loaded(run: str) -> Translator:
     return Translator.load(run, device="cpu")
 
 
-def dual_scores(forward: str, backward: str, texts: Texts) -> NDArray[np.float32]:
+def _dual_scores(forward: str, backward: str, texts: Texts) -> NDArray[np.float32]:
     """Return the score of pairs by dual conditional cross-entropy (N,), at most 0 (Junczys-Dowmunt 2018).
 
     The score is minus the sum of the absolute difference of the two cross-entropies and their mean, in nats a
     token: both models must agree.
     """
-    forward_nats = cross_entropies(loaded(forward), texts[0], texts[1])
-    backward_nats = cross_entropies(loaded(backward), texts[1], texts[0])
+    forward_nats = _cross_entropies(_loaded(forward), texts[0], texts[1])
+    backward_nats = _cross_entropies(_loaded(backward), texts[1], texts[0])
     return -(np.abs(forward_nats - backward_nats) + (forward_nats + backward_nats) / 2).astype(np.float32)
 
 
 @torch.inference_mode()
-def cross_entropies(translator: Translator, sources: list[str], targets: list[str]) -> NDArray[np.float64]:
+def _cross_entropies(translator: Translator, sources: list[str], targets: list[str]) -> NDArray[np.float64]:
     """Return the cross-entropy of each pair (N,), in nats a target token, the end mark counted."""
     rows = translator.tokenizers.source.encode(sources), translator.tokenizers.target.encode(targets)
     longest = translator.config.data.max_length
@@ -158,7 +155,7 @@ def cross_entropies(translator: Translator, sources: list[str], targets: list[st
     model = translator.model.eval()
     nats_per_token = np.zeros(len(sources))
     lengths = np.array([len(first) + len(second) + 2 for first, second in zip(*rows, strict=True)])
-    for batch in fixed_batches(lengths, BATCH_TOKENS):
+    for batch in fixed_batches(lengths, _BATCH_TOKENS):
         source = pad_rows([rows[0][number] for number in batch], PAD, last=EOS)  # (B, S)
         target_in = pad_rows([rows[1][number] for number in batch], PAD, first=BOS)  # (B, T)
         target_out = pad_rows([rows[1][number] for number in batch], PAD, last=EOS)

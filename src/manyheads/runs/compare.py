@@ -19,8 +19,6 @@ from manyheads.runs.grouped import translate_in_groups
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["Comparison", "compare"]
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -56,12 +54,11 @@ class Comparison:
 
     def lines(self) -> list[str]:
         """Return lines of text."""
-        results = map(describe, self.results)
+        results = map(_describe, self.results)
         return [f"{self.run} against {self.other}", self.text, *results, *verdict_lines(self.verdict())]
 
 
-def describe(result: BootstrapResult) -> str:
-    """Describe one metric of a comparison."""
+def _describe(result: BootstrapResult) -> str:
     low, high = result.interval
     significant = "significant" if result.significant else "not significant"
     return (
@@ -101,26 +98,25 @@ def compare(
     name = str(source or f"data.{split}")
     if tasks[0] == "translation":
         translators = [load_translator(path, overrides, device) for path in (run, other)]
-        outputs = [translate(translator, sources, listener) for translator in translators]
+        outputs = [_translate(translator, sources, listener) for translator in translators]
         methods = " against ".join(dict.fromkeys(translator.config.search.method for translator in translators))
         text = f"{name}: {len(sources):,} sentences, {methods}"
         empty = tuple(judge_empty({"sources": sources, "references": references}))
-        return Comparison(run, other, compare_translations(outputs, references, config.data.target), text, empty)
+        return Comparison(run, other, _compare_translations(outputs, references, config.data.target), text, empty)
     filled = with_text(sources, listener)
     sources, references = [sources[index] for index in filled], [references[index] for index in filled]
-    labels = [classify(path, sources, overrides, device, listener) for path in (run, other)]
-    return Comparison(run, other, compare_labels(labels, references), f"{name}: {len(sources):,} texts")
+    labels = [_classify(path, sources, overrides, device, listener) for path in (run, other)]
+    return Comparison(run, other, _compare_labels(labels, references), f"{name}: {len(sources):,} texts")
 
 
-def translate(translator: Translator, sources: Sequence[str], listener: Listener) -> list[str]:
-    """Return the translations of a run."""
+def _translate(translator: Translator, sources: Sequence[str], listener: Listener) -> list[str]:
     listener.message(f"translating {len(sources):,} sentences, {translator.config.search.method}")
     with listener.phase("translating", len(sources), "sentences") as advance:
         results = translate_in_groups(translator, sources, advance)
     return [result.translation for result in results]
 
 
-def compare_translations(
+def _compare_translations(
     outputs: Sequence[Sequence[str]], references: Sequence[str], language: str
 ) -> tuple[BootstrapResult, ...]:
     """Compare the translations of two runs by BLEU and chrF."""
@@ -130,7 +126,7 @@ def compare_translations(
     return bleu, chrf
 
 
-def classify(
+def _classify(
     path: Path, sources: Sequence[str], overrides: Sequence[str], device: str, listener: Listener
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the predicted labels of a run, and all labels that it knows."""
@@ -141,7 +137,7 @@ def classify(
     return [result.label for result in results], classifier.labels.names
 
 
-def compare_labels(
+def _compare_labels(
     outputs: Sequence[tuple[Sequence[str], Sequence[str]]], references: Sequence[str]
 ) -> tuple[BootstrapResult, ...]:
     """Compare classifiers by accuracy and macro F1; a label unknown to one of them counts as wrong for it."""

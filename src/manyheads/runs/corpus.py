@@ -30,32 +30,13 @@ from manyheads.text.normalize import clean, normalize, unify
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener, tracked
 
-__all__ = [
-    "LANGUAGES",
-    "Corpus",
-    "available_pairs",
-    "cleaning",
-    "describe_long",
-    "fitting_pairs",
-    "held_out",
-    "language_profiles",
-    "languages_of",
-    "longest_side",
-    "name_limit",
-    "open_corpus",
-    "read_corpus",
-    "read_split",
-    "read_splits",
-    "samples_of",
-]
-
-TEXT = Path("cache") / "text"  # in a run directory
+_TEXT = Path("cache") / "text"  # in a run directory
 LANGUAGES = "languages.json"  # in a run directory: language profiles of both sides
-KEEPS_SPACE = ("words", "huggingface")  # tokenizers whose text keeps the white space inside
-SAMPLES = 16  # sentences on which an export is compared
-PROFILED_PAIRS = 5_000  # evenly spread over the corpus
-LIMITLESS = 1 << 31  # tokens
-NAMED_LINES = 5
+_KEEPS_SPACE = ("words", "huggingface")  # tokenizers whose text keeps the white space inside
+_SAMPLES = 16  # sentences on which an export is compared
+_PROFILED_PAIRS = 5_000  # evenly spread over the corpus
+_LIMITLESS = 1 << 31  # tokens
+_NAMED_LINES = 5
 
 
 @dataclass(frozen=True)
@@ -84,7 +65,7 @@ class Corpus:
     @property
     def sha256(self) -> str:
         """SHA-256 of training and validation text, in hexadecimal."""
-        return hashlib.sha256(f"{self.train.sha256} {fingerprint(self.valid)}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.train.sha256} {_fingerprint(self.valid)}".encode()).hexdigest()
 
 
 def read_split(config: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
@@ -129,14 +110,13 @@ def cleaning(config: Config) -> Callable[[str], str]:
     """Return the normalisation of texts; white space is kept for tokenizers that encode it."""
     if config.task == "language-modeling":
         return unify
-    single = clean if config.tokenizer.kind in KEEPS_SPACE else normalize
+    single = clean if config.tokenizer.kind in _KEEPS_SPACE else normalize
     if config.task != "classification":
         return single
     return lambda text: join_texts([single(part) for part in split_texts(text)])
 
 
-def normalised(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
-    """Yield pairs normalised as in training."""
+def _normalised(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
     normal = cleaning(config)
     return (Pair(normal(pair.source), normal(pair.target), pair.line) for pair in raw)
 
@@ -144,7 +124,7 @@ def normalised(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
 def held_out(config: Config, split: Split, listener: Listener = NO_LISTENER) -> list[Pair]:
     """Return the normalised pairs of validation or test, without empty ones, whose number is reported."""
     reading = READINGS[config.task]
-    pairs = list(normalised(config, read_split(config.data, split, config.task)))
+    pairs = list(_normalised(config, read_split(config.data, split, config.task)))
     empty = [pair.line for pair in pairs if reading.fault(pair, config.data) == "empty"]
     filled = [pair for pair in pairs if reading.fault(pair, config.data) != "empty"]
     if empty and filled:
@@ -177,7 +157,7 @@ def fitting_pairs(
         DataError: all pairs are longer.
     """
     limit = position_limit(config.model) - 1
-    if limit >= LIMITLESS:
+    if limit >= _LIMITLESS:
         return list(pairs), []
     sides = (
         tokenizers.source.encode([pair.source for pair in pairs]),
@@ -198,16 +178,16 @@ def describe_long(config: Config, tokenizers: TokenizerPair, pairs: Sequence[Pai
     long = fitting_pairs(config, tokenizers, pairs, where)[1]
     if not long:
         return ""
-    lines = ", ".join(f"{pair.line:,}" for pair in long[:NAMED_LINES])
-    more = f" and {len(long) - NAMED_LINES:,} more" if len(long) > NAMED_LINES else ""
+    lines = ", ".join(f"{pair.line:,}" for pair in long[:_NAMED_LINES])
+    more = f" and {len(long) - _NAMED_LINES:,} more" if len(long) > _NAMED_LINES else ""
     return (
-        f"{len(long):,} of {len(pairs):,} pairs of {file_names(config, where)} have more than "
+        f"{len(long):,} of {len(pairs):,} pairs of {_file_names(config, where)} have more than "
         f"{position_limit(config.model) - 1} tokens on a side (model.max_positions), and have no loss: line "
         f"{lines}{more}. Divide them into sentences"
     )
 
 
-def file_names(config: Config, where: str) -> str:
+def _file_names(config: Config, where: str) -> str:
     """Return "data.valid" or "data.test" with the names of its files; any other name as it is."""
     for split in get_args(Split):
         if where == f"data.{split}" and config.data.dataset is None:
@@ -223,14 +203,14 @@ def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
         raw = list(islice(read_split(config.data, split, config.task), most))
     except (DataError, OSError):
         return []
-    return list(normalised(config, raw))
+    return list(_normalised(config, raw))
 
 
 def samples_of(opened: LoadedModel) -> Samples:
     """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
     splits: list[Split] = ["test", "valid"]
     for split in splits:
-        pairs = available_pairs(opened.config, split, SAMPLES)
+        pairs = available_pairs(opened.config, split, _SAMPLES)
         rows = opened.tokenizers.source.encode([pair.source for pair in pairs])
         if any(rows):
             return Samples([row for row in rows if row], f"the first of the run's {split} set")
@@ -239,7 +219,7 @@ def samples_of(opened: LoadedModel) -> Samples:
 
 def open_corpus(config: Config, run: RunDirectory) -> Corpus:
     """Open the text of a run that `read_corpus` stored."""
-    return Corpus(TextStore(run.path / TEXT), held_out(config, "valid"))
+    return Corpus(TextStore(run.path / _TEXT), held_out(config, "valid"))
 
 
 def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTENER) -> Corpus:
@@ -255,9 +235,9 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
     valid = held_out(config, "valid", listener)
     test = held_out(config, "test", listener) if data.test is not None and data.drop_overlap else []
     held = [*valid, *test]
-    folder, key = run.path / TEXT, text_key(config, held)
+    folder, key = run.path / _TEXT, _text_key(config, held)
     if key is None or not TextStore.has(folder, key):
-        pair_filter, counts = PairFilter(rules(config), cleaning(config), held, reading.fault), []
+        pair_filter, counts = PairFilter(_rules(config), cleaning(config), held, reading.fault), []
 
         def corpora() -> Iterator[Iterable[Pair]]:
             for part in training_corpora(data):
@@ -276,13 +256,13 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
     return Corpus(TextStore(folder), valid)
 
 
-def rules(config: Config) -> DataConfig:
+def _rules(config: Config) -> DataConfig:
     """Return the filter settings; lines of a whole file are never dropped as duplicates or overlap."""
     whole = {"drop_duplicates": False, "drop_overlap": False}
     return config.data.model_copy(update=whole) if config.whole_files else config.data
 
 
-def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
+def _text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     """Return a key of everything that the text of a run depends on; None for text of a hub, which must be read."""
     data = config.data
     parts = training_corpora(data)
@@ -294,11 +274,11 @@ def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
         status = path.stat()
         origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
     settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature", "augment"})
-    parts_of_key = [config.task, origin, settings, config.tokenizer.kind in KEEPS_SPACE, fingerprint(held_out)]
+    parts_of_key = [config.task, origin, settings, config.tokenizer.kind in _KEEPS_SPACE, _fingerprint(held_out)]
     return hashlib.sha256(json.dumps(parts_of_key).encode()).hexdigest()
 
 
-def fingerprint(pairs: Iterable[Pair]) -> str:
+def _fingerprint(pairs: Iterable[Pair]) -> str:
     """Return the SHA-256 of the text of pairs, in hexadecimal."""
     digest = hashlib.sha256()
     for pair in pairs:
@@ -308,7 +288,7 @@ def fingerprint(pairs: Iterable[Pair]) -> str:
 
 def language_profiles(config: Config, text: TextStore) -> dict[str, LanguageProfile]:
     """Return the language profiles of both sides of a text: the most frequent character n-grams."""
-    sides = text.sides(PROFILED_PAIRS)
+    sides = text.sides(_PROFILED_PAIRS)
     return {language: make_profile(side) for language, side in zip(config.languages, sides, strict=True)}
 
 
@@ -323,7 +303,7 @@ def languages_of(run: RunDirectory) -> dict[str, LanguageProfile]:
             return {name: LanguageProfile.from_json(stored) for name, stored in run.document(LANGUAGES).items()}
         except ValueError as error:
             raise RunError(f"{run.path / LANGUAGES} is damaged: it holds no profiles of languages.") from error
-    folder = run.path / TEXT
+    folder = run.path / _TEXT
     try:
         text = TextStore(folder) if (folder / "index.json").is_file() else None
         return {} if text is None else language_profiles(run.config(), text)

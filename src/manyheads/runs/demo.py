@@ -20,15 +20,13 @@ from manyheads.tasks.inspecting import InspectOptions
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import Listener
 
-__all__ = ["demo"]
-
-PAGE = "page.html"  # in the run directory
-SHOWN = 3  # translations; the shortest of these sentences is inspected
-MAP_WIDTH = 96  # columns of the map of the attention
-EASY_TEXT = (
+_PAGE = "page.html"  # in the run directory
+_SHOWN = 3  # translations; the shortest of these sentences is inspected
+_MAP_WIDTH = 96  # columns of the map of the attention
+_EASY_TEXT = (
     "the built-in text is generated from few patterns of sentences: on text of your own, expect lower scores"
 )
-FREE = 0.75  # share of the processor below which fewer threads are faster
+_FREE = 0.75  # share of the processor below which fewer threads are faster
 
 
 def demo(
@@ -52,17 +50,17 @@ def demo(
     """
     start = time.perf_counter()
     if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(useful_threads(torch.get_num_threads()))
+        torch.set_num_threads(_useful_threads(torch.get_num_threads()))
     config = load_config(resolve_recipe(f"demo-{pair}"), [f"training.device={device}"])
     train(config, out, listener=listener)
     translator = Translator.load(out, device=device)
     sources, references = texts(config, "test", None, None)
     result = evaluate_texts(translator, sources, references, listener, "data.test")
     write(f"\n{len(sources)} sentences that were not in training:")
-    for line in [*result.lines(), f"verdict: {EASY_TEXT}"]:
+    for line in [*result.lines(), f"verdict: {_EASY_TEXT}"]:
         write(f"  {line}")
-    step = len(sources) // SHOWN
-    shown = list(zip(sources, result.outputs, references, strict=True))[: step * SHOWN : step]
+    step = len(sources) // _SHOWN
+    shown = list(zip(sources, result.outputs, references, strict=True))[: step * _SHOWN : step]
     for source, output, expected in shown:
         write("")
         write(f"  {config.data.source}  {source}")
@@ -71,19 +69,19 @@ def demo(
             write(f"      (reference: {expected})")
     write("")
     shortest = min((source for source, *_ in shown), key=len)
-    for line in cross_attention(translator, shortest):
+    for line in _cross_attention(translator, shortest):
         write(f"  {line}")
     card = with_line((out / "README.md").read_text("utf-8"), scores_line(config, len(sources), result.scores))
     RunDirectory(out).describe(card)
-    write_page(out, out / PAGE)
+    write_page(out, out / _PAGE)
     write(f"\nAll of it took {time.perf_counter() - start:.0f} seconds. The model is the directory {out}. Next:")
     write(f"  {command_line('echo', sources[0])} | {program} {command_line('translate', out)}")
     write(f"  {program} {command_line('evaluate', out, '--set', 'search.beam_size=1')}")
     write(f"  {program} init my-model --from multi30k-de-en")
-    write(f"The model is also a page that translates without a network; open it in a browser: {out / PAGE}")
+    write(f"The model is also a page that translates without a network; open it in a browser: {out / _PAGE}")
 
 
-def useful_threads(most: int, seconds: float = 0.2) -> int:
+def _useful_threads(most: int, seconds: float = 0.2) -> int:
     """Return the number of PyTorch threads, at most `most`, that are useful beside other running programs.
 
     Threads wait for one another after every operation, so that beside busy programs all of them advance as slowly
@@ -97,10 +95,10 @@ def useful_threads(most: int, seconds: float = 0.2) -> int:
     while time.perf_counter() - wall < seconds:
         torch.mm(x, x)
     share = (time.process_time() - used) / (time.perf_counter() - wall) / most
-    return most if share >= FREE else max(1, int(share * most))
+    return most if share >= _FREE else max(1, int(share * most))
 
 
-def cross_attention(translator: Translator, text: str) -> list[str]:
+def _cross_attention(translator: Translator, text: str) -> list[str]:
     """Return a heat map of the cross-attention of the last layer, averaged over the heads."""
     inspection = inspect_loaded(translator, text, InspectOptions(occlusion=False, neighbours=0))
-    return inspection.lines("attention", width=MAP_WIDTH)
+    return inspection.lines("attention", width=_MAP_WIDTH)

@@ -26,14 +26,12 @@ from manyheads.training.objective import Objective, translation_loss
 from manyheads.training.precision import pick_device, pick_precision, synchronise
 from manyheads.training.update import Updater
 
-__all__ = ["MachineSpeed", "measure_speed", "processors_text"]
-
-SAMPLE_TOKENS = {"cpu": 1_024}  # target tokens of a measured pass; other devices take the tokens of an update
-SAMPLE_PAIRS = 100_000  # pairs whose lengths the batches are made of
-ROUNDS, PATIENCE = 4, 4.0  # measured passes after the first, and seconds after which no further one begins
-RATE = 1e-6  # learning rate of the measured updates
-PROBE = 0.3  # seconds of matrix products that show which share of the processors this process gets
-FREE = 0.85  # share below which other programs disturb the measurement
+_SAMPLE_TOKENS = {"cpu": 1_024}  # target tokens of a measured pass; other devices take the tokens of an update
+_SAMPLE_PAIRS = 100_000  # pairs whose lengths the batches are made of
+_ROUNDS, _PATIENCE = 4, 4.0  # measured passes after the first, and seconds after which no further one begins
+_RATE = 1e-6  # learning rate of the measured updates
+_PROBE = 0.3  # seconds of matrix products that show which share of the processors this process gets
+_FREE = 0.85  # share below which other programs disturb the measurement
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class MachineSpeed:
     @property
     def disturbed(self) -> bool:
         """Return whether other programs kept the processors busy."""
-        return self.free < FREE
+        return self.free < _FREE
 
 
 def measure_speed(config: Config, lengths: NDArray[np.int64]) -> MachineSpeed:
@@ -79,36 +77,36 @@ def measure_speed(config: Config, lengths: NDArray[np.int64]) -> MachineSpeed:
     updater = Updater(
         objective, training, device=device, precision=pick_precision(training.precision, device), world=ALONE
     )
-    tokens = min(training.batch_tokens, SAMPLE_TOKENS.get(device.type, training.batch_tokens))
+    tokens = min(training.batch_tokens, _SAMPLE_TOKENS.get(device.type, training.batch_tokens))
     short = lengths[lengths.max(axis=1) <= config.data.max_length]
-    batches = random_batches(short if len(short) else lengths, tokens, size, 1 + ROUNDS)
+    batches = _random_batches(short if len(short) else lengths, tokens, size, 1 + _ROUNDS)
     passes, updates, begin = [], [], time.perf_counter()
     for batch in batches:
         start = time.perf_counter()
         updater.gradients([batch], batch.target_tokens)
         synchronise(device)
         middle = time.perf_counter()
-        updater.apply(RATE)
+        updater.apply(_RATE)
         synchronise(device)
         passes.append((middle - start) / batch.target_tokens)
         updates.append(time.perf_counter() - middle)
-        if len(passes) > 1 and time.perf_counter() - begin > PATIENCE:
+        if len(passes) > 1 and time.perf_counter() - begin > _PATIENCE:
             break
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    free = free_share() if device.type == "cpu" else 1.0
+    free = _free_share() if device.type == "cpu" else 1.0
     return MachineSpeed(statistics.median(passes[1:]), statistics.median(updates[1:]), parameters, free)
 
 
-def free_share() -> float:
+def _free_share() -> float:
     """Return the share of the processors that this process gets, measured on matrix products, 0 to 1."""
     matrix, threads = torch.ones(768, 768), torch.get_num_threads()
     start, used = time.perf_counter(), time.process_time()
-    while (passed := time.perf_counter() - start) < PROBE:
+    while (passed := time.perf_counter() - start) < _PROBE:
         torch.mm(matrix, matrix)
     return min(1.0, (time.process_time() - used) / (passed * threads))
 
 
-def random_batches(lengths: NDArray[np.int64], tokens: int, vocab_size: int, count: int) -> list[Batch]:
+def _random_batches(lengths: NDArray[np.int64], tokens: int, vocab_size: int, count: int) -> list[Batch]:
     """Return batches of random tokens, about `tokens` in the target, drawn and padded as in training.
 
     Args:
@@ -118,7 +116,7 @@ def random_batches(lengths: NDArray[np.int64], tokens: int, vocab_size: int, cou
         count: number of batches; they repeat where the text has fewer.
     """
     rng = np.random.default_rng(1)
-    lengths = np.maximum(1, lengths[rng.permutation(len(lengths))[:SAMPLE_PAIRS]])
+    lengths = np.maximum(1, lengths[rng.permutation(len(lengths))[:_SAMPLE_PAIRS]])
     updates = Sampler(lengths[:, 0] + 1, lengths[:, 1] + 1, batch_tokens=tokens).epoch(0)
     batches = []
     for number in range(count):

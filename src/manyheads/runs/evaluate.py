@@ -48,8 +48,8 @@ __all__ = [
     "with_line",
 ]
 
-COMPARED_PAIRS = 200_000  # training pairs that are compared with the scored ones; read in seconds
-HELD_OUT: tuple[Split, ...] = ("valid", "test")
+_COMPARED_PAIRS = 200_000  # training pairs that are compared with the scored ones; read in seconds
+_HELD_OUT: tuple[Split, ...] = ("valid", "test")
 
 
 def evaluate(
@@ -77,13 +77,13 @@ def evaluate(
         RunError, DataError, ConfigError: see the message.
         OverflowedError: the loss is not a number.
     """
-    result = score_run(run, split, source, reference, overrides, device, listener)
+    result = _score_run(run, split, source, reference, overrides, device, listener)
     if math.isnan(result.loss):
         raise OverflowedError
     return result
 
 
-def score_run(
+def _score_run(
     run: Path,
     split: Split,
     source: Path | None,
@@ -107,19 +107,19 @@ def score_run(
         config = RunDirectory.existing(run).config()
         trained = config.data.model_copy(update={"root": translator.config.data.root})
         config = config.model_copy(update={"data": trained})
-        return replace(result, overlap=training_overlap(config, sources, references))
+        return replace(result, overlap=_training_overlap(config, sources, references))
     if reference is not None:
         raise UsageError("a language model is scored on one text and needs no reference. Give --source-file alone.")
     model = Generator.load(run, device=device) if task == "language-modeling" else Encoder.load(run, device=device)
     config = with_overrides(model.config, overrides)
     if isinstance(model, Encoder):
-        return score_hidden(model, config, plain_texts(config, split, source), listener)
+        return score_hidden(model, config, _plain_texts(config, split, source), listener)
     if config.data.max_length > model.config.data.max_length:
         listener.message(
             f"warning: the model has learnt to look at {model.config.data.max_length} tokens, not at "
             f"data.max_length = {config.data.max_length}"
         )
-    return score_text(model, config, plain_texts(config, split, source), listener)
+    return score_text(model, config, _plain_texts(config, split, source), listener)
 
 
 def load_translator(run: Path, overrides: Sequence[str], device: str = "auto") -> Translator:
@@ -161,8 +161,8 @@ def texts(config: Config, split: Split, source: Path | None, reference: Path | N
     return sources, list(map(cleaning(config), references))
 
 
-def training_overlap(config: Config, sources: Sequence[str], references: Sequence[str]) -> tuple[int, int] | None:
-    """Count the pairs that are also in the training text, among its first `COMPARED_PAIRS` pairs.
+def _training_overlap(config: Config, sources: Sequence[str], references: Sequence[str]) -> tuple[int, int] | None:
+    """Count the pairs that are also in the training text, among its first `_COMPARED_PAIRS` pairs.
 
     Pairs that training drops because they are held out (`data.drop_overlap`) are not searched for.
 
@@ -177,15 +177,15 @@ def training_overlap(config: Config, sources: Sequence[str], references: Sequenc
     normal = cleaning(config)
     pairs = Counter(zip(map(normal, sources), references, strict=True))
     if config.data.drop_overlap:
-        for split in HELD_OUT if config.data.test is not None else HELD_OUT[:1]:
-            for pair in available_pairs(config, split, COMPARED_PAIRS):
+        for split in _HELD_OUT if config.data.test is not None else _HELD_OUT[:1]:
+            for pair in available_pairs(config, split, _COMPARED_PAIRS):
                 pairs.pop((pair.source, pair.target), None)
-    train = available_pairs(config, "train", COMPARED_PAIRS) if pairs else []
+    train = available_pairs(config, "train", _COMPARED_PAIRS) if pairs else []
     overlapping = {(pair.source, pair.target) for pair in train} & pairs.keys()
     return (sum(pairs[pair] for pair in overlapping), len(train)) if train else None
 
 
-def plain_texts(config: Config, split: Split, source: Path | None) -> list[str]:
+def _plain_texts(config: Config, split: Split, source: Path | None) -> list[str]:
     """Read the texts of a split or of a file, normalised as in training; empty lines are left out.
 
     Raises:
@@ -210,18 +210,18 @@ def plain_texts(config: Config, split: Split, source: Path | None) -> list[str]:
 
 # --- the line of scores in a model card ---
 
-MOST = 1_000  # sentences or texts
-EVERY = 1_000_000  # examples: all of any test set
-MOST_BYTES = 500_000  # bytes of a text that a language model reads
-LINE = re.compile(r"^- Scores\b.*\n", re.MULTILINE)
-VALIDATION_SET = "its validation set (by which its weights were chosen)"
+_MOST = 1_000  # sentences or texts
+_EVERY = 1_000_000  # examples: all of any test set
+_MOST_BYTES = 500_000  # bytes of a text that a language model reads
+_LINE = re.compile(r"^- Scores\b.*\n", re.MULTILINE)
+_VALIDATION_SET = "its validation set (by which its weights were chosen)"
 
 
 def card_line_of_translator(opened: LoadedModel) -> str | None:
     """Return a line for a card: BLEU and chrF with signatures, by the search of the run; None without the text."""
     config = opened.config
     pairs = [
-        pair for pair in available_pairs(config, "test", MOST) if has_text(pair.source) and has_text(pair.target)
+        pair for pair in available_pairs(config, "test", _MOST) if has_text(pair.source) and has_text(pair.target)
     ]
     if not pairs:
         return None
@@ -233,7 +233,7 @@ def card_line_of_translator(opened: LoadedModel) -> str | None:
 
 def scores_line(config: Config, sentences: int, scores: Scores) -> str:
     """Return a line for a card: BLEU and chrF of a translator on the first sentences of its test set."""
-    first = "the first " if sentences == MOST else ""
+    first = "the first " if sentences == _MOST else ""
     return (
         f"- Scores on {first}{sentences:,} sentences of its test set, {config.search.method}: "
         f"BLEU {scores.bleu:.2f} ({scores.signature['bleu']}), chrF {scores.chrf:.2f} ({scores.signature['chrf']})"
@@ -252,17 +252,17 @@ def card_line(path: Path, listener: Listener = NO_LISTENER) -> str | None:
     run = RunDirectory.existing(path)
     match run.config().task:
         case "classification":
-            return line_of_classifier(run, Classifier.load(path), listener)
+            return _line_of_classifier(run, Classifier.load(path), listener)
         case "masked-lm":
-            return line_of_encoder(run, Encoder.load(path), listener)
+            return _line_of_encoder(run, Encoder.load(path), listener)
         case _:
-            return line_of_generator(run, Generator.load(path), listener)
+            return _line_of_generator(run, Generator.load(path), listener)
 
 
-def line_of_classifier(run: RunDirectory, classifier: Classifier, listener: Listener) -> str | None:
+def _line_of_classifier(run: RunDirectory, classifier: Classifier, listener: Listener) -> str | None:
     """Return accuracy and F1 on texts evenly spaced over the set, because files may be sorted by label."""
-    examples, which = held_out(run, classifier.config, EVERY)
-    pairs = [examples[index] for index in evenly(len(examples), MOST)]
+    examples, which = _held_out(run, classifier.config, _EVERY)
+    pairs = [examples[index] for index in evenly(len(examples), _MOST)]
     sources, labels = [pair.source for pair in pairs], [pair.target for pair in pairs]
     if not any(has_text(text) for text in sources):
         return None
@@ -273,9 +273,8 @@ def line_of_classifier(run: RunDirectory, classifier: Classifier, listener: List
     )
 
 
-def line_of_encoder(run: RunDirectory, encoder: Encoder, listener: Listener) -> str | None:
-    """Return the perplexity of masked tokens."""
-    examples, which = held_out(run, encoder.config, MOST)
+def _line_of_encoder(run: RunDirectory, encoder: Encoder, listener: Listener) -> str | None:
+    examples, which = _held_out(run, encoder.config, _MOST)
     filled = [pair.target for pair in examples if has_text(pair.target)]
     if not filled:
         return None
@@ -286,10 +285,9 @@ def line_of_encoder(run: RunDirectory, encoder: Encoder, listener: Listener) -> 
     )
 
 
-def line_of_generator(run: RunDirectory, generator: Generator, listener: Listener) -> str | None:
-    """Return the perplexity of a text."""
-    examples, which = held_out(run, generator.config, MOST_BYTES)
-    first = first_bytes([pair.target for pair in examples], MOST_BYTES)
+def _line_of_generator(run: RunDirectory, generator: Generator, listener: Listener) -> str | None:
+    examples, which = _held_out(run, generator.config, _MOST_BYTES)
+    first = _first_bytes([pair.target for pair in examples], _MOST_BYTES)
     if not any(has_text(text) for text in first):
         return None
     result = score_text(generator, generator.config, first, listener)
@@ -299,7 +297,7 @@ def line_of_generator(run: RunDirectory, generator: Generator, listener: Listene
     )
 
 
-def held_out(run: RunDirectory, config: Config, most: int) -> tuple[list[Pair], str]:
+def _held_out(run: RunDirectory, config: Config, most: int) -> tuple[list[Pair], str]:
     """Return the first examples of the test set, else of the validation set, and its name; none if not available.
 
     The validation set of an imported run is not used, because its training did not use it.
@@ -307,11 +305,11 @@ def held_out(run: RunDirectory, config: Config, most: int) -> tuple[list[Pair], 
     if config.data.test is not None:
         return available_pairs(config, "test", most), "its test set"
     if run.metrics_path.is_file():
-        return available_pairs(config, "valid", most), VALIDATION_SET
+        return available_pairs(config, "valid", most), _VALIDATION_SET
     return [], ""
 
 
-def first_bytes(lines: Sequence[str], most: int) -> list[str]:
+def _first_bytes(lines: Sequence[str], most: int) -> list[str]:
     """Return the first texts within a number of bytes, and at least one."""
     taken: list[str] = []
     size = 0
@@ -330,6 +328,6 @@ def with_line(card: str, line: str | None) -> str:
     """
     if line is None:
         return card
-    bare = LINE.sub("", card)
+    bare = _LINE.sub("", card)
     before, mark, after = bare.partition("- Intended use")
     return f"{before}{line}\n{mark}{after}" if mark else f"{bare.rstrip()}\n\n{line}\n"

@@ -51,10 +51,8 @@ from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.time_limit import fitting_updates, sampled_validation, seconds_per_update
 
-__all__ = ["examine_config", "examine_config_text"]
-
-VALIDATION_SAMPLE = 5.0  # maximum seconds of the sample that times a validation
-SAMPLE = 2_000  # texts of a side that are encoded once more
+_VALIDATION_SAMPLE = 5.0  # maximum seconds of the sample that times a validation
+_SAMPLE = 2_000  # texts of a side that are encoded once more
 
 
 def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENER) -> Diagnosis:
@@ -75,17 +73,17 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
         torch.manual_seed(config.training.seed)
         model, updates = task.model(), task.updates(ALONE)
         new = config.model.init_from is None
-        start = loss_at_start(task, model, updates) if new else None
+        start = _loss_at_start(task, model, updates) if new else None
         if new:
             report += examine_attention(attend) + examine_own_model(model, task.tokenizers, task.objective(model))
-        counts = list(token_counts(task))
-        token_sides = [count_side(*side) for side in sides(task)]
+        counts = list(_token_counts(task))
+        token_sides = [count_side(*side) for side in _sides(task)]
         subwords = config.tokenizer.kind in ("bpe", "unigram")
         vocabularies = [count_vocabulary(*vocabulary) for vocabulary in counts] if subwords else []
         listener.message("timing some updates")
         tokens = sum(int(frequencies.sum()) for *_, frequencies in counts)
-        plan = plan_training(task, model, updates, tokens)
-        training = NewTraining(plan, token_sides, vocabularies, list(too_long(task)), start)
+        plan = _plan_training(task, model, updates, tokens)
+        training = NewTraining(plan, token_sides, vocabularies, list(_too_long(task)), start)
     report += make_checks(NEW_TRAINING, training).with_settings(config)
     facts |= {
         "model": f"{plan.parameters:,} parameters, vocabulary {task.vocabulary}",
@@ -118,7 +116,7 @@ def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LI
     return replace(text, report=text.report.with_settings(config), document=document)
 
 
-def loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) -> tuple[float, int, int]:
+def _loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) -> tuple[float, int, int]:
     """Return the loss of the first batch, the number of choices, and the width of tied embeddings or 0."""
     loss = first_loss(model, task.objective(model), updates.batches(0, 0, updates.epoch(0)[0]))
     if isinstance(model, TextClassifier):
@@ -127,20 +125,20 @@ def loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) 
     return loss, task.tokenizers.target.size, task.config.model.d_model if tied else 0
 
 
-def plan_training(task: TrainingTask, model: Transformer, updates: BatchSource, tokens: int) -> Plan:
+def _plan_training(task: TrainingTask, model: Transformer, updates: BatchSource, tokens: int) -> Plan:
     """Time some updates and a validation; return the plan of a training on `tokens` tokens."""
     training = task.config.training
     device = pick_device(training.device)
-    free = free_memory(device)
+    free = _free_memory(device)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     precision = pick_precision(training.precision, device)
     seconds, needed, batch = measure_update(
         model, lambda: task.objective(model), updates, training, device, precision
     )
-    resident = 0.0 if device.type == "cuda" else resident_memory()
+    resident = 0.0 if device.type == "cuda" else _resident_memory()
     epoch_steps = len(updates.epoch(0))
     steps = training.steps if training.epochs is None else training.epochs * epoch_steps
-    validation = validation_seconds(task, model)
+    validation = _validation_seconds(task, model)
     if training.max_minutes is not None:
         steps = max(1, min(steps, fitting_updates(60 * training.max_minutes, seconds, validation, training)))
     return Plan(
@@ -158,17 +156,17 @@ def plan_training(task: TrainingTask, model: Transformer, updates: BatchSource, 
     )
 
 
-def validation_seconds(task: TrainingTask, model: Transformer) -> float:
+def _validation_seconds(task: TrainingTask, model: Transformer) -> float:
     """Return the seconds of a validation, as training estimates them; 0 for tasks other than translation."""
     if task.config.task != "translation":
         return 0.0
     validate = task.validation(model.eval(), ALONE)
     assert isinstance(validate, Validation)
     with torch.inference_mode():
-        return sampled_validation(validate.seconds, VALIDATION_SAMPLE)
+        return sampled_validation(validate.seconds, _VALIDATION_SAMPLE)
 
 
-def resident_memory() -> float:
+def _resident_memory() -> float:
     """Return the resident memory of this process in bytes; 0 where the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
@@ -177,7 +175,7 @@ def resident_memory() -> float:
     return pages * 4096.0
 
 
-def free_memory(device: torch.device) -> float | None:
+def _free_memory(device: torch.device) -> float | None:
     """Return the free memory in bytes, on Linux including caches; None where it is not reported."""
     total, free = memory(device)
     if device.type == "cuda":
@@ -189,10 +187,10 @@ def free_memory(device: torch.device) -> float | None:
         return None if total is None else total * GIB
 
 
-def sides(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
+def _sides(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
     """Yield name, tokenizer and a sample of the texts of each side of train and of the validation set."""
-    sources, targets = task.corpus.train.sides(SAMPLE)
-    held_out = task.corpus.valid[:SAMPLE]
+    sources, targets = task.corpus.train.sides(_SAMPLE)
+    held_out = task.corpus.valid[:_SAMPLE]
     valid_sources, valid_targets = [pair.source for pair in held_out], [pair.target for pair in held_out]
     match task.config.task:
         case "translation":
@@ -208,7 +206,7 @@ def sides(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
             yield "valid", task.tokenizers.target, valid_targets
 
 
-def too_long(task: TrainingTask) -> Iterator[Finding]:
+def _too_long(task: TrainingTask) -> Iterator[Finding]:
     """Yield a finding if many texts are longer than data.max_length."""
     store = task.store
     if task.config.task == "translation":
@@ -219,13 +217,13 @@ def too_long(task: TrainingTask) -> Iterator[Finding]:
         yield from length_findings(int((lengths > limit).sum()), len(lengths), limit, dropped=False)
 
 
-def token_counts(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
+def _token_counts(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
     """Yield the name, the tokenizer and the token frequencies in train (V,) of each vocabulary."""
     source, target, store = task.tokenizers.source, task.tokenizers.target, task.store
     if isinstance(store, TokenStream):
-        yield "vocabulary", target, count_ids(store.tokens, target)
+        yield "vocabulary", target, _count_ids(store.tokens, target)
         return
-    sides = count_ids(store.source.values, source), count_ids(store.target.values, target)
+    sides = _count_ids(store.source.values, source), _count_ids(store.target.values, target)
     match task.config.task:
         case "classification":
             yield "vocabulary", source, sides[0]
@@ -238,6 +236,6 @@ def token_counts(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[n
             yield "target vocabulary", target, sides[1]
 
 
-def count_ids(ids: NDArray[np.int32], tokenizer: Tokenizer) -> NDArray[np.int64]:
+def _count_ids(ids: NDArray[np.int32], tokenizer: Tokenizer) -> NDArray[np.int64]:
     """Return the frequency of each id (V,)."""
     return np.bincount(ids, minlength=tokenizer.size)

@@ -42,12 +42,10 @@ from manyheads.tasks.translation import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.precision import pick_device
 
-__all__ = ["examine_run", "trained_model"]
-
-TRAIN, VALID = 50_000, 1_000  # maximum number of pairs that are read
-CURVES = "the curves come down, and to rest"
-EXPORTS = "exports give what the run gives"
-STREAM = 8_192  # maximum number of tokens of the validation text of a language model
+_TRAIN, _VALID = 50_000, 1_000  # maximum number of pairs that are read
+_CURVES = "the curves come down, and to rest"
+_EXPORTS = "exports give what the run gives"
+_STREAM = 8_192  # maximum number of tokens of the validation text of a language model
 
 
 def examine_run(
@@ -79,7 +77,7 @@ def examine_run(
     if report.ok:
         listener.message("reading the text")
         with listener.phase("reading the text"):
-            trained = trained_model(run, config, curves.best[1] if curves.validations else None)
+            trained = _trained_model(run, config, curves.best[1] if curves.validations else None)
             trained.model.to(torch_device)
         facts["text"] = (
             f"{len(trained.train):,} of train and {len(trained.valid):,} of the validation set were read"
@@ -92,20 +90,20 @@ def examine_run(
         if isinstance(trained, TrainedTranslator):
             opened = LoadedModel(config, trained.tokenizers, trained.model.cpu())
             with listener.phase("comparing the exports"):
-                report += compare_exports(run.path, opened, trained.facts)
+                report += _compare_exports(run.path, opened, trained.facts)
         facts |= trained.facts
     if curves.losses or curves.validations:
-        report += make_report(curve_findings(curves, unigram_loss), [CURVES])
+        report += make_report(curve_findings(curves, unigram_loss), [_CURVES])
     else:
-        report += make_report([], [], [(CURVES, "the run has no log of a training")])
+        report += make_report([], [], [(_CURVES, "the run has no log of a training")])
     return Diagnosis(facts, report.with_settings(config), {"subject": str(path), "facts": facts})
 
 
-def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) -> TrainedModel:
+def _trained_model(run: RunDirectory, config: Config, logged_loss: float | None) -> TrainedModel:
     """Open the model of a run with its text, as far as it is available on this machine."""
     tokenizers = run.tokenizers(config)
     source, target = tokenizers.source, tokenizers.target
-    train, valid = available_text(config, "train", TRAIN), available_text(config, "valid", VALID)
+    train, valid = _available_text(config, "train", _TRAIN), _available_text(config, "valid", _VALID)
     match config.task:
         case "translation":
             translator = Translator(config, tokenizers, run.model(config, tokenizers))
@@ -134,7 +132,7 @@ def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) 
 
             return TrainedLanguageModel(
                 config, tokenizers, generator.model, train, valid, logged_loss, window=generator.window,
-                tokens=stream_of(config, [pair.target for pair in valid], target)[:STREAM], generate=generate,
+                tokens=stream_of(config, [pair.target for pair in valid], target)[:_STREAM], generate=generate,
             )  # fmt: skip
         case "masked-lm":
             encoder = Encoder.of_run(run, config).model
@@ -142,37 +140,37 @@ def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) 
             return TrainedModel(config, tokenizers, encoder, train, valid, logged_loss)
 
 
-def available_text(config: Config, split: Split, most: int) -> list[Pair]:
+def _available_text(config: Config, split: Split, most: int) -> list[Pair]:
     """Return the first clean pairs of a split that have a target; none where its text is not on this machine."""
     return [pair for pair in available_pairs(config, split, most) if has_text(pair.target)]
 
 
-def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Report:
+def _compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Report:
     """Compare the exports beside a run with the run (invariant O), and add a fact about each of them."""
     findings: list[Finding] = []
     checks: list[str] = []
     expected: Reference | None = None
-    for path in find_exports(run, opened.config):
+    for path in _find_exports(run, opened.config):
         expected = expected or reference(opened.model, samples_of(opened))
-        checks = [EXPORTS]
+        checks = [_EXPORTS]
         try:
-            facts[f"export {path.name}"] = compare_export(path, opened, expected).line()
+            facts[f"export {path.name}"] = _compare_export(path, opened, expected).line()
         except ParityError as error:
             findings.append(run_finding("export-differs", f"{path}: {error}"))
         except MissingExtraError as error:
             facts[f"export {path.name}"] = f"not compared: {error}"
         except RunError as error:
             findings.append(run_finding("export-differs", f"{path} cannot be read: {error}"))
-    skipped = [] if checks else [(EXPORTS, "there is no export inside or beside the run")]
+    skipped = [] if checks else [(_EXPORTS, "there is no export inside or beside the run")]
     return make_report(merge_findings(findings), checks, skipped)
 
 
-def find_exports(run: Path, config: Config) -> Iterator[Path]:
+def _find_exports(run: Path, config: Config) -> Iterator[Path]:
     """Yield the exports of a run: inside it, or beside it, with the name of the run at the beginning."""
     run = run.resolve()
     near = [path for path in run.parent.iterdir() if path.name.startswith(run.name) and path != run]
     for path in sorted([*run.iterdir(), *near]):
-        document = carried_config(path)
+        document = _carried_config(path)
         if document is not None:
             if document == json.loads(config_to_json(config)):
                 yield path
@@ -180,7 +178,7 @@ def find_exports(run: Path, config: Config) -> Iterator[Path]:
             yield path
 
 
-def carried_config(path: Path) -> object | None:
+def _carried_config(path: Path) -> object | None:
     """Return the configuration in a CTranslate2 folder or an Argos package; None where the path is neither."""
     if path.is_dir() and is_export(path):
         return json.loads((path / METADATA).read_text(encoding="utf-8")).get("config", {})
@@ -192,7 +190,7 @@ def carried_config(path: Path) -> object | None:
     return None
 
 
-def compare_export(path: Path, opened: LoadedModel, expected: Reference) -> Parity:
+def _compare_export(path: Path, opened: LoadedModel, expected: Reference) -> Parity:
     """Compare an export with the run; raise `ParityError` if they differ."""
     if path.suffix == ".argosmodel":
         return check_argos(path, opened, expected)

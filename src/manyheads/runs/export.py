@@ -49,10 +49,8 @@ from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["Export", "export", "push"]
-
-QUANTIZED = ("ctranslate2", "argos")  # formats with number formats other than float32
-NO_NODE = "not compared: that needs Node.js 18 or newer"
+_QUANTIZED = ("ctranslate2", "argos")  # formats with number formats other than float32
+_NO_NODE = "not compared: that needs Node.js 18 or newer"
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ class Export:
 
     def lines(self) -> list[str]:
         """Return lines of text."""
-        compared = self.parity.line() if self.parity else NO_NODE
+        compared = self.parity.line() if self.parity else _NO_NODE
         lines = [f"{self.out}: {self.to}, {self.quantization}, {self.bytes / 2**20:.1f} MiB", compared]
         lines += [part.line() for part in (self.texts, self.cost) if part]
         return [*lines, *verdict_lines(self.verdict())]
@@ -120,7 +118,7 @@ def export(
     Args:
         run: run directory.
         out: folder to write; for argos also a file that ends in .argosmodel, for html one that ends in .html.
-        to: one of `FORMATS`.
+        to: one of `_FORMATS`.
         quantization: number format of the matrices (default: float32; int8 for argos, html and javascript).
         force: whether to keep a quantized export that costs too much.
         device: device on which the cost of quantization is measured: "cpu", "cuda", "cuda:1" or "auto".
@@ -141,17 +139,17 @@ def export(
         parity, texts, cost = export_for_browsers(run, out, to, numbers, force=force, listener=listener)
     elif task != "translation":
         with new_folder(out) as draft, listener.phase("comparing and writing"):
-            parity = write_text_model(draft, directory, to, listener)
+            parity = _write_text_model(draft, directory, to, listener)
     else:
         opened = load_run(run)
         expected = reference(opened.model, samples_of(opened))
         with new_folder(out) as draft:
             with listener.phase("comparing and writing"):
-                parity = WRITERS[to](draft, opened, numbers, expected)
-                texts = compare_lines(draft, opened, to, numbers)
+                parity = _WRITERS[to](draft, opened, numbers, expected)
+                texts = _compare_lines(draft, opened, to, numbers)
             if to != "argos":
                 with listener.phase("scoring the test text for the model card"):
-                    write_atomically(draft / "README.md", card_of(opened, to).encode())
+                    write_atomically(draft / "README.md", _card_of(opened, to).encode())
             if numbers != "float32":
                 listener.message(f"measuring what {numbers} costs on this machine")
                 with ctranslate2_engines(opened, numbers, expected, device) as engines:
@@ -166,8 +164,8 @@ def check_format(task: Task, to: str, quantization: str | None, run: str) -> str
     Raises:
         UsageError: there is no such format, or it does not support this task or number format.
     """
-    if to not in FORMATS:
-        raise UsageError(f"--to {to} is none of {', '.join(FORMATS)}.")
+    if to not in _FORMATS:
+        raise UsageError(f"--to {to} is none of {', '.join(_FORMATS)}.")
     numbers = quantization or ("int8" if to in ("argos", *FOR_BROWSERS) else "float32")
     if to in FOR_BROWSERS:
         if task == "masked-lm":
@@ -175,18 +173,18 @@ def check_format(task: Task, to: str, quantization: str | None, run: str) -> str
         if numbers not in ("float32", "int8"):
             raise UsageError(f"--quantization {numbers} does not go with --to {to}. Use float32 or int8.")
         return numbers
-    if task == "translation" and to not in WRITERS:
-        able = ", ".join([*WRITERS, *FOR_BROWSERS])
+    if task == "translation" and to not in _WRITERS:
+        able = ", ".join([*_WRITERS, *FOR_BROWSERS])
         raise UsageError(f"--to {to} is for classifiers, and {run} is a translator. Use {able}.")
-    if task != "translation" and (to not in TEXT_WRITERS or numbers != "float32"):
-        able = " or ".join(TEXT_WRITERS) if task == "classification" else "huggingface"
+    if task != "translation" and (to not in _TEXT_WRITERS or numbers != "float32"):
+        able = " or ".join(_TEXT_WRITERS) if task == "classification" else "huggingface"
         raise UsageError(
             f'{run} is of task = "{task}", which can be exported by --to {able} in float32, or by --to html or '
             "javascript."
         )
     if numbers not in QUANTIZATIONS:
         raise UsageError(f"--quantization {numbers} is none of {', '.join(QUANTIZATIONS)}.")
-    if numbers != "float32" and to not in QUANTIZED:
+    if numbers != "float32" and to not in _QUANTIZED:
         raise UsageError(f"--quantization {numbers} goes with --to ctranslate2, argos, html and javascript alone.")
     return numbers
 
@@ -194,12 +192,12 @@ def check_format(task: Task, to: str, quantization: str | None, run: str) -> str
 # --- translators ---
 
 
-def card_of(opened: LoadedModel, to: str) -> str:
+def _card_of(opened: LoadedModel, to: str) -> str:
     """Return the model card of an export, with the scores of the run if its test text is available."""
     return with_line(exported_card(opened.config, opened.tokenizers, to), card_line_of_translator(opened))
 
 
-def compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> TextComparison:
+def _compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> TextComparison:
     """Compare an export with its run on lines of text that use the settings of the run.
 
     manyheads opens CTranslate2 folders, and applies the settings that are in them. The programs of the other
@@ -218,21 +216,21 @@ def compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> Te
     return compare_texts(opened, to, lines, outputs, exact=numbers == "float32")
 
 
-def as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
+def _as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
     """Write and compare a CTranslate2 folder."""
     write_ctranslate2(draft, opened.config, opened.tokenizers, opened.model, numbers)
     return check_ctranslate2(draft, expected)
 
 
-def as_argos(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
+def _as_argos(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
     """Write and compare an Argos package in a temporary folder."""
     data = opened.config.data
     path = draft / f"{package_name(data.source, data.target)}.argosmodel"
-    write_argos(path, opened, numbers, card_of(opened, "argos"))
+    write_argos(path, opened, numbers, _card_of(opened, "argos"))
     return check_argos(path, opened, expected)
 
 
-def as_huggingface(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
+def _as_huggingface(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
     """Write a MarianMT folder and compare it: in transformers if that is installed, else read back."""
     write_marian(draft, opened.config, opened.tokenizers, opened.model)
     if has_transformers():
@@ -241,18 +239,18 @@ def as_huggingface(draft: Path, opened: LoadedModel, numbers: str, expected: Ref
     return compare(expected, exported.scores, exported.outputs, "float32", "the MarianMT folder")
 
 
-Writer = Callable[[Path, LoadedModel, str, Reference], Parity]
-WRITERS: dict[str, Writer] = {
-    "ctranslate2": as_ctranslate2,
-    "argos": as_argos,
-    "huggingface": as_huggingface,
+_Writer = Callable[[Path, LoadedModel, str, Reference], Parity]
+_WRITERS: dict[str, _Writer] = {
+    "ctranslate2": _as_ctranslate2,
+    "argos": _as_argos,
+    "huggingface": _as_huggingface,
 }
 
 
 # --- classifiers, encoders and language models ---
 
 
-def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener) -> Parity:
+def _write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener) -> Parity:
     """Write a run of any task but translation and compare it: in the other program if installed, else read back.
 
     Raises:
@@ -262,15 +260,15 @@ def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener
     """
     config = run.config()
     tokenizers = run.tokenizers(config)
-    labels = trained_labels(run) if config.task == "classification" else ()
+    labels = _trained_labels(run) if config.task == "classification" else ()
     model = run.load(config, lambda: empty_model(config, tokenizers.source, len(labels)))
-    parity = TEXT_WRITERS[to](draft, config, tokenizers.source, model, labels)
+    parity = _TEXT_WRITERS[to](draft, config, tokenizers.source, model, labels)
     card = with_line(exported_card(config, tokenizers, to, labels), card_line(run.path, listener))
     write_atomically(draft / "README.md", card.encode())
     return parity
 
 
-def trained_labels(run: RunDirectory) -> tuple[str, ...]:
+def _trained_labels(run: RunDirectory) -> tuple[str, ...]:
     """Return the classes of a classifier; raise `RunError` if its head was never trained."""
     labels = Labels.of_run(run)
     if not labels.trained:
@@ -281,10 +279,9 @@ def trained_labels(run: RunDirectory) -> tuple[str, ...]:
     return labels.names
 
 
-def as_transformers(
+def _as_transformers(
     draft: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: tuple[str, ...]
 ) -> Parity:
-    """Write and compare a folder of transformers."""
     write_pretrained(draft, config, tokenizer, model, labels)
     assert isinstance(tokenizer, HuggingFaceTokenizer)
     if has_transformers():
@@ -297,10 +294,9 @@ def as_transformers(
     return compare_back(model, reloaded.eval(), tokenizer, config.task)
 
 
-def as_sentence_transformer(
+def _as_sentence_transformer(
     draft: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: tuple[str, ...]
 ) -> Parity:
-    """Write and compare a folder of sentence-transformers."""
     if not isinstance(model, TextClassifier):
         raise UsageError(
             f'--to sentence-transformers is for classifiers, and this run is of task = "{config.task}".'
@@ -310,12 +306,12 @@ def as_sentence_transformer(
     return check_sentence_transformer(draft, config, tokenizer, model)
 
 
-TextWriter = Callable[[Path, Config, Tokenizer, Transformer, tuple[str, ...]], Parity]
-TEXT_WRITERS: dict[str, TextWriter] = {
-    "huggingface": as_transformers,
-    "sentence-transformers": as_sentence_transformer,
+_TextWriter = Callable[[Path, Config, Tokenizer, Transformer, tuple[str, ...]], Parity]
+_TEXT_WRITERS: dict[str, _TextWriter] = {
+    "huggingface": _as_transformers,
+    "sentence-transformers": _as_sentence_transformer,
 }
-FORMATS = tuple(dict.fromkeys([*WRITERS, *TEXT_WRITERS, *FOR_BROWSERS]))
+_FORMATS = tuple(dict.fromkeys([*_WRITERS, *_TEXT_WRITERS, *FOR_BROWSERS]))
 
 
 # --- upload ---

@@ -26,28 +26,19 @@ from manyheads.tasks.options import plain_search
 from manyheads.text.tokenizer import EOS
 from manyheads.training.log import NO_LISTENER, Advance, Listener
 
-__all__ = [
-    "HIGHEST_BLEU_COST",
-    "HIGHEST_LOSS_COST",
-    "PageEngine",
-    "QuantizationCost",
-    "ctranslate2_engines",
-    "measure_cost",
-]
-
-SENTENCES = 500
-GROUP = 100  # sentences translated between two reports of progress
+_SENTENCES = 500
+_GROUP = 100  # sentences translated between two reports of progress
 # A cost above either limit is refused. A few sentences are enough to measure the loss of a token to a hundredth of
 # its limit. BLEU counts only if it is not near 0, with enough sentences, and if the difference is not chance.
-HIGHEST_LOSS_COST = 0.1  # nats a token: a tenth more perplexity
-HIGHEST_BLEU_COST = 1.0
-LIMITS = f"{HIGHEST_BLEU_COST:g} BLEU or {HIGHEST_LOSS_COST:g} nats a token"
-LOWEST_BLEU = 5.0
+_HIGHEST_LOSS_COST = 0.1  # nats a token: a tenth more perplexity
+_HIGHEST_BLEU_COST = 1.0
+_LIMITS = f"{_HIGHEST_BLEU_COST:g} BLEU or {_HIGHEST_LOSS_COST:g} nats a token"
+_LOWEST_BLEU = 5.0
 # A cost up to both limits is usual: int8 took less than 0.5 BLEU in Bhandare et al. (2019), and at most 0.7 % of
 # BLEU in Wu (2020).
-USUAL_BLEU_COST = 0.5
-USUAL_SHARE = 0.02
-USUAL_LOSS_COST = 0.01  # nats a token: a hundredth more perplexity
+_USUAL_BLEU_COST = 0.5
+_USUAL_SHARE = 0.02
+_USUAL_LOSS_COST = 0.01  # nats a token: a hundredth more perplexity
 
 
 @dataclass(frozen=True)
@@ -78,32 +69,32 @@ class QuantizationCost:
     @property
     def bleu_counts(self) -> bool:
         """Whether BLEU is meaningful for this model and number of sentences."""
-        return self.bleu is not None and self.bleu.baseline >= LOWEST_BLEU and self.sentences >= FEWEST_LINES
+        return self.bleu is not None and self.bleu.baseline >= _LOWEST_BLEU and self.sentences >= FEWEST_LINES
 
     @property
     def too_high(self) -> bool:
         """Whether the cost is too high."""
-        lost = self.bleu is not None and self.bleu.difference < -HIGHEST_BLEU_COST and self.bleu.p_value < 0.05
-        return self.loss - self.loss_float32 > HIGHEST_LOSS_COST or (self.bleu_counts and lost)
+        lost = self.bleu is not None and self.bleu.difference < -_HIGHEST_BLEU_COST and self.bleu.p_value < 0.05
+        return self.loss - self.loss_float32 > _HIGHEST_LOSS_COST or (self.bleu_counts and lost)
 
     @property
     def usual(self) -> float:
         """Return the highest cost in BLEU that is usual for a model of this quality."""
-        return min(USUAL_BLEU_COST, USUAL_SHARE * self.bleu.baseline) if self.bleu else 0.0
+        return min(_USUAL_BLEU_COST, _USUAL_SHARE * self.bleu.baseline) if self.bleu else 0.0
 
     def verdict(self) -> str:
         """Return whether the cost is more than chance, whether it is usual, and advice."""
         name = self.quantization
         if self.too_high:
-            return f"{name} costs more than {LIMITS}, and was kept by --force: use float32"
+            return f"{name} costs more than {_LIMITS}, and was kept by --force: use float32"
         if self.same_outputs == self.sentences:
             return f"{name} changes no output on this text: use it"
         if self.bleu is None or not self.bleu_counts:
             cost = self.loss - self.loss_float32
-            if cost <= USUAL_LOSS_COST:
-                return f"{name} costs less than {USUAL_LOSS_COST:g} nats a token, as usual: use it"
+            if cost <= _USUAL_LOSS_COST:
+                return f"{name} costs less than {_USUAL_LOSS_COST:g} nats a token, as usual: use it"
             return (
-                f"{name} costs {cost:.3f} nats a token, more than the usual {USUAL_LOSS_COST:g}: compare it with "
+                f"{name} costs {cost:.3f} nats a token, more than the usual {_USUAL_LOSS_COST:g}: compare it with "
                 "float32 on your own text before you use it"
             )
         text = self.judge_bleu(-self.bleu.difference, -self.bleu.interval[0], significant=self.bleu.significant)
@@ -140,11 +131,11 @@ class QuantizationCost:
         loss = f"loss {self.loss_float32:.3f} -> {self.loss:.3f} nats a token"
         same = f"{self.same_outputs:,} of {self.sentences:,} outputs are the same"
         if self.bleu is None or not self.bleu_counts:
-            cost = amount(self.loss - self.loss_float32, 3, "nats a token")
+            cost = _amount(self.loss - self.loss_float32, 3, "nats a token")
             return f"{name} costs {cost} on this {self.device} ({loss} {text}; {same}){self.why_no_bleu()}"
         low, high = (0 - end for end in reversed(self.bleu.interval))
         return (
-            f"{name} costs {amount(-self.bleu.difference, 2, 'BLEU')} on this {self.device} "
+            f"{name} costs {_amount(-self.bleu.difference, 2, 'BLEU')} on this {self.device} "
             f"({self.bleu.baseline:.2f} -> {self.bleu.score:.2f} {text}, 95 % interval {low:.2f} to {high:.2f}; "
             f"{loss}; {same}; {self.bleu.signature})"
         )
@@ -161,7 +152,7 @@ class QuantizationCost:
         """Return the error message of a cost that is too high, with what to do."""
         alternative = "int8" if self.compute_type.startswith("int8") and self.quantization == "int16" else "float32"
         advice = f"Use --quantization {alternative}, or keep it with --force."
-        return f"{self.line()}. That is more than {LIMITS}, and was not kept. {advice}"
+        return f"{self.line()}. That is more than {_LIMITS}, and was not kept. {advice}"
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields, the measured cost in a line, and the verdict."""
@@ -173,7 +164,7 @@ class QuantizationCost:
         }
 
 
-def amount(cost: float, digits: int, unit: str) -> str:
+def _amount(cost: float, digits: int, unit: str) -> str:
     """Format a cost with its unit; "no BLEU" if it is zero."""
     return f"{cost:.{digits}f} {unit}" if round(cost, digits) > 0 else f"no {unit}"
 
@@ -270,7 +261,7 @@ def compare_engines(
     """Score both engines on the same text."""
     config, tokenizers = opened.config, opened.tokenizers
     most = config.model.max_positions - 1
-    pairs = [pair for pair in available_pairs(config, "valid", SENTENCES) if pair.source and pair.target]
+    pairs = [pair for pair in available_pairs(config, "valid", _SENTENCES) if pair.source and pair.target]
     if pairs:
         rows = [row[:most] for row in tokenizers.source.encode([pair.source for pair in pairs])]
         targets = [row[:most] for row in tokenizers.target.encode([pair.target for pair in pairs])]
@@ -280,7 +271,7 @@ def compare_engines(
         rows, targets, origin = greedy.samples.rows, greedy.outputs, "rows of random pieces"
     with listener.phase("translating with both", 2 * len(rows), "sentences") as advance:
         outputs = [search(opened, engine, rows, advance) for engine in (plain, quantized)]
-    losses = [loss(engine, rows, targets) for engine in (plain, quantized)]
+    losses = [_loss(engine, rows, targets) for engine in (plain, quantized)]
     bleu = None
     if pairs:
         texts = [tokenizers.target.decode(row) for rows_of_engine in outputs for row in rows_of_engine]
@@ -305,14 +296,14 @@ def search(
     """Return the best output of each row, with the search settings of the run."""
     options = replace(plain_search(opened.config.search), token_scores=False)
     outputs: list[tuple[int, ...]] = []
-    for first in range(0, len(rows), GROUP):
-        group = rows[first : first + GROUP]
+    for first in range(0, len(rows), _GROUP):
+        group = rows[first : first + _GROUP]
         outputs += [hypotheses[0].tokens for hypotheses in engine.search(group, options)]
         advance(len(group))
     return outputs
 
 
-def loss(engine: ScoringEngine, rows: list[list[int]], targets: list[list[int]]) -> float:
+def _loss(engine: ScoringEngine, rows: list[list[int]], targets: list[list[int]]) -> float:
     """Return the loss of given outputs in nats per token, end symbols counted."""
     scores = [score for row in engine.score(rows, targets) for score in row]
     return -sum(scores) / len(scores)

@@ -13,51 +13,41 @@ from manyheads.runs.corpus import available_pairs
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
 
-__all__ = [
-    "TextComparison",
-    "compare_texts",
-    "compare_without_lost_settings",
-    "described_losses",
-    "lost_settings",
-    "setting_lines",
-]
-
 # Settings of [search] that the programs of a format do not take from an export, with the value that they use.
 # manyheads itself opens html, javascript and ctranslate2, and applies all others; a page refuses what it lacks.
-OFF = {"copy_literals": False, "lower_capitals": False, "coverage_penalty": 0.0}
-DEFAULT_LENGTHS = {
+_OFF = {"copy_literals": False, "lower_capitals": False, "coverage_penalty": 0.0}
+_DEFAULT_LENGTHS = {
     name: SearchConfig.model_fields[name].default for name in ("max_length_ratio", "max_length_offset")
 }
-INSTEAD: dict[str, dict[str, Any]] = {
-    "argos": {**OFF, "no_repeat_ngram": 0, "beam_size": 4, "length_penalty": 0.2, **DEFAULT_LENGTHS},
-    "huggingface": {**OFF, **DEFAULT_LENGTHS},
+_INSTEAD: dict[str, dict[str, Any]] = {
+    "argos": {**_OFF, "no_repeat_ngram": 0, "beam_size": 4, "length_penalty": 0.2, **_DEFAULT_LENGTHS},
+    "huggingface": {**_OFF, **_DEFAULT_LENGTHS},
     "ctranslate2": {"coverage_penalty": 0.0},
 }
-UNSPLIT = ("huggingface",)  # formats whose programs do not split long lines into sentences
-SENTENCES = 6
-MOST_DIFFERENT = 0.1  # share of lines that a tie between two tokens may change in float32
+_UNSPLIT = ("huggingface",)  # formats whose programs do not split long lines into sentences
+_SENTENCES = 6
+_MOST_DIFFERENT = 0.1  # share of lines that a tie between two tokens may change in float32
 
 
-def lost_settings(config: Config, to: str) -> dict[str, Any]:
+def _lost_settings(config: Config, to: str) -> dict[str, Any]:
     """Return the settings of [search] that a format loses, with the value that its programs use instead."""
     if config.task != "translation":
         return {}
-    return {name: value for name, value in INSTEAD.get(to, {}).items() if getattr(config.search, name) != value}
+    return {name: value for name, value in _INSTEAD.get(to, {}).items() if getattr(config.search, name) != value}
 
 
 def described_losses(config: Config, to: str) -> list[str]:
     """Return what a format loses, in words."""
     lost = [
-        f"search.{name} = {toml(getattr(config.search, name))}{'' if not value else f' ({toml(value)} instead)'}"
-        for name, value in lost_settings(config, to).items()
+        f"search.{name} = {_toml(getattr(config.search, name))}{'' if not value else f' ({_toml(value)} instead)'}"
+        for name, value in _lost_settings(config, to).items()
     ]
-    if config.task == "translation" and to in UNSPLIT:
+    if config.task == "translation" and to in _UNSPLIT:
         lost.append(f"the splitting of lines longer than data.max_length = {config.data.max_length} tokens")
     return lost
 
 
-def toml(value: object) -> str:
-    """Return a value as in a configuration."""
+def _toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
@@ -94,13 +84,13 @@ class TextComparison:
             return ""
         text = f"this format does not hold {', '.join(self.lost)}"
         if self.example:
-            source, own, other = map(quoted, self.example)
+            source, own, other = map(_quoted, self.example)
             count = f"{self.lines - self.same} of {self.lines}"
             text += f": {count} such lines come out otherwise, {source} as {other}, not {own}"
         return text
 
 
-def quoted(text: str) -> str:
+def _quoted(text: str) -> str:
     """Return a text between quotation marks, cut."""
     return f'"{text if len(text) <= 50 else text[:49] + "…"}"'
 
@@ -108,7 +98,7 @@ def quoted(text: str) -> str:
 def setting_lines(opened: LoadedModel) -> list[str]:
     """Return lines that exercise the settings of a run, made of its validation text if that is on this machine."""
     config = opened.config
-    texts = [pair.source for pair in available_pairs(config, "valid", SENTENCES) if pair.source.strip()]
+    texts = [pair.source for pair in available_pairs(config, "valid", _SENTENCES) if pair.source.strip()]
     texts = texts or ["A B C.", "1 2 3."]
     first, *_, last = texts
     count = 2 + config.data.max_length // max(1, sum(map(len, opened.tokenizers.source.encode(texts))))
@@ -135,7 +125,7 @@ def compare_texts(
 
     Args:
         opened: the run.
-        to: format, whose programs apply the settings of the run but `lost_settings`.
+        to: format, whose programs apply the settings of the run but `_lost_settings`.
         lines: the lines.
         outputs: their translations by the export.
         exact: whether the export is in float32, so that only ties may differ.
@@ -143,9 +133,9 @@ def compare_texts(
     Raises:
         ParityError: a translation differs that rounding does not explain.
     """
-    kept = replaced(opened.config, dict.fromkeys(lost_settings(opened.config, to), 0.0))
-    found = compared(translate(opened, kept, lines), lines, outputs, described_losses(opened.config, to))
-    if exact and found.lines - found.same > MOST_DIFFERENT * found.lines:
+    kept = _replaced(opened.config, dict.fromkeys(_lost_settings(opened.config, to), 0.0))
+    found = _compared(_translate(opened, kept, lines), lines, outputs, described_losses(opened.config, to))
+    if exact and found.lines - found.same > _MOST_DIFFERENT * found.lines:
         source, own, other = found.example
         raise ParityError(
             f"the export translates {found.lines - found.same} of {found.lines} lines otherwise than the run, "
@@ -159,24 +149,22 @@ def compare_without_lost_settings(opened: LoadedModel, to: str) -> TextCompariso
     """Compare a run with what is left of it in a format, both computed by manyheads."""
     lines, lost = setting_lines(opened), described_losses(opened.config, to)
     own = Translator(opened.config, opened.tokenizers, opened.model).translate(lines)
-    config = replaced(opened.config, lost_settings(opened.config, to))
-    options = TranslateOptions(split="none" if to in UNSPLIT else "auto")
+    config = _replaced(opened.config, _lost_settings(opened.config, to))
+    options = TranslateOptions(split="none" if to in _UNSPLIT else "auto")
     others = Translator(config, opened.tokenizers, opened.model).translate(lines, options=options)
-    return compared([result.translation for result in own], lines, [result.translation for result in others], lost)
+    return _compared([result.translation for result in own], lines, [result.translation for result in others], lost)
 
 
-def translate(opened: LoadedModel, config: Config, lines: Sequence[str]) -> list[str]:
-    """Return the greedy translations of lines."""
+def _translate(opened: LoadedModel, config: Config, lines: Sequence[str]) -> list[str]:
     translator = Translator(config, opened.tokenizers, opened.model)
     return [result.translation for result in translator.translate(lines, beam_size=1)]
 
 
-def replaced(config: Config, values: dict[str, Any]) -> Config:
-    """Return a configuration with other values in [search]."""
+def _replaced(config: Config, values: dict[str, Any]) -> Config:
     return config.model_copy(update={"search": config.search.model_copy(update=values)})
 
 
-def compared(
+def _compared(
     own: Sequence[str], lines: Sequence[str], outputs: Sequence[str], lost: Sequence[str]
 ) -> TextComparison:
     """Compare translations; leading and trailing blanks do not count, which programs treat in their own way."""

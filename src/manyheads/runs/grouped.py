@@ -9,9 +9,7 @@ from manyheads.tasks.result import Translation
 from manyheads.tasks.translation import DEFAULTS, Translator
 from manyheads.training.log import Advance, no_advance
 
-__all__ = ["GROUP", "spread_groups", "translate_in_groups"]
-
-GROUP = 64  # texts in one call; on a CPU as fast as all texts in one call
+_GROUP = 64  # texts in one call; on a CPU as fast as all texts in one call
 
 
 def translate_in_groups(
@@ -33,8 +31,8 @@ def translate_in_groups(
     """
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
     results: dict[int, Translation] = {}
-    for start in range(0, len(order), GROUP):
-        group = order[start : start + GROUP]
+    for start in range(0, len(order), _GROUP):
+        group = order[start : start + _GROUP]
         translations = translator.translate(
             [sources[index] for index in group], beam_size=beam_size, options=options
         )
@@ -45,5 +43,5 @@ def translate_in_groups(
 
 def spread_groups(count: int) -> list[range]:
     """Divide the indices below `count` into groups, each spread evenly over all of them."""
-    number = -(-count // GROUP)
+    number = -(-count // _GROUP)
     return [range(first, count, number) for first in range(number)]

@@ -36,22 +36,12 @@ from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener
 
-__all__ = [
-    "FOR_BROWSERS",
-    "HtmlModel",
-    "export_for_browsers",
-    "html_document",
-    "pack_run",
-    "write_module",
-    "write_page",
-]
-
 FOR_BROWSERS = ("html", "javascript")  # formats, in float32 or int8, for runs of any task but masked-lm
-ROWS = 16  # rows of random ids on which a classifier or a language model is compared
-CHUNK = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
-LARGEST = 64 << 20  # bytes of tensors: a browser holds the file, its text and the numbers
-CHAR_LIMIT = 100_000
-MODULE, TYPES = "manyheads.js", "manyheads.d.ts"
+_ROWS = 16  # rows of random ids on which a classifier or a language model is compared
+_CHUNK = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
+_LARGEST = 64 << 20  # bytes of tensors: a browser holds the file, its text and the numbers
+_CHAR_LIMIT = 100_000
+_MODULE, _TYPES = "manyheads.js", "manyheads.d.ts"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +78,11 @@ def export_for_browsers(
     loaded, cost = model.loaded, None
     with new_folder(out) as draft:
         with listener.phase("comparing and writing"):
-            parity = compare_with_run(model, numbers)
-            texts = compare_texts_with_run(model, to, numbers)
+            parity = _compare_with_run(model, numbers)
+            texts = _compare_texts_with_run(model, to, numbers)
         with listener.phase("scoring the test text for the model card"):
             if isinstance(loaded, Translator):
-                line = card_line_of_translator(opened(loaded))
+                line = card_line_of_translator(_opened(loaded))
             else:
                 line = card_line(run, listener)
         if to == "html":
@@ -101,11 +91,11 @@ def export_for_browsers(
         else:
             labels = loaded.labels.names if isinstance(loaded, Classifier) else ()
             card = exported_card(loaded.config, RunDirectory(run).tokenizers(loaded.config), to, labels)
-            write_module(draft, model, with_line(card, line))
+            _write_module(draft, model, with_line(card, line))
         if isinstance(loaded, Translator) and numbers != "float32":
             listener.message(f"measuring what {numbers} costs")
             engines = PageEngine(loaded.model, "float32"), PageEngine(rounded_model(loaded.model), numbers)
-            cost = measure_cost(opened(loaded), numbers, engines, force=force, listener=listener)
+            cost = measure_cost(_opened(loaded), numbers, engines, force=force, listener=listener)
     return parity, texts, cost
 
 
@@ -121,13 +111,13 @@ def write_page(run: Path, path: Path) -> None:
         ParityError: the engine gives other results than the run.
     """
     model = pack_run(run, "int8")
-    compare_with_run(model, "int8")
+    _compare_with_run(model, "int8")
     page = html_document(run, model, card=card_of(run))
     with saving("the page", path, "The run is intact."):
         write_atomically(path, page.encode())
 
 
-def compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
+def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
     """Compare a packed model with the run that it was made of; None without Node.js.
 
     Raises:
@@ -135,13 +125,13 @@ def compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
     """
     loaded = model.loaded
     if isinstance(loaded, Translator):
-        expected = reference(loaded.model, samples_of(opened(loaded)))
+        expected = reference(loaded.model, samples_of(_opened(loaded)))
     else:
-        expected = reference_of_text_model(loaded.model, marked_samples(loaded))
+        expected = reference_of_text_model(loaded.model, _marked_samples(loaded))
     return compare_packed(model.head(), model.packed.block(), loaded.config.task, expected, numbers)
 
 
-def compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComparison | None:
+def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComparison | None:
     """Compare the translations of lines by a packed model with those of its run; None without Node.js.
 
     Raises:
@@ -149,7 +139,7 @@ def compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextCompa
     """
     if not isinstance(model.loaded, Translator):
         return None
-    run = opened(model.loaded)
+    run = _opened(model.loaded)
     lines = setting_lines(run)
     outputs = translate_packed(model.head(), model.packed.block(), lines)
     if outputs is None:
@@ -157,15 +147,14 @@ def compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextCompa
     return compare_texts(run, to, lines, outputs, exact=numbers == "float32")
 
 
-def opened(translator: Translator) -> LoadedModel:
-    """Return the configuration, the tokenizers and the model of a translator."""
+def _opened(translator: Translator) -> LoadedModel:
     return LoadedModel(translator.config, translator.tokenizers, translator.model)
 
 
-def marked_samples(loaded: Classifier | Generator) -> list[list[int]]:
+def _marked_samples(loaded: Classifier | Generator) -> list[list[int]]:
     """Return rows of random ids with the marks of the task."""
     longest = min(LONGEST, loaded.model.config.max_positions, loaded.config.data.max_length) - 2
-    rows = random_rows(loaded.tokenizer, ROWS, min(2, longest), longest)
+    rows = random_rows(loaded.tokenizer, _ROWS, min(2, longest), longest)
     return [[BOS, *row, EOS] for row in rows] if isinstance(loaded, Classifier) else rows
 
 
@@ -183,16 +172,16 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
     loaded = load_for_inspection(run, "cpu")
     packed = pack_model(loaded.config, loaded.model, precision)
     size = packed.header["bytes"]
-    if size > LARGEST:
+    if size > _LARGEST:
         advice = " With --quantization int8 they are a quarter." if precision == "fp32" else ""
         raise UsageError(
-            f"the weights of {run} take {size / 2**20:.0f} MiB, and a page can hold {LARGEST >> 20} MiB.{advice} "
+            f"the weights of {run} take {size / 2**20:.0f} MiB, and a page can hold {_LARGEST >> 20} MiB.{advice} "
             f"Serve the run instead, `{command_line('manyheads', 'serve', run)}`, or distil it to a smaller one."
         )
-    return HtmlModel(loaded, packed, {**packed.header, **description(loaded, run.resolve().name)})
+    return HtmlModel(loaded, packed, {**packed.header, **_description(loaded, run.resolve().name)})
 
 
-def description(loaded: Loaded, name: str) -> dict[str, Any]:
+def _description(loaded: Loaded, name: str) -> dict[str, Any]:
     """Return the metadata of a page: the tokenizers, and the settings of the task (JSON)."""
     config = loaded.config
     page: dict[str, Any] = {"run": name, "facts": asdict(facts(config))}
@@ -231,7 +220,7 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", language: str 
     about = {
         "models": [described(loaded.config, name, example=example_of(run))],
         "parts": ["inspection", "model", *(["curves"] if training else [])],
-        "char_limit": CHAR_LIMIT,
+        "char_limit": _CHAR_LIMIT,
         "weights": {"precision": model.header["precision"], "bytes": model.header["bytes"]},
         "key_required": False,
     }
@@ -243,27 +232,27 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", language: str 
         "model": model_document(inspection, card),
         "curves": training,
     }
-    parts = list(chunks(model.packed.block()))
+    parts = list(_chunks(model.packed.block()))
     return page_with(data, name, PageModel(joined_script("worker.js"), model.head(), parts))
 
 
-def chunks(block: bytes) -> Iterator[str]:
+def _chunks(block: bytes) -> Iterator[str]:
     """Yield the tensors in base64, in parts."""
-    for start in range(0, len(block), CHUNK):
-        yield base64.b64encode(block[start : start + CHUNK]).decode("ascii")
+    for start in range(0, len(block), _CHUNK):
+        yield base64.b64encode(block[start : start + _CHUNK]).decode("ascii")
 
 
-def write_module(folder: Path, model: HtmlModel, card: str) -> None:
+def _write_module(folder: Path, model: HtmlModel, card: str) -> None:
     """Write a JavaScript module with its types, the model that it reads, and the model card.
 
     The file of the model begins with the length of its head (8 bytes, little-endian). The head and the tensors
     follow.
     """
     head = model.head().encode()
-    package = {"name": "manyheads-model", "private": True, "type": "module", "main": MODULE, "types": TYPES}
+    package = {"name": "manyheads-model", "private": True, "type": "module", "main": _MODULE, "types": _TYPES}
     files = {
-        MODULE: joined_script("module.js").encode(),
-        TYPES: (JS / TYPES).read_bytes(),
+        _MODULE: joined_script("module.js").encode(),
+        _TYPES: (JS / _TYPES).read_bytes(),
         "package.json": as_json(package),
         "README.md": card.encode(),
         "model.bin": len(head).to_bytes(8, "little") + head + model.packed.block(),

@@ -30,8 +30,6 @@ from manyheads.tasks.classification import LABELS, Labels
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["Import", "import_model"]
-
 
 @dataclass(frozen=True)
 class Import:
@@ -119,7 +117,7 @@ def import_model(
     if is_pretrained(folder):
         if source or target:
             raise UsageError(f"{where} translates nothing: give --language in the place of --source and --target.")
-        return import_single(where, folder, out, language, tuple(labels), trust_pickle, listener)
+        return _import_single(where, folder, out, language, tuple(labels), trust_pickle, listener)
     if not is_marian(folder):
         raise RunError(f"{where} is no model of transformers: there is no config.json that names its model_type.")
     if language or labels:
@@ -131,11 +129,11 @@ def import_model(
         with listener.phase("comparing the outputs"):
             expected = reference(opened.model, random_samples(opened.tokenizers.source))
             parity = check_marian(folder, their_numbers(folder), expected, trust_pickle=trust_pickle)
-    parameters = write_run(out, opened.config, opened.tokenizers, opened.model, where)
+    parameters = _write_run(out, opened.config, opened.tokenizers, opened.model, where)
     return Import(out, where, "translation", parameters, parity)
 
 
-def import_single(
+def _import_single(
     where: str,
     folder: Path,
     out: Path,
@@ -157,11 +155,11 @@ def import_single(
             )
     tokenizers = TokenizerPair(task_model.tokenizer, task_model.tokenizer, joint=True)
     classes = Labels(task_model.labels, 1, trained=task_model.trained) if task == "classification" else None
-    parameters = write_run(out, task_model.config, tokenizers, task_model.model, where, classes)
+    parameters = _write_run(out, task_model.config, tokenizers, task_model.model, where, classes)
     return Import(out, where, task, parameters, parity, task_model.new, pretrained.unused)
 
 
-def write_run(
+def _write_run(
     out: Path,
     config: Config,
     tokenizers: TokenizerPair,

@@ -21,8 +21,6 @@ from manyheads.text.vocabulary import SymbolTokenizer
 from manyheads.text.words import WordTokenizer
 from manyheads.training.log import Listener
 
-__all__ = ["Sides", "initial_tokenizers", "take_weights", "with_initial_shape"]
-
 Sides = tuple[Sequence[str], Sequence[str]]  # source and target texts
 
 
@@ -45,8 +43,8 @@ def with_initial_shape(config: Config, run: RunDirectory, listener: Listener) ->
         pretrained = open_pretrained(config)
         shape, tokenizer = dict(pretrained.shape), pretrained.tokenizer_config
     own = config.model.model_dump()
-    changed = [f"{name} = {format_value(value)}" for name, value in shape.items() if own[name] != value]
-    settings = tokenizer_settings(config, tokenizer)
+    changed = [f"{name} = {_format_value(value)}" for name, value in shape.items() if own[name] != value]
+    settings = _tokenizer_settings(config, tokenizer)
     if settings["kind"] != config.tokenizer.kind:
         changed.append(f"tokenizer.kind = {settings['kind']}")
     if changed:
@@ -55,12 +53,11 @@ def with_initial_shape(config: Config, run: RunDirectory, listener: Listener) ->
     return parse_config(values, origin=f"with model.init_from = {config.model.init_from}")
 
 
-def format_value(value: object) -> str:
-    """Format a value as in a configuration."""
+def _format_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def tokenizer_settings(config: Config, tokenizer: TokenizerConfig) -> dict[str, Any]:
+def _tokenizer_settings(config: Config, tokenizer: TokenizerConfig) -> dict[str, Any]:
     """Return the tokenizer settings: those of the other model, unless its vocabulary is replaced."""
     if config.model.init_vocabulary == "replace":
         return config.tokenizer.model_dump()
@@ -87,14 +84,14 @@ def initial_tokenizers(
         return tokenizers
     sources, targets = sides()
     if tokenizers.joint:
-        both = extended(tokenizers.source, config, [*sources, *targets], listener)
+        both = _extended(tokenizers.source, config, [*sources, *targets], listener)
         return TokenizerPair(both, both, joint=True)
-    source = extended(tokenizers.source, config, sources, listener)
-    target = extended(tokenizers.target, config, targets, listener)
+    source = _extended(tokenizers.source, config, sources, listener)
+    target = _extended(tokenizers.target, config, targets, listener)
     return TokenizerPair(source, target, joint=False)
 
 
-def extended(tokenizer: Tokenizer, config: Config, texts: Sequence[str], listener: Listener) -> Tokenizer:
+def _extended(tokenizer: Tokenizer, config: Config, texts: Sequence[str], listener: Listener) -> Tokenizer:
     """Extend a symbol tokenizer by the new symbols of texts.
 
     Raises:
@@ -116,14 +113,14 @@ def extended(tokenizer: Tokenizer, config: Config, texts: Sequence[str], listene
 
 
 # The weights that belong to a task, and not to the encoder: they may be new.
-HEADS: dict[Task, tuple[str, ...]] = {
+_HEADS: dict[Task, tuple[str, ...]] = {
     "translation": (),
     "language-modeling": (),
     "classification": ("pooler.", "output."),
     "masked-lm": ("transform.", "transform_norm.", "output."),
 }
 # The weights that have a row for each token, and the side of these tokens.
-ROWS: dict[Task, dict[str, str]] = {
+_ROWS: dict[Task, dict[str, str]] = {
     "translation": {
         "source_embedding.tokens.weight": "source",
         "target_embedding.tokens.weight": "target",
@@ -134,7 +131,7 @@ ROWS: dict[Task, dict[str, str]] = {
     "classification": {"embedding.tokens.weight": "source"},
     "masked-lm": {"embedding.tokens.weight": "source", "output.weight": "source", "output.bias": "source"},
 }
-MOST_NAMED = 5
+_MOST_NAMED = 5
 
 
 def take_weights(
@@ -148,8 +145,8 @@ def take_weights(
         RunError: a weight is missing, has another shape, or is not finite; the message names it.
     """
     pretrained, vocabulary = open_pretrained(config), config.model.init_vocabulary
-    where, tensors = pretrained.where, usable(pretrained, config, labels)
-    rows_of_task = ROWS[config.task]
+    where, tensors = pretrained.where, _usable(pretrained, config, labels)
+    rows_of_task = _ROWS[config.task]
     copied: list[str] = []  # unchanged
     resized: list[str] = []  # row by row, with a description
     new: list[str] = []  # random
@@ -161,45 +158,45 @@ def take_weights(
                 continue
             check_values({name: tensor}, str(where))
             if name in rows_of_task and vocabulary != "keep":
-                rows = rows_of(rows_of_task[name], tokenizers, pretrained.tokenizers(), vocabulary)
-                resized.append(copy_rows(name, own, tensor, rows))
+                rows = _rows_of(rows_of_task[name], tokenizers, pretrained.tokenizers(), vocabulary)
+                resized.append(_copy_rows(name, own, tensor, rows))
             elif tensor.shape != own.shape:
                 raise RunError(f"{name} is {tuple(tensor.shape)} in {where}, but {tuple(own.shape)} here.")
             else:
                 own.copy_(tensor)
                 copied.append(name)
-    heads = HEADS[config.task]
+    heads = _HEADS[config.task]
     missing = [name for name in new if not heads or not name.startswith(heads)]
     if missing or not copied:
-        raise RunError(f"{where} has no {shortened(missing) if missing else 'weight that fits'}.")
+        raise RunError(f"{where} has no {_shortened(missing) if missing else 'weight that fits'}.")
     unused = {*pretrained.tensors(), *pretrained.unused()} - {*copied}
     unused -= {name for name in rows_of_task if name in tensors}
     listener.message(
         f"from {where}: {len(copied)} tensors taken; "
         + (f"resized: {'; '.join(resized)}; " if resized else "")
-        + f"new: {', '.join(new) or 'none'}; not used: {shortened(sorted(unused))}"
+        + f"new: {', '.join(new) or 'none'}; not used: {_shortened(sorted(unused))}"
     )
 
 
-def usable(pretrained: Pretrained, config: Config, labels: Sequence[str]) -> Mapping[str, Tensor]:
+def _usable(pretrained: Pretrained, config: Config, labels: Sequence[str]) -> Mapping[str, Tensor]:
     """Return the weights that can be copied; a classification head only if labels and pooling are the same."""
     tensors = pretrained.tensors()
     if config.task != "classification":
         return tensors
-    if not same_labels(pretrained.labels, labels):
+    if not _same_labels(pretrained.labels, labels):
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("output.")}
     if {"pooling": config.model.pooling, "pooler": config.model.pooler} != pretrained.pooled:
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("pooler.")}
     return tensors
 
 
-def same_labels(pretrained: Sequence[str], labels: Sequence[str]) -> bool:
+def _same_labels(pretrained: Sequence[str], labels: Sequence[str]) -> bool:
     """Return whether two models have the same classes in order; LABEL_0 is the default name in transformers."""
     plain = [name.removeprefix("LABEL_") for name in pretrained]
     return bool(pretrained) and (list(pretrained) == list(labels) or plain == list(labels))
 
 
-def rows_of(side: str, tokenizers: TokenizerPair, pretrained: TokenizerPair, vocabulary: str) -> list[int]:
+def _rows_of(side: str, tokenizers: TokenizerPair, pretrained: TokenizerPair, vocabulary: str) -> list[int]:
     """Return the original id of each new id: the same if extended, else the id of an equal piece; -1 is none."""
     new, original = (pair.source if side == "source" else pair.target for pair in (tokenizers, pretrained))
     if vocabulary == "extend":
@@ -208,7 +205,7 @@ def rows_of(side: str, tokenizers: TokenizerPair, pretrained: TokenizerPair, voc
     return [known.get(piece, -1) for piece in new.pieces(range(new.size))]
 
 
-def copy_rows(name: str, own: Tensor, tensor: Tensor, rows: Sequence[int]) -> str:
+def _copy_rows(name: str, own: Tensor, tensor: Tensor, rows: Sequence[int]) -> str:
     """Copy the rows of the tokens in both vocabularies; return a description."""
     if tensor.shape[1:] != own.shape[1:] or len(rows) != len(own):
         raise RunError(f"{name} is {tuple(tensor.shape)} there, but {tuple(own.shape)} here.")
@@ -217,6 +214,5 @@ def copy_rows(name: str, own: Tensor, tensor: Tensor, rows: Sequence[int]) -> st
     return f"{name} ({len(known):,} rows taken, {len(rows) - len(known):,} new, {len(tensor):,} there)"
 
 
-def shortened(names: Sequence[str]) -> str:
-    """Return the first of some names, for a message."""
-    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "") if names else "none"
+def _shortened(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "") if names else "none"

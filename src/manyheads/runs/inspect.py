@@ -23,8 +23,6 @@ from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["Loaded", "curves", "inspect", "inspect_loaded", "last_total_steps", "load_for_inspection"]
-
 Loaded = Translator | Classifier | Generator
 
 
@@ -115,17 +113,16 @@ def curves(runs: Sequence[str | Path]) -> Curves:
     if isinstance(runs, str | Path) or not runs:
         raise UsageError("curves takes a list of run directories.")
     paths = [Path(run) for run in runs]
-    return Curves(tuple(map(curves_of, paths, names_of(paths))))
+    return Curves(tuple(map(_curves_of, paths, _names_of(paths))))
 
 
-def names_of(paths: Sequence[Path]) -> list[str]:
+def _names_of(paths: Sequence[Path]) -> list[str]:
     """Return a name for each run: its folder, or the full path if two folders have the same name."""
     short = [path.resolve().name for path in paths]
     return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
 
 
-def curves_of(path: Path, name: str) -> RunCurves:
-    """Read the curves of one run."""
+def _curves_of(path: Path, name: str) -> RunCurves:
     directory = RunDirectory.existing(path)
     if not directory.metrics_path.is_file():
         raise RunError(f"{path} has no {directory.metrics_path.name} yet. It is written from the first updates on.")
@@ -136,6 +133,6 @@ def curves_of(path: Path, name: str) -> RunCurves:
 def last_total_steps(path: Path) -> int | None:
     """Return the planned number of updates of a run, if its log has it."""
     try:
-        return curves_of(path, "").total_steps or None
+        return _curves_of(path, "").total_steps or None
     except RunError:
         return None

@@ -26,10 +26,8 @@ from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import Windows, window_nll
 
-__all__ = ["TextEvaluation", "TextValidation", "score_text", "stream_of"]
-
-CHUNK = 16_384  # texts tokenised in one call
-LONGEST_PASSAGE = 64  # tokens of a passage whose attention is measured
+_CHUNK = 16_384  # texts tokenised in one call
+_LONGEST_PASSAGE = 64  # tokens of a passage whose attention is measured
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,8 @@ class TextValidation:
         self.world = world
         self.watch = watch
         self.tokens = stream_of(config, texts, tokenizer)
-        self.windows = windows_over(config, len(self.tokens))
-        self.passage = min(len(self.tokens), config.data.max_length, LONGEST_PASSAGE)
+        self.windows = _windows_over(config, len(self.tokens))
+        self.passage = min(len(self.tokens), config.data.max_length, _LONGEST_PASSAGE)
 
     def __call__(self, step: int) -> ValidationReport:
         """Score the weights of a step."""
@@ -122,7 +120,7 @@ class TextValidation:
         return mean_entropies([watch_continuation(self.model, passage.to(device)) for passage in passages])
 
 
-def windows_over(config: Config, length: int) -> Windows:
+def _windows_over(config: Config, length: int) -> Windows:
     """Return the sliding windows over a text of `length` tokens."""
     width = config.data.max_length
     return Windows(length, width=width, step=config.evaluation.stride or window_step(width))
@@ -131,8 +129,8 @@ def windows_over(config: Config, length: int) -> Windows:
 def stream_of(config: Config, texts: Sequence[str], tokenizer: Tokenizer) -> NDArray[np.int32]:
     """Return the tokens of texts after a begin symbol; if each line is a text, with an end symbol after each."""
     parts = [np.asarray([first_token(config, tokenizer)], np.int32)]
-    for start in range(0, len(texts), CHUNK):
-        for ids in tokenizer.encode(texts[start : start + CHUNK]):
+    for start in range(0, len(texts), _CHUNK):
+        for ids in tokenizer.encode(texts[start : start + _CHUNK]):
             parts.append(np.asarray(ids if config.whole_files else [*ids, EOS], np.int32))
     return np.concatenate(parts)
 
@@ -140,7 +138,7 @@ def stream_of(config: Config, texts: Sequence[str], tokenizer: Tokenizer) -> NDA
 def score_text(generator: Generator, config: Config, texts: Sequence[str], listener: Listener) -> TextEvaluation:
     """Score normalised texts in memory, not all of them empty; settings may differ from those of the run."""
     tokens = stream_of(config, texts, generator.tokenizer)
-    windows = windows_over(config, len(tokens))
+    windows = _windows_over(config, len(tokens))
     listener.message(f"scoring {windows.predicted:,} tokens")
     start = time.perf_counter()
     with listener.phase("scoring", len(windows), "windows") as advance, evaluating(generator.model):

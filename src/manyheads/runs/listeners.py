@@ -15,14 +15,12 @@ from manyheads.config.schema import Config
 from manyheads.errors import require
 from manyheads.training.log import Advance, Listener, StepReport, ValidationReport
 
-__all__ = ["ForwardingListener", "RecordingListener", "TensorBoardListener", "recording"]
-
 
 def recording(listener: Listener, run: RunDirectory, config: Config) -> Listener:
     """Return a listener that also writes metrics.jsonl, and TensorBoard files if configured."""
     if config.training.tensorboard:
-        listener = TensorBoardListener(listener, run.path / "tensorboard")
-    return RecordingListener(listener, run.metrics_path)
+        listener = _TensorBoardListener(listener, run.path / "tensorboard")
+    return _RecordingListener(listener, run.metrics_path)
 
 
 class ForwardingListener:
@@ -52,7 +50,7 @@ class ForwardingListener:
         self.listener.validation(report)
 
 
-class RecordingListener(ForwardingListener):
+class _RecordingListener(ForwardingListener):
     """Forwards all reports, and appends log points and validations to a file, one JSON object a line."""
 
     def __init__(self, listener: Listener, path: Path) -> None:
@@ -60,12 +58,10 @@ class RecordingListener(ForwardingListener):
         self.path = path
 
     def step(self, report: StepReport) -> None:
-        """Log a training step."""
         self.append({"kind": "step", **asdict(report)})
         self.listener.step(report)
 
     def validation(self, report: ValidationReport) -> None:
-        """Log a validation."""
         self.append({"kind": "validation", **report.plain()})
         self.listener.validation(report)
 
@@ -79,9 +75,7 @@ class RecordingListener(ForwardingListener):
             file.write(json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-class TensorBoardListener(ForwardingListener):
-    """Forwards all reports, and writes scalars and a sample for TensorBoard."""
-
+class _TensorBoardListener(ForwardingListener):
     def __init__(self, listener: Listener, folder: Path) -> None:
         """Open the folder; raises `MissingExtraError` if TensorBoard is not installed."""
         super().__init__(listener)
@@ -90,12 +84,10 @@ class TensorBoardListener(ForwardingListener):
         self.writer = writer.SummaryWriter(str(folder))
 
     def step(self, report: StepReport) -> None:
-        """Log a training step."""
         self.scalars("train", report.step, asdict(report))
         self.listener.step(report)
 
     def validation(self, report: ValidationReport) -> None:
-        """Log a validation."""
         self.scalars("valid", report.step, report.plain())
         if report.sample is not None:
             self.writer.add_text("sample", "\n\n".join(report.sample), report.step)
@@ -103,7 +95,6 @@ class TensorBoardListener(ForwardingListener):
         self.listener.validation(report)
 
     def scalars(self, group: str, step: int, values: Mapping[str, Any]) -> None:
-        """Write every number of a report."""
         for name, value in values.items():
             if isinstance(value, int | float) and name != "step":
                 self.writer.add_scalar(f"{group}/{name}", value, step)

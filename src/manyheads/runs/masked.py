@@ -28,10 +28,8 @@ from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import masked_loss
 
-__all__ = ["MaskedEvaluation", "MaskedValidation", "score_hidden"]
-
-SEED = 0  # seed of the masked tokens of a held-out text, which are always the same
-BATCH_TOKENS = 4_096  # positions computed together
+_SEED = 0  # seed of the masked tokens of a held-out text, which are always the same
+_BATCH_TOKENS = 4_096  # positions computed together
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class MaskedValidation:
         world: World = ALONE,
         watch: Watch = UNWATCHED,
     ) -> None:
-        rng, limit = np.random.default_rng(SEED), longest_text(config)
+        rng, limit = np.random.default_rng(_SEED), longest_text(config)
         encoded = tokenizer.encode(texts)
         self.lengths = [len(row) for row in encoded]
         report_cut(self.lengths, limit, "data.valid", watch.listener)
@@ -112,7 +110,7 @@ class MaskedValidation:
         nats, tokens = 0.0, 0
         lengths = np.array([len(row.ids) + 2 for row in self.rows], np.int64)
         with torch.inference_mode(), self.watch.phase("validating", len(self.rows), "texts") as advance:
-            for numbers in fixed_batches(lengths, BATCH_TOKENS):
+            for numbers in fixed_batches(lengths, _BATCH_TOKENS):
                 batch = make_masked([self.rows[number] for number in numbers], pad=PAD, bos=BOS, eos=EOS)
                 nats += float(masked_loss(self.model, batch.to(device), 0.0)[1])
                 tokens += batch.target_tokens

@@ -26,21 +26,19 @@ from manyheads.runs.export_settings import described_losses
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
-__all__ = ["exported_card", "imported_card", "licence_of", "shown_card", "trained_card"]
-
-FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
-TO_FILL_IN = "to be filled in by you"  # as in model_cards.toml
-LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
-LIBRARIES = {
+_FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
+_TO_FILL_IN = "to be filled in by you"  # as in model_cards.toml
+_LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
+_LIBRARIES = {
     "ctranslate2": "ctranslate2",
     "huggingface": "transformers",
     "argos": "argostranslate",
     "sentence-transformers": "sentence-transformers",
     "javascript": "manyheads",
 }
-GREEDY = dict.fromkeys(("bleu", "chrf"), " (greedy search)")  # the search that measures a validation metric
-FUNCTIONS: dict[Task, str] = {"classification": "classify", "language-modeling": "generate"}
-PIPELINES: dict[Task, str] = {
+_GREEDY = dict.fromkeys(("bleu", "chrf"), " (greedy search)")  # the search that measures a validation metric
+_FUNCTIONS: dict[Task, str] = {"classification": "classify", "language-modeling": "generate"}
+_PIPELINES: dict[Task, str] = {
     "classification": "text-classification",
     "masked-lm": "fill-mask",
     "language-modeling": "text-generation",
@@ -51,19 +49,19 @@ def trained_card(config: Config, tokenizers: TokenizerPair, progress: Progress, 
     """Return the card of a trained run; `labels` are the classes of a classifier."""
     decoder = config.task == "language-modeling"
     best = "none" if progress.best is None else f"{abs(progress.best):.{4 if decoder else 3}f}"
-    facts = facts_of(config, tokenizers, labels) | {
+    facts = _facts_of(config, tokenizers, labels) | {
         "steps": progress.step,
         "metric": config.training.metric,
         "best": best,
-        "unit": " nats a token" if decoder else GREEDY.get(config.training.metric, ""),
+        "unit": " nats a token" if decoder else _GREEDY.get(config.training.metric, ""),
         "best_step": progress.best_step,
-        "sources": "".join(f"\n  - {line}" for line in source_lines(config)),
+        "sources": "".join(f"\n  - {line}" for line in _source_lines(config)),
     }
-    usage = card_texts()["usage"][config.task]["manyheads"]
-    return filled(config.task, facts, "trained", "manyheads", usage)
+    usage = _card_texts()["usage"][config.task]["manyheads"]
+    return _filled(config.task, facts, "trained", "manyheads", usage)
 
 
-def source_lines(config: Config) -> list[str]:
+def _source_lines(config: Config) -> list[str]:
     """Return a line with licence and origin for each source that is noted beside the training text."""
     try:
         corpora = [corpus for corpus in training_corpora(config.data) if corpus.reads_files("train")]
@@ -75,25 +73,25 @@ def source_lines(config: Config) -> list[str]:
 
 def imported_card(config: Config, tokenizers: TokenizerPair, where: str, labels: Sequence[str] = ()) -> str:
     """Return the card of a run imported from `where`."""
-    facts = facts_of(config, tokenizers, labels) | {"where": where}
-    usage = card_texts()["usage"][config.task]["manyheads"]
-    return filled(template_of(config.task), facts, "imported", "manyheads", usage)
+    facts = _facts_of(config, tokenizers, labels) | {"where": where}
+    usage = _card_texts()["usage"][config.task]["manyheads"]
+    return _filled(_template_of(config.task), facts, "imported", "manyheads", usage)
 
 
 def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Sequence[str] = ()) -> str:
     """Return the card of an export in the format `to`."""
-    facts, usages = facts_of(config, tokenizers, labels), card_texts()["usage"]
+    facts, usages = _facts_of(config, tokenizers, labels), _card_texts()["usage"]
     facts["lost"] = "".join(f"\n- Not in this format: {setting}" for setting in described_losses(config, to))
     if config.task == "translation":
-        return filled("translation", facts, "exported", LIBRARIES[to], usage_of_export(config, tokenizers, to))
-    names = FUNCTIONS if to == "javascript" else AUTO_CLASSES
+        return _filled("translation", facts, "exported", _LIBRARIES[to], _usage_of_export(config, tokenizers, to))
+    names = _FUNCTIONS if to == "javascript" else AUTO_CLASSES
     usage = usages["other"][to].replace("{name}", names[config.task])
-    return filled("transformers", facts, "exported_text", LIBRARIES[to], usage)
+    return _filled("transformers", facts, "exported_text", _LIBRARIES[to], usage)
 
 
-def usage_of_export(config: Config, tokenizers: TokenizerPair, to: str) -> str:
+def _usage_of_export(config: Config, tokenizers: TokenizerPair, to: str) -> str:
     """Describe the use of an exported translator, with the names of its tokenizer files."""
-    usages = card_texts()["usage"]["translation"]
+    usages = _card_texts()["usage"]["translation"]
     files = {".model": ("tokenizer.source.model", "tokenizer.target.model")}
     if config.tokenizer.kind == "marian":
         files = {".json": ("source.spm", "target.spm")}
@@ -103,17 +101,16 @@ def usage_of_export(config: Config, tokenizers: TokenizerPair, to: str) -> str:
 
 
 @cache
-def card_texts() -> dict[str, Any]:
-    """Read model_cards.toml."""
+def _card_texts() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("model_cards.toml").read_text(encoding="utf-8"))
 
 
-def template_of(task: Task) -> str:
+def _template_of(task: Task) -> str:
     """Return the name of the template of an imported or exported model."""
     return "translation" if task == "translation" else "transformers"
 
 
-def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -> dict[str, object]:
+def _facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -> dict[str, object]:
     """Return the facts about a model, by their names in the templates of the cards."""
     data, model = config.data, config.model
     layers: dict[Task, object] = {
@@ -142,23 +139,23 @@ def facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -
         "labels": first_labels,
         "classes": f"; labels: {first_labels}" if labels else "",
         "title": f"{'Language model' if config.task == 'language-modeling' else 'Encoder'} for {config.task}",
-        "pipeline": PIPELINES.get(config.task, ""),
+        "pipeline": _PIPELINES.get(config.task, ""),
         "data": ("" if data.reads_files("train") else data.dataset)
-        or "; ".join(" and ".join(shown_path(data.root, name) for name in files) for files in corpora),
+        or "; ".join(" and ".join(_shown_path(data.root, name) for name in files) for files in corpora),
     }
 
 
-def shown_path(root: str, name: str) -> str:
+def _shown_path(root: str, name: str) -> str:
     """Return the name of a text with the folder that it is in, without the other folders of this machine."""
     return "/".join(Path(root, name).parts[-2:])
 
 
-def filled(template: str, facts: dict[str, object], origin: str, library: str, usage: str) -> str:
+def _filled(template: str, facts: dict[str, object], origin: str, library: str, usage: str) -> str:
     """Fill the facts into a template and into a description of the model's origin, both given by name.
 
     `library` is the program that reads the model; `usage` has SOURCE and TARGET for the languages of a translator.
     """
-    texts = card_texts()
+    texts = _card_texts()
     usage = usage.replace("SOURCE", str(facts["source"])).replace("TARGET", str(facts["target"]))
     text: str = texts[template]
     return text.format(**facts, origin=texts["origin"][origin].format(**facts), library=library, usage=usage)
@@ -166,7 +163,7 @@ def filled(template: str, facts: dict[str, object], origin: str, library: str, u
 
 def licence_of(card: str) -> str:
     """Return the licence that a card names, or ""."""
-    match = LICENCE.search(card)
+    match = _LICENCE.search(card)
     return match[1] if match else ""
 
 
@@ -177,10 +174,10 @@ def shown_card(card: str) -> dict[str, Any]:
     """
     blocks: list[list[str]] = []
     tags: list[str] = []
-    for token in MarkdownIt("commonmark").parse(FRONT_MATTER.sub("", card)):
+    for token in MarkdownIt("commonmark").parse(_FRONT_MATTER.sub("", card)):
         if token.type == "inline":
             text = "".join(child.content or " " * (child.type == "softbreak") for child in token.children or ())
-            if TO_FILL_IN not in text:
+            if _TO_FILL_IN not in text:
                 blocks.append(["li" if "li" in tags else tags[-1], text])
         elif token.nesting > 0:
             tags.append(token.tag)

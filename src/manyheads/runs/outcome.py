@@ -25,19 +25,17 @@ from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import NO_LISTENER
 from manyheads.training.objective import corpus_nll
 
-__all__ = ["judge_average", "judge_curves", "read_curves", "training_verdict"]
-
-SCORED = 1_000  # validation examples on which two sets of weights are compared
-SAME = 0.005  # nats: half a percent of perplexity
-BLEU_RISE = 1.0  # rise of BLEU after the best loss from which it is mentioned
-FALLING = 0.05  # nats that the loss falls in the last quarter of a training that has not settled
+_SCORED = 1_000  # validation examples on which two sets of weights are compared
+_SAME = 0.005  # nats: half a percent of perplexity
+_BLEU_RISE = 1.0  # rise of BLEU after the best loss from which it is mentioned
+_FALLING = 0.05  # nats that the loss falls in the last quarter of a training that has not settled
 
 # Finding of the doctor -> its meaning, and advice; causes before their consequences.
-CAUSES = {
+_CAUSES = {
     "diverged": "the training diverged: {seen}. A lower learning rate or a longer warm-up helps",
     "updates-skipped": "many updates were skipped: {seen}. A lower learning rate helps",
 }
-CURVES = {
+_CURVES = {
     "over-fitting": "overfitting: {seen}. The best weights are kept. More text or a smaller model helps",
     "under-fitting": "still improving at the end: {seen}. More steps would help",
 }
@@ -56,8 +54,8 @@ def training_verdict(path: Path) -> list[str]:
     config = run.config()
     labels = Labels.of_run(run).names if config.task == "classification" else ()
     doctor = command_line("manyheads", "doctor", path)
-    verdicts = list(judge_curves(curves, len(labels) or run.tokenizers(config).target.size, config, doctor))
-    return verdicts + (list(bleu_after_best_loss(curves)) if config.training.metric == "loss" else [])
+    verdicts = list(_judge_curves(curves, len(labels) or run.tokenizers(config).target.size, config, doctor))
+    return verdicts + (list(_bleu_after_best_loss(curves)) if config.training.metric == "loss" else [])
 
 
 def read_curves(run: RunDirectory) -> Curves:
@@ -68,7 +66,7 @@ def read_curves(run: RunDirectory) -> Curves:
         return Curves.from_records(filter(None, records_of(file)))
 
 
-def judge_curves(curves: Curves, choices: int, config: Config, doctor: str) -> Iterator[str]:
+def _judge_curves(curves: Curves, choices: int, config: Config, doctor: str) -> Iterator[str]:
     """Yield whether a training learned anything, overfits, or would improve further, by the rules of the doctor.
 
     Args:
@@ -90,7 +88,7 @@ def judge_curves(curves: Curves, choices: int, config: Config, doctor: str) -> I
 
     if curves.last_step < curves.total_steps:
         yield f"the log ends at step {curves.last_step:,} of {curves.total_steps:,}: later steps may change this"
-    causes = judged(CAUSES)
+    causes = judged(_CAUSES)
     yield from causes
     if best >= UNIGRAM * guess:
         relation = "hardly below" if best < guess else "no better than"
@@ -102,7 +100,7 @@ def judge_curves(curves: Curves, choices: int, config: Config, doctor: str) -> I
             f"{choices:,}: nothing was learnt yet. {advice}"
         )
         return
-    shapes = judged(CURVES)
+    shapes = judged(_CURVES)
     yield from shapes
     if causes or shapes:
         return
@@ -112,7 +110,7 @@ def judge_curves(curves: Curves, choices: int, config: Config, doctor: str) -> I
             f"{count} validation{'s' * (count != 1)} cannot show whether more steps help: {LEAST_VALIDATIONS} "
             f"are needed (training.save_every = {max(1, curves.last_step // (2 * LEAST_VALIDATIONS))})"
         )
-    elif (before := loss_before(curves)) - best > FALLING:
+    elif (before := _loss_before(curves)) - best > _FALLING:
         yield (
             f"still improving at the end: {before:.3f} in the first three quarters, {best:.3f} at best. "
             f"{with_settings('More steps would help', 'under-fitting', config)}"
@@ -124,11 +122,11 @@ def judge_curves(curves: Curves, choices: int, config: Config, doctor: str) -> I
         )
 
 
-def bleu_after_best_loss(curves: Curves) -> Iterator[str]:
+def _bleu_after_best_loss(curves: Curves) -> Iterator[str]:
     """Yield advice if BLEU still rose after the best validation loss, as in long trainings on little text."""
     best_step, _ = curves.best
     at_best = dict(curves.bleu).get(best_step)
-    if at_best is not None and (last := curves.bleu[-1][1]) - at_best > BLEU_RISE:
+    if at_best is not None and (last := curves.bleu[-1][1]) - at_best > _BLEU_RISE:
         yield (
             f"BLEU (greedy) still rose after the best validation loss: {at_best:.1f} at step {best_step:,}, "
             f"{last:.1f} at step {curves.bleu[-1][0]:,}. Later weights translate better: "
@@ -136,7 +134,7 @@ def bleu_after_best_loss(curves: Curves) -> Iterator[str]:
         )
 
 
-def loss_before(curves: Curves) -> float:
+def _loss_before(curves: Curves) -> float:
     """Return the best validation loss in the first three quarters of a training, or of all if there is none."""
     first = [loss for step, loss in curves.validations if step <= 0.75 * curves.last_step]
     return min(first, default=curves.best[1])
@@ -148,22 +146,22 @@ def judge_average(averaged: Path, run: Path) -> str:
     Raises:
         RunError: a run cannot be read.
     """
-    mean, best = validation_loss(averaged), validation_loss(run)
+    mean, best = _validation_loss(averaged), _validation_loss(run)
     if mean is None or best is None:
         return "not compared with the best checkpoint: the validation text is not on this machine"
     figures = f"validation loss {mean:.3f} against {best:.3f} of the best checkpoint"
-    if abs(mean - best) < SAME:
+    if abs(mean - best) < _SAME:
         return f"{figures}: as good. Keep either"
     if mean < best:
         return f"{figures}: better by {best - mean:.3f} nats. Use {averaged}"
     return f"{figures}: worse by {mean - best:.3f} nats. Keep {run}, or average fewer checkpoints (--last)"
 
 
-def validation_loss(path: Path) -> float | None:
+def _validation_loss(path: Path) -> float | None:
     """Return the loss of the first validation examples, in nats a token or a text; None without their text."""
     run = RunDirectory.existing(path)
     config = run.config()
-    pairs = [pair for pair in available_pairs(config, "valid", SCORED) if has_text(pair.target)]
+    pairs = [pair for pair in available_pairs(config, "valid", _SCORED) if has_text(pair.target)]
     if not pairs:
         return None
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]

@@ -28,24 +28,10 @@ from manyheads.languages import normal_form
 from manyheads.runs.inspect import curves, inspect
 from manyheads.runs.model_card import shown_card
 
-__all__ = [
-    "LANGUAGES",
-    "PAGE",
-    "PageModel",
-    "card_of",
-    "described",
-    "example_of",
-    "model_document",
-    "page_with",
-    "script_of",
-    "stand_alone",
-    "strings",
-]
-
-PACKAGE = Path(manyheads.__file__).parent
-PAGE = PACKAGE / "serving" / "page"
-LANGUAGES = ("en", "ko")
-MOST_LINES = 90  # lines of code that are shown for a symbol
+_PACKAGE = Path(manyheads.__file__).parent
+PAGE = _PACKAGE / "serving" / "page"
+_LANGUAGES = ("en", "ko")
+_MOST_LINES = 90  # lines of code that are shown for a symbol
 
 
 @dataclass(frozen=True)
@@ -79,7 +65,7 @@ class PageModel:
 
 def strings() -> dict[str, Any]:
     """Return the texts of the page by language."""
-    return {language: json.loads(text_of(f"{language}.json")) for language in LANGUAGES}
+    return {language: json.loads(_text_of(f"{language}.json")) for language in _LANGUAGES}
 
 
 def described(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
@@ -93,7 +79,7 @@ def described(config: Config, name: str, *, example: str = "", watched: bool = T
 
 def model_document(inspection: ModelInspection, card: str) -> dict[str, Any]:
     """Return the data of a model for the page, with its card (Markdown) and the source code of its parts."""
-    sources = excerpts(tuple(symbol.source for symbol in inspection.symbols))
+    sources = _excerpts(tuple(symbol.source for symbol in inspection.symbols))
     return {"model": inspection.packed_dict(), "sources": sources, "card": shown_card(card)}
 
 
@@ -104,14 +90,14 @@ def card_of(run: Path) -> str:
 
 
 @cache
-def excerpts(locations: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+def _excerpts(locations: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Return the source of functions and classes at locations such as "model/attention.py:31"."""
     sources = {}
     for location in locations:
         name, _, number = location.rpartition(":")
         first = int(number)
-        lines = (PACKAGE / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        block = introspection.getblock(lines[first - 1 :])[:MOST_LINES]
+        lines = (_PACKAGE / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        block = introspection.getblock(lines[first - 1 :])[:_MOST_LINES]
         sources[location] = {"line": first, "text": "".join(block).removesuffix("\n")}
     return sources
 
@@ -128,7 +114,7 @@ def example_of(run: Path) -> str:
 def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None = None) -> str:
     """Return a self-contained page with an inspection of a text or model, the model and its training curves.
 
-    It opens in `language`, one of `LANGUAGES`; None is the language of the browser.
+    It opens in `language`, one of `_LANGUAGES`; None is the language of the browser.
 
     Raises:
         RunError: there is no such run.
@@ -162,13 +148,13 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
 
 def page_with(data: dict[str, Any], title: str, model: PageModel | None = None) -> str:
     """Return the page as one file with style, scripts and data, and with a model if it is given."""
-    style, index = text_of("page.css"), text_of("index.html")
+    style, index = _text_of("page.css"), _text_of("index.html")
     names = re.findall(r'<script src="page/([\w.-]+)" defer></script>\n', index)
-    script = "\n".join(script_of(text_of(name)) for name in names)
+    script = "\n".join(script_of(_text_of(name)) for name in names)
     computing = ("'wasm-unsafe-eval' ", "worker-src blob:; ") if model else ("", "")
     policy = (
-        f"default-src 'none'; script-src {computing[0]}'{digest(script)}'; {computing[1]}"
-        f"style-src '{digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {computing[0]}'{_digest(script)}'; {computing[1]}"
+        f"style-src '{_digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     document = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<title>{escape(title)}</title>\n'
@@ -190,11 +176,10 @@ def script_of(text: str) -> str:
     return re.sub(r"(?m)^[^\"'`/\n]+$", lambda line: re.sub(r" ?([=,{}()?:;&|<>*]) ?", r"\1", line[0]), text)
 
 
-def text_of(name: str) -> str:
-    """Read a file of the page."""
+def _text_of(name: str) -> str:
     return (PAGE / name).read_text(encoding="utf-8")
 
 
-def digest(text: str) -> str:
+def _digest(text: str) -> str:
     """Return the hash of a script or style for the content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -21,8 +21,6 @@ from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import TokenizerPair
 
-__all__ = ["HEAD", "SHAPE", "Pretrained", "open_pretrained"]
-
 # Settings that the weights determine; dropout and the like stay as configured.
 SHAPE = (
     "d_model",
@@ -42,8 +40,8 @@ SHAPE = (
     "embedding_norm",
 )
 HEAD = ("pooling", "pooler")  # settings that the head of a trained classifier determines
-ENCODERS: tuple[Task, ...] = ("classification", "masked-lm")
-HEADS = ("output.", "pooler.", "transform.", "transform_norm.")  # weights of a task's head, not of the encoder
+_ENCODERS: tuple[Task, ...] = ("classification", "masked-lm")
+_HEADS = ("output.", "pooler.", "transform.", "transform_norm.")  # weights of a task's head, not of the encoder
 
 
 @dataclass(frozen=True)
@@ -81,15 +79,15 @@ def open_pretrained(config: Config) -> Pretrained:
     """
     where = config.model.init_from
     assert where is not None
-    pretrained = read_pretrained_model(where, config)
+    pretrained = _read_pretrained_model(where, config)
     for side in ("encoder", "decoder"):
         number = getattr(config.model, f"init_{side}_layers")
         if number is not None:
-            pretrained = with_layers(pretrained, side, number)
+            pretrained = _with_layers(pretrained, side, number)
     return pretrained
 
 
-def with_layers(pretrained: Pretrained, side: str, number: int) -> Pretrained:
+def _with_layers(pretrained: Pretrained, side: str, number: int) -> Pretrained:
     """Return a model with some layers of its encoder or decoder, evenly spaced from the first to the last.
 
     Raises:
@@ -127,43 +125,42 @@ def with_layers(pretrained: Pretrained, side: str, number: int) -> Pretrained:
     )
 
 
-def read_pretrained_model(where: str, config: Config) -> Pretrained:
+def _read_pretrained_model(where: str, config: Config) -> Pretrained:
     """Open the model with all its layers; see `open_pretrained`."""
     folder = folder_of(where)
     if (folder / METADATA).is_file():
         raise RunError(f"{folder} is an export of ours, which cannot be trained. Give the run it was made of.")
     if folder.is_dir() and is_marian(folder):
-        return from_marian(where, folder, config)
+        return _from_marian(where, folder, config)
     if folder.is_dir() and is_pretrained(folder):
-        return from_transformers(where, folder, config.task)
-    return from_run(where, folder, config.task)
+        return _from_transformers(where, folder, config.task)
+    return _from_run(where, folder, config.task)
 
 
-def check_task(where: str, description: str, task: Task, able: tuple[Task, ...]) -> None:
+def _check_task(where: str, description: str, task: Task, able: tuple[Task, ...]) -> None:
     """Raise `RunError` if a training of this task cannot start from the model."""
     if task not in able:
         names = " or ".join(f'"{name}"' for name in able)
         raise RunError(f'{where} is {description}: a "{task}" training cannot start from it, one for {names} can.')
 
 
-def settings(values: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the settings with these names."""
+def _settings(values: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in names}
 
 
-def from_run(where: str, folder: Path, task: Task) -> Pretrained:
+def _from_run(where: str, folder: Path, task: Task) -> Pretrained:
     """Open a run of manyheads; the pooling of a classifier is part of its shape only if its head was trained."""
     run = RunDirectory.existing(folder)
     config = run.config()
     own = config.task
-    check_task(where, f'a run of task = "{own}"', task, ENCODERS if own in ENCODERS else (own,))
+    _check_task(where, f'a run of task = "{own}"', task, _ENCODERS if own in _ENCODERS else (own,))
     labels = Labels.of_run(run) if own == "classification" else None
     trained = labels.names if labels is not None and labels.trained else ()
     model = config.model.model_dump()
     weights = cache(run.weights)
 
     def unused() -> tuple[str, ...]:
-        return () if task == own else tuple(sorted(name for name in weights() if name.startswith(HEADS)))
+        return () if task == own else tuple(sorted(name for name in weights() if name.startswith(_HEADS)))
 
     def tensors() -> dict[str, Tensor]:
         others = unused()
@@ -171,8 +168,8 @@ def from_run(where: str, folder: Path, task: Task) -> Pretrained:
 
     return Pretrained(
         where=where,
-        shape=settings(model, SHAPE + HEAD if trained else SHAPE),
-        pooled=settings(model, HEAD),
+        shape=_settings(model, SHAPE + HEAD if trained else SHAPE),
+        pooled=_settings(model, HEAD),
         tokenizer_config=config.tokenizer,
         tokenizers=cache(lambda: run.tokenizers(config)),
         tensors=tensors,
@@ -181,11 +178,11 @@ def from_run(where: str, folder: Path, task: Task) -> Pretrained:
     )
 
 
-def from_marian(where: str, folder: Path, config: Config) -> Pretrained:
+def _from_marian(where: str, folder: Path, config: Config) -> Pretrained:
     """Open a MarianMT model of transformers."""
-    check_task(where, "a MarianMT model", config.task, ("translation",))
+    _check_task(where, "a MarianMT model", config.task, ("translation",))
     opened = read_marian(folder, source=config.data.source, target=config.data.target)
-    shape = settings(opened.config.model.model_dump(), SHAPE)
+    shape = _settings(opened.config.model.model_dump(), SHAPE)
     return Pretrained(
         where=where,
         shape=shape,
@@ -196,7 +193,7 @@ def from_marian(where: str, folder: Path, config: Config) -> Pretrained:
     )
 
 
-def from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
+def _from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
     """Open a BERT, DistilBERT, RoBERTa or GPT-2 of transformers; a trained head reads the first token.
 
     Raises:
@@ -205,9 +202,9 @@ def from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
     """
     pretrained = read_pretrained(folder)
     stored = pretrained.tokenizer.stored
-    able: tuple[Task, ...] = ("language-modeling",) if pretrained.is_decoder else ENCODERS
-    check_task(where, f"a model of the type {stored.family}", task, able)
-    shape = settings(pretrained.shape, SHAPE)
+    able: tuple[Task, ...] = ("language-modeling",) if pretrained.is_decoder else _ENCODERS
+    _check_task(where, f"a model of the type {stored.family}", task, able)
+    shape = _settings(pretrained.shape, SHAPE)
     if task == "classification" and pretrained.labels:
         shape |= {"pooling": "cls", "pooler": "relu" if stored.family == "distilbert" else "tanh"}
     keep_space = task == "language-modeling"
@@ -224,7 +221,7 @@ def from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
     return Pretrained(
         where=where,
         shape=shape,
-        pooled={"pooling": "cls", "pooler": "tanh"} | settings(shape, HEAD),  # as in BERT
+        pooled={"pooling": "cls", "pooler": "tanh"} | _settings(shape, HEAD),  # as in BERT
         tokenizer_config=TokenizerConfig(
             kind="huggingface", vocab_size=max(8, pretrained.tokenizer.size), keep_space=keep_space
         ),

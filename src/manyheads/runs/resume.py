@@ -23,8 +23,6 @@ from manyheads.training.snapshot import Snapshot
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["RunStorage", "average", "check_same_corpus", "check_same_run", "forget_metrics_after"]
-
 FREE_TO_CHANGE = {
     "data.root",
     "training.keep_checkpoints",
@@ -32,7 +30,7 @@ FREE_TO_CHANGE = {
     "training.save_every",
     "training.workers",
 }
-COMPARED_SECTIONS = ("task", "data", "tokenizer", "model", "training")
+_COMPARED_SECTIONS = ("task", "data", "tokenizer", "model", "training")
 
 
 # --- checkpoints ---
@@ -45,12 +43,12 @@ def forget_metrics_after(run: RunDirectory, step: int, *, pending: bool = False)
         with reading(path):
             lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
         last = {"step": step, "validation": step - pending}
-        earlier = [f"{line}\n" for line in lines if is_up_to(last, line)]
+        earlier = [f"{line}\n" for line in lines if _is_up_to(last, line)]
         with saving("the log", path):
             write_atomically(path, "".join(earlier).encode())
 
 
-def is_up_to(last: Mapping[str, int], line: str) -> bool:
+def _is_up_to(last: Mapping[str, int], line: str) -> bool:
     """Return whether the step of a line of the log is not after the last one of its kind; not if it is damaged."""
     try:
         record = json.loads(line)
@@ -144,11 +142,11 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
             if path.exists():
                 write_atomically(draft / path.name, read_bytes(path))
         RunDirectory(draft).publish(mean)
-        check_opens(draft)
+        _check_opens(draft)
     return out
 
 
-def check_opens(out: Path) -> None:
+def _check_opens(out: Path) -> None:
     """Check that the written run can be opened; raises `RunError`."""
     run = RunDirectory(out)
     config = run.config()
@@ -166,25 +164,25 @@ def check_opens(out: Path) -> None:
 def check_same_run(run: RunDirectory, config: Config, force: bool) -> None:
     """Check that a directory is empty, or holds a run of the same configuration."""
     if run.exists:
-        check_same_config(run.config(), config, force)
+        _check_same_config(run.config(), config, force)
     else:
-        refuse_foreign(run.path)
+        _refuse_foreign(run.path)
 
 
-def refuse_foreign(out: Path) -> None:
+def _refuse_foreign(out: Path) -> None:
     """Check that a directory without a run holds only remains of an interrupted start."""
     names = ("cache", "tokenizer.", "labels.json", "languages.json", "environment.json", ".")  # .lock, and drafts
     if out.exists() and not (out.is_dir() and all(path.name.startswith(names) for path in out.iterdir())):
         raise RunError(f"{out} exists and is no run of manyheads. Choose another --output.")
 
 
-def check_same_config(old: Config, new: Config, force: bool) -> None:
+def _check_same_config(old: Config, new: Config, force: bool) -> None:
     """Check that the configuration is the same; the error names the differences."""
     before, after = flat(old.model_dump()), flat(new.model_dump())
     differing = [
         f"{key}: {before[key]!r} then, {after[key]!r} now"
         for key in before
-        if before[key] != after[key] and key not in FREE_TO_CHANGE and key.partition(".")[0] in COMPARED_SECTIONS
+        if before[key] != after[key] and key not in FREE_TO_CHANGE and key.partition(".")[0] in _COMPARED_SECTIONS
     ]
     if differing and not force:
         raise RunError(

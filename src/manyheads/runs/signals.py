@@ -21,13 +21,11 @@ from typing import TypeVar
 
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["REPEAT", "Requests", "call_in_thread"]
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
+_SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has none
+_REPEAT = 1.0  # seconds in which a repeated signal is the same request
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
-SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has none
-REPEAT = 1.0  # seconds in which a repeated signal is the same request
-
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 class Requests:
@@ -75,7 +73,7 @@ class Requests:
             if self.signal is None:
                 self.signal, self.first = signal.Signals(number), time.monotonic()
                 listener.interrupted(self.stop_message())
-            elif launched or time.monotonic() - self.first < REPEAT:
+            elif launched or time.monotonic() - self.first < _REPEAT:
                 return
             else:
                 restore()
@@ -88,7 +86,7 @@ class Requests:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-        handlers = dict.fromkeys(STOPPING, note_stop) | dict.fromkeys(SAVING, note_save)
+        handlers = dict.fromkeys(_STOPPING, note_stop) | dict.fromkeys(_SAVING, note_save)
         # getsignal returns None for a handler that was not set from Python
         before = {number: signal.getsignal(number) or signal.SIG_DFL for number in handlers}
         for number, note in handlers.items():
@@ -99,9 +97,9 @@ class Requests:
             restore()
 
 
-def call_in_thread(function: Callable[[], Result]) -> Result:
+def call_in_thread(function: Callable[[], _Result]) -> _Result:
     """Call a function of C++ in a thread and wait: the calling thread can be interrupted by signals meanwhile."""
-    future: Future[Result] = Future()
+    future: Future[_Result] = Future()
 
     def run() -> None:
         try:

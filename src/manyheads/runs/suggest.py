@@ -28,14 +28,12 @@ from manyheads.text.normalize import normalize
 from manyheads.text.subwords import possible_size
 from manyheads.training.log import NO_LISTENER, Listener, tracked
 
-__all__ = ["Suggestion", "suggest"]
-
 TOKENS_A_WORD = 1.4  # subwords, approximately, as the number of updates need not be exact
-ENOUGH = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested
-SAMPLED_PAIRS = 20_000  # pairs that subwords are learned from
-RESERVED_PIECES = 261  # bytes, special symbols, and the sign for a blank
-HELD_OUT: tuple[Split, ...] = ("valid", "test")
-HOUR = 60.0  # minutes; a training that takes longer is compared with a training of this time
+_ENOUGH = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested
+_SAMPLED_PAIRS = 20_000  # pairs that subwords are learned from
+_RESERVED_PIECES = 261  # bytes, special symbols, and the sign for a blank
+_HELD_OUT: tuple[Split, ...] = ("valid", "test")
+_HOUR = 60.0  # minutes; a training that takes longer is compared with a training of this time
 
 
 class Size(NamedTuple):
@@ -57,18 +55,18 @@ class Size(NamedTuple):
     epochs: int
 
 
-SIZES = (
+_SIZES = (
     Size(15_000, 3_000, 192, 384, 4, 3, 0.3, 0.1, 1_024, 40),
     Size(150_000, 6_000, 256, 1_024, 4, 3, 0.3, 0.0, 2_048, 15),
     Size(1_500_000, 16_000, 512, 2_048, 8, 4, 0.2, 0.0, 8_192, 15),
     Size(float("inf"), 32_000, 512, 2_048, 8, 6, 0.1, 0.0, 16_384, 10),
 )
 
-TEMPLATE = Path(__file__).with_name("suggestion.toml.in")
-SAMPLING = "sampling = {}  # so little text is worth more when words are split in many ways\n"
-MAX_LENGTH = "max_length = 256  # one text of a hundred has more than {:.0f} words"
-MAX_MINUTES = "max_minutes = {:g}  # the number of updates is fitted to this time when training begins\n"
-RELATIVE = "  # ./ and ../ start from the folder of this file"
+_TEMPLATE = Path(__file__).with_name("suggestion.toml.in")
+_SAMPLING = "sampling = {}  # so little text is worth more when words are split in many ways\n"
+_MAX_LENGTH = "max_length = 256  # one text of a hundred has more than {:.0f} words"
+_MAX_MINUTES = "max_minutes = {:g}  # the number of updates is fitted to this time when training begins\n"
+_RELATIVE = "  # ./ and ../ start from the folder of this file"
 
 
 @dataclass(frozen=True)
@@ -138,13 +136,13 @@ class Suggestion:
         train, size = self.report.splits["train"], self.size
         settings = [f"{key} = {to_toml(value)}" for key, value in self.data.items()]
         if str(self.data["root"]).startswith("."):
-            settings[0] += RELATIVE
+            settings[0] += _RELATIVE
         longest = max(side.words.p99 for side in (train.source, train.target))
         if TOKENS_A_WORD * longest > 128:
-            settings.append(MAX_LENGTH.format(longest))
+            settings.append(_MAX_LENGTH.format(longest))
         wide = size.d_model >= 512
         limit = "" if self.minutes is None else f" in {self.minutes:g} minutes on this machine"
-        limits = "" if self.minutes is None else MAX_MINUTES.format(self.minutes)
+        limits = "" if self.minutes is None else _MAX_MINUTES.format(self.minutes)
         limits += "" if self.device == "auto" else f"device = {to_toml(self.device)}\n"
         facts = size._asdict() | {
             "source": self.report.source,
@@ -154,7 +152,7 @@ class Suggestion:
             "data": "\n".join(settings),
             "pairs": self.pairs,
             "width": f"as wide as {self.pairs:,} pairs can fill{limit}",
-            "sampling": SAMPLING.format(size.sampling) if size.sampling else "",
+            "sampling": _SAMPLING.format(size.sampling) if size.sampling else "",
             "limits": limits,
             "updates": self.planned,
             "learning_rate": 4e-3 if wide else 8e-3,
@@ -162,7 +160,7 @@ class Suggestion:
             "warmup_steps": min(400, max(1, self.updates // 10)),
             "save_every": max(1, min(1_000, self.updates // 12)),
         }
-        return TEMPLATE.read_text(encoding="utf-8").format(**facts)
+        return _TEMPLATE.read_text(encoding="utf-8").format(**facts)
 
     def lines(self) -> list[str]:
         """Return the measured speed and the number of updates as lines of text; none if nothing was measured."""
@@ -187,7 +185,7 @@ class Suggestion:
             shorter = self.in_an_hour
             smaller = "" if shorter.size.d_model == size.d_model else f"d_model = {shorter.size.d_model}, "
             lines.append(
-                f"with --minutes {HOUR:g} it would be {smaller}{shorter.updates:,} updates of "
+                f"with --minutes {_HOUR:g} it would be {smaller}{shorter.updates:,} updates of "
                 f"{shorter.size.batch_tokens:,} target tokens, {shorter.epochs:.2g} of {shorter.size.epochs} epochs"
             )
         if speed.disturbed:
@@ -229,16 +227,16 @@ def suggest(
         for name in text.splits
     }
     words = array("q")
-    splits["train"] = noting_words(splits["train"], words)
+    splits["train"] = _noting_words(splits["train"], words)
     measured = report(config, splits, normalize)
     counts = measured.splits["train"].filtered
     if counts is None or not counts.kept:
         described = f": {counts.describe()}" if counts else ""
         raise DataError(f"{root} holds no pair to train with{described}. Look at its files, line by line.")
-    data["root"] = written_root(root, folder)
-    plain = Suggestion(measured, SIZES[0], minutes, None, data, device or "auto")
-    plain = replace(plain, size=next(size for size in SIZES if plain.pairs < size.pairs))
-    sizes = possible_vocabularies(plain, config)
+    data["root"] = _written_root(root, folder)
+    plain = Suggestion(measured, _SIZES[0], minutes, None, data, device or "auto")
+    plain = replace(plain, size=next(size for size in _SIZES if plain.pairs < size.pairs))
+    sizes = _possible_vocabularies(plain, config)
     if device is None:
         return replace(plain, size=sizes(plain.size))
     lengths = np.ceil(TOKENS_A_WORD * np.asarray(words).reshape(-1, 2)).astype(np.int64)
@@ -251,30 +249,30 @@ def suggest(
             speeds[size] = measure_speed(config.model_copy(update={"training": training}), lengths)
         return speeds[size]
 
-    chosen = fitted(plain, minutes, sizes, measure_size)
-    if minutes is None and (chosen.hours or 0) * 60 > HOUR:
-        return replace(chosen, in_an_hour=fitted(plain, HOUR, sizes, measure_size))
+    chosen = _fitted(plain, minutes, sizes, measure_size)
+    if minutes is None and (chosen.hours or 0) * 60 > _HOUR:
+        return replace(chosen, in_an_hour=_fitted(plain, _HOUR, sizes, measure_size))
     return chosen
 
 
-def noting_words(pairs: Iterable[Pair], words: array[int]) -> Iterator[Pair]:
+def _noting_words(pairs: Iterable[Pair], words: array[int]) -> Iterator[Pair]:
     """Yield pairs, and add the number of words of source and target of each to an array."""
     for pair in pairs:
         words.extend((len(pair.source.split()), len(pair.target.split())))
         yield pair
 
 
-def possible_vocabularies(plain: Suggestion, data: DataConfig) -> Callable[[Size], Size]:
+def _possible_vocabularies(plain: Suggestion, data: DataConfig) -> Callable[[Size], Size]:
     """Return a function of a size that returns it with the nearest vocabulary that training accepts.
 
     Pieces are learned from a sample; the characters of the whole text must fit beside the bytes.
     """
     tokenizer = plain.config.tokenizer
     held_out = (
-        pair for split in HELD_OUT if split in plain.data for pair in read_split(data, split, "translation")
+        pair for split in _HELD_OUT if split in plain.data for pair in read_split(data, split, "translation")
     )
     kept = PairFilter(data, normalize, held_out).used(read_split(data, "train", "translation"))
-    step, sample, characters = -(-plain.pairs // SAMPLED_PAIRS), list[str](), set[str]()
+    step, sample, characters = -(-plain.pairs // _SAMPLED_PAIRS), list[str](), set[str]()
     for number, pair in enumerate(kept):
         characters.update(pair.source, pair.target)
         if number % step == 0:
@@ -282,14 +280,14 @@ def possible_vocabularies(plain: Suggestion, data: DataConfig) -> Callable[[Size
 
     @cache
     def possible(wanted: int) -> int:
-        least = len(characters) + RESERVED_PIECES
+        least = len(characters) + _RESERVED_PIECES
         size = possible_size(tokenizer.model_copy(update={"vocab_size": max(wanted, least)}), sample)
         return size if size == wanted else max(least, size - size % 100)
 
     return lambda size: size._replace(vocab_size=possible(size.vocab_size))
 
 
-def fitted(
+def _fitted(
     plain: Suggestion,
     minutes: float | None,
     sizes: Callable[[Size], Size],
@@ -306,17 +304,17 @@ def fitted(
         measure_size: measures a configuration of a size.
     """
     suggestion = plain
-    for size in reversed([size for size in SIZES if size.pairs <= plain.size.pairs]):
+    for size in reversed([size for size in _SIZES if size.pairs <= plain.size.pairs]):
         size = sizes(size)
         regularised = size._replace(dropout=plain.size.dropout, sampling=plain.size.sampling)
         suggestion = replace(plain, size=regularised, minutes=minutes)
         suggestion = replace(suggestion, speed=measure_size(size, suggestion.config))
-        if minutes is None or suggestion.updates >= ENOUGH * suggestion.planned:
+        if minutes is None or suggestion.updates >= _ENOUGH * suggestion.planned:
             break
     return suggestion
 
 
-def written_root(root: Path, folder: Path) -> str:
+def _written_root(root: Path, folder: Path) -> str:
     """Return `data.root` for a TOML file in a folder, such that the file works from every current folder.
 
     The path is relative where the text lies in the folder, or both lie in the current one: it then stays valid when

@@ -38,8 +38,6 @@ from manyheads.training.progress import Progress
 from manyheads.training.snapshot import full_tensors, seed_process
 from manyheads.training.trainer import Trainer
 
-__all__ = ["TrainingSummary", "make_trainer", "train"]
-
 
 @dataclass(frozen=True)
 class TrainingSummary:
@@ -95,19 +93,19 @@ def train(
     with joined() as world:
         config = with_initial_shape(config, run, listener if world.is_main else NO_LISTENER)
         if not world.is_main:
-            return train_here(config, run, world, NO_LISTENER, force, start_time)
+            return _train_here(config, run, world, NO_LISTENER, force, start_time)
         check_same_run(run, config, force)  # before anything is written there
         with run.locked():
             check_same_run(run, config, force)
-            return train_here(config, run, world, listener, force, start_time)
+            return _train_here(config, run, world, listener, force, start_time)
 
 
-def train_here(
+def _train_here(
     config: Config, run: RunDirectory, world: World, listener: Listener, force: bool, start_time: float
 ) -> TrainingSummary:
     """Train in a locked directory; only the main process writes."""
     if world.is_main:
-        task = begin(config, run, read_corpus(config, run, listener), listener, force)
+        task = _begin(config, run, read_corpus(config, run, listener), listener, force)
         world.wait()
     else:
         world.wait()
@@ -122,7 +120,7 @@ def train_here(
     elif world.is_main:
         forget_metrics_after(run, 0)
     if force and world.is_main:  # from here on the run is of this configuration and corpus
-        task.begin(run, environment(task.corpus))
+        task.begin(run, _environment(task.corpus))
     if not (trainer.progress.complete and run.described):  # a kill may have come between the last save and the card
         requests.stop_message = lambda: trainer.stop_message
         with requests.recorded(listener, launched=world.size > 1):
@@ -130,9 +128,9 @@ def train_here(
                 trainer.run(requests.stop, requests.save_now)
                 if not trainer.progress.complete:
                     raise Interrupted
-                finish(run, trainer, config, watch)
+                _finish(run, trainer, config, watch)
             except Interrupted:
-                listener.message(stopped_text(trainer.progress))
+                listener.message(_stopped_text(trainer.progress))
                 requests.leave()
             except TrainingError as error:
                 if steps := run.checkpoints.steps():
@@ -140,17 +138,17 @@ def train_here(
                 raise
         if world.is_main:
             run.describe(task.card(trainer.progress))
-    return summary(run.path, trainer, config)
+    return _summary(run.path, trainer, config)
 
 
-def stopped_text(progress: Progress) -> str:
+def _stopped_text(progress: Progress) -> str:
     """Return the message about a training that was stopped by a signal."""
     if not progress.step:
         return "stopped before the first update; run the same command again to start"
     return f"stopped and saved at step {progress.step:,}; run the same command again to resume"
 
 
-def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool) -> TrainingTask:
+def _begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool) -> TrainingTask:
     """Prepare vocabularies and token ids, and write the files of a new run."""
     reading = READINGS[config.task]
     for name, counts in zip(config.data.corpus_names, corpus.counts, strict=True):
@@ -162,7 +160,7 @@ def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener,
     if task.too_long:
         listener.message(describe_too_long(corpus.total.kept, task.too_long, name_limit(config), reading.noun))
     if not run.exists:
-        task.begin(run, environment(corpus))
+        task.begin(run, _environment(corpus))
     return task
 
 
@@ -197,8 +195,7 @@ def make_trainer(task: TrainingTask, run: RunDirectory, watch: Watch, *, prepare
     )
 
 
-def environment(corpus: Corpus) -> dict[str, Any]:
-    """Return versions and machine of a run."""
+def _environment(corpus: Corpus) -> dict[str, Any]:
     return {
         "manyheads": __version__,
         "python": platform.python_version(),
@@ -210,7 +207,7 @@ def environment(corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) -> None:
+def _finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) -> None:
     """Average the last checkpoints if configured, and publish the mean if it is better than the best weights.
 
     Raises:
@@ -230,7 +227,7 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) ->
         return
     trainer.stop_message = f"stopping; the checkpoint of step {progress.step:,} is saved"
     with watch.phase("averaging checkpoints", len(steps), "checkpoints") as advance:
-        mean = average_tensors(weights_of(run, steps, advance))
+        mean = average_tensors(_weights_of(run, steps, advance))
     load_weights(model, mean, "the mean of the checkpoints")
     value = trainer.score().value(metric)
     better = value is not None and (progress.best is None or value > progress.best)
@@ -244,7 +241,7 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) ->
         progress.best, progress.best_step = value, progress.step
 
 
-def weights_of(run: RunDirectory, steps: Sequence[int], advance: Advance) -> list[dict[str, Tensor]]:
+def _weights_of(run: RunDirectory, steps: Sequence[int], advance: Advance) -> list[dict[str, Tensor]]:
     """Read the weights of checkpoints; `advance` is called after each."""
     weights = []
     for step in steps:
@@ -253,8 +250,7 @@ def weights_of(run: RunDirectory, steps: Sequence[int], advance: Advance) -> lis
     return weights
 
 
-def summary(out: Path, trainer: Trainer, config: Config) -> TrainingSummary:
-    """Return the result of a training."""
+def _summary(out: Path, trainer: Trainer, config: Config) -> TrainingSummary:
     progress, metric = trainer.progress, config.training.metric
     best = progress.best if progress.best is not None else math.nan
     return TrainingSummary(

@@ -54,9 +54,7 @@ from manyheads.training.objective import (
 )
 from manyheads.training.progress import Progress
 
-__all__ = ["TrainingTask", "prepare_task", "prepare_tokenizers", "tokenise"]
-
-MOST_PAIRS = 1_000_000  # maximum number of pairs to learn subwords from, evenly spread over the text
+_MOST_PAIRS = 1_000_000  # maximum number of pairs to learn subwords from, evenly spread over the text
 
 
 @dataclass(frozen=True)
@@ -115,21 +113,21 @@ def prepare_task(config: Config, run: RunDirectory, corpus: Corpus, listener: Li
     """Prepare tokenizers and token ids of a run; stored ones are reused."""
     match config.task:
         case "translation":
-            return prepare_translation(config, run, corpus, listener)
+            return _prepare_translation(config, run, corpus, listener)
         case "classification":
-            return prepare_classification(config, run, corpus, listener)
+            return _prepare_classification(config, run, corpus, listener)
         case "language-modeling":
-            return prepare_language_model(config, run, corpus, listener)
+            return _prepare_language_model(config, run, corpus, listener)
         case "masked-lm":
-            return prepare_masked(config, run, corpus, listener)
+            return _prepare_masked(config, run, corpus, listener)
 
 
-def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
+def _prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
     """Prepare the training of an encoder-decoder on pairs of texts."""
     training, texts = config.training, corpus.train
-    tokenizers = prepare_tokenizers(config, run, texts.sides, listener)
-    store = tokenise(config, run, corpus, tokenizers, listener, max_length=longest_side(config))
-    maker = pair_batches(config, run, texts, store, tokenizers, listener)
+    tokenizers = _prepare_tokenizers(config, run, texts.sides, listener)
+    store = _tokenise(config, run, corpus, tokenizers, listener, max_length=longest_side(config))
+    maker = _pair_batches(config, run, texts, store, tokenizers, listener)
     return TrainingTask(
         config=config,
         corpus=corpus,
@@ -147,7 +145,7 @@ def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, liste
     )
 
 
-def pair_batches(
+def _pair_batches(
     config: Config,
     run: RunDirectory,
     texts: TextStore,
@@ -161,10 +159,9 @@ def pair_batches(
     return augmented_batches(config, config.data.augment, run, (texts, store), tokenizers, listener)
 
 
-def prepare_language_model(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
-    """Prepare the training of a decoder on one stream of tokens."""
-    tokenizers = prepare_tokenizers(config, run, lambda most: (corpus.train.sides(most)[1], ()), listener)
-    stream = make_stream(config, run, corpus, tokenizers, listener)
+def _prepare_language_model(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
+    tokenizers = _prepare_tokenizers(config, run, lambda most: (corpus.train.sides(most)[1], ()), listener)
+    stream = _make_stream(config, run, corpus, tokenizers, listener)
     texts = [pair.target for pair in corpus.valid]
     return TrainingTask(
         config=config,
@@ -179,10 +176,10 @@ def prepare_language_model(config: Config, run: RunDirectory, corpus: Corpus, li
     )
 
 
-def prepare_masked(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
+def _prepare_masked(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
     """Prepare the training of an encoder that predicts masked tokens of its text."""
-    tokenizers = prepare_tokenizers(config, run, lambda most: (corpus.train.sides(most)[1], ()), listener)
-    store = tokenise(config, run, corpus, tokenizers, listener, max_length=None)
+    tokenizers = _prepare_tokenizers(config, run, lambda most: (corpus.train.sides(most)[1], ()), listener)
+    store = _tokenise(config, run, corpus, tokenizers, listener, max_length=None)
     maker = MaskedBatches(config, corpus.train, store, tokenizers)
     texts = [pair.target for pair in corpus.valid]
     return TrainingTask(
@@ -196,7 +193,7 @@ def prepare_masked(config: Config, run: RunDirectory, corpus: Corpus, listener: 
     )
 
 
-def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
+def _prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
     """Prepare the training of an encoder on texts with a label each.
 
     Raises:
@@ -213,7 +210,7 @@ def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, li
     def single_texts(most: int | None) -> Sides:
         return [text for example in corpus.train.sides(most)[0] for text in split_texts(example)], ()
 
-    tokenizers = prepare_tokenizers(config, run, single_texts, listener)
+    tokenizers = _prepare_tokenizers(config, run, single_texts, listener)
     tokenizer = tokenizers.source
 
     def numbers(texts: Sequence[str]) -> list[list[int]]:
@@ -222,7 +219,7 @@ def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, li
     def ids(texts: Sequence[str]) -> list[list[int]]:
         return encode_texts(tokenizer.encode, texts, tokenizer.marks_between)
 
-    store = tokenise(config, run, corpus, tokenizers, listener, (ids, numbers), max_length=None)
+    store = _tokenise(config, run, corpus, tokenizers, listener, (ids, numbers), max_length=None)
     maker = LabelledBatches(config, corpus.train, store, tokenizers)
     counts = np.bincount(store.target.values, minlength=len(names))
     report_classes(config, store.source.lengths, counts, names, listener)
@@ -245,7 +242,7 @@ def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, li
 # --- tokenizers and token ids ---
 
 
-def prepare_tokenizers(
+def _prepare_tokenizers(
     config: Config, run: RunDirectory, sides: Callable[[int | None], Sides], listener: Listener
 ) -> TokenizerPair:
     """Return the tokenizers of a run: stored ones if it has begun, else those of `model.init_from`, else new ones.
@@ -253,7 +250,7 @@ def prepare_tokenizers(
     `sides(n)` returns at most n source and target texts (None: all), without targets for tasks other than
     translation. It is called only to train.
     """
-    most = MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None  # a word list must be complete
+    most = _MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None  # a word list must be complete
 
     def learn() -> TokenizerPair:
         sources, targets = sides(most)
@@ -274,7 +271,7 @@ def prepare_tokenizers(
     return learn_visibly()
 
 
-def tokenise(
+def _tokenise(
     config: Config,
     run: RunDirectory,
     corpus: Corpus,
@@ -291,34 +288,34 @@ def tokenise(
     """
     folder = run.path / "cache" / "train"
     sums = [corpus.train.sha256, tokenizers.source.sha256, tokenizers.target.sha256]
-    key = key_of([config.task, *sums, max_length])
+    key = _key_of([config.task, *sums, max_length])
     if TokenStore.has(folder, key):
         return TokenStore(folder)
     source, target = encode or (tokenizers.source.encode, tokenizers.target.encode)
     phase = listener.phase("tokenizing", len(corpus.train), "pairs")
     with saving("the token ids", folder, ""), phase as advance:
-        encode = (counted(source, advance), target)
+        encode = (_counted(source, advance), target)
         store = TokenStore.build(folder, corpus.train, encode, key=key, max_length=max_length)
     if not len(store):
         raise DataError(f"every training pair is longer than {name_limit(config)} tokens.")
     return store
 
 
-def make_stream(
+def _make_stream(
     config: Config, run: RunDirectory, corpus: Corpus, tokenizers: TokenizerPair, listener: Listener
 ) -> TokenStream:
     """Return the token stream of a language model; it is made if it is missing or was made from other text."""
     folder, tokenizer = run.path / "cache" / "train", tokenizers.target
-    key = key_of([corpus.train.sha256, tokenizer.sha256, config.data.documents])
+    key = _key_of([corpus.train.sha256, tokenizer.sha256, config.data.documents])
     if not TokenStream.has(folder, key):
         phase = listener.phase("tokenizing", len(corpus.train), "texts")
         with saving("the token ids", folder, ""), phase as advance:
-            encode = counted(tokenizer.encode, advance)
+            encode = _counted(tokenizer.encode, advance)
             TokenStream.build(folder, corpus.train, encode, key=key, end=EOS, whole_files=config.whole_files)
     return TokenStream(folder)
 
 
-def counted(encode: Encode, advance: Advance) -> Encode:
+def _counted(encode: Encode, advance: Advance) -> Encode:
     """Return an encoding that calls `advance` with the number of encoded texts."""
 
     def encode_and_count(texts: Sequence[str]) -> list[list[int]]:
@@ -329,6 +326,6 @@ def counted(encode: Encode, advance: Advance) -> Encode:
     return encode_and_count
 
 
-def key_of(parts: Sequence[Any]) -> str:
+def _key_of(parts: Sequence[Any]) -> str:
     """Return the SHA-256 of JSON values: the key of a cache that is made from them."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

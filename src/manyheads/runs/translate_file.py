@@ -29,17 +29,12 @@ from manyheads.tasks.assembly import WARNINGS
 from manyheads.tasks.translation import DEFAULTS, Translation, Translator
 from manyheads.training.memory import keep_decoding_small
 
-__all__ = [
-    "COLUMNS", "SHARD_LINES", "TRUNCATED", "Shard", "TranslationJob", "header_lines", "output_lines",
-    "shards_folder", "translate_file", "warnings_of",
-]  # fmt: skip
-
 TRUNCATED = "cut at the length limit of the model or of the search"
 SHARD_LINES = 2 * CALL_LINES
-FOREIGN = {"", ".jsonl", ".lock", ".md"}  # suffixes of the files of a run that translations do not depend on
+_FOREIGN = {"", ".jsonl", ".lock", ".md"}  # suffixes of the files of a run that translations do not depend on
 
 # Columns of a table -> the value of a translation.
-COLUMNS: dict[str, Callable[[Translation], object]] = {
+_COLUMNS: dict[str, Callable[[Translation], object]] = {
     "score": lambda translation: f"{translation.score:.4f}",
     "truncated": lambda translation: int(translation.truncated),
     "repeated": lambda translation: int("repetition" in translation.warnings),
@@ -61,7 +56,7 @@ class TranslationJob:
         beam_size: see `Translator.translate`, also for the next two.
         n_best: number of translations to write for each line.
         options: all other options.
-        columns: names of `COLUMNS` to write beside each translation; empty for plain lines.
+        columns: names of `_COLUMNS` to write beside each translation; empty for plain lines.
         digest: hash of the files of the runs, which every worker compares with its own; "" compares nothing.
     """
 
@@ -102,11 +97,11 @@ class TranslationJob:
 
     def read_digest(self) -> str:
         """Return the hash of the files of the runs that this machine has."""
-        return digest_of(
+        return _digest_of(
             path
             for run in (self.run, *self.ensemble)
             for path in sorted(run.iterdir())
-            if path.is_file() and path.suffix not in FOREIGN
+            if path.is_file() and path.suffix not in _FOREIGN
         )
 
     def for_workers(self) -> TranslationJob:
@@ -115,8 +110,7 @@ class TranslationJob:
         return replace(self, run=runs[0], ensemble=tuple(runs[1:]), digest=self.read_digest())
 
 
-def digest_of(paths: Iterable[Path]) -> str:
-    """Return the hash of the contents of files."""
+def _digest_of(paths: Iterable[Path]) -> str:
     return hashlib.sha256("".join(map(sha256, paths)).encode()).hexdigest()
 
 
@@ -138,7 +132,7 @@ def output_lines(index: int, translation: Translation, n_best: int = 1, columns:
     text = translation.translation + links
     if not columns:
         return [text]
-    return [join_row((text, *(COLUMNS[name](translation) for name in columns)))]
+    return [join_row((text, *(_COLUMNS[name](translation) for name in columns)))]
 
 
 def warnings_of(translation: Translation) -> list[str]:
@@ -160,7 +154,7 @@ class Shard(NamedTuple):
     constraints: dict[str, list[Any]]
 
 
-class LoadedTranslator(threading.local):
+class _LoadedTranslator(threading.local):
     """The translator that this thread loaded last; a cluster may give a worker several threads."""
 
     job: TranslationJob | None = None
@@ -174,12 +168,12 @@ class LoadedTranslator(threading.local):
         return self.translator
 
 
-loaded = LoadedTranslator()
+_loaded = _LoadedTranslator()
 
 
-def translate_shard(job: TranslationJob, shard: Shard) -> bytes:
+def _translate_shard(job: TranslationJob, shard: Shard) -> bytes:
     """Return the warnings about the lines of a shard as a line of JSON, and then their output lines."""
-    translator = loaded.of(job)
+    translator = _loaded.of(job)
     warned: dict[str, list[int]] = {}
     output = []
     for first in range(0, len(shard.lines), CALL_LINES):
@@ -195,7 +189,7 @@ def translate_shard(job: TranslationJob, shard: Shard) -> bytes:
     return json.dumps(warned).encode() + b"\n" + b"".join(map(text_line, output))
 
 
-def translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) -> bytes:
+def _translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) -> bytes:
     """Translate a shard with one thread, in another process or on another machine.
 
     Raises:
@@ -208,9 +202,9 @@ def translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) -
             f"The worker on {machine} has manyheads {manyheads.__version__}, and this machine {version}. "
             "Install the same version on both."
         )
-    if loaded.job != job:
+    if _loaded.job != job:
         try:
-            loaded.of(job)
+            _loaded.of(job)
             same = job.read_digest() == job.digest
         except (ManyheadsError, OSError) as error:
             raise RunError(
@@ -218,15 +212,15 @@ def translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) -
                 "machine, or put it on a shared disk."
             ) from error
         if not same:
-            loaded.job = None
+            _loaded.job = None
             raise RunError(
                 f"The worker on {machine} has another model at {job.run} than this machine. Copy the directory "
                 "again."
             )
-    return translate_shard(job, shard)
+    return _translate_shard(job, shard)
 
 
-def shards_folder(output: Path) -> Path:
+def _shards_folder(output: Path) -> Path:
     """Return the folder that holds the finished shards of an output file until all are finished."""
     return output.with_name(f"{output.name}.shards")
 
@@ -259,21 +253,21 @@ def translate_file(
         warn: called for each shard with each warning and the numbers of its lines, from 1.
         advance: called with the number of lines that are done since the last call.
     """
-    folder = shards_folder(output)
+    folder = _shards_folder(output)
     job = job.for_workers()
-    settings = (job, manyheads.__version__, SHARD_LINES, digest_of(inputs))
+    settings = (job, manyheads.__version__, SHARD_LINES, _digest_of(inputs))
     sizes: deque[int] = deque()  # numbers of lines of the shards whose results are not written yet
     with locked_output(output) as path:
         refuse_links(folder.parent, [folder.name])
         try:
             with replacing_output(path) as draft, open_executor(scheduler, workers) as executor:
-                work = partial(translate_shard_in_worker, job, manyheads.__version__)
+                work = partial(_translate_shard_in_worker, job, manyheads.__version__)
                 if isinstance(executor, InlineExecutor):
-                    loaded.job, loaded.translator = job, translator
-                    work = partial(translate_shard, job)
+                    _loaded.job, _loaded.translator = job, translator
+                    work = partial(_translate_shard, job)
                 results = map_shards(
                     work,
-                    noting_sizes(shards, sizes),
+                    _noting_sizes(shards, sizes),
                     folder,
                     key=hashlib.sha256(repr(settings).encode()).hexdigest(),
                     executor=executor,
@@ -293,7 +287,7 @@ def translate_file(
         remove_shards(folder)
 
 
-def noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:
+def _noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:
     """Yield shards, and append their numbers of lines to `sizes`."""
     for shard in shards:
         sizes.append(len(shard.lines))

@@ -35,13 +35,11 @@ from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import corpus_nll
 
-__all__ = ["ENTROPY_TEXTS", "Evaluation", "Validation", "evaluate_texts", "evenly"]
-
 ENTROPY_TEXTS = 8  # validation texts on which the entropy of the attention is measured
-SAMPLES = 3  # translations that are recorded at each validation
-FEWEST = 16  # pairs that a loss or a BLEU needs, under a time limit
+_SAMPLES = 3  # translations that are recorded at each validation
+_FEWEST = 16  # pairs that a loss or a BLEU needs, under a time limit
 
-Sample = tuple[str, str, str]  # source, reference, output
+_Sample = tuple[str, str, str]  # source, reference, output
 
 
 def evenly(count: int, most: int) -> list[int]:
@@ -49,7 +47,7 @@ def evenly(count: int, most: int) -> list[int]:
     return sorted({number * count // most for number in range(most)}) if count else []
 
 
-def fitting(count: int, seconds: float, allowed: float, least: int) -> int:
+def _fitting(count: int, seconds: float, allowed: float, least: int) -> int:
     """Return how many of `count` items, which take `seconds`, fit into the allowed seconds; at least `least`."""
     return count if seconds <= allowed else min(count, max(least, int(count * allowed / seconds)))
 
@@ -94,15 +92,15 @@ class Validation:
         nats, tokens = self.world.total(own)
         loss = nats / tokens
         measured: dict[str, float | None] = {"bleu": None, "chrf": None}
-        sample: Sample | None = None
-        samples: tuple[Sample, ...] = ()
+        sample: _Sample | None = None
+        samples: tuple[_Sample, ...] = ()
         if self.decoded and math.isfinite(loss):
             all_samples = [(pair.source, pair.target, output) for pair, output in self.decode()]
             _, references, outputs = map(list, zip(*all_samples, strict=True))
             scores = score(outputs, references, language=self.config.data.target)
             measured = {"bleu": scores.bleu, "chrf": scores.chrf}
             sample = all_samples[step % len(all_samples)]
-            samples = tuple(all_samples[index] for index in evenly(len(all_samples), SAMPLES))
+            samples = tuple(all_samples[index] for index in evenly(len(all_samples), _SAMPLES))
         return ValidationReport(step, loss, measured, False, sample, samples, self.entropy(), len(self.decoded))
 
     def seconds(self, every: int) -> float:
@@ -145,12 +143,12 @@ class Validation:
         """
         scoring, decoding = self.watch.world.gather([self.scoring, self.decoding])[0]
         pairs, sentences = self.size
-        least = min(sentences, FEWEST if self.config.training.metric in ("bleu", "chrf") else 0)
-        scored = fitting(pairs, scoring, max(seconds / 2, seconds - decoding), FEWEST)
+        least = min(sentences, _FEWEST if self.config.training.metric in ("bleu", "chrf") else 0)
+        scored = _fitting(pairs, scoring, max(seconds / 2, seconds - decoding), _FEWEST)
         scoring *= scored / pairs
         self.longest = max(0.0, seconds - scoring)
-        translated = max(least, fitting(sentences, decoding, self.longest, 0))
-        if translated < FEWEST < sentences:
+        translated = max(least, _fitting(sentences, decoding, self.longest, 0))
+        if translated < _FEWEST < sentences:
             translated = least
         self.validate_less(scored, translated)
         return scoring + decoding * translated / max(1, sentences)

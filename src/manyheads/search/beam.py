@@ -27,8 +27,6 @@ from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Hypothesis, OnFinished, Stepper
 from manyheads.search.parameters import SearchParameters
 
-__all__ = ["BeamSteps", "beam_search", "beam_steps"]
-
 # Yields the tokens (R,) to append; is sent the best next tokens of each row: log-probabilities and ids (R, C).
 BeamSteps = Generator[Tensor, tuple[FloatArray, IntArray], None]
 
@@ -111,14 +109,13 @@ def beam_steps(
                 on_finished(sentence, finished.best(sentence))
         if len(beam.sentences):
             if not np.array_equal(rows, np.arange(len(tokens))):
-                select(to_device(rows, device))
+                select(_to_device(rows, device))
             # A row of probability 0 only fills the beam; the stepper still needs a token for it.
             latest = np.where(beam.log_probability > -np.inf, beam.tokens[:, :, -1], parameters.eos)
-            tokens = to_device(latest.ravel(), device)
+            tokens = _to_device(latest.ravel(), device)
 
 
-def to_device(array: IntArray, device: torch.device) -> Tensor:
-    """Return an array as a tensor on a device."""
+def _to_device(array: IntArray, device: torch.device) -> Tensor:
     tensor = torch.from_numpy(array)
     return tensor if device.type == "cpu" else tensor.to(device)
 

@@ -19,18 +19,6 @@ from numpy.typing import NDArray
 from manyheads.search.interface import Hypothesis, best_outputs, make_hypothesis
 from manyheads.search.parameters import SearchParameters
 
-__all__ = [
-    "Beam",
-    "BeamObserver",
-    "BeamStep",
-    "BoolArray",
-    "Continuations",
-    "Finished",
-    "FloatArray",
-    "IntArray",
-    "divisors",
-]
-
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -14,8 +14,6 @@ from manyheads.search.interface import Cancelled, Stepper, never_cancelled
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["CancellableStepper", "cancelled_among"]
-
 
 class CancellableStepper:
     """A wrapper around a stepper that ends the rows of cancelled sentences.

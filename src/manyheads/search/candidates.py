@@ -14,10 +14,8 @@ from torch import Tensor
 
 from manyheads.errors import OverflowedError
 
-__all__ = ["best_tokens"]
-
-CHUNK_WIDTH = 64  # tokens of a chunk of a large vocabulary; the fastest of 16 to 128 on a CPU
-MAX_ROWS_FOR_MAX = 4  # rows for which the single best token is taken by `Tensor.max`
+_CHUNK_WIDTH = 64  # tokens of a chunk of a large vocabulary; the fastest of 16 to 128 on a CPU
+_MAX_ROWS_FOR_MAX = 4  # rows for which the single best token is taken by `Tensor.max`
 
 
 def best_tokens(log_probs: Tensor, count: int, suppressed: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -40,7 +38,7 @@ def best_tokens(log_probs: Tensor, count: int, suppressed: Sequence[int]) -> tup
     vocabulary = log_probs.size(1)
     returned = min(count, vocabulary)
     taken = min(count + len(suppressed), vocabulary)
-    if count == 1 and len(log_probs) <= MAX_ROWS_FOR_MAX:
+    if count == 1 and len(log_probs) <= _MAX_ROWS_FOR_MAX:
         largest, first = log_probs.max(dim=1, keepdim=True)  # of equal values the first
         if not any((first == token).any() for token in suppressed) and not largest.isnan().any():
             return largest.double().cpu(), first.cpu()
@@ -61,18 +59,18 @@ def _largest(values: Tensor, count: int) -> tuple[NDArray[np.float32], NDArray[n
     cheap, and topk sees 2 % of the row (3.8 -> 1.0 ms for 320 rows of 8000 on one CPU core).
     """
     width = values.size(1)
-    chunks = width // CHUNK_WIDTH
+    chunks = width // _CHUNK_WIDTH
     if chunks < 4 * count:
         return _to_cpu(*values.topk(count, dim=1))
-    covered = chunks * CHUNK_WIDTH  # the remainder of the row is narrower than a chunk
-    body = values[:, :covered].unflatten(1, (chunks, CHUNK_WIDTH))  # (R, chunks, CHUNK_WIDTH)
+    covered = chunks * _CHUNK_WIDTH  # the remainder of the row is narrower than a chunk
+    body = values[:, :covered].unflatten(1, (chunks, _CHUNK_WIDTH))  # (R, chunks, CHUNK_WIDTH)
     best_chunks = body.amax(dim=2).topk(count, dim=1).indices  # (R, C)
-    selected = body.gather(1, best_chunks[:, :, None].expand(-1, -1, CHUNK_WIDTH)).flatten(1)
+    selected = body.gather(1, best_chunks[:, :, None].expand(-1, -1, _CHUNK_WIDTH)).flatten(1)
     largest, indices = torch.cat([selected, values[:, covered:]], dim=1).topk(count, dim=1)
     largest_values, both = _to_cpu(largest, torch.cat([indices, best_chunks], dim=1))
     positions, chunk_ids = both[:, :count], both[:, count:]
-    chunk, offset = np.divmod(positions, CHUNK_WIDTH)
-    ids = np.take_along_axis(chunk_ids, np.minimum(chunk, count - 1), axis=1) * CHUNK_WIDTH + offset
+    chunk, offset = np.divmod(positions, _CHUNK_WIDTH)
+    ids = np.take_along_axis(chunk_ids, np.minimum(chunk, count - 1), axis=1) * _CHUNK_WIDTH + offset
     return largest_values, np.where(chunk < count, ids, positions - selected.size(1) + covered)
 
 

@@ -15,8 +15,6 @@ from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Hypothesis, Stepper, best_outputs
 from manyheads.search.parameters import SearchParameters
 
-__all__ = ["grid_beam_search"]
-
 Ids = tuple[int, ...]
 
 
@@ -136,7 +134,6 @@ class _Grid:
         return begun
 
     def covered(self, prefix: _Prefix) -> int:
-        """Return how many required tokens the prefix covers."""
         complete = sum(len(self.sequences[number]) for number in prefix.met)
         return complete + max(self.missing(prefix).values(), default=0)
 
@@ -242,7 +239,6 @@ class _Grid:
 
 
 def _gather(log_probs: Tensor, tokens_of_rows: Sequence[Sequence[int]]) -> list[dict[int, float]]:
-    """Return the log-probabilities of some tokens of each row."""
     pairs = [(row, token) for row, tokens in enumerate(tokens_of_rows) for token in tokens]
     rows, ids = torch.tensor(pairs, dtype=torch.int64, device=log_probs.device).reshape(-1, 2).T
     values = iter(log_probs[rows, ids].double().tolist())

@@ -13,8 +13,6 @@ from torch import Tensor
 
 from manyheads.search.interface import Stepper
 
-__all__ = ["Combine", "EnsembleStepper", "mean_logarithm", "mean_probability"]
-
 # The log-probabilities (..., V) of N models -> the log-probabilities of the ensemble (..., V).
 Combine = Callable[[Sequence[Tensor]], Tensor]
 

@@ -15,8 +15,6 @@ from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Hypothesis, Stepper, make_hypothesis
 from manyheads.search.parameters import SearchParameters
 
-__all__ = ["ChooseTokens", "DecodingSteps", "decode_steps", "greedy_choice", "greedy_search", "run_steps"]
-
 # Log-probabilities (A, V) and indices (A,) of the open sentences -> the next token of each (A,) and its
 # log-probability (A,), float64, -inf where no token can follow; both on the CPU.
 ChooseTokens = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]

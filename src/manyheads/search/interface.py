@@ -14,19 +14,6 @@ from manyheads.search.options import SearchOptions
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "Cancelled",
-    "Engine",
-    "Hypothesis",
-    "LimitedEngine",
-    "OnFinished",
-    "Stepper",
-    "best_outputs",
-    "make_hypothesis",
-    "never_cancelled",
-    "with_scores",
-]
-
 # Returns the indices of the cancelled rows of a search; called between two steps, in any thread.
 Cancelled = Callable[[], Collection[int]]
 

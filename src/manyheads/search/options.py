@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Literal, Self, TypeVar
 
-__all__ = ["Ids", "Sampling", "SearchOptions", "TranslateOptions"]
-
 Ids = tuple[int, ...]
-LARGEST = {  # of each number; those of `SearchConfig` are its limits
+_LARGEST = {  # of each number; those of `SearchConfig` are its limits
     "beam_size": 1_000,
     "length_penalty": 10,
     "max_length_ratio": 1_000,
@@ -21,7 +19,7 @@ LARGEST = {  # of each number; those of `SearchConfig` are its limits
     "min_length_ratio": 1_000,
     "rivals": 10_000,
 }
-Entry = TypeVar("Entry")
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True)
@@ -128,8 +126,8 @@ class SearchOptions(TranslateOptions):
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "n_best", "batch_tokens"):
-            if not 1 <= vars(self)[name] <= LARGEST[name]:
-                raise ValueError(f"{name} = {vars(self)[name]} must be at least 1, and at most {LARGEST[name]:,}.")
+            if not 1 <= vars(self)[name] <= _LARGEST[name]:
+                raise ValueError(f"{name} = {vars(self)[name]} must be at least 1, and at most {_LARGEST[name]:,}.")
         for name in (
             "length_penalty",
             "max_length_ratio",
@@ -139,8 +137,8 @@ class SearchOptions(TranslateOptions):
             "no_repeat_ngram",
             "rivals",
         ):
-            if not 0 <= vars(self)[name] <= LARGEST[name]:
-                raise ValueError(f"{name} = {vars(self)[name]} must be 0 or more, and at most {LARGEST[name]:,}.")
+            if not 0 <= vars(self)[name] <= _LARGEST[name]:
+                raise ValueError(f"{name} = {vars(self)[name]} must be 0 or more, and at most {_LARGEST[name]:,}.")
         if self.sampling is None and self.n_best > self.beam_size:
             raise ValueError(f"n_best = {self.n_best} must not be above beam_size = {self.beam_size}.")
         if self.required and self.sampling:
@@ -160,9 +158,9 @@ class SearchOptions(TranslateOptions):
         """Return the options of some of the rows, given by their indices."""
         return replace(
             self,
-            prefixes=select_entries(self.prefixes, rows),
-            forbidden=select_entries(self.forbidden, rows),
-            required=select_entries(self.required, rows),
+            prefixes=_select_entries(self.prefixes, rows),
+            forbidden=_select_entries(self.forbidden, rows),
+            required=_select_entries(self.required, rows),
         )
 
     def longest(self, rows: Sequence[Sequence[int]], most: int) -> list[int]:
@@ -184,6 +182,6 @@ class SearchOptions(TranslateOptions):
         ]
 
 
-def select_entries(entries: tuple[Entry, ...], rows: Sequence[int]) -> tuple[Entry, ...]:
+def _select_entries(entries: tuple[_Entry, ...], rows: Sequence[int]) -> tuple[_Entry, ...]:
     """Return the entries of some of the rows; an empty tuple stays empty."""
     return tuple(entries[row] for row in rows) if entries else ()

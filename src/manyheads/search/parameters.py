@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["SearchParameters"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SearchParameters:

@@ -14,8 +14,6 @@ from torch import Tensor
 
 from manyheads.search.interface import Stepper
 
-__all__ = ["ForbiddenSequences", "MinLength", "NoRepeat", "Rule", "RuledStepper"]
-
 RowTokens = tuple[Tensor, Tensor]  # pairs of a row (N,) and a token id (N,)
 
 
@@ -58,7 +56,7 @@ class RuledStepper:
         else:
             self.tokens = torch.cat([self.tokens, tokens.cpu()[:, None]], dim=1)
         banned = [rule(self.tokens, self.sentences) for rule in self.rules]
-        rows, ids = (torch.cat(tensors).to(log_probs.device) for tensors in zip(NO_TOKENS, *banned, strict=True))
+        rows, ids = (torch.cat(tensors).to(log_probs.device) for tensors in zip(_NO_TOKENS, *banned, strict=True))
         allowed = log_probs.clone()
         allowed[rows, ids] = -torch.inf
         rows, ids = (tensor.to(log_probs.device) for tensor in self.forced(self.tokens.size(1)))
@@ -69,7 +67,7 @@ class RuledStepper:
     def forced(self, position: int) -> RowTokens:
         """Return the rows whose prefix reaches a position, and their prefix tokens there."""
         if position >= self.longest_prefix:
-            return NO_TOKENS
+            return _NO_TOKENS
         pairs = [
             (row, self.prefixes[sentence][position])
             for row, sentence in enumerate(self.sentences.tolist())
@@ -87,7 +85,7 @@ class RuledStepper:
             self.tokens = self.tokens[rows]
 
 
-NO_TOKENS: RowTokens = (torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64))
+_NO_TOKENS: RowTokens = (torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64))
 
 
 class MinLength:
@@ -113,7 +111,7 @@ class NoRepeat:
     def __call__(self, tokens: Tensor, sentences: Tensor) -> RowTokens:
         """See `Rule`."""
         if tokens.size(1) < self.n:
-            return NO_TOKENS
+            return _NO_TOKENS
         grams = tokens.unfold(1, self.n, 1)  # (R, T - n + 1, n)
         last = tokens[:, tokens.size(1) - self.n + 1 :]  # (R, n - 1)
         rows, positions = (grams[:, :, :-1] == last[:, None]).all(-1).nonzero(as_tuple=True)

@@ -19,8 +19,6 @@ from manyheads.search.interface import Hypothesis, Stepper
 from manyheads.search.options import Sampling
 from manyheads.search.parameters import SearchParameters
 
-__all__ = ["draw_tokens", "drawing_weights", "sample", "sampling_choice"]
-
 
 def sample(
     stepper: Stepper,
@@ -65,22 +63,21 @@ def sampling_choice(
         keys: for each row the index of the sample and the source; equal keys give equal random numbers.
         suppressed: ids that are never drawn.
     """
-    rngs = [make_rng(sampling.seed, draw, source) for draw, source in keys]
+    rngs = [_make_rng(sampling.seed, draw, source) for draw, source in keys]
 
     def choose(log_probs: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         uniform = torch.tensor([rngs[row].random() for row in rows.tolist()], dtype=torch.float64)
-        return draw_tokens(log_probs, uniform, sampling, suppressed)
+        return _draw_tokens(log_probs, uniform, sampling, suppressed)
 
     return choose
 
 
-def make_rng(seed: int, draw: int, source: Sequence[int]) -> np.random.Generator:
-    """Return the random number generator of one sample."""
+def _make_rng(seed: int, draw: int, source: Sequence[int]) -> np.random.Generator:
     key = hashlib.sha256(repr((seed, draw, [int(token) for token in source])).encode()).digest()
     return np.random.default_rng(int.from_bytes(key, "big"))
 
 
-def draw_tokens(
+def _draw_tokens(
     log_probs: Tensor, uniform: Tensor, sampling: Sampling, suppressed: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
     """Draw one token a row by the inverse of the cumulative distribution, in double precision on the CPU.
@@ -118,11 +115,11 @@ def drawing_weights(own: Tensor, sampling: Sampling) -> Tensor:
     likeliest = own.max(dim=1, keepdim=True).values.clamp(min=torch.finfo(own.dtype).min)
     weights = ((own - likeliest) / sampling.temperature).exp()
     if sampling.top_k or sampling.top_p < 1:
-        weights = weights * nucleus(weights, sampling.top_k or weights.size(1), sampling.top_p)
+        weights = weights * _nucleus(weights, sampling.top_k or weights.size(1), sampling.top_p)
     return weights
 
 
-def nucleus(weights: Tensor, top_k: int, top_p: float) -> Tensor:
+def _nucleus(weights: Tensor, top_k: int, top_p: float) -> Tensor:
     """Mark the top_k largest weights of each row, and of these the fewest whose share is top_p: (R, V) bool.
 
     Of equal weights the lower id comes first.

@@ -15,9 +15,7 @@ from manyheads.serving.keys import KeyFile, KeyRing
 from manyheads.serving.responses import ApiError
 from manyheads.serving.settings import ServeSettings
 
-__all__ = ["Access", "RateLimiter", "bearer", "header"]
-
-MAX_BUCKETS = 10_000  # the most recently used ones; an idle bucket is full again and can be dropped
+_MAX_BUCKETS = 10_000  # the most recently used ones; an idle bucket is full again and can be dropped
 
 
 class Access:
@@ -31,7 +29,7 @@ class Access:
         """
         self.settings = settings
         self.ring = KeyRing(KeyFile(settings.keys)) if settings.keys else None
-        self.limiter = RateLimiter()
+        self.limiter = _RateLimiter()
 
     def check(self, request: Request, fields: Fields) -> None:
         """Raise unless the request is allowed.
@@ -62,10 +60,10 @@ class Access:
         addresses = [client[0]] if client else []
         if self.settings.trust_forwarded_for:
             addresses.insert(0, (header(scope, b"x-forwarded-for") or "").rpartition(",")[2])
-        return next(filter(None, map(client_network, addresses)), "unknown")
+        return next(filter(None, map(_client_network, addresses)), "unknown")
 
 
-def client_network(text: str) -> str | None:
+def _client_network(text: str) -> str | None:
     """Return an address as each client has one: IPv4, or the /64 network of IPv6; None if it is no address.
 
     A proxy may write it with a port or a zone: `192.0.2.1:443`, `[2001:db8::1]:443`, `fe80::1%eth0`.
@@ -84,7 +82,7 @@ def client_network(text: str) -> str | None:
     return str(address.ipv4_mapped or IPv6Network((int(address), 64), strict=False))
 
 
-class RateLimiter:
+class _RateLimiter:
     """Token buckets: each holds as many tokens as requests are allowed a minute, and refills evenly.
 
     Args:
@@ -109,7 +107,7 @@ class RateLimiter:
         level = min(float(per_minute), level + (now - since) * per_minute / 60)
         seconds = 0.0 if level >= 1 else (1 - level) * 60 / per_minute
         self.levels[client] = (level if seconds else level - 1, now)
-        while len(self.levels) > MAX_BUCKETS:
+        while len(self.levels) > _MAX_BUCKETS:
             self.levels.popitem(last=False)
         return seconds
 

@@ -27,9 +27,7 @@ from manyheads.serving.access import header
 from manyheads.serving.responses import ApiError, ClientDisconnected, error_response
 from manyheads.serving.service import Service
 
-__all__ = ["App"]
-
-COMPUTING_ROUTES = [  # refused at once when the server is busy
+_COMPUTING_ROUTES = [  # refused at once when the server is busy
     Route("/translate", translation_routes.translate, methods=["POST"]),
     Route("/detect", translation_routes.detect, methods=["POST"]),
     Route("/classify", classification_routes.classify, methods=["POST"]),
@@ -41,7 +39,7 @@ COMPUTING_ROUTES = [  # refused at once when the server is busy
     Route("/api/model", inspection_routes.model),
     Route("/api/curves", inspection_routes.training),
 ]
-OTHER_ROUTES = [
+_OTHER_ROUTES = [
     Route("/languages", translation_routes.languages),
     Route("/frontend/settings", translation_routes.settings),
     Route("/translate_file", translation_routes.no_files, methods=["POST"]),
@@ -53,24 +51,24 @@ OTHER_ROUTES = [
     Route("/metrics", service_routes.metrics),
     Route("/spec", service_routes.spec),
 ]
-COMPUTING_PATHS = {route.path for route in COMPUTING_ROUTES}
-PATHS_BEFORE_READY = {"/health", "/metrics"}  # answered before the models are loaded
-CLIENT_CLOSED_REQUEST = 499  # status in the log only, as nginx has it: the client has disconnected
-LOOPBACK_NAMES = {"localhost", "127.0.0.1", "[::1]"}
-POLICY = (
+_COMPUTING_PATHS = {route.path for route in _COMPUTING_ROUTES}
+_PATHS_BEFORE_READY = {"/health", "/metrics"}  # answered before the models are loaded
+_CLIENT_CLOSED_REQUEST = 499  # status in the log only, as nginx has it: the client has disconnected
+_LOOPBACK_NAMES = {"localhost", "127.0.0.1", "[::1]"}
+_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-HEADERS = [
+_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
-    (b"content-security-policy", POLICY.encode()),
+    (b"content-security-policy", _POLICY.encode()),
     (b"cache-control", b"no-store"),
 ]
-PREFLIGHT_HEADERS = [
+_PREFLIGHT_HEADERS = [
     (b"access-control-allow-methods", b"GET, POST"),
     (b"access-control-allow-headers", b"Authorization, Content-Type"),
     (b"access-control-max-age", b"600"),
@@ -86,13 +84,13 @@ class App:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        routes = [*COMPUTING_ROUTES, *OTHER_ROUTES, *service_routes.static_routes()]
+        routes = [*_COMPUTING_ROUTES, *_OTHER_ROUTES, *service_routes.static_routes()]
         self.router = Router(routes, redirect_slashes=False)
         self.paths = {route.path for route in routes}
         self.origins = frozenset(service.settings.cors_origins)
         names = {name.lower() for name in service.settings.host_names}
         bound = {service.settings.host.lower(), f"[{service.settings.host.lower()}]"}
-        self.names = names | bound | LOOPBACK_NAMES if service.settings.is_loopback or names else None
+        self.names = names | bound | _LOOPBACK_NAMES if service.settings.is_loopback or names else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; any exception becomes an error response, and an unexpected one is logged."""
@@ -109,15 +107,15 @@ class App:
             await send(message)
 
         try:
-            if origin is not None and is_preflight(scope):
-                await preflight(send_with_headers, allowed=self.allows(origin))
+            if origin is not None and _is_preflight(scope):
+                await _preflight(send_with_headers, allowed=self.allows(origin))
             else:
                 self.check(scope, origin)
                 await self.router(scope, receive, send_with_headers)
         except Exception as error:
-            response = response_to(error, scope["path"])
+            response = _response_to(error, scope["path"])
             if response is None or status:
-                self.service.log(describe_fault(error))
+                self.service.log(_describe_fault(error))
                 response = error_response(ApiError(500, "Internal server error"), scope["path"])
             if not status:
                 await response(scope, receive, send_with_headers)
@@ -129,16 +127,16 @@ class App:
         Raises:
             ApiError: the host name or origin is not allowed (403), or the server is starting or busy (503).
         """
-        name = host_name(header(scope, b"host") or "")
+        name = _host_name(header(scope, b"host") or "")
         if self.names is not None and name not in self.names:
             raise ApiError(403, "This server is not called by that name")
-        foreign = origin is not None and not self.allows(origin) and not is_own(origin, header(scope, b"host"))
+        foreign = origin is not None and not self.allows(origin) and not _is_own(origin, header(scope, b"host"))
         if foreign and scope["method"] not in ("GET", "HEAD"):
             raise ApiError(403, "Pages of that origin may not use this server")
         path = scope["path"]
-        if not self.service.ready and path not in PATHS_BEFORE_READY:
+        if not self.service.ready and path not in _PATHS_BEFORE_READY:
             raise ApiError(503, "The server is starting", retry_after=2)
-        overload = self.service.requests.overload_error() if path in COMPUTING_PATHS else None
+        overload = self.service.requests.overload_error() if path in _COMPUTING_PATHS else None
         if overload is not None:
             raise overload
 
@@ -149,7 +147,7 @@ class App:
     def headers(self, own: list[tuple[bytes, bytes]], origin: str | None) -> list[tuple[bytes, bytes]]:
         """Return a response's own headers followed by the security and CORS headers."""
         names = {name for name, _ in own}
-        headers = [*own, *(pair for pair in HEADERS if pair[0] not in names)]
+        headers = [*own, *(pair for pair in _HEADERS if pair[0] not in names)]
         if self.origins:
             headers.append((b"vary", b"Origin"))
         if origin is not None and self.allows(origin):
@@ -166,10 +164,10 @@ class App:
         self.service.log(f"{method} {route} {status} {1000 * seconds:.1f} ms")
 
 
-def response_to(error: Exception, path: str) -> Response | None:
+def _response_to(error: Exception, path: str) -> Response | None:
     """Return the response to an expected exception; None for any other."""
     if isinstance(error, ClientDisconnected):
-        return Response(status_code=CLIENT_CLOSED_REQUEST)
+        return Response(status_code=_CLIENT_CLOSED_REQUEST)
     if isinstance(error, ApiError):
         return error_response(error, path)
     if isinstance(error, UsageError):  # raised by the computation, about the request
@@ -181,24 +179,24 @@ def response_to(error: Exception, path: str) -> Response | None:
     return None
 
 
-def is_preflight(scope: Scope) -> bool:
+def _is_preflight(scope: Scope) -> bool:
     """Return whether a request is a CORS preflight request."""
     return scope["method"] == "OPTIONS" and header(scope, b"access-control-request-method") is not None
 
 
-async def preflight(send: Send, *, allowed: bool) -> None:
+async def _preflight(send: Send, *, allowed: bool) -> None:
     """Answer a CORS preflight request: which methods and headers pages of the origin may send."""
-    status, headers = (204, PREFLIGHT_HEADERS) if allowed else (403, [])
+    status, headers = (204, _PREFLIGHT_HEADERS) if allowed else (403, [])
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 
 
-def is_own(origin: str, host: str | None) -> bool:
+def _is_own(origin: str, host: str | None) -> bool:
     """Return whether an origin is the server itself, under the name in the Host header."""
     return origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
 
 
-def host_name(host: str) -> str:
+def _host_name(host: str) -> str:
     """Return the name in a Host header, in lower case and without the port."""
     name = host.lower()
     if name.startswith("["):
@@ -206,7 +204,7 @@ def host_name(host: str) -> str:
     return name.partition(":")[0]
 
 
-def describe_fault(error: Exception) -> str:
+def _describe_fault(error: Exception) -> str:
     """Return a log line with an exception's type and frames; its message may hold text of a request."""
     frames = traceback.extract_tb(error.__traceback__)
     places = " < ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))

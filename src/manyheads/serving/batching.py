@@ -25,14 +25,12 @@ from manyheads.serving.queue_items import (
     set_result,
 )
 
-__all__ = ["Batcher", "choose_batch"]
-
-REQUEST_SLOTS = 2  # threads of requests that work at a time; the others wait for results, or for a slot
-MIN_BATCH_TOKENS = 256  # smallest budget of a batch that is split so that idle workers get items too
+_REQUEST_SLOTS = 2  # threads of requests that work at a time; the others wait for results, or for a slot
+_MIN_BATCH_TOKENS = 256  # smallest budget of a batch that is split so that idle workers get items too
 
 
 @dataclass
-class Counts:
+class _Counts:
     """Totals since the start: batches, items in them, and seconds of computation, added up over the workers."""
 
     batches: int = 0
@@ -61,13 +59,13 @@ class Batcher:
         self.max_tokens = max_tokens
         self.max_wait = max_wait
         self.on_worker_start = on_worker_start
-        self.counts = Counts()
+        self.counts = _Counts()
         self.waiting: list[QueueItem] = []
         self.computing: set[QueueItem] = set()
         self.busy = 0  # number of workers that compute
         self.closed = False
         self.changed = threading.Condition()
-        self.slots = threading.Semaphore(REQUEST_SLOTS)
+        self.slots = threading.Semaphore(_REQUEST_SLOTS)
         self.slot = threading.local()
         self.threads = [
             threading.Thread(target=self.run_worker, name=f"manyheads-{number}", daemon=True)
@@ -136,7 +134,7 @@ class Batcher:
             if isinstance(batch[0].group, ContinuousBatchGroup):
                 batch = self.compute_continuously(batch[0].group, batch)
             else:
-                compute(batch)
+                _compute(batch)
             with self.changed:
                 self.busy -= 1
                 self.computing.difference_update(batch)
@@ -157,15 +155,15 @@ class Batcher:
             running = group.begin()
             while batch or running.batches:
                 if batch:
-                    add_batch(running, batch)
+                    _add_batch(running, batch)
                 running.step()
                 # Check each future once: a request can be cancelled between two checks.
                 ended = {item for item in unfinished if item.future.done()}
                 unfinished = [item for item in unfinished if item not in ended]
                 batch = self.take_joining(group, running, unfinished, ended)
                 unfinished += batch
-        except Exception:  # `compute` raises it again, and sets it as the error of the item that caused it
-            compute(unfinished)
+        except Exception:  # `_compute` raises it again, and sets it as the error of the item that caused it
+            _compute(unfinished)
         return unfinished
 
     def take_joining(
@@ -189,7 +187,7 @@ class Batcher:
             budget = self.max_tokens - sum(item.size for item in unfinished)
             if self.waiting[0].group != group or share < 1 or self.waiting[0].size > budget:
                 return []
-            return self.begin_batch(choose_batch(self.waiting, budget)[:share])
+            return self.begin_batch(_choose_batch(self.waiting, budget)[:share])
 
     def take_batch(self) -> list[QueueItem]:
         """Wait for the next batch and return it; an empty list once the batcher is closed."""
@@ -204,7 +202,7 @@ class Batcher:
                     self.changed.wait(remaining)
                     continue
                 self.busy += 1
-                return self.begin_batch(choose_batch(self.waiting, self.token_budget()))
+                return self.begin_batch(_choose_batch(self.waiting, self.token_budget()))
             return []
 
     def drop_cancelled(self) -> None:
@@ -224,10 +222,10 @@ class Batcher:
         """Return the budget of the next batch in tokens: small enough to leave items for other idle workers."""
         idle = len(self.threads) - self.busy + 1  # this worker among them
         total = sum(item.size for item in self.waiting)
-        return min(self.max_tokens, max(MIN_BATCH_TOKENS, -(-total // idle)))
+        return min(self.max_tokens, max(_MIN_BATCH_TOKENS, -(-total // idle)))
 
 
-def choose_batch(waiting: Sequence[QueueItem], max_tokens: int) -> list[QueueItem]:
+def _choose_batch(waiting: Sequence[QueueItem], max_tokens: int) -> list[QueueItem]:
     """Return the first item and the items of its group nearest to it in size, as many as the budget allows."""
     first = waiting[0]
     others = sorted(
@@ -242,7 +240,7 @@ def choose_batch(waiting: Sequence[QueueItem], max_tokens: int) -> list[QueueIte
     return batch
 
 
-def compute(batch: Sequence[QueueItem]) -> None:
+def _compute(batch: Sequence[QueueItem]) -> None:
     """Compute a batch and set its results; where it fails, compute its halves."""
     live = [item for item in batch if not item.handle.cancelled]
     if not live:
@@ -260,11 +258,11 @@ def compute(batch: Sequence[QueueItem]) -> None:
             set_result(live[0].future, error=error)
             return
     middle = len(live) // 2
-    compute(live[:middle])
-    compute(live[middle:])
+    _compute(live[:middle])
+    _compute(live[middle:])
 
 
-def add_batch(running: ContinuousBatch, batch: Sequence[QueueItem]) -> None:
+def _add_batch(running: ContinuousBatch, batch: Sequence[QueueItem]) -> None:
     """Add a batch to a running one; its results are set as soon as they are known."""
     running.add(
         [item.payload for item in batch],

@@ -13,11 +13,9 @@ from manyheads.serving.responses import json_response
 from manyheads.serving.service import Service
 from manyheads.tasks.classification import Classification, Classifier
 
-__all__ = ["classify"]
-
 
 @dataclass(frozen=True)
-class ClassificationGroup:
+class _ClassificationGroup:
     """Texts for one classifier, as a `BatchGroup`."""
 
     classifier: Classifier
@@ -32,7 +30,7 @@ async def classify(request: Request) -> Response:
     service, fields = await Service.read(request)
     texts, is_list = fields.limited_texts(service.settings)
     classifiers = service.models.classifiers
-    group = ClassificationGroup(classifiers[fields.model_name(classifiers, "classifier")])
+    group = _ClassificationGroup(classifiers[fields.model_name(classifiers, "classifier")])
     results = await service.compute(request, group, texts, [max(1, len(text) // 4) for text in texts])
     service.metrics.count_texts(len(texts), sum(map(len, texts)))
     content = [{name: value for name, value in result.to_json().items() if name != "text"} for result in results]

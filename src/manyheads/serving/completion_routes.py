@@ -20,20 +20,18 @@ from manyheads.serving.responses import ApiError, json_bytes, json_response
 from manyheads.serving.service import Service, WorkerTask
 from manyheads.tasks.language_modeling import Continuation, GenerateOptions, Generator
 
-__all__ = ["complete", "models"]
-
-MAX_TOKENS = 4_096  # of a completion
-MAX_SAMPLES = 16
-MAX_STOPS = 4
-FINISH_REASONS = {"end": "stop", "stop": "stop", "length": "length"}
+_MAX_TOKENS = 4_096  # of a completion
+_MAX_SAMPLES = 16
+_MAX_STOPS = 4
+_FINISH_REASONS = {"end": "stop", "stop": "stop", "length": "length"}
 # Fields of OpenAI's interface that are not supported, with the value that has no effect.
-UNSUPPORTED: dict[str, Any] = {
+_UNSUPPORTED: dict[str, Any] = {
     "suffix": None, "logprobs": None, "logit_bias": {}, "frequency_penalty": 0, "presence_penalty": 0, "best_of": 1,
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class CompletionRequest:
+class _CompletionRequest:
     """The checked fields of a request for completions.
 
     Attributes:
@@ -54,7 +52,7 @@ class CompletionRequest:
 
 
 @dataclass(frozen=True)
-class CompletionGroup:
+class _CompletionGroup:
     """Prompts for one model with the same options, as a `BatchGroup`."""
 
     generator: Generator
@@ -69,27 +67,27 @@ async def complete(request: Request) -> Response:
     """POST /v1/completions."""
     service, fields = await Service.read(request)
     name = fields.model_name(service.models.generators, "language model")
-    generator, completion = service.models.generators[name], completion_request(fields, name, service)
+    generator, completion = service.models.generators[name], _completion_request(fields, name, service)
     service.metrics.count_texts(len(completion.prompts), sum(map(len, completion.prompts)))
     if completion.stream:
-        return await streaming_response(request, service, generator, completion)
-    group = CompletionGroup(generator, completion.options)
+        return await _streaming_response(request, service, generator, completion)
+    group = _CompletionGroup(generator, completion.options)
     options = completion.options  # the sizes are upper bounds of the tokens of a prompt and its completions
     sizes = [
         min(generator.window, len(prompt.encode()) + options.max_tokens) * options.samples
         for prompt in completion.prompts
     ]
     continuations = await service.compute(request, group, completion.prompts, sizes)
-    return json_response(completion_json(completion, continuations, generator))
+    return json_response(_completion_json(completion, continuations, generator))
 
 
-def completion_request(fields: Fields, name: str, service: Service) -> CompletionRequest:
+def _completion_request(fields: Fields, name: str, service: Service) -> _CompletionRequest:
     """Check the fields of a request.
 
     Raises:
         ApiError: 400, a field is missing, not supported, or has an invalid value.
     """
-    for unsupported, neutral in UNSUPPORTED.items():
+    for unsupported, neutral in _UNSUPPORTED.items():
         if fields.values.get(unsupported, neutral) not in (None, neutral):
             raise ApiError(400, f"{unsupported} is not supported")
     if "prompt" not in fields.values:
@@ -99,19 +97,19 @@ def completion_request(fields: Fields, name: str, service: Service) -> Completio
     for size, limit in ((len(prompts), limits.batch_limit), (sum(map(len, prompts)), limits.char_limit)):
         if size > limit:
             raise ApiError(400, f"prompt ({size}) exceeds the limit ({limit})")
-    stream, samples = fields.boolean("stream"), bounded_integer(fields, "n", 1, MAX_SAMPLES)
+    stream, samples = fields.boolean("stream"), _bounded_integer(fields, "n", 1, _MAX_SAMPLES)
     if stream and (samples > 1 or len(prompts) > 1):
         raise ApiError(400, "a stream has one prompt and n = 1")
     options = GenerateOptions(
-        sampling=sampling_of(fields),
+        sampling=_sampling_of(fields),
         samples=samples,
-        max_tokens=bounded_integer(fields, "max_tokens", 16, MAX_TOKENS),
-        stop=stops_of(fields),
+        max_tokens=_bounded_integer(fields, "max_tokens", 16, _MAX_TOKENS),
+        stop=_stops_of(fields),
     )
-    return CompletionRequest(name, prompts, options, fields.boolean("echo"), stream)
+    return _CompletionRequest(name, prompts, options, fields.boolean("echo"), stream)
 
 
-def bounded_integer(fields: Fields, name: str, default: int, maximum: int) -> int:
+def _bounded_integer(fields: Fields, name: str, default: int, maximum: int) -> int:
     """Return an integer field from 1 to a maximum."""
     value = fields.integer(name, default, 1)
     if value > maximum:
@@ -119,7 +117,7 @@ def bounded_integer(fields: Fields, name: str, default: int, maximum: int) -> in
     return value
 
 
-def sampling_of(fields: Fields) -> Sampling | None:
+def _sampling_of(fields: Fields) -> Sampling | None:
     """Return how tokens are sampled; None at temperature 0, which means greedy search."""
     temperature, top_p = fields.number("temperature", 1.0), fields.number("top_p", 1.0)
     if temperature == 0:
@@ -132,26 +130,26 @@ def sampling_of(fields: Fields) -> Sampling | None:
     return Sampling(temperature=temperature, top_p=top_p, seed=seed)
 
 
-def stops_of(fields: Fields) -> tuple[str, ...]:
+def _stops_of(fields: Fields) -> tuple[str, ...]:
     """Return the texts before which a completion ends."""
     if fields.get("stop") is None:
         return ()
     stops = tuple(fields.texts("stop"))
-    if len(stops) > MAX_STOPS or not all(stops):
-        raise ApiError(400, f"stop takes at most {MAX_STOPS} texts, none of them empty")
+    if len(stops) > _MAX_STOPS or not all(stops):
+        raise ApiError(400, f"stop takes at most {_MAX_STOPS} texts, none of them empty")
     return stops
 
 
-def completion_json(
-    completion: CompletionRequest, continuations: Sequence[Continuation], generator: Generator
+def _completion_json(
+    completion: _CompletionRequest, continuations: Sequence[Continuation], generator: Generator
 ) -> dict[str, Any]:
     """Return the JSON object of a response that is not streamed."""
     samples = [(continuation, sample) for continuation in continuations for sample in continuation.samples]
     prompt_tokens = sum(map(len, generator.tokenizer.encode(completion.prompts)))
     completion_tokens = sum(len(sample.tokens) - (sample.ended == "end") for _, sample in samples)
     texts = [(continuation.prompt if completion.echo else "") + sample.text for continuation, sample in samples]
-    reasons = [FINISH_REASONS[sample.ended] for _, sample in samples]
-    return response_json(completion, list(zip(texts, reasons, strict=True))) | {
+    reasons = [_FINISH_REASONS[sample.ended] for _, sample in samples]
+    return _response_json(completion, list(zip(texts, reasons, strict=True))) | {
         "usage": {
             "prompt_tokens": prompt_tokens,
             "completion_tokens": completion_tokens,
@@ -160,7 +158,7 @@ def completion_json(
     }
 
 
-def response_json(completion: CompletionRequest, choices: Sequence[tuple[str, str | None]]) -> dict[str, Any]:
+def _response_json(completion: _CompletionRequest, choices: Sequence[tuple[str, str | None]]) -> dict[str, Any]:
     """Return the members of every response and every event; a choice is a text and its finish reason, or None."""
     return {
         "id": completion.identifier,
@@ -174,8 +172,8 @@ def response_json(completion: CompletionRequest, choices: Sequence[tuple[str, st
     }
 
 
-async def streaming_response(
-    request: Request, service: Service, generator: Generator, completion: CompletionRequest
+async def _streaming_response(
+    request: Request, service: Service, generator: Generator, completion: _CompletionRequest
 ) -> Response:
     """Return a response of server-sent events; generation ends when the client disconnects or at the time limit.
 
@@ -193,7 +191,7 @@ async def streaming_response(
         loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
     def generate(handle: RequestHandle) -> str:
-        task = WorkerTask(lambda _: stream(generator, completion, handle, put))
+        task = WorkerTask(lambda _: _stream(generator, completion, handle, put))
         try:
             (reason,) = service.batcher.compute_all([QueueItem(task, None, 1, handle)])
         finally:
@@ -205,7 +203,7 @@ async def streaming_response(
     ended.add_done_callback(lambda _: timer.cancel())
 
     def text_event(text: str, reason: str | None = None) -> bytes:
-        return event(response_json(completion, [(text, reason)]))
+        return _event(_response_json(completion, [(text, reason)]))
 
     async def events() -> AsyncIterator[bytes]:
         try:
@@ -214,10 +212,10 @@ async def streaming_response(
             while (piece := await pieces.get()) is not None:
                 yield text_event(piece)
             try:
-                reason = FINISH_REASONS[await ended]
+                reason = _FINISH_REASONS[await ended]
             except RequestCancelled:
                 message = f"The request took longer than {service.requests.timeout:g} seconds and was stopped"
-                yield event({"error": {"message": message, "type": "server_error", "param": None, "code": None}})
+                yield _event({"error": {"message": message, "type": "server_error", "param": None, "code": None}})
                 return
             yield text_event("", reason)
             yield b"data: [DONE]\n\n"
@@ -227,8 +225,8 @@ async def streaming_response(
     return StreamingResponse(events(), media_type="text/event-stream")
 
 
-def stream(
-    generator: Generator, completion: CompletionRequest, handle: RequestHandle, on_piece: Callable[[str], None]
+def _stream(
+    generator: Generator, completion: _CompletionRequest, handle: RequestHandle, on_piece: Callable[[str], None]
 ) -> str:
     """Call `on_piece` with each piece of a completion's text; return the reason of its end, as `Generation.ended`.
 
@@ -245,8 +243,7 @@ def stream(
     raise RequestCancelled
 
 
-def event(content: dict[str, Any]) -> bytes:
-    """Return a server-sent event."""
+def _event(content: dict[str, Any]) -> bytes:
     return b"data: " + json_bytes(content) + b"\n\n"
 
 

@@ -8,12 +8,10 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["Connection"]
-
-REQUEST_ARRIVAL_SECONDS = 20.0  # from a request's first byte, or the opening of its connection, to its last byte
-MAX_HEAD_BYTES = 2**18  # of a request line and headers: 5,000 characters in a query string may take 45,000
-MAX_CONNECTIONS = 1_000
-INVALID_REQUEST = (
+_REQUEST_ARRIVAL_SECONDS = 20.0  # from a request's first byte, or the opening of its connection, to its last byte
+_MAX_HEAD_BYTES = 2**18  # of a request line and headers: 5,000 characters in a query string may take 45,000
+_MAX_CONNECTIONS = 1_000
+_INVALID_REQUEST = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: 33\r\nconnection: close\r\n\r\n"
     b'{"error": "Invalid HTTP request"}'
 )
@@ -45,7 +43,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer of a new connection, or close it if there are too many."""
         super().connection_made(transport)
-        if len(self.connections) > MAX_CONNECTIONS:
+        if len(self.connections) > _MAX_CONNECTIONS:
             transport.abort()
             return
         self.start_timer()
@@ -68,7 +66,7 @@ class Connection(HttpToolsProtocol):
             self.send_400_response("")
         if self.head_bytes is not None:
             self.head_bytes += len(data)
-            if self.head_bytes > MAX_HEAD_BYTES:
+            if self.head_bytes > _MAX_HEAD_BYTES:
                 self.send_400_response("")
 
     def decline_upgrade(self, data: bytes) -> None:
@@ -116,7 +114,7 @@ class Connection(HttpToolsProtocol):
     def start_timer(self) -> None:
         """Close the connection after the time limit, unless the timer runs already."""
         if self.deadline is None:
-            self.deadline = self.loop.call_later(REQUEST_ARRIVAL_SECONDS, self.transport.abort)
+            self.deadline = self.loop.call_later(_REQUEST_ARRIVAL_SECONDS, self.transport.abort)
 
     def stop_timer(self) -> None:
         """Cancel the timer."""
@@ -137,5 +135,5 @@ class Connection(HttpToolsProtocol):
             self.cycle.keep_alive = False
             return
         if not answering or not (self.pipeline or self.cycle.response_started):
-            self.transport.write(INVALID_REQUEST)
+            self.transport.write(_INVALID_REQUEST)
         self.transport.close()

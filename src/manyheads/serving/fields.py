@@ -23,12 +23,10 @@ from starlette.requests import Request
 from manyheads.serving.responses import ApiError
 from manyheads.serving.settings import ServeSettings
 
-__all__ = ["Fields", "check_size", "missing_field", "read_fields", "replace_surrogates"]
-
-MULTIPART = "multipart/form-data"
-MAX_FIELDS = 1_000
-BODY_SECONDS = 10.0  # that a client may take to send its body
-SURROGATE = re.compile("[\ud800-\udfff]")
+_MULTIPART = "multipart/form-data"
+_MAX_FIELDS = 1_000
+_BODY_SECONDS = 10.0  # that a client may take to send its body
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,9 @@ def missing_field(name: str) -> ApiError:
 def replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which JSON can contain, and join pairs of them to one character."""
     return (
-        text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if SURROGATE.search(text) else text
+        text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        if _SURROGATE.search(text)
+        else text
     )
 
 
@@ -176,28 +176,28 @@ async def read_fields(request: Request, body_limit: int) -> Fields:
         ApiError: the body is too large (413), comes too slowly (408), or cannot be read (400).
         ClientDisconnected: the client closed its connection.
     """
-    body = await read_body(request, body_limit)
+    body = await _read_body(request, body_limit)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     declared_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
-    is_json = declared_json or (kind != MULTIPART and body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"))
+    is_json = declared_json or (kind != _MULTIPART and body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"))
     values: dict[str, Any] = {}
     if is_json:
-        values = json_object(body)
-    elif kind == MULTIPART:
-        values = grouped(await multipart_pairs(request.headers, body))
+        values = _json_object(body)
+    elif kind == _MULTIPART:
+        values = _grouped(await _multipart_pairs(request.headers, body))
     elif kind == "application/x-www-form-urlencoded":
-        values = grouped(urlencoded_pairs(body))
+        values = _grouped(_urlencoded_pairs(body))
     elif body.strip():
         declared = f"is declared as {kind[:40]}" if kind else "has no Content-Type"
         raise ApiError(400, f"Invalid request: the body {declared}; send JSON (application/json) or a form")
-    query = grouped(urlencoded_pairs(request.scope["query_string"]))
+    query = _grouped(_urlencoded_pairs(request.scope["query_string"]))
     for name in query.keys() & values.keys():
         if query[name] != values[name]:
             raise ApiError(400, f"Invalid request: {name[:20]} parameter differs in the query string and the body")
     return Fields(query | values, is_json=is_json)
 
 
-def grouped(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+def _grouped(pairs: list[tuple[str, str]]) -> dict[str, Any]:
     """Return the values of a form by name; a list where a name is repeated."""
     values: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -205,7 +205,7 @@ def grouped(pairs: list[tuple[str, str]]) -> dict[str, Any]:
     return {name: found[0] if len(found) == 1 else found for name, found in values.items()}
 
 
-async def read_body(request: Request, limit: int) -> bytes:
+async def _read_body(request: Request, limit: int) -> bytes:
     """Return the whole body; raises as `read_fields`."""
     declared = request.headers.get("content-length", "0")
     too_large = ApiError(413, f"Invalid request: the body has more than {limit} bytes")
@@ -213,7 +213,7 @@ async def read_body(request: Request, limit: int) -> bytes:
         raise too_large
     parts, size = [], 0
     try:
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(_BODY_SECONDS):
             async for part in request.stream():
                 parts.append(part)
                 size += len(part)
@@ -224,14 +224,14 @@ async def read_body(request: Request, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def json_object(body: bytes) -> dict[str, Any]:
+def _json_object(body: bytes) -> dict[str, Any]:
     """Parse a JSON object in UTF-8.
 
     Raises:
         ApiError: 400, the body is not valid JSON or not an object, or repeats a name.
     """
     try:
-        content = json.loads(body.decode("utf-8-sig"), object_pairs_hook=unique_names)
+        content = json.loads(body.decode("utf-8-sig"), object_pairs_hook=_unique_names)
     except (ValueError, RecursionError) as error:
         raise ApiError(400, "Invalid JSON format") from error
     if not isinstance(content, dict):
@@ -239,8 +239,8 @@ def json_object(body: bytes) -> dict[str, Any]:
     return content
 
 
-def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of a JSON document; raises `ApiError` as `json_object`."""
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of a JSON document; raises `ApiError` as `_json_object`."""
     values: dict[str, Any] = {}
     for name, value in pairs:
         if name in values:
@@ -249,15 +249,15 @@ def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def urlencoded_pairs(data: bytes) -> list[tuple[str, str]]:
+def _urlencoded_pairs(data: bytes) -> list[tuple[str, str]]:
     """Return the names and values of a URL-encoded form."""
     try:
-        return parse_qsl(data.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+        return parse_qsl(data.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError as error:
         raise ApiError(400, "Invalid request: the form cannot be read") from error
 
 
-async def multipart_pairs(headers: Headers, body: bytes) -> list[tuple[str, str]]:
+async def _multipart_pairs(headers: Headers, body: bytes) -> list[tuple[str, str]]:
     """Return the names and values of a multipart form, in which a text must not be a file."""
 
     async def stream() -> AsyncGenerator[bytes, None]:
@@ -265,7 +265,7 @@ async def multipart_pairs(headers: Headers, body: bytes) -> list[tuple[str, str]
         yield b""
 
     parser = MultiPartParser(
-        headers, stream(), max_files=MAX_FIELDS, max_fields=MAX_FIELDS, max_part_size=len(body) + 1
+        headers, stream(), max_files=_MAX_FIELDS, max_fields=_MAX_FIELDS, max_part_size=len(body) + 1
     )
     try:
         form = await parser.parse()

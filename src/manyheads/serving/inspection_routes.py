@@ -34,12 +34,10 @@ from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
 
-__all__ = ["head", "inspect", "model", "models", "next_token", "training", "translate"]
-
-MAX_BEAM = 16
-MAX_GENERATED = 256
-MAX_PADDING = 8
-SHOWN_TOKENS = 20  # most probable next tokens
+_MAX_BEAM = 16
+_MAX_GENERATED = 256
+_MAX_PADDING = 8
+_SHOWN_TOKENS = 20  # most probable next tokens
 
 
 async def models(request: Request) -> Response:
@@ -56,29 +54,29 @@ async def models(request: Request) -> Response:
 
 async def translate(request: Request) -> Response:
     """POST /api/translate: the sentences of a text with all hypotheses of the beam."""
-    service, fields, run = await read_request(request)
-    text, translator = text_of(fields, service), run.loaded
+    service, fields, run = await _read_request(request)
+    text, translator = _text_of(fields, service), run.loaded
     if not isinstance(translator, Translator):
         raise ApiError(400, f"{run.name} does not translate")
-    beam = beam_of(fields) or translator.config.search.beam_size
-    changes = changes_of(fields)
+    beam = _beam_of(fields) or translator.config.search.beam_size
+    changes = _changes_of(fields)
     service.metrics.count_texts(1, len(text))
 
     def task(handle: RequestHandle) -> dict[str, Any]:
         queued = queued_translator(translator, service.batcher, handle)
-        return translate_sentences(queued, text, beam, TranslateOptions())
+        return _translate_sentences(queued, text, beam, TranslateOptions())
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
         with isolated_with_changes(run.torch_model, changes, cancelled) as copied:
             assert isinstance(copied, Translator)
-            return translate_sentences(copied, text, beam, TranslateOptions(alignment=False))
+            return _translate_sentences(copied, text, beam, TranslateOptions(alignment=False))
 
     if changes:
-        return await compute_response(request, service, compute)
+        return await _compute_response(request, service, compute)
     return json_response(await service.requests.run(request.receive, task))
 
 
-def translate_sentences(translator: Translator, text: str, beam: int, options: TranslateOptions) -> dict[str, Any]:
+def _translate_sentences(translator: Translator, text: str, beam: int, options: TranslateOptions) -> dict[str, Any]:
     """Translate the lines of a text, or the sentences of long ones, one by one; return the JSON object."""
     started = time.perf_counter()
     spans = translator.splitter(options).units(text)
@@ -98,38 +96,38 @@ def translate_sentences(translator: Translator, text: str, beam: int, options: T
 
 async def inspect(request: Request) -> Response:
     """POST /api/inspect: the inspection of a model on a text, with packed arrays."""
-    service, fields, run = await read_request(request)
-    text, changes = text_of(fields, service, may_be_empty=True), changes_of(fields)
-    options = options_of(fields, run)
+    service, fields, run = await _read_request(request)
+    text, changes = _text_of(fields, service, may_be_empty=True), _changes_of(fields)
+    options = _options_of(fields, run)
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
         with isolated_with_changes(run.torch_model, changes, cancelled) as copied:
             return inspect_loaded(copied, text, options).packed_dict()
 
-    return await compute_response(request, service, compute)
+    return await _compute_response(request, service, compute)
 
 
 async def head(request: Request) -> Response:
     """POST /api/head: what one head computes, step by step, with packed arrays."""
-    service, fields, run = await read_request(request)
-    text, changes = text_of(fields, service, may_be_empty=True), changes_of(fields)
-    options = options_of(fields, run)
+    service, fields, run = await _read_request(request)
+    text, changes = _text_of(fields, service, may_be_empty=True), _changes_of(fields)
+    options = _options_of(fields, run)
     name = HeadName(fields.required("kind"), fields.integer("layer", 0), fields.integer("head", 0))
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
         with isolated_with_changes(run.torch_model, changes, cancelled) as copied:
             return to_json_values(inspect_head(copied, text, name, options), packed=True)
 
-    return await compute_response(request, service, compute)
+    return await _compute_response(request, service, compute)
 
 
 async def next_token(request: Request) -> Response:
     """POST /api/next: the probabilities of a language model's next token; with `write` = N, N sampled tokens."""
-    service, fields, run = await read_request(request)
-    text, generator = text_of(fields, service, may_be_empty=True), run.loaded
+    service, fields, run = await _read_request(request)
+    text, generator = _text_of(fields, service, may_be_empty=True), run.loaded
     if not isinstance(generator, Generator):
         raise ApiError(400, f"{run.name} is no language model")
-    max_tokens, changes = fields.integer("write", 0, most=MAX_GENERATED), changes_of(fields)
+    max_tokens, changes = fields.integer("write", 0, most=_MAX_GENERATED), _changes_of(fields)
     try:
         sampling = Sampling(
             temperature=fields.number("temperature", 1.0),
@@ -144,23 +142,23 @@ async def next_token(request: Request) -> Response:
         with isolated_with_changes(generator, changes, cancelled) as copied:
             assert isinstance(copied, Generator)
             if not max_tokens:
-                return asdict(next_tokens(copied, text, sampling, SHOWN_TOKENS))
+                return asdict(next_tokens(copied, text, sampling, _SHOWN_TOKENS))
             options = GenerateOptions(sampling, max_tokens=max_tokens)
             (continuation,) = copied.generate([text], options, cancelled)
             return {"text": continuation.samples[0].text}
 
-    return await compute_response(request, service, compute)
+    return await _compute_response(request, service, compute)
 
 
 async def model(request: Request) -> Response:
     """GET /api/model: the tensors, position encodings, schedule, and the code of the paper's symbols."""
-    service, _, run = await read_request(request)
-    return await compute_response(request, service, lambda _: run.document)
+    service, _, run = await _read_request(request)
+    return await _compute_response(request, service, lambda _: run.document)
 
 
 async def training(request: Request) -> Response:
     """GET /api/curves: the training curves; an empty list of runs where there is no log."""
-    service, _, run = await read_request(request)
+    service, _, run = await _read_request(request)
 
     def compute(_: Cancelled) -> dict[str, Any]:
         try:
@@ -168,10 +166,10 @@ async def training(request: Request) -> Response:
         except ManyheadsError:
             return {"runs": []}
 
-    return await compute_response(request, service, compute)
+    return await _compute_response(request, service, compute)
 
 
-async def read_request(request: Request) -> tuple[Service, Fields, ServedRun]:
+async def _read_request(request: Request) -> tuple[Service, Fields, ServedRun]:
     """Read and check a request for a run; return the service, the fields and the run.
 
     Raises:
@@ -181,7 +179,7 @@ async def read_request(request: Request) -> tuple[Service, Fields, ServedRun]:
     return service, fields, service.models.runs[fields.model_name(service.models.runs, "model")]
 
 
-async def compute_response(
+async def _compute_response(
     request: Request, service: Service, function: Callable[[Cancelled], dict[str, Any]]
 ) -> Response:
     """Call a function in a worker of the queue, so that no more threads compute than there are workers.
@@ -196,7 +194,7 @@ async def compute_response(
     return json_response(result)
 
 
-def text_of(fields: Fields, service: Service, *, may_be_empty: bool = False) -> str:
+def _text_of(fields: Fields, service: Service, *, may_be_empty: bool = False) -> str:
     """Return the text of a request.
 
     Raises:
@@ -209,7 +207,7 @@ def text_of(fields: Fields, service: Service, *, may_be_empty: bool = False) -> 
     return replace_surrogates(text or "")
 
 
-def options_of(fields: Fields, run: ServedRun) -> InspectOptions:
+def _options_of(fields: Fields, run: ServedRun) -> InspectOptions:
     """Return the options of an inspection.
 
     Raises:
@@ -222,10 +220,10 @@ def options_of(fields: Fields, run: ServedRun) -> InspectOptions:
         return InspectOptions(
             target=None if target is None else replace_surrogates(target),
             prefix=tuple(prefix),
-            beam_size=beam_of(fields),
-            padding=fields.integer("padding", 0, most=MAX_PADDING),
+            beam_size=_beam_of(fields),
+            padding=fields.integer("padding", 0, most=_MAX_PADDING),
             occlusion=fields.boolean("occlusion", default=True),
-            max_tokens=fields.integer("max_tokens", 0, most=MAX_GENERATED),
+            max_tokens=fields.integer("max_tokens", 0, most=_MAX_GENERATED),
             temperature=fields.number("temperature", 1.0),
             run=run.name,
         )
@@ -233,7 +231,7 @@ def options_of(fields: Fields, run: ServedRun) -> InspectOptions:
         raise ApiError(400, str(error)) from error
 
 
-def changes_of(fields: Fields) -> Changes:
+def _changes_of(fields: Fields) -> Changes:
     """Return the changes with which the model computes.
 
     Raises:
@@ -245,6 +243,6 @@ def changes_of(fields: Fields) -> Changes:
         raise ApiError(400, str(error)) from error
 
 
-def beam_of(fields: Fields) -> int | None:
+def _beam_of(fields: Fields) -> int | None:
     """Return the beam size; None means the run's beam size."""
-    return fields.integer("beam", 0, most=MAX_BEAM) or None
+    return fields.integer("beam", 0, most=_MAX_BEAM) or None

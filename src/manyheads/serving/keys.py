@@ -22,11 +22,9 @@ from manyheads.errors import DataError, RunError, UsageError
 from manyheads.files import keep_owner, locked_beside, reading, replacing, saving, write_atomically
 from manyheads.shell import command_line
 
-__all__ = ["Key", "KeyFile", "KeyRing"]
-
-FORMAT = 1
-WAIT_SECONDS = 10.0  # for another process that changes the file
-RELOAD_SECONDS = 1.0  # between two checks whether the file has changed
+_FORMAT = 1
+_WAIT_SECONDS = 10.0  # for another process that changes the file
+_RELOAD_SECONDS = 1.0  # between two checks whether the file has changed
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,9 @@ class KeyFile:
         """Return the keys in the content of the file; raises `DataError`."""
         try:
             document = json.loads(check_nodes(content, self.path))
-            if document["format"] != FORMAT:
-                raise DataError(f"{self.path} has format {document['format']}, and this version reads {FORMAT}.")
-            return [key_of(entry) for entry in document["keys"]]
+            if document["format"] != _FORMAT:
+                raise DataError(f"{self.path} has format {document['format']}, and this version reads {_FORMAT}.")
+            return [_key_of(entry) for entry in document["keys"]]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(f"{self.path} cannot be read as a file of keys: {type(error).__name__}.") from error
 
@@ -81,12 +79,12 @@ class KeyFile:
         """Replace the file by one with these keys; its owner, such as the user of a service, stays the same."""
         path = self.path.resolve()
         with saving("the keys", self.path, "The keys are unchanged."), replacing(path) as draft:
-            write_atomically(draft, as_json({"format": FORMAT, "keys": [vars(key) for key in keys]}), mode=0o600)
+            write_atomically(draft, as_json({"format": _FORMAT, "keys": [vars(key) for key in keys]}), mode=0o600)
             keep_owner(path, draft, mode=0o600)
 
     def locked(self) -> AbstractContextManager[None]:
         """Lock the file against other processes that change it; wait for them."""
-        return locked_beside(self.path.resolve(), DataError, wait=WAIT_SECONDS)
+        return locked_beside(self.path.resolve(), DataError, wait=_WAIT_SECONDS)
 
     def add(self, name: str, req_limit: int | None = None) -> str:
         """Add a new key and return its secret, which is not stored.
@@ -101,7 +99,7 @@ class KeyFile:
                 raise UsageError(
                     f"{self.path} has a key named {name}. Choose another name, or remove that one first."
                 )
-            self.write([*keys, Key(name, digest(secret), req_limit)])
+            self.write([*keys, Key(name, _digest(secret), req_limit)])
         return secret
 
     def remove(self, name: str) -> None:
@@ -130,7 +128,7 @@ class KeyRing:
     def find(self, secret: str) -> Key | None:
         """Return the key with this secret, or None; all keys are compared, each in constant time."""
         self.reload()
-        sent = digest(secret)
+        sent = _digest(secret)
         match = None
         for key in self.keys:
             if hmac.compare_digest(key.sha256, sent):
@@ -139,7 +137,7 @@ class KeyRing:
 
     def reload(self) -> None:
         """Read the file again if it has changed; keep the keys if it is missing or damaged."""
-        if monotonic() - self.checked_at < RELOAD_SECONDS:
+        if monotonic() - self.checked_at < _RELOAD_SECONDS:
             return
         self.checked_at = monotonic()
         with suppress(DataError, RunError):
@@ -148,12 +146,12 @@ class KeyRing:
                 self.keys, self.content = self.file.parse(content), content
 
 
-def digest(secret: str) -> str:
+def _digest(secret: str) -> str:
     """Return the SHA-256 digest of a secret in hexadecimal."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def key_of(entry: dict[str, Any]) -> Key:
+def _key_of(entry: dict[str, Any]) -> Key:
     """Return the key of an entry of the file.
 
     Raises:

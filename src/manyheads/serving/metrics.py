@@ -11,9 +11,7 @@ from prometheus_client.registry import Collector
 from manyheads.serving.batching import Batcher
 from manyheads.serving.request_pool import RequestPool
 
-__all__ = ["Metrics"]
-
-BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds of a response
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds of a response
 
 
 class Metrics(Collector):
@@ -34,7 +32,7 @@ class Metrics(Collector):
             "manyheads_request_seconds",
             "Time from the head of a request to its whole answer.",
             ["route"],
-            buckets=BUCKETS,
+            buckets=_BUCKETS,
             registry=self.registry,
         )
         self.registry.register(self)

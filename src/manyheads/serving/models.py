@@ -37,12 +37,10 @@ from manyheads.tasks.translation import Translator
 from manyheads.text.languages import LanguageProfile, confidences
 from manyheads.training.precision import pick_device
 
-__all__ = ["LanguageConfidence", "Models", "ServedRun", "load_models", "make_batcher"]
-
 Pair = tuple[str, str]
 LanguageConfidence = tuple[str, float]  # language code, confidence in percent
-MAX_WORKERS = 8
-WORKER_NICENESS = 5  # increment of "nice": beside another busy thread, a worker keeps a quarter of a core
+_MAX_WORKERS = 8
+_WORKER_NICENESS = 5  # increment of "nice": beside another busy thread, a worker keeps a quarter of a core
 
 
 @dataclass(frozen=True)
@@ -174,13 +172,13 @@ def load_models(
     """
     models = Models()
     for run in runs:
-        models.add(run, load_model(run, settings))
-    models.detector = make_detector(models, log)
-    warm_up(models, batcher)
+        models.add(run, _load_model(run, settings))
+    models.detector = _make_detector(models, log)
+    _warm_up(models, batcher)
     return models
 
 
-def load_model(run: Path, settings: ServeSettings) -> Loaded:
+def _load_model(run: Path, settings: ServeSettings) -> Loaded:
     """Load the model of a run; raises `RunError` as `load_models`."""
     match "translation" if is_export(run) else RunDirectory.existing(run).config().task:
         case "translation":
@@ -196,7 +194,7 @@ def load_model(run: Path, settings: ServeSettings) -> Loaded:
             raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')
 
 
-def make_detector(models: Models, log: Callable[[str], None]) -> LanguageDetector:
+def _make_detector(models: Models, log: Callable[[str], None]) -> LanguageDetector:
     """Return a detector of the translators' languages; counts of a language in several runs are added up.
 
     Exported folders have no profiles; `log` gets a warning where a language has none.
@@ -222,7 +220,7 @@ def make_detector(models: Models, log: Callable[[str], None]) -> LanguageDetecto
     return LanguageDetector(profiles, fallback)
 
 
-def warm_up(models: Models, batcher: Batcher) -> None:
+def _warm_up(models: Models, batcher: Batcher) -> None:
     """Run each model once in every mode whose first call is slower."""
     for translator in models.translators.values():
         queued = queued_translator(translator, batcher, RequestHandle())
@@ -238,16 +236,16 @@ def make_batcher(settings: ServeSettings) -> Batcher:
     """Return the queue with one single-threaded worker per core; with one worker for a GPU or CTranslate2."""
     cores = torch.get_num_threads()
     one_worker = settings.engine == "ctranslate2" or pick_device(settings.device).type != "cpu"
-    workers = 1 if one_worker else min(cores, os.cpu_count() or 1, MAX_WORKERS)
+    workers = 1 if one_worker else min(cores, os.cpu_count() or 1, _MAX_WORKERS)
     return Batcher(
         workers=workers,
         max_tokens=settings.max_batch_tokens,
         max_wait=settings.max_wait_ms / 1000,
-        on_worker_start=lambda: start_worker(max(1, cores // workers)),
+        on_worker_start=lambda: _start_worker(max(1, cores // workers)),
     )
 
 
-def start_worker(threads: int) -> None:
+def _start_worker(threads: int) -> None:
     """Set the number of PyTorch threads of this worker; on Linux, lower its priority below that of the event loop.
 
     The event loop's work is short, but without this an error response would wait until a sentence is decoded.
@@ -255,4 +253,4 @@ def start_worker(threads: int) -> None:
     torch.set_num_threads(threads)
     if sys.platform == "linux":  # where each thread has its own priority
         thread = threading.get_native_id()
-        os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + WORKER_NICENESS))
+        os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _WORKER_NICENESS))

@@ -11,11 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from manyheads.search.interface import Cancelled
 
-__all__ = [
-    "BatchGroup", "ContinuousBatch", "ContinuousBatchGroup", "QueueItem", "RequestCancelled", "RequestHandle",
-    "set_result",
-]  # fmt: skip
-
 
 class RequestCancelled(Exception):
     """The request was cancelled: its client disconnected, its time limit passed, or the server stops."""

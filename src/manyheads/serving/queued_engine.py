@@ -17,34 +17,32 @@ from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import BatchGroup, QueueItem, RequestHandle
 from manyheads.tasks.translation import Translator
 
-__all__ = ["queued_translator"]
-
-ATTENTION_LOCK = threading.Lock()  # attention is recorded in the model's own modules: one search at a time
+_ATTENTION_LOCK = threading.Lock()  # attention is recorded in the model's own modules: one search at a time
 
 
-Row = tuple[Ids, Ids, tuple[Ids, ...], tuple[Ids, ...]]  # token ids; prefix, forbidden and required ids of the row
+_Row = tuple[Ids, Ids, tuple[Ids, ...], tuple[Ids, ...]]  # token ids; prefix, forbidden and required ids of the row
 
 
 @dataclass(frozen=True)
-class SearchGroup:
+class _SearchGroup:
     """Rows that are searched by one engine with the same options; engines are compared by identity."""
 
     engine: Engine
     options: SearchOptions
 
-    def compute(self, payloads: Sequence[Row], cancelled: Cancelled) -> list[list[Hypothesis]]:
+    def compute(self, payloads: Sequence[_Row], cancelled: Cancelled) -> list[list[Hypothesis]]:
         """Search for all rows; see `BatchGroup.compute`."""
         rows, *constraints = zip(*payloads, strict=True)
         prefixes, forbidden, required = (values if any(values) else () for values in constraints)
         options = replace(self.options, prefixes=prefixes, forbidden=forbidden, required=required)
         if options.alignment or options.rivals or options.coverage_penalty:
-            with ATTENTION_LOCK:
+            with _ATTENTION_LOCK:
                 return self.engine.search(rows, options, cancelled)
         return self.engine.search(rows, options, cancelled)
 
 
 @dataclass(frozen=True)
-class ContinuousSearchGroup:
+class _ContinuousSearchGroup:
     """Token ids of rows without constraints, which support continuous batching."""
 
     engine: TorchEngine | NativeEngine
@@ -59,7 +57,7 @@ class ContinuousSearchGroup:
         return self.engine.begin(self.options)
 
 
-class QueuedEngine:
+class _QueuedEngine:
     """An `Engine` whose rows are batched with rows of other requests."""
 
     def __init__(self, engine: Engine, batcher: Batcher, handle: RequestHandle) -> None:
@@ -76,9 +74,9 @@ class QueuedEngine:
         group: BatchGroup
         payloads: Sequence[Any] = rows
         if isinstance(self.engine, (TorchEngine, NativeEngine)) and self.engine.can_batch_continuously(options):
-            group = ContinuousSearchGroup(self.engine, common)
+            group = _ContinuousSearchGroup(self.engine, common)
         else:
-            group = SearchGroup(self.engine, common)
+            group = _SearchGroup(self.engine, common)
             none = ((),) * len(rows)
             constraints = (options.prefixes or none, options.forbidden or none, options.required or none)
             payloads = list(zip(rows, *constraints, strict=True))
@@ -96,4 +94,4 @@ class QueuedEngine:
 
 def queued_translator(translator: Translator, batcher: Batcher, handle: RequestHandle) -> Translator:
     """Return a copy of a translator that decodes through the queue, for one request."""
-    return Translator(translator.config, translator.tokenizers, QueuedEngine(translator.engine, batcher, handle))
+    return Translator(translator.config, translator.tokenizers, _QueuedEngine(translator.engine, batcher, handle))

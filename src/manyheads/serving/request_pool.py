@@ -13,9 +13,7 @@ from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import RequestCancelled, RequestHandle
 from manyheads.serving.responses import ApiError, ClientDisconnected
 
-__all__ = ["RequestPool"]
-
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 class RequestPool:
@@ -47,7 +45,7 @@ class RequestPool:
             return ApiError(503, "The server is busy", retry_after=1)
         return None
 
-    async def run(self, receive: Receive, task: Callable[[RequestHandle], Result]) -> Result:
+    async def run(self, receive: Receive, task: Callable[[RequestHandle], _Result]) -> _Result:
         """Run a task in a thread of the pool and return its result.
 
         Args:
@@ -65,7 +63,7 @@ class RequestPool:
             raise overload
         handle = RequestHandle()
         future = self.start(handle, task)
-        disconnect = asyncio.ensure_future(disconnected(receive))
+        disconnect = asyncio.ensure_future(_disconnected(receive))
         try:
             both: set[asyncio.Future[Any]] = {future, disconnect}
             done, _ = await asyncio.wait(both, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -84,12 +82,12 @@ class RequestPool:
             raise ClientDisconnected
         raise ApiError(504, f"The request took longer than {self.timeout:g} seconds and was stopped")
 
-    def start(self, handle: RequestHandle, task: Callable[[RequestHandle], Result]) -> asyncio.Future[Result]:
+    def start(self, handle: RequestHandle, task: Callable[[RequestHandle], _Result]) -> asyncio.Future[_Result]:
         """Start a task in a thread; the request counts as running until the thread has finished it."""
         self.running += 1
         self.handles.add(handle)
 
-        def work() -> Result:
+        def work() -> _Result:
             with self.batcher.request_slot():
                 return task(handle)
 
@@ -110,7 +108,7 @@ class RequestPool:
             handle.cancel()
 
 
-async def disconnected(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     """Wait until the client has closed its connection."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -33,12 +33,10 @@ from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
 from manyheads.training.memory import keep_decoding_small
 
-__all__ = ["serve"]
-
-DRAIN_SECONDS = 25.0  # for running requests to finish after a signal, before they are cancelled
-KEEP_ALIVE = 15  # seconds that an idle connection stays open
-BACKLOG = 512  # connections that the system queues before they are accepted
-SWITCH_INTERVAL = 0.001  # seconds that a thread may hold the interpreter lock while another one waits for it
+_DRAIN_SECONDS = 25.0  # for running requests to finish after a signal, before they are cancelled
+_KEEP_ALIVE = 15  # seconds that an idle connection stays open
+_BACKLOG = 512  # connections that the system queues before they are accepted
+_SWITCH_INTERVAL = 0.001  # seconds that a thread may hold the interpreter lock while another one waits for it
 
 
 def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], None]) -> None:
@@ -59,13 +57,13 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
             RunDirectory.existing(run)
     access = Access(settings)
     keep_decoding_small()
-    with bound_socket(settings) as sock:
-        sys.setswitchinterval(SWITCH_INTERVAL)
+    with _bound_socket(settings) as sock:
+        sys.setswitchinterval(_SWITCH_INTERVAL)
         batcher = make_batcher(settings)
         requests = RequestPool(settings.queue, settings.timeout, batcher)
         service = Service(settings, batcher, requests, access, log)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        server = Server(service, runs, f"http://{host}:{sock.getsockname()[1]}")  # the port that was really bound
+        server = _Server(service, runs, f"http://{host}:{sock.getsockname()[1]}")  # the port that was really bound
         logging.getLogger("uvicorn.error").disabled = True  # its messages may quote what clients sent
         server.run(sockets=[sock])
         requests.cancel_all()
@@ -75,7 +73,7 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
             raise server.failure
 
 
-class Server(uvicorn.Server):
+class _Server(uvicorn.Server):
     """uvicorn's server, which loads the models while it listens and drains running requests at the end.
 
     uvicorn's own shutdown closes the listening socket at the first signal, so that waiting clients see a broken
@@ -100,8 +98,8 @@ class Server(uvicorn.Server):
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            backlog=BACKLOG,
-            timeout_keep_alive=KEEP_ALIVE,
+            backlog=_BACKLOG,
+            timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=5,
         )
         super().__init__(config)
@@ -140,14 +138,14 @@ class Server(uvicorn.Server):
         """Return whether the server should stop; called ten times a second."""
         requests = self.service.requests
         if requests.draining and not self.should_exit:
-            late = monotonic() - self.signalled_at > DRAIN_SECONDS
+            late = monotonic() - self.signalled_at > _DRAIN_SECONDS
             if late:
                 requests.cancel_all()
             self.should_exit = late or not requests.running
         return await super().on_tick(counter)
 
 
-def bound_socket(settings: ServeSettings) -> socket.socket:
+def _bound_socket(settings: ServeSettings) -> socket.socket:
     """Open a listening socket at the configured address.
 
     Raises:
@@ -163,7 +161,7 @@ def bound_socket(settings: ServeSettings) -> socket.socket:
     dual_stack = family == socket.AF_INET6 and socket.has_dualstack_ipv6()  # "::" also takes clients by IPv4
     try:
         sock = socket.create_server(
-            (settings.host, settings.port), family=family, backlog=BACKLOG, dualstack_ipv6=dual_stack
+            (settings.host, settings.port), family=family, backlog=_BACKLOG, dualstack_ipv6=dual_stack
         )
     except OSError as error:
         if error.errno == errno.EADDRINUSE:

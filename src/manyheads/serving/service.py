@@ -18,8 +18,6 @@ from manyheads.serving.queue_items import BatchGroup, QueueItem
 from manyheads.serving.request_pool import RequestPool
 from manyheads.serving.settings import ServeSettings
 
-__all__ = ["Service", "WorkerTask"]
-
 
 @dataclass(frozen=True, eq=False)
 class WorkerTask:

@@ -25,12 +25,10 @@ from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
 
-__all__ = ["document", "health", "metrics", "spec", "static_routes"]
-
-HERE = Path(__file__).parent
+_HERE = Path(__file__).parent
 # Folder, address of its index, prefix of the addresses of its other files.
-FOLDERS = (("page", "/", "/page/"), ("explorer", "/docs", "/docs/"))
-MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
+_FOLDERS = (("page", "/", "/page/"), ("explorer", "/docs", "/docs/"))
+_MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
 
 
 async def health(request: Request) -> Response:
@@ -56,17 +54,17 @@ async def metrics(request: Request) -> Response:
 async def spec(request: Request) -> Response:
     """GET /spec: the OpenAPI document."""
     service = Service.of(request)
-    return json_response(document(service.settings, service.models.languages))
+    return json_response(_document(service.settings, service.models.languages))
 
 
-def document(settings: ServeSettings, codes: list[str]) -> dict[str, Any]:
+def _document(settings: ServeSettings, codes: list[str]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of a server: `openapi.json` with its limits.
 
     Args:
         settings: the server's limits.
         codes: codes of the served languages.
     """
-    content: dict[str, Any] = json.loads((HERE / "openapi.json").read_text(encoding="utf-8"))
+    content: dict[str, Any] = json.loads((_HERE / "openapi.json").read_text(encoding="utf-8"))
     content["info"]["version"] = __version__
     schemas = content["components"]["schemas"]
     schemas["Text"]["maxLength"] = settings.char_limit
@@ -76,11 +74,11 @@ def document(settings: ServeSettings, codes: list[str]) -> dict[str, Any]:
     fields["source"]["enum"] = ["auto", *codes]
     fields["target"]["enum"] = codes or [""]
     fields["alternatives"]["maximum"] = settings.alternatives_limit
-    add_errors(content)
+    _add_errors(content)
     return content
 
 
-def add_errors(content: dict[str, Any]) -> None:
+def _add_errors(content: dict[str, Any]) -> None:
     """Add the error responses to each operation that computes, each with the schema of its error object."""
     common = content["components"].pop("responses")
     for path, operations in content["paths"].items():
@@ -95,15 +93,15 @@ def add_errors(content: dict[str, Any]) -> None:
 def static_routes() -> list[Route]:
     """Return one route per file for a browser."""
     routes = []
-    for folder, index, prefix in FOLDERS:
-        for path in sorted((HERE / folder).iterdir()):
-            if path.suffix in MEDIA_TYPES:
+    for folder, index, prefix in _FOLDERS:
+        for path in sorted((_HERE / folder).iterdir()):
+            if path.suffix in _MEDIA_TYPES:
                 address = index if path.name == "index.html" else prefix + path.name
-                routes.append(Route(address, file_endpoint(path)))
+                routes.append(Route(address, _file_endpoint(path)))
     return routes
 
 
-def file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
+def _file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that sends a file, or 304 if the browser has it already.
 
     Scripts of the page are sent without indentation and comments.
@@ -116,6 +114,6 @@ def file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
-        return Response(content, headers=headers, media_type=MEDIA_TYPES[path.suffix])
+        return Response(content, headers=headers, media_type=_MEDIA_TYPES[path.suffix])
 
     return endpoint

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from manyheads.errors import UsageError
 
-__all__ = ["ServeSettings"]
-
-PUBLIC_REQUESTS = 120  # default per minute and key or address, where other machines can reach the server
+_PUBLIC_REQUESTS = 120  # default per minute and key or address, where other machines can reach the server
 
 
 @dataclass(frozen=True)
@@ -96,4 +94,4 @@ class ServeSettings:
         """
         if self.req_limit is not None:
             return self.req_limit
-        return 0 if self.is_loopback and not self.trust_forwarded_for else PUBLIC_REQUESTS
+        return 0 if self.is_loopback and not self.trust_forwarded_for else _PUBLIC_REQUESTS

@@ -19,13 +19,11 @@ from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
 from manyheads.tasks.options import TranslateOptions
 
-__all__ = ["detect", "languages", "no_files", "no_suggestions", "settings", "translate"]
-
-AUTO = "auto"
+_AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class TranslationRequest:
+class _TranslationRequest:
     """The checked fields of a request for translations.
 
     Attributes:
@@ -48,8 +46,8 @@ class TranslationRequest:
 async def translate(request: Request) -> Response:
     """POST /translate."""
     service, fields = await Service.read(request)
-    query = translation_request(fields, service)
-    content = await service.requests.run(request.receive, lambda handle: translations(service, query, handle))
+    query = _translation_request(fields, service)
+    content = await service.requests.run(request.receive, lambda handle: _translations(service, query, handle))
     return json_response(content)
 
 
@@ -59,7 +57,7 @@ async def detect(request: Request) -> Response:
     texts, _ = fields.limited_texts(service.settings)
     text = "\n".join(texts)
     detected = await service.requests.run(request.receive, lambda handle: service.models.detector.detect(text))
-    return json_response([language_json(language) for language in detected])
+    return json_response([_language_json(language) for language in detected])
 
 
 async def languages(request: Request) -> Response:
@@ -84,7 +82,7 @@ async def settings(request: Request) -> Response:
             "filesTranslation": False,
             "supportedFilesFormat": [],
             "language": {
-                "source": {"code": AUTO, "name": "Auto Detect"},
+                "source": {"code": _AUTO, "name": "Auto Detect"},
                 "target": {"code": first[1], "name": language_name(first[1])},
             },
         }
@@ -101,7 +99,7 @@ async def no_suggestions(request: Request) -> Response:
     raise ApiError(403, "Suggestions are disabled on this server.")
 
 
-def translation_request(fields: Fields, service: Service) -> TranslationRequest:
+def _translation_request(fields: Fields, service: Service) -> _TranslationRequest:
     """Check the fields of a request.
 
     Raises:
@@ -113,17 +111,17 @@ def translation_request(fields: Fields, service: Service) -> TranslationRequest:
     kind = (fields.text("format") or "text").lower()
     if kind not in ("text", "html"):
         raise ApiError(400, f"{kind[:20]} format is not supported")
-    return TranslationRequest(
+    return _TranslationRequest(
         texts=texts,
         is_list=is_list,
-        source=AUTO if source.lower() == AUTO else served_language(source, service),
-        target=served_language(target, service),
+        source=_AUTO if source.lower() == _AUTO else _served_language(source, service),
+        target=_served_language(target, service),
         html=kind == "html",
         alternatives=alternatives,
     )
 
 
-def served_language(code: str, service: Service) -> str:
+def _served_language(code: str, service: Service) -> str:
     """Return the served language that a client's code means.
 
     Raises:
@@ -135,7 +133,7 @@ def served_language(code: str, service: Service) -> str:
     return language
 
 
-def translations(service: Service, query: TranslationRequest, handle: RequestHandle) -> dict[str, Any]:
+def _translations(service: Service, query: _TranslationRequest, handle: RequestHandle) -> dict[str, Any]:
     """Translate the texts of a request and return the JSON object of the response; runs in the request's thread.
 
     Texts of one language are translated together. Texts that are in the target language already are returned
@@ -145,7 +143,7 @@ def translations(service: Service, query: TranslationRequest, handle: RequestHan
         ApiError: 400, no served translator has this language pair.
     """
     documents = [read_html(text) if query.html else Document(text) for text in query.texts]
-    sources = [source_of(document, query, service) for document in documents]
+    sources = [_source_of(document, query, service) for document in documents]
     results: list[list[str]] = [[document.unchanged] for document in documents]
     by_pair: dict[tuple[str, str], list[int]] = {}
     for index, (document, (source, _)) in enumerate(zip(documents, sources, strict=True)):
@@ -162,15 +160,14 @@ def translations(service: Service, query: TranslationRequest, handle: RequestHan
             )
         by_pair.setdefault(pair, []).append(index)
     for pair, indices in by_pair.items():
-        translated = translate_documents(service, pair, query, [documents[index] for index in indices], handle)
+        translated = _translate_documents(service, pair, query, [documents[index] for index in indices], handle)
         for index, texts in zip(indices, translated, strict=True):
             results[index] = texts
-    return translation_json(query, results, [language_json(language) for language in sources])
+    return _translation_json(query, results, [_language_json(language) for language in sources])
 
 
-def source_of(document: Document, query: TranslationRequest, service: Service) -> LanguageConfidence:
-    """Return the language of a text and its confidence in percent."""
-    if query.source != AUTO:
+def _source_of(document: Document, query: _TranslationRequest, service: Service) -> LanguageConfidence:
+    if query.source != _AUTO:
         return query.source, 100.0
     if not document.has_letters:
         return service.models.detector.fallback, 0.0
@@ -181,10 +178,10 @@ def source_of(document: Document, query: TranslationRequest, service: Service) -
     return language, confidence
 
 
-def translate_documents(
+def _translate_documents(
     service: Service,
     pair: tuple[str, str],
-    query: TranslationRequest,
+    query: _TranslationRequest,
     documents: Sequence[Document],
     handle: RequestHandle,
 ) -> list[list[str]]:
@@ -200,20 +197,19 @@ def translate_documents(
     return [document.assemble([next(remaining) for _ in document.texts]) for document in documents]
 
 
-def translation_json(
-    query: TranslationRequest, results: list[list[str]], languages: list[dict[str, Any]]
+def _translation_json(
+    query: _TranslationRequest, results: list[list[str]], languages: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the JSON object of a response; for a single text, without lists."""
     alternatives = [list(dict.fromkeys(text for text in texts[1:] if text != texts[0])) for texts in results]
     content: dict[str, Any] = {"translatedText": [texts[0] for texts in results]}
-    if query.source == AUTO:
+    if query.source == _AUTO:
         content["detectedLanguage"] = languages
     if query.alternatives:
         content["alternatives"] = alternatives
     return content if query.is_list else {name: values[0] for name, values in content.items()}
 
 
-def language_json(detected: LanguageConfidence) -> dict[str, Any]:
-    """Return the JSON object of a detected language."""
+def _language_json(detected: LanguageConfidence) -> dict[str, Any]:
     language, confidence = detected
     return {"confidence": confidence, "language": language}

@@ -18,8 +18,6 @@ from manyheads.tasks.parts import Line
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.text.tokenizer import EOS, Tokenizer, TokenizerPair
 
-__all__ = ["WARNINGS", "Assembler", "Link", "pharaoh", "with_end_mark", "word_alignment", "word_numbers"]
-
 Link = tuple[int, int]  # numbers of a source word and a target word, from 0
 
 # Names that `Translation.warnings` may hold -> their meaning.
@@ -32,9 +30,9 @@ WARNINGS = {
     "broken-character": "bytes that form no character were left out, or completed to a character of the source",
 }
 
-MAX_PERIOD = 16  # tokens of a repeated passage
-MIN_REPETITIONS = 4
-MIN_LOOP_LENGTH = 8  # tokens of all repetitions together
+_MAX_PERIOD = 16  # tokens of a repeated passage
+_MIN_REPETITIONS = 4
+_MIN_LOOP_LENGTH = 8  # tokens of all repetitions together
 
 
 class Assembler:
@@ -61,7 +59,7 @@ class Assembler:
         candidates = [self.candidate(line, parts) for parts in by_rank]
         if not by_rank:
             copied = [Candidate(line.text, 0.0, [], [], 0.0)] if line.text else []
-            links = pharaoh(copied_links("", "", line.text)) if self.options.alignment and copied else None
+            links = pharaoh(_copied_links("", "", line.text)) if self.options.alignment and copied else None
             return Translation(line.text, copied, truncated=False, alignment=links)
         best = by_rank[0]
         cut = any(len(ids) > self.longest_source for ids in line.parts)
@@ -108,9 +106,9 @@ class Assembler:
             start, stop = line.spans[index]
             text = self.tokenizers.target.decode(self.whole(line, index, output)[0])
             gap = line.between(index, before[-1:], text[:1])
-            links += copied_links(line.text[:end], before, gap)
+            links += _copied_links(line.text[:end], before, gap)
             before += gap
-            source, target = next_word(line.text[:start], line.text[start:stop]), next_word(before, text)
+            source, target = _next_word(line.text[:start], line.text[start:stop]), _next_word(before, text)
             of_source = word_numbers(self.tokenizers.source, ids[: self.longest_source])
             of_target = word_numbers(self.tokenizers.target, output.tokens, line.part_text(index))
             assert output.attention is not None
@@ -119,31 +117,31 @@ class Assembler:
                 for source_word, target_word in word_alignment(output.attention, of_source, of_target)
             ]
             end, before = stop, before + text
-        return links + copied_links(line.text[:end], before, line.text[end:])
+        return links + _copied_links(line.text[:end], before, line.text[end:])
 
     def warnings(self, line: Line, parts: Sequence[Hypothesis], text: str, expected: Expected) -> list[str]:
         """Return the names of the warnings about a translation; see `WARNINGS`."""
         pairs = [(ids, output.tokens) for ids, output in zip(line.parts, parts, strict=True)]
         signs = {
             "sentence-cut": line.cut_sentences > 0,
-            "repetition": any(repeats_itself(source, output) for source, output in pairs),
-            "length-ratio": any(unusual_length(len(source), len(output)) for source, output in pairs),
-            "forbidden-phrase": any(begins_word(phrase, text) for phrase in expected.forbidden),
+            "repetition": any(_repeats_itself(source, output) for source, output in pairs),
+            "length-ratio": any(_unusual_length(len(source), len(output)) for source, output in pairs),
+            "forbidden-phrase": any(_begins_word(phrase, text) for phrase in expected.forbidden),
             "missing-phrase": not all(line.holds(phrase, text) for phrase in expected.required),
             "broken-character": any(self.whole(line, index, output)[1] for index, output in enumerate(parts)),
         }
         return [name for name, present in signs.items() if present]
 
 
-def next_word(before: str, text: str) -> int:
+def _next_word(before: str, text: str) -> int:
     """Return the index of the first word of a text in the line that it continues; `before` is the line up to it."""
     continued = before and text and not before[-1].isspace() and not text[0].isspace()
     return len(before.split()) - bool(continued)
 
 
-def copied_links(source: str, target: str, copied: str) -> list[Link]:
+def _copied_links(source: str, target: str, copied: str) -> list[Link]:
     """Link the words of a text that is copied; `source` and `target` are the lines before it."""
-    first_source, first_target = next_word(source, copied), next_word(target, copied)
+    first_source, first_target = _next_word(source, copied), _next_word(target, copied)
     return [(first_source + word, first_target + word) for word in range(len(copied.split()))]
 
 
@@ -152,8 +150,7 @@ def with_end_mark(output: Hypothesis) -> list[int]:
     return [*output.tokens, EOS] if output.ended else list(output.tokens)
 
 
-def begins_word(phrase: str, text: str) -> bool:
-    """Return whether a phrase occurs in the text at the beginning of a word."""
+def _begins_word(phrase: str, text: str) -> bool:
     return re.search(rf"(?<!\S){re.escape(phrase)}", text) is not None
 
 
@@ -202,29 +199,29 @@ def pharaoh(links: Sequence[Link]) -> str:
     return " ".join(f"{source}-{target}" for source, target in links)
 
 
-def max_repetitions(tokens: Sequence[int]) -> int:
+def _max_repetitions(tokens: Sequence[int]) -> int:
     """Return the largest number of times that a passage of at most 16 tokens occurs in a row; 1 is no repetition.
 
     Only repetitions of at least 8 tokens in all count: "ha ha ha ha" does not.
     """
     most = 1
-    for period in range(1, min(MAX_PERIOD, len(tokens) // 2) + 1):
+    for period in range(1, min(_MAX_PERIOD, len(tokens) // 2) + 1):
         run = 0
         for index in range(period, len(tokens)):
             run = run + 1 if tokens[index] == tokens[index - period] else 0
-            if run + period >= MIN_LOOP_LENGTH:
+            if run + period >= _MIN_LOOP_LENGTH:
                 most = max(most, run // period + 1)
     return most
 
 
-def repeats_itself(source: Sequence[int], output: Sequence[int]) -> bool:
+def _repeats_itself(source: Sequence[int], output: Sequence[int]) -> bool:
     """Return whether an output repeats itself more often than its source does."""
-    if max(Counter(output).values(), default=0) < MIN_REPETITIONS:  # fast exit for most outputs
+    if max(Counter(output).values(), default=0) < _MIN_REPETITIONS:  # fast exit for most outputs
         return False
-    repetitions = max_repetitions(output)
-    return repetitions >= MIN_REPETITIONS and repetitions > max_repetitions(source) + 1
+    repetitions = _max_repetitions(output)
+    return repetitions >= _MIN_REPETITIONS and repetitions > _max_repetitions(source) + 1
 
 
-def unusual_length(source: int, output: int) -> bool:
+def _unusual_length(source: int, output: int) -> bool:
     """Return whether the longer of two lengths exceeds 3 times the shorter by more than 10 tokens."""
     return max(source, output) > 3 * min(source, output) + 10

@@ -31,19 +31,8 @@ from manyheads.text.normalize import clean
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.log import Advance, no_advance
 
-__all__ = [
-    "LABELS",
-    "Classification",
-    "Classifier",
-    "Labels",
-    "class_probabilities",
-    "compute_batches",
-    "encode_texts",
-    "longest_text",
-]
-
 LABELS = "labels.json"  # file name in a run directory
-BATCH_TOKENS = 8_192  # tokens of a batch, padding included
+_BATCH_TOKENS = 8_192  # tokens of a batch, padding included
 
 
 @dataclass(frozen=True)
@@ -209,11 +198,10 @@ def encode_texts(encode: Encode, joined: Sequence[str], marks: int) -> list[list
     """
     parts = [split_texts(text) for text in joined]
     ids = iter(encode([clean(text) for texts in parts for text in texts]))
-    return [join_ids((next(ids) for _ in texts), marks) for texts in parts]
+    return [_join_ids((next(ids) for _ in texts), marks) for texts in parts]
 
 
-def join_ids(rows: Iterable[list[int]], marks: int) -> list[int]:
-    """Join rows of ids, with a number of end marks between them."""
+def _join_ids(rows: Iterable[list[int]], marks: int) -> list[int]:
     first, *others = rows
     return [*first, *(token for other in others for token in (*[EOS] * marks, *other))]
 
@@ -255,7 +243,7 @@ def compute_batches(
     results = np.zeros((len(rows), width), np.float64)
     lengths = np.array([len(row) + 2 for row in rows], np.int64)
     with evaluating(model), torch.inference_mode():
-        for indices in fixed_batches(lengths, BATCH_TOKENS):
+        for indices in fixed_batches(lengths, _BATCH_TOKENS):
             ids, types = make_texts(
                 [rows[index] for index in indices],
                 pad=model.pad,

@@ -20,8 +20,6 @@ from manyheads.tasks.classification import compute_batches, encode_texts, longes
 from manyheads.tasks.loading import LoadableModel
 from manyheads.text.tokenizer import EOS
 
-__all__ = ["Encoder", "Encoding"]
-
 
 @dataclass(frozen=True)
 class Encoding:

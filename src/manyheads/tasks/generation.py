@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 
     from manyheads.search.greedy import ChooseTokens
 
-__all__ = [
-    "Continuation",
-    "Ended",
-    "GenerateOptions",
-    "Generation",
-    "end_after_stop",
-    "stream_before_stop",
-    "text_before_stop",
-]
-
-DEFAULT_SAMPLING = Sampling()
+_DEFAULT_SAMPLING = Sampling()
 
 Ended = Literal["end", "stop", "length"]
 
@@ -45,7 +35,7 @@ class GenerateOptions:
         stop: stop texts; a generated text ends before the first one that occurs in it.
     """
 
-    sampling: Sampling | None = DEFAULT_SAMPLING
+    sampling: Sampling | None = _DEFAULT_SAMPLING
     samples: int = 1
     max_tokens: int = 256
     stop: tuple[str, ...] = ()
@@ -119,13 +109,13 @@ def stream_before_stop(pieces: Iterable[str], stops: Sequence[str]) -> Iterator[
         if rest is not None:
             yield from filter(None, [rest])
             return
-        safe = len(held) - max((overlap(held, stop) for stop in stops), default=0)
+        safe = len(held) - max((_overlap(held, stop) for stop in stops), default=0)
         yield from filter(None, [held[:safe]])
         held = held[safe:]
     yield from filter(None, [held])
 
 
-def overlap(text: str, stop: str) -> int:
+def _overlap(text: str, stop: str) -> int:
     """Return the length of the longest end of a text that is a beginning of a stop text, but not all of it."""
     lengths = range(min(len(text), len(stop) - 1), 0, -1)
     return next((length for length in lengths if text.endswith(stop[:length])), 0)

@@ -35,7 +35,7 @@ __all__ = ["Continuation", "GenerateOptions", "Generation", "Generator", "first_
 
 SUPPRESSED_IDS = (UNK, PAD, BOS)  # ids that are never generated
 
-DEFAULTS = GenerateOptions()
+_DEFAULTS = GenerateOptions()
 
 
 class Generator(LoadableModel):
@@ -58,7 +58,7 @@ class Generator(LoadableModel):
     def generate(
         self,
         prompts: Sequence[str] = ("",),
-        options: GenerateOptions = DEFAULTS,
+        options: GenerateOptions = _DEFAULTS,
         cancelled: Cancelled = never_cancelled,
     ) -> list[Continuation]:
         """Generate texts after each prompt; an empty prompt starts a new text.
@@ -77,7 +77,7 @@ class Generator(LoadableModel):
             for indices in self.batches(contexts, options.samples):
                 rows = [(sample, contexts[index]) for index in indices for sample in range(options.samples)]
                 hypotheses = run_steps(
-                    self.write(rows, options, cancelled_rows(cancelled, indices, options.samples))
+                    self.write(rows, options, _cancelled_rows(cancelled, indices, options.samples))
                 )
                 for number, index in enumerate(indices):
                     first = number * options.samples
@@ -93,7 +93,7 @@ class Generator(LoadableModel):
         ]
 
     def stream(
-        self, prompt: str = "", options: GenerateOptions = DEFAULTS, *, sample: int = 0
+        self, prompt: str = "", options: GenerateOptions = _DEFAULTS, *, sample: int = 0
     ) -> GeneratorType[str, None, Ended]:
         """Yield one sample of `generate` in pieces, as they are generated; `sample` is the index of the sample.
 
@@ -183,7 +183,7 @@ class Generator(LoadableModel):
         )
 
 
-def cancelled_rows(cancelled: Cancelled, indices: Sequence[int], samples: int) -> Cancelled:
+def _cancelled_rows(cancelled: Cancelled, indices: Sequence[int], samples: int) -> Cancelled:
     """Return the callback for a batch of some of the prompts, each of which has `samples` rows."""
     if cancelled is never_cancelled:
         return never_cancelled

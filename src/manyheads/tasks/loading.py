@@ -18,8 +18,6 @@ from manyheads.model.transformer import Transformer
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.precision import pick_device
 
-__all__ = ["LoadableModel", "evaluating"]
-
 
 class LoadableModel:
     """A model and its tokenizer, opened from a folder by the class of its task.

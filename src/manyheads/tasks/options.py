@@ -13,8 +13,8 @@ from manyheads.text.tokenizer import UNK, Tokenizer
 
 __all__ = ["Expected", "PerLine", "TranslateOptions", "plain_search", "search_options"]
 
-MAX_SPELLINGS = 64  # token sequences of a forbidden phrase; further ones are too unlikely to be generated
-Entry = TypeVar("Entry")
+_MAX_SPELLINGS = 64  # token sequences of a forbidden phrase; further ones are too unlikely to be generated
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class PerLine:
                 tuple(
                     tuple(spelling)
                     for phrase in phrases
-                    for spelling in tokenizer.spellings(phrase, MAX_SPELLINGS)
+                    for spelling in tokenizer.spellings(phrase, _MAX_SPELLINGS)
                     if spelling and UNK not in spelling
                 )
                 for phrases in forbidden
@@ -78,8 +78,8 @@ class PerLine:
             ),
             texts=tuple(
                 Expected(
-                    tuple(normalised(tokenizer, forbidden[line]) if forbidden else ()),
-                    tuple(normalised(tokenizer, required[line]) if required else ()),
+                    tuple(_normalised(tokenizer, forbidden[line]) if forbidden else ()),
+                    tuple(_normalised(tokenizer, required[line]) if required else ()),
                 )
                 for line in range(lines)
             ),
@@ -92,15 +92,15 @@ class PerLine:
         """
         first = [not index or parts[index - 1][0] != line for index, (line, _) in enumerate(parts)]
         return PerLine(
-            prefixes=entries_of_parts(self.prefixes, parts, first, ()),
-            forbidden=entries_of_parts(self.forbidden, parts, [True] * len(parts), ()),
-            required=entries_of_parts(self.required, parts, first, ()),
+            prefixes=_entries_of_parts(self.prefixes, parts, first, ()),
+            forbidden=_entries_of_parts(self.forbidden, parts, [True] * len(parts), ()),
+            required=_entries_of_parts(self.required, parts, first, ()),
         )
 
 
-def entries_of_parts(
-    entries: tuple[Entry, ...], parts: Sequence[tuple[int, int]], selected: Sequence[bool], empty: Entry
-) -> tuple[Entry, ...]:
+def _entries_of_parts(
+    entries: tuple[_Entry, ...], parts: Sequence[tuple[int, int]], selected: Sequence[bool], empty: _Entry
+) -> tuple[_Entry, ...]:
     """Return the entry of its line for each selected part, `empty` for other parts; nothing without entries."""
     if not entries:
         return ()
@@ -121,7 +121,7 @@ def spelled(tokenizer: Tokenizer, text: str, what: str) -> Ids:
     return tuple(ids)
 
 
-def normalised(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[str]:
+def _normalised(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[str]:
     """Return the phrases in the spelling and case of the model's output."""
     return [tokenizer.decode(ids) for ids in tokenizer.encode(phrases)]
 

@@ -13,9 +13,7 @@ from manyheads.data.literals import spans_to_translate
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
 
-__all__ = ["Line", "Split", "Splitter", "blank_between"]
-
-LONGEST_END = 8  # characters at the end of a sentence: its mark, quotation marks and brackets
+_LONGEST_END = 8  # characters at the end of a sentence: its mark, quotation marks and brackets
 Split = Literal["auto", "sentences", "none"]
 
 
@@ -72,10 +70,10 @@ class Line:
             first: first character of the output.
         """
         start, end = self.spans[part - 1][1] if part else 0, self.spans[part][0]
-        return self.text[start:end] or blank_between(self.text[max(0, start - LONGEST_END) : start], last, first)
+        return self.text[start:end] or _blank_between(self.text[max(0, start - _LONGEST_END) : start], last, first)
 
 
-def blank_between(before: str, last: str, first: str) -> str:
+def _blank_between(before: str, last: str, first: str) -> str:
     """Return a blank for two parts without a blank between them, if the target language writes one, else "".
 
     Args:
@@ -84,12 +82,12 @@ def blank_between(before: str, last: str, first: str) -> str:
         first: character after, in the translation.
     """
     wide = any(
-        unicodedata.east_asian_width(character) in "WF" and not is_hangul(character) for character in last + first
+        unicodedata.east_asian_width(character) in "WF" and not _is_hangul(character) for character in last + first
     )
     return " " if UNSPACED_END.search(before) and not wide and last and first else ""
 
 
-def is_hangul(character: str) -> bool:
+def _is_hangul(character: str) -> bool:
     """Return whether a character is a Korean syllable; Korean is written with blanks between words."""
     return "\uac00" <= character <= "\ud7a3"
 
@@ -130,13 +128,13 @@ class Splitter:
         """Split lines; raises `UsageError` for a text instead of a list of texts."""
         self.tokenizer.refuse_string(texts)
         split = [(text, self.stretches(text)) for text in texts]
-        rows = iter(self.encode([stretch for text, spans in split for stretch in slices(text, spans)]))
+        rows = iter(self.encode([stretch for text, spans in split for stretch in _slices(text, spans)]))
         return [self.line(text, spans, [next(rows) for _ in spans]) for text, spans in split]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode texts; with `lower_capitals`, texts in capitals are encoded as they are written in a sentence."""
         if self.lower_capitals:
-            texts = [sentence_case(text, self.language) if in_capitals(text) else text for text in texts]
+            texts = [_sentence_case(text, self.language) if _in_capitals(text) else text for text in texts]
         return self.tokenizer.encode(texts)
 
     def line(self, text: str, stretches: Sequence[Span], rows: Sequence[list[int]]) -> Line:
@@ -161,7 +159,7 @@ class Splitter:
 
     def capitals(self, text: str, spans: Sequence[Span]) -> tuple[bool, ...]:
         """Return which parts are in capitals."""
-        return tuple(map(in_capitals, slices(text, spans))) if self.lower_capitals else ()
+        return tuple(map(_in_capitals, _slices(text, spans))) if self.lower_capitals else ()
 
     def stretches(self, text: str) -> list[Span]:
         """Return the spans that are not copied: the lines of a text, or what lies between literals in them."""
@@ -182,7 +180,7 @@ class Splitter:
         """Return the spans of the translated lines of a text, or of the sentences of a line that is too long."""
         lines = self.translated_lines(text)
         units = []
-        for (start, end), row in zip(lines, self.encode(slices(text, lines)), strict=True):
+        for (start, end), row in zip(lines, self.encode(_slices(text, lines)), strict=True):
             sentences = [(0, end - start)] if self.fits(row) else sentence_spans(text[start:end], self.language)
             units += [(start + first, start + last) for first, last in sentences]
         return units
@@ -201,22 +199,22 @@ class Splitter:
         parts: list[list[int]] = []
         cut_sentences = 0
         sentences = sentence_spans(text, self.language)
-        rows = [ids] if sentences == [(0, len(text))] else self.encode(slices(text, sentences))
+        rows = [ids] if sentences == [(0, len(text))] else self.encode(_slices(text, sentences))
         for sentence, row in zip(sentences, rows, strict=True):
             pieces = [sentence] if len(row) <= self.limit else pieces_within(text, sentence, self.limit, count)
             spans += pieces
-            parts += [row] if len(row) <= self.limit else self.encode(slices(text, pieces))
+            parts += [row] if len(row) <= self.limit else self.encode(_slices(text, pieces))
             cut_sentences += len(pieces) > 1
         return spans, parts, cut_sentences
 
 
-def in_capitals(text: str) -> bool:
+def _in_capitals(text: str) -> bool:
     """Return whether a text has two letters or more, all of them capitals."""
     letters = list(filter(str.isalpha, text))
     return len(letters) > 1 and all(map(str.isupper, letters))
 
 
-def sentence_case(text: str, language: str) -> str:
+def _sentence_case(text: str, language: str) -> str:
     """Return a text in lower case, but for the first letter of each sentence."""
     pieces, end = [], 0
     for start, last in sentence_spans(text, language):
@@ -225,6 +223,5 @@ def sentence_case(text: str, language: str) -> str:
     return "".join([*pieces, text[end:]])
 
 
-def slices(text: str, spans: Sequence[Span]) -> list[str]:
-    """Return the text of each span."""
+def _slices(text: str, spans: Sequence[Span]) -> list[str]:
     return [text[start:end] for start, end in spans]

@@ -16,8 +16,6 @@ from manyheads.tasks.encoding import Encoder
 from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
 
-__all__ = ["from_pretrained"]
-
 
 def from_pretrained(
     name: str, *, device: str = "auto", engine: str | None = None
@@ -36,7 +34,7 @@ def from_pretrained(
         MissingExtraError: huggingface_hub (for a name on the hub) or the engine is not installed.
     """
     folder = folder_of(name)
-    task = task_in(folder)
+    task = _task_in(folder)
     if task == "translation":
         return Translator.from_pretrained(str(folder), device=device, engine=engine)
     if engine not in (None, "torch"):
@@ -48,7 +46,7 @@ def from_pretrained(
     return Encoder.from_pretrained(str(folder), device=device)
 
 
-def task_in(folder: Path) -> Task:
+def _task_in(folder: Path) -> Task:
     """Return the task of the model in a folder; an encoder without labels is a masked language model."""
     if is_export(folder) or is_marian(folder):
         return "translation"

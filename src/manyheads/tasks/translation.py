@@ -101,7 +101,7 @@ class Translator:
         if engine not in ("torch", "ctranslate2"):
             raise UsageError(f'there is no engine "{engine}". Use "torch" or "ctranslate2".')
         if engine == "ctranslate2":
-            check_ctranslate2_options(precision, ensemble)
+            _check_ctranslate2_options(precision, ensemble)
             from manyheads.interop.ctranslate2.convert import engine_for  # imports torch
 
             bundle, other_engine = engine_for(Path(run), device=device)
@@ -123,7 +123,7 @@ class Translator:
 
         torch_device = pick_device(device)
         models = [directory.model(config, tokenizers).to(torch_device)]
-        models += [model.to(torch_device) for model in other_models(directory, tokenizers, ensemble)]
+        models += [model.to(torch_device) for model in _other_models(directory, tokenizers, ensemble)]
         combine = mean_logarithm if geometric else mean_probability
         return cls(config, tokenizers, TorchEngine(models, combine, number_format))
 
@@ -248,7 +248,7 @@ class Translator:
         return self.config.model.max_positions - 1
 
 
-def check_ctranslate2_options(precision: str, ensemble: Sequence[str | Path]) -> None:
+def _check_ctranslate2_options(precision: str, ensemble: Sequence[str | Path]) -> None:
     """Raise `UsageError` if CTranslate2 does not support an option."""
     if precision != "fp32":
         raise UsageError(
@@ -259,7 +259,7 @@ def check_ctranslate2_options(precision: str, ensemble: Sequence[str | Path]) ->
         raise UsageError("an ensemble is for --engine torch. CTranslate2 searches with one model alone.")
 
 
-def other_models(
+def _other_models(
     run: RunDirectory, tokenizers: TokenizerPair, ensemble: Sequence[str | Path]
 ) -> Iterator[EncoderDecoder]:
     """Yield the models of further runs; raise `UsageError` if their tokenizers differ from those of `run`."""
@@ -267,11 +267,11 @@ def other_models(
         directory = RunDirectory.existing(Path(path))
         config = directory.config_of("translation")
         own_tokenizers = directory.tokenizers(config)
-        check_same_tokenizers(run.path, tokenizers, Path(path), own_tokenizers)
+        _check_same_tokenizers(run.path, tokenizers, Path(path), own_tokenizers)
         yield directory.model(config, own_tokenizers)
 
 
-def check_same_tokenizers(run: Path, own: TokenizerPair, other: Path, its: TokenizerPair) -> None:
+def _check_same_tokenizers(run: Path, own: TokenizerPair, other: Path, its: TokenizerPair) -> None:
     """Raise `UsageError` if the tokenizers of two runs differ."""
     for side, first, second in (("source", own.source, its.source), ("target", own.target, its.target)):
         if first.sha256 != second.sha256:

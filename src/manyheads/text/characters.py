@@ -12,8 +12,6 @@ from manyheads.text.interface import CONTROL_IDS, SPECIALS, UNK, Tokenizer, lowe
 from manyheads.text.normalize import normalize, unify
 from manyheads.text.vocabulary import Stored, SymbolTokenizer, count_symbols
 
-__all__ = ["ByteTokenizer", "CharacterTokenizer"]
-
 
 class CharacterTokenizer(SymbolTokenizer):
     """Tokenizer with one id for each Unicode character.

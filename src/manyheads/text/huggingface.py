@@ -19,10 +19,8 @@ from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.text.normalize import join_surrogates
 from manyheads.text.vocabulary import StoredJson, damaged
 
-__all__ = ["Family", "HuggingFaceTokenizer", "StoredTokenizer"]
-
 Family = Literal["bert", "distilbert", "roberta", "gpt2"]
-ROLES = (UNK, PAD, BOS, EOS)  # the order of `StoredTokenizer.specials`
+_ROLES = (UNK, PAD, BOS, EOS)  # the order of `StoredTokenizer.specials`
 
 
 class StoredTokenizer(StoredJson):
@@ -93,7 +91,7 @@ class HuggingFaceTokenizer(Tokenizer):
         self.ids_by_original = {number: i for i, number in enumerate(self.original_ids) if number is not None}
         self.marks_between = stored.marks_between
         self.mask = UNK if stored.mask is None else self.ids_by_original[stored.mask]
-        self.absent = tuple(role for role in ROLES if stored.specials[role] is None)
+        self.absent = tuple(role for role in _ROLES if stored.specials[role] is None)
 
     @classmethod
     def load(cls, data: bytes, *, keep_space: bool = False) -> Self:
@@ -130,7 +128,7 @@ class HuggingFaceTokenizer(Tokenizer):
         text: str = self.processor.decode(numbers, skip_special_tokens=False)
         if self.byte_level and "\ufffd" in text:
             names = [self.names[number] for number in numbers if number is not None and number in self.names]
-            return b"".join(map(bytes_of, names)).decode(errors="ignore")
+            return b"".join(map(_bytes_of, names)).decode(errors="ignore")
         return text
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
@@ -143,32 +141,32 @@ class HuggingFaceTokenizer(Tokenizer):
         if i < len(SPECIALS) or number is None:
             return SPECIALS[i]
         name = self.names.get(number, f"<row {number}>")
-        return spelled(name) if self.byte_level and number in self.names else name
+        return _spelled(name) if self.byte_level and number in self.names else name
 
     def to_bytes(self) -> bytes:
         """Return the content of the JSON file."""
         return self.stored.to_bytes()
 
 
-def spelled(piece: str) -> str:
+def _spelled(piece: str) -> str:
     """Return the text of a byte-level piece: a blank as ``▁``, incomplete UTF-8 as ``<0xEA>``."""
     if any(character not in BYTES for character in piece):
         return piece  # an added token, whose name is plain text
-    data = bytes_of(piece)
+    data = _bytes_of(piece)
     try:
         return data.decode().replace(" ", "▁")
     except UnicodeDecodeError:
         return "".join(f"<0x{byte:02X}>" for byte in data)
 
 
-def bytes_of(piece: str) -> bytes:
+def _bytes_of(piece: str) -> bytes:
     """Return the bytes of a byte-level piece, or of the name of an added token, which is plain text."""
     if any(character not in BYTES for character in piece):
         return piece.encode()
     return bytes(BYTES[character] for character in piece)
 
 
-def byte_characters() -> dict[str, int]:
+def _byte_characters() -> dict[str, int]:
     """Return the byte of each character of byte-level pieces (Radford et al. 2019, section 2.2).
 
     A byte that is a printable Latin-1 character is written as that character, the others in order from U+0100.
@@ -178,4 +176,4 @@ def byte_characters() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | {chr(0x100 + n): byte for n, byte in enumerate(others)}
 
 
-BYTES = byte_characters()
+BYTES = _byte_characters()

@@ -12,8 +12,6 @@ from itertools import groupby
 from manyheads.errors import UsageError
 from manyheads.text.normalize import normalize, unify
 
-__all__ = ["BOS", "EOS", "PAD", "SPECIALS", "UNK", "Tokenizer", "growing_text", "lower"]
-
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
 CONTROL_IDS = frozenset((PAD, BOS, EOS))
@@ -113,7 +111,7 @@ class Tokenizer(ABC):
                 whole += run
                 continue
             data, start = bytes(values[i] for i in run), 0
-            for first, last in broken_characters(data):
+            for first, last in _broken_characters(data):
                 whole += run[start:first]
                 start = last
                 broken += 1
@@ -198,7 +196,7 @@ class Tokenizer(ABC):
         return plain
 
 
-def broken_characters(data: bytes) -> Iterator[tuple[int, int]]:
+def _broken_characters(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each part of some bytes that is no UTF-8."""
     start = 0
     while start < len(data):

@@ -14,18 +14,16 @@ from typing import Any
 
 from manyheads.text.normalize import normalize
 
-__all__ = ["LanguageProfile", "confidences", "make_profile"]
-
-LONGEST = 3  # characters of a sequence
-KEPT = 4_000  # sequences kept for each language
-CHARACTERS = 2**17  # possible characters, equally likely before any text is seen
-MAX_LENGTH = 2_000  # characters of a text that are used
-NO_LETTER = re.compile(r"[\W\d_]+")
+_LONGEST = 3  # characters of a sequence
+_KEPT = 4_000  # sequences kept for each language
+_CHARACTERS = 2**17  # possible characters, equally likely before any text is seen
+_MAX_LENGTH = 2_000  # characters of a text that are used
+_NO_LETTER = re.compile(r"[\W\d_]+")
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """Return the letters of a text in lower case; all characters between and around them become one blank."""
-    return f" {NO_LETTER.sub(' ', normalize(text).lower()).strip()} "
+    return f" {_NO_LETTER.sub(' ', normalize(text).lower()).strip()} "
 
 
 class LanguageProfile:
@@ -42,7 +40,7 @@ class LanguageProfile:
 
     def probability(self, history: str, character: str) -> float:
         """Return the probability of a character after up to two others."""
-        value = 1 / CHARACTERS
+        value = 1 / _CHARACTERS
         for length in range(len(history) + 1):
             context = history[len(history) - length :]
             kinds = self.kinds[context]
@@ -51,9 +49,9 @@ class LanguageProfile:
         return value
 
     def score(self, text: str) -> float:
-        """Return the log-probability of a text prepared by `plain`, in nats."""
+        """Return the log-probability of a text prepared by `_plain`, in nats."""
         return sum(
-            math.log(self.probability(text[max(0, start - LONGEST + 1) : start], text[start]))
+            math.log(self.probability(text[max(0, start - _LONGEST + 1) : start], text[start]))
             for start in range(1, len(text))
         )
 
@@ -73,10 +71,10 @@ class LanguageProfile:
         Raises:
             ValueError: the content has another form.
         """
-        if not isinstance(content, dict) or len(content) > 10 * KEPT:
+        if not isinstance(content, dict) or len(content) > 10 * _KEPT:
             raise ValueError("no profile of a language")
         for sequence, count in content.items():
-            if not (1 <= len(sequence) <= LONGEST and isinstance(count, int) and count > 0):
+            if not (1 <= len(sequence) <= _LONGEST and isinstance(count, int) and count > 0):
                 raise ValueError("no profile of a language")
         return cls(content)
 
@@ -85,11 +83,11 @@ def make_profile(texts: Iterable[str]) -> LanguageProfile:
     """Count the character n-grams of texts."""
     counts: Counter[str] = Counter()
     for text in texts:
-        line = plain(text)
-        for length in range(1, LONGEST + 1):
+        line = _plain(text)
+        for length in range(1, _LONGEST + 1):
             counts.update(line[start : start + length] for start in range(len(line) - length + 1))
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return LanguageProfile(dict(ranked[:KEPT]))
+    return LanguageProfile(dict(ranked[:_KEPT]))
 
 
 def confidences(text: str, profiles: Mapping[str, LanguageProfile]) -> Sequence[tuple[str, float]]:
@@ -98,7 +96,7 @@ def confidences(text: str, profiles: Mapping[str, LanguageProfile]) -> Sequence[
     The confidence is the probability of a language, given that the text is in one of them, times the coverage of
     the text by its n-grams: text in another language or script gets a low confidence.
     """
-    line = plain(text)[:MAX_LENGTH]
+    line = _plain(text)[:_MAX_LENGTH]
     if not profiles or not line.strip():
         return []
     scores = {language: profile.score(line) for language, profile in profiles.items()}

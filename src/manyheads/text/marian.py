@@ -17,12 +17,10 @@ import sentencepiece
 from manyheads.text.interface import SPECIALS, UNK, Tokenizer
 from manyheads.text.vocabulary import StoredJson, damaged
 
-__all__ = ["MarianTokenizer"]
-
-BLANK = "▁"
+_BLANK = "▁"
 
 
-class StoredPieces(StoredJson):
+class _StoredPieces(StoredJson):
     """The JSON file of a `MarianTokenizer`.
 
     Attributes:
@@ -68,7 +66,7 @@ class MarianTokenizer(Tokenizer):
     @classmethod
     def load(cls, data: bytes) -> Self:
         """Load a tokenizer from the bytes of `to_bytes`; raises `RunError`."""
-        stored = StoredPieces.parse(data, cls.kind)
+        stored = _StoredPieces.parse(data, cls.kind)
         try:
             model = base64.b64decode(stored.model, validate=True)
         except binascii.Error as error:
@@ -82,7 +80,7 @@ class MarianTokenizer(Tokenizer):
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode each text; the id of a leading language code comes first."""
-        parts = [split_code(text) for text in self.prepare(texts)]
+        parts = [_split_code(text) for text in self.prepare(texts)]
         pieces: list[list[str]] = [self.processor.encode(text, out_type=str) for _, text in parts]
         return [
             [self.ids.get(piece, UNK) for piece in (*code, *row)]
@@ -93,7 +91,7 @@ class MarianTokenizer(Tokenizer):
         """Decode the pieces; begin, end and padding symbols have no text."""
         whole, _ = self.whole_characters(self.check(ids))
         text = self.decode_runs(whole, lambda run: self.processor.decode_pieces([self.symbols[i] for i in run]))
-        return text.replace(BLANK, " ").strip()  # pieces of the other language still have their sign for a blank
+        return text.replace(_BLANK, " ").strip()  # pieces of the other language still have their sign for a blank
 
     @cached_property
     def byte_values(self) -> Mapping[int, int]:
@@ -108,10 +106,10 @@ class MarianTokenizer(Tokenizer):
     def to_bytes(self) -> bytes:
         """Return the content of the JSON file."""
         symbols, model = self.symbols[len(SPECIALS) :], base64.b64encode(self.model).decode()
-        return StoredPieces(lowercase=self.lowercase, symbols=symbols, model=model).to_bytes()
+        return _StoredPieces(lowercase=self.lowercase, symbols=symbols, model=model).to_bytes()
 
 
-def split_code(text: str) -> tuple[list[str], str]:
+def _split_code(text: str) -> tuple[list[str], str]:
     """Split a text into its leading language code, if any, and the rest."""
     end = text.find("<<") if text.startswith(">>") else -1
     return ([], text) if end < 0 else ([text[: end + 2]], text[end + 2 :])

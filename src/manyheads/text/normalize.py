@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["clean", "join_surrogates", "normalize", "unify"]
-
 # Control characters that are no white space, and the byte order mark.
-REMOVED = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufeff]")
-SURROGATE = re.compile("[\ud800-\udfff]")
-LINE_END = re.compile("\r\n?")
+_REMOVED = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufeff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LINE_END = re.compile("\r\n?")
 
 
 def normalize(text: str) -> str:
@@ -30,21 +28,21 @@ def clean(text: str) -> str:
     U+FFFD, and characters are composed (Unicode NFC), so that Hangul typed on a Mac (NFD) equals Hangul typed
     elsewhere.
     """
-    return one_form(text).strip()
+    return _one_form(text).strip()
 
 
 def unify(text: str) -> str:
     r"""Clean a text as `clean` does, but keep white space at both ends, and end every line with "\n"."""
-    return LINE_END.sub("\n", one_form(text))
+    return _LINE_END.sub("\n", _one_form(text))
 
 
-def one_form(text: str) -> str:
+def _one_form(text: str) -> str:
     """Remove characters that are not text, and compose the others."""
-    return unicodedata.normalize("NFC", REMOVED.sub("", join_surrogates(text)))
+    return unicodedata.normalize("NFC", _REMOVED.sub("", join_surrogates(text)))
 
 
 def join_surrogates(text: str) -> str:
     """Replace surrogates by the characters that they encode, or by U+FFFD."""
-    if SURROGATE.search(text):
+    if _SURROGATE.search(text):
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

@@ -14,10 +14,8 @@ from itertools import accumulate
 from random import Random
 from typing import Protocol
 
-__all__ = ["BpeSampler", "UnigramSampler", "WordSampler"]
-
-CACHED_WORDS = 2**16
-UNKNOWN_PENALTY = 10.0  # nats below the rarest piece, as in the library
+_CACHED_WORDS = 2**16
+_UNKNOWN_PENALTY = 10.0  # nats below the rarest piece, as in the library
 
 
 class WordSampler(Protocol):
@@ -35,7 +33,7 @@ class BpeSampler:
         """Store the scores of the pieces; the merge to the piece with the higher score comes first."""
         self.scores = scores
         self.dropout = dropout
-        self.merge_cached = lru_cache(CACHED_WORDS)(self.merge_all)
+        self.merge_cached = lru_cache(_CACHED_WORDS)(self.merge_all)
 
     def draw(self, word: str, rng: Random) -> list[str]:
         """Sample the merges of a word; the number of merges before the first skipped one is drawn at once."""
@@ -78,8 +76,8 @@ class UnigramSampler:
         self.scores = scores
         self.alpha = alpha
         self.longest = max(map(len, scores))
-        self.unknown = min(scores.values()) - UNKNOWN_PENALTY
-        self.lattice = lru_cache(CACHED_WORDS)(self.make_lattice)
+        self.unknown = min(scores.values()) - _UNKNOWN_PENALTY
+        self.lattice = lru_cache(_CACHED_WORDS)(self.make_lattice)
 
     def draw(self, word: str, rng: Random) -> list[str]:
         """Sample by forward filtering and backward sampling: from the end, draw the start of each piece."""

@@ -14,48 +14,48 @@ from collections.abc import Callable, Iterator, Sequence
 
 from manyheads.languages import SENTENCE_ENDS, base_language
 
-__all__ = ["UNSPACED_END", "Span", "line_spans", "pieces_within", "sentence_spans"]
-
 Span = tuple[int, int]
 
-WIDE_MARKS = "。！？｡．"  # marks that end a sentence without a blank after them
-CLOSERS = "\"'”’»«“‘›‹)]}」』）】》〉］｝"
-OPENERS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•"
+_WIDE_MARKS = "。！？｡．"  # marks that end a sentence without a blank after them
+_CLOSERS = "\"'”’»«“‘›‹)]}」』）】》〉］｝"
+_OPENERS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•"
 # After it a text is cut without a blank.
-UNSPACED_END = re.compile(rf"[{WIDE_MARKS}、，；：][{re.escape(CLOSERS)}]*\Z")
-LINE_ENDS = re.compile("[\n\r\v\f\x85\u2028\u2029]")
-NOT_BLANK = re.compile(r"\S")
+UNSPACED_END = re.compile(rf"[{_WIDE_MARKS}、，；：][{re.escape(_CLOSERS)}]*\Z")
+_LINE_ENDS = re.compile("[\n\r\v\f\x85\u2028\u2029]")
+_NOT_BLANK = re.compile(r"\S")
 # A run of marks with its closing quotes and brackets, then a blank; after wide marks anything. Possessive
 # quantifiers match each run once, which keeps the time linear.
-END = re.compile(
+_END = re.compile(
     rf"(?<![{SENTENCE_ENDS}])(?P<marks>[{SENTENCE_ENDS}]++)"
-    rf"(?P<closers>(?:[{re.escape(CLOSERS)}]|\s»(?=\s|\Z))*+)(?=(?P<blank>\s|\Z)?)"  # « Oui ! »
+    rf"(?P<closers>(?:[{re.escape(_CLOSERS)}]|\s»(?=\s|\Z))*+)(?=(?P<blank>\s|\Z)?)"  # « Oui ! »
 )
 # Particles after a closing quotation that continue the sentence: 「はい」と言った。
-CONTINUATIONS = "とってはがをもにのでや、"
-LAST_WORD = re.compile(r"[^\s(\[\"'“„«»-]+\Z")
-MAX_WORD = 40  # characters before a mark that may belong to its word
+_CONTINUATIONS = "とってはがをもにのでや、"
+_LAST_WORD = re.compile(r"[^\s(\[\"'“„«»-]+\Z")
+_MAX_WORD = 40  # characters before a mark that may belong to its word
 
 # Abbreviations that never end a sentence.
-TITLES = "mr mrs ms dr prof st mt gen col lt sgt capt rev hon sen rep gov pres hr fr frl dipl ing"
-GERMAN = "bzw sog vgl ca z.b d.h u.a z.t v.a o.g u.u i.d.r inkl exkl zzgl ggf evtl gem geb gest hg hrsg jhd mio mrd"
-ENGLISH = "vs cf approx dept est e.g i.e al resp"
-BEFORE_A_WORD = frozenset([*TITLES.split(), *GERMAN.split(), *ENGLISH.split()])
+_TITLES = "mr mrs ms dr prof st mt gen col lt sgt capt rev hon sen rep gov pres hr fr frl dipl ing"
+_GERMAN = (
+    "bzw sog vgl ca z.b d.h u.a z.t v.a o.g u.u i.d.r inkl exkl zzgl ggf evtl gem geb gest hg hrsg jhd mio mrd"
+)
+_ENGLISH = "vs cf approx dept est e.g i.e al resp"
+_BEFORE_A_WORD = frozenset([*_TITLES.split(), *_GERMAN.split(), *_ENGLISH.split()])
 # Abbreviations that do not end a sentence before a number; elsewhere they are words ("He said no.").
-PLACES = "no nos nr vol vols ch p pp sec eq art fig figs bd abb tab abs kap s str tel"
-MONTHS = "jan feb mar apr jun jul aug sep sept oct okt nov dec dez"
-BEFORE_A_NUMBER = frozenset([*PLACES.split(), *MONTHS.split()])
-DOTTED_ORDINALS = "de da nb nn no fi et cs sk sl hr bs sr pl hu lv tr is lb"
-ORDINAL_DOT = frozenset(DOTTED_ORDINALS.split())
-DATE = re.compile(r"\d\.\s?\d{1,2}\Z")  # 2020. 5. 3. is the third of May in Korean
-INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # J, U.S, z.B
-NO_INITIAL = ("a.m", "p.m")
-ENUMERATION = re.compile(r"\d{1,3}|[a-zA-Z]")
+_PLACES = "no nos nr vol vols ch p pp sec eq art fig figs bd abb tab abs kap s str tel"
+_MONTHS = "jan feb mar apr jun jul aug sep sept oct okt nov dec dez"
+_BEFORE_A_NUMBER = frozenset([*_PLACES.split(), *_MONTHS.split()])
+_DOTTED_ORDINALS = "de da nb nn no fi et cs sk sl hr bs sr pl hu lv tr is lb"
+_ORDINAL_DOT = frozenset(_DOTTED_ORDINALS.split())
+_DATE = re.compile(r"\d\.\s?\d{1,2}\Z")  # 2020. 5. 3. is the third of May in Korean
+_INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # J, U.S, z.B
+_NO_INITIAL = ("a.m", "p.m")
+_ENUMERATION = re.compile(r"\d{1,3}|[a-zA-Z]")
 
 
 def line_spans(text: str) -> list[Span]:
     """Return the (start, end) offsets of the lines of a text, without white space at their ends; none if blank."""
-    return [span for line in stretches(text, LINE_ENDS) for span in trimmed(text, *line)]
+    return [span for line in _stretches(text, _LINE_ENDS) for span in _trimmed(text, *line)]
 
 
 def sentence_spans(text: str, language: str = "") -> list[Span]:
@@ -68,19 +68,18 @@ def sentence_spans(text: str, language: str = "") -> list[Span]:
         text: any text.
         language: language code, such as "de": some languages write ordinal numbers with a dot ("am 3. Mai").
     """
-    ordinals = base_language(language) in ORDINAL_DOT
+    ordinals = base_language(language) in _ORDINAL_DOT
     spans = []
-    for start, end in stretches(text, LINE_ENDS):
+    for start, end in _stretches(text, _LINE_ENDS):
         first = start
-        for cut in ends(text, start, end, ordinals=ordinals):
-            spans += trimmed(text, first, cut)
+        for cut in _ends(text, start, end, ordinals=ordinals):
+            spans += _trimmed(text, first, cut)
             first = cut
-        spans += trimmed(text, first, end)
+        spans += _trimmed(text, first, end)
     return spans
 
 
-def stretches(text: str, separator: re.Pattern[str]) -> Iterator[Span]:
-    """Yield the spans between separators."""
+def _stretches(text: str, separator: re.Pattern[str]) -> Iterator[Span]:
     start = 0
     for match in separator.finditer(text):
         yield start, match.start()
@@ -88,9 +87,9 @@ def stretches(text: str, separator: re.Pattern[str]) -> Iterator[Span]:
     yield start, len(text)
 
 
-def trimmed(text: str, start: int, end: int) -> list[Span]:
+def _trimmed(text: str, start: int, end: int) -> list[Span]:
     """Return the span without white space at its ends, as a list; empty if the span is blank."""
-    first = NOT_BLANK.search(text, start, end)
+    first = _NOT_BLANK.search(text, start, end)
     if first is None:
         return []
     while text[end - 1].isspace():
@@ -98,39 +97,38 @@ def trimmed(text: str, start: int, end: int) -> list[Span]:
     return [(first.start(), end)]
 
 
-def ends(text: str, start: int, end: int, *, ordinals: bool) -> Iterator[int]:
-    """Yield the ends of the sentences of one line."""
+def _ends(text: str, start: int, end: int, *, ordinals: bool) -> Iterator[int]:
     first = start  # start of the sentence
-    for match in END.finditer(text, start, end):
-        wide = match["marks"][-1] in WIDE_MARKS
+    for match in _END.finditer(text, start, end):
+        wide = match["marks"][-1] in _WIDE_MARKS
         if match["blank"] is None and match.end() < end and not wide:
             continue
-        after = NOT_BLANK.search(text, match.end(), end)
+        after = _NOT_BLANK.search(text, match.end(), end)
         if after is None:
             return
-        following = beginning(text, after.start(), end)
+        following = _beginning(text, after.start(), end)
         if wide:
-            closes = match["closers"] and after.start() == match.end() and text[match.end()] in CONTINUATIONS
+            closes = match["closers"] and after.start() == match.end() and text[match.end()] in _CONTINUATIONS
             inside = match.end() < end and text[match.end()].isdigit() and match["marks"] == "．"
             last = not (closes or inside)
         else:
-            last = begins_sentence(following) and not (
-                match["marks"] == "." and abbreviates(text, first, match.start(), following, ordinals=ordinals)
+            last = _begins_sentence(following) and not (
+                match["marks"] == "." and _abbreviates(text, first, match.start(), following, ordinals=ordinals)
             )
         if last:
             yield match.end()
             first = after.start()
 
 
-def beginning(text: str, start: int, end: int) -> str:
+def _beginning(text: str, start: int, end: int) -> str:
     """Return the first character after quotation marks, brackets and dashes."""
     for index in range(start, min(end, start + 8)):
-        if text[index] not in OPENERS and not text[index].isspace():
+        if text[index] not in _OPENERS and not text[index].isspace():
             return text[index]
     return ""
 
 
-def begins_sentence(character: str) -> bool:
+def _begins_sentence(character: str) -> bool:
     """Return whether a sentence can begin with this character: not with a symbol, or a letter that has a capital.
 
     Georgian has lower-case letters alone.
@@ -138,31 +136,31 @@ def begins_sentence(character: str) -> bool:
     return character.isalnum() and not (character.islower() and character != character.capitalize())
 
 
-def abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: bool) -> bool:
+def _abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: bool) -> bool:
     """Return whether a dot belongs to the word before it and the sentence, begun at `first`, continues."""
-    match = LAST_WORD.search(text, max(first, dot - MAX_WORD), dot)
+    match = _LAST_WORD.search(text, max(first, dot - _MAX_WORD), dot)
     if match is None:
         return False
     word = match[0]
-    if match.start() == first and ENUMERATION.fullmatch(word):  # "3. Ein Hund läuft."
+    if match.start() == first and _ENUMERATION.fullmatch(word):  # "3. Ein Hund läuft."
         return True
     if word.isdigit():
-        date = DATE.search(text, max(first, dot - MAX_WORD), dot) is not None
+        date = _DATE.search(text, max(first, dot - _MAX_WORD), dot) is not None
         return date or following.isdigit() or (ordinals and len(word) <= 2)
-    if word.lower() in BEFORE_A_WORD or (word.lower() in BEFORE_A_NUMBER and following.isdigit()):
+    if word.lower() in _BEFORE_A_WORD or (word.lower() in _BEFORE_A_NUMBER and following.isdigit()):
         return True
-    initial = INITIAL.fullmatch(word) is not None and (word.isupper() or "." in word)
-    return initial and word.lower() not in NO_INITIAL
+    initial = _INITIAL.fullmatch(word) is not None and (word.isupper() or "." in word)
+    return initial and word.lower() not in _NO_INITIAL
 
 
 # --- long sentences ---
 
 # After a comma or a similar mark, or before a dash; possessive quantifiers match a run of blanks once.
-CLAUSES = re.compile(r"(?<=[,;:،؛])\s++|(?<=[、，；：])|(?<![\s,;:،؛])\s++(?=[–—-]\s)")
-BLANKS = re.compile(r"\s+")
+_CLAUSES = re.compile(r"(?<=[,;:،؛])\s++|(?<=[、，；：])|(?<![\s,;:،؛])\s++(?=[–—-]\s)")
+_BLANKS = re.compile(r"\s+")
 
 Count = Callable[[Sequence[str]], list[int]]
-Unit = tuple[Span, int]  # a span and its number of tokens
+_Unit = tuple[Span, int]  # a span and its number of tokens
 
 
 def pieces_within(text: str, span: Span, limit: int, count: Count) -> list[Span]:
@@ -179,14 +177,14 @@ def pieces_within(text: str, span: Span, limit: int, count: Count) -> list[Span]
     size = count([text[slice(*span)]])[0]
     if size <= limit:
         return [span]
-    return [piece for piece, _ in packed(divided(text, span, limit, count, (CLAUSES, BLANKS)), limit)]
+    return [piece for piece, _ in _packed(_divided(text, span, limit, count, (_CLAUSES, _BLANKS)), limit)]
 
 
-def packed(units: Sequence[Unit], limit: int) -> list[Unit]:
+def _packed(units: Sequence[_Unit], limit: int) -> list[_Unit]:
     """Join neighbouring units to pieces with about equal numbers of tokens, at most `limit`."""
     total = sum(tokens for _, tokens in units)
     aim = total / max(1, math.ceil(total / limit))
-    pieces: list[Unit] = []
+    pieces: list[_Unit] = []
     for (start, end), tokens in units:
         (first, _), filled = pieces[-1] if pieces else ((start, end), limit)
         larger = filled + tokens + 1  # a blank may be a separate token
@@ -197,23 +195,23 @@ def packed(units: Sequence[Unit], limit: int) -> list[Unit]:
     return pieces
 
 
-def divided(text: str, span: Span, limit: int, count: Count, separators: Sequence[re.Pattern[str]]) -> list[Unit]:
+def _divided(text: str, span: Span, limit: int, count: Count, separators: Sequence[re.Pattern[str]]) -> list[_Unit]:
     """Divide a span at the first separator; parts that are too long are divided at the next one."""
     if not separators:
-        return halved(text, span, limit, count)
+        return _halved(text, span, limit, count)
     start, end = span
-    inner = [(start + first, start + last) for first, last in stretches(text[start:end], separators[0])]
-    spans = [piece for part in inner for piece in trimmed(text, *part)]
-    units: list[Unit] = []
+    inner = [(start + first, start + last) for first, last in _stretches(text[start:end], separators[0])]
+    spans = [piece for part in inner for piece in _trimmed(text, *part)]
+    units: list[_Unit] = []
     for part, tokens in zip(spans, count([text[first:last] for first, last in spans]), strict=True):
         if tokens <= limit:
             units.append((part, tokens))
         else:
-            units += packed(divided(text, part, limit, count, separators[1:]), limit)
+            units += _packed(_divided(text, part, limit, count, separators[1:]), limit)
     return units
 
 
-def halved(text: str, span: Span, limit: int, count: Count) -> list[Unit]:
+def _halved(text: str, span: Span, limit: int, count: Count) -> list[_Unit]:
     """Halve a word until no part has more than `limit` tokens; a single character is not divided."""
     waiting, done = [span], []
     while waiting:
@@ -223,13 +221,13 @@ def halved(text: str, span: Span, limit: int, count: Count) -> list[Unit]:
             if tokens <= limit or end - start == 1:
                 done.append(((start, end), tokens))
             else:
-                middle = character_start(text, (start + end) // 2, end)
+                middle = _character_start(text, (start + end) // 2, end)
                 halves += [(start, middle), (middle, end)]
         waiting = halves
     return sorted(done)
 
 
-def character_start(text: str, index: int, end: int) -> int:
+def _character_start(text: str, index: int, end: int) -> int:
     """Return the index, moved by up to 8 so that a character is not separated from its combining marks."""
     for later in range(index, min(index + 8, end)):
         if not unicodedata.combining(text[later]):

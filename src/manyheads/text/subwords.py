@@ -19,20 +19,18 @@ from manyheads.text.normalize import normalize, unify
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 from manyheads.text.vocabulary import damaged
 
-__all__ = ["SubwordTokenizer", "possible_size"]
+_CHUNK = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
+_TRAINING_THREADS = 16  # fixed, because the sums of unigram training, and so its pieces, depend on it
 
-CHUNK = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
-TRAINING_THREADS = 16  # fixed, because the sums of unigram training, and so its pieces, depend on it
+_WORTH_THREADS = 1_000  # texts from which several threads are faster; the result is the same
 
-WORTH_THREADS = 1_000  # texts from which several threads are faster; the result is the same
+_BLANK = "▁"  # the library's sign for a blank
+_RESERVED = str.maketrans("▁▅", "  ")  # no piece can contain these; the library skips training text with the second
+_STAND_INS = range(0xF0000, 0x10FFFE)  # code points for private use
 
-BLANK = "▁"  # the library's sign for a blank
-RESERVED = str.maketrans("▁▅", "  ")  # no piece can contain these; the library skips training text with the second
-STAND_INS = range(0xF0000, 0x10FFFE)  # code points for private use
-
-TOO_LARGE = re.compile(r"Vocabulary size too high .* value <= (\d+)")
-TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
-NO_TEXT = re.compile(r"sentences_\.empty|all_chars_count")
+_TOO_LARGE = re.compile(r"Vocabulary size too high .* value <= (\d+)")
+_TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
+_NO_TEXT = re.compile(r"sentences_\.empty|all_chars_count")
 
 
 class SubwordTokenizer(Tokenizer):
@@ -82,9 +80,9 @@ class SubwordTokenizer(Tokenizer):
                 possible.
         """
         try:
-            return cls(config, trained_model(config, texts))
+            return cls(config, _trained_model(config, texts))
         except RuntimeError as error:
-            raise explain(error, config, languages) from error
+            raise _explain(error, config, languages) from error
 
     @property
     def size(self) -> int:
@@ -95,7 +93,7 @@ class SubwordTokenizer(Tokenizer):
         """Encode each text: the most likely segmentation (unigram), or the learned merges (bpe)."""
         prepared, stand_in = self.shield(self.prepare(texts))
         ids: list[list[int]]
-        if len(texts) < WORTH_THREADS:  # one by one: for a list the library starts a thread, which takes longer
+        if len(texts) < _WORTH_THREADS:  # one by one: for a list the library starts a thread, which takes longer
             ids = [self.processor.encode(text, out_type=int) for text in prepared]
         else:
             ids = self.processor.encode(prepared, out_type=int, num_threads=os.cpu_count() or 1)
@@ -117,7 +115,7 @@ class SubwordTokenizer(Tokenizer):
         """Sample the pieces of one text, word by word: only the first character of a piece can be a blank."""
         ids: list[int] = []
         for word in text.split(" ") if text else ():
-            for piece in [BLANK + word] if word in self.symbols else self.sampler.draw(BLANK + word, rng):
+            for piece in [_BLANK + word] if word in self.symbols else self.sampler.draw(_BLANK + word, rng):
                 spelled = self.spell(piece)
                 if spelled != [UNK] or ids[-1:] != [UNK]:  # a run of unknown pieces is one unknown id
                     ids += spelled
@@ -127,7 +125,7 @@ class SubwordTokenizer(Tokenizer):
         """Return the sequences of `Tokenizer.spellings`, without sequences that spell known characters as bytes."""
         (usual,) = self.encode([text])
         (prepared,) = self.prepare([text])
-        whole = BLANK + prepared.replace(" ", BLANK)
+        whole = _BLANK + prepared.replace(" ", _BLANK)
         longest = max(map(len, self.scores), default=0)
         ways: list[list[list[str]]] = [[[]]]  # of the last 0, 1, 2, ... characters
         for start in range(len(whole) - 1, -1, -1):
@@ -169,12 +167,12 @@ class SubwordTokenizer(Tokenizer):
 
     def shield(self, texts: list[str]) -> tuple[list[str], str]:
         """Replace ``▁``, which the library reads as a blank, by a character that the texts do not contain."""
-        used = set().union(*(text for text in texts if BLANK in text))
+        used = set().union(*(text for text in texts if _BLANK in text))
         if not used:
             return texts, ""
-        unused = (chr(code) for code in STAND_INS)
+        unused = (chr(code) for code in _STAND_INS)
         stand_in = next((c for c in unused if c not in used and c not in self.known), "_")
-        return [text.replace(BLANK, stand_in) for text in texts], stand_in
+        return [text.replace(_BLANK, stand_in) for text in texts], stand_in
 
     def unshield(self, ids: list[list[int]], stand_in: str) -> list[list[int]]:
         """Replace the bytes of the stand-in by the bytes of ``▁``; without byte fallback it remains unknown."""
@@ -182,18 +180,18 @@ class SubwordTokenizer(Tokenizer):
             return ids
         old, new = (
             [self.processor.piece_to_id(f"<0x{byte:02X}>") for byte in character.encode()]
-            for character in (stand_in, BLANK)
+            for character in (stand_in, _BLANK)
         )
         if UNK in new:
             return ids
-        return [replace_run(row, old, new) for row in ids]
+        return [_replace_run(row, old, new) for row in ids]
 
 
-def trained_model(config: TokenizerConfig, texts: Sequence[str]) -> bytes:
+def _trained_model(config: TokenizerConfig, texts: Sequence[str]) -> bytes:
     """Return the serialised model of a training of the library; raises its RuntimeError."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=training_lines(texts, lowercase=config.lowercase, keep_space=config.keep_space),
+        sentence_iterator=_training_lines(texts, lowercase=config.lowercase, keep_space=config.keep_space),
         model_writer=model,
         model_type=config.kind,
         vocab_size=config.vocab_size,
@@ -206,14 +204,14 @@ def trained_model(config: TokenizerConfig, texts: Sequence[str]) -> bytes:
         remove_extra_whitespaces=not config.keep_space,
         user_defined_symbols=[
             *(["\n"] if config.keep_space else []),
-            *(BLANK + symbol for symbol in config.symbols),  # in a text they follow a blank
+            *(_BLANK + symbol for symbol in config.symbols),  # in a text they follow a blank
         ],
         unk_id=UNK,
         pad_id=PAD,
         bos_id=BOS,
         eos_id=EOS,
         unk_surface=SPECIALS[UNK],
-        num_threads=TRAINING_THREADS,
+        num_threads=_TRAINING_THREADS,
         minloglevel=2,
     )
     return model.getvalue()
@@ -226,16 +224,16 @@ def possible_size(config: TokenizerConfig, texts: Sequence[str]) -> int:
         DataError: there is no text.
     """
     try:
-        trained_model(config, texts)
+        _trained_model(config, texts)
     except RuntimeError as error:
-        match = TOO_LARGE.search(str(error)) or TOO_SMALL.search(str(error))
+        match = _TOO_LARGE.search(str(error)) or _TOO_SMALL.search(str(error))
         if match is None:
-            raise explain(error, config, "train") from error
+            raise _explain(error, config, "train") from error
         return int(match[1])
     return config.vocab_size
 
 
-def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
+def _replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
     """Replace every run `old` of the ids by `new`."""
     result: list[int] = []
     start = 0
@@ -249,15 +247,15 @@ def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
     return result
 
 
-def training_lines(texts: Sequence[str], *, lowercase: bool, keep_space: bool = False) -> Iterator[str]:
+def _training_lines(texts: Sequence[str], *, lowercase: bool, keep_space: bool = False) -> Iterator[str]:
     """Yield the normalised texts for the trainer of the library, cut to lines that are not too long."""
-    free = (text.translate(RESERVED) for text in texts)
+    free = (text.translate(_RESERVED) for text in texts)
     for line in (part for text in free for part in unify(text).split("\n")) if keep_space else map(normalize, free):
         if lowercase:
             line = lower(line)
         start = 0
         while start < len(line):
-            end = start + CHUNK
+            end = start + _CHUNK
             if end < len(line):
                 blank = line.rfind(" ", start + 1, end)
                 end = blank if blank > 0 else end
@@ -265,12 +263,12 @@ def training_lines(texts: Sequence[str], *, lowercase: bool, keep_space: bool = 
             start = end
 
 
-def explain(error: RuntimeError, config: TokenizerConfig, languages: str) -> Exception:
+def _explain(error: RuntimeError, config: TokenizerConfig, languages: str) -> Exception:
     """Explain a known error of the library in terms of the configuration; return other errors unchanged."""
     message = str(error)
-    if match := TOO_LARGE.search(message):
+    if match := _TOO_LARGE.search(message):
         mistake = f"is more than the text of {languages} allows. Use at most {match[1]}."
-    elif match := TOO_SMALL.search(message):
+    elif match := _TOO_SMALL.search(message):
         parts = (
             "characters, 256 bytes and 4 special symbols"
             if config.byte_fallback
@@ -280,7 +278,7 @@ def explain(error: RuntimeError, config: TokenizerConfig, languages: str) -> Exc
             f"is too small for the text of {languages}: its {parts} are {match[1]}. "
             f"Use at least {match[1]}, or a lower tokenizer.character_coverage."
         )
-    elif NO_TEXT.search(message):
+    elif _NO_TEXT.search(message):
         return DataError(f"no text to make the vocabulary of {languages} from. Check data.train.")
     else:
         return error

@@ -13,8 +13,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from manyheads.errors import ConfigError, DataError, RunError
 from manyheads.text.interface import CONTROL_IDS, SPECIALS, Tokenizer
 
-__all__ = ["Stored", "StoredJson", "SymbolTokenizer", "count_symbols", "damaged"]
-
 
 class StoredJson(BaseModel):
     """The JSON file of a tokenizer that is not a SentencePiece model; equal content has equal bytes."""

@@ -14,15 +14,13 @@ from manyheads.text.interface import UNK, lower
 from manyheads.text.normalize import clean
 from manyheads.text.vocabulary import Stored, SymbolTokenizer, count_symbols, damaged
 
-__all__ = ["MULTILINGUAL", "WordTokenizer", "blank_pipeline", "word_splitter"]
-
-MULTILINGUAL = "xx"
+_MULTILINGUAL = "xx"
 
 # spaCy takes more than a second for 4,000 brackets in a row, and four times that for twice as many.
-LONG_WORD = re.compile(r"(\S{200})(?=\S)")
+_LONG_WORD = re.compile(r"(\S{200})(?=\S)")
 
 
-def word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
+def _word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
     """Return the name of the spaCy pipeline of a language, and its function from text to words of unchanged case.
 
     Only spaCy's rules are used (a blank pipeline), no trained model. If spaCy has none for the language, or they
@@ -36,10 +34,10 @@ def word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
     try:
         pipeline = blank_pipeline(spacy, language)
     except ImportError:
-        pipeline = spacy.blank(MULTILINGUAL)
+        pipeline = spacy.blank(_MULTILINGUAL)
 
     def split(text: str) -> list[str]:
-        return [token.text for token in pipeline.tokenizer(LONG_WORD.sub(r"\1 ", clean(text)))]
+        return [token.text for token in pipeline.tokenizer(_LONG_WORD.sub(r"\1 ", clean(text)))]
 
     return pipeline.lang, split
 
@@ -65,12 +63,12 @@ class WordTokenizer(SymbolTokenizer):
 
     def __init__(self, symbols: Iterable[str], languages: str, pipeline: str, *, lowercase: bool) -> None:
         super().__init__(symbols, languages, lowercase=lowercase)
-        self.pipeline, self.split = word_splitter(pipeline)
+        self.pipeline, self.split = _word_splitter(pipeline)
 
     @classmethod
     def train(cls, config: TokenizerConfig, texts: Iterable[str], languages: str) -> Self:
-        """Count the words of the texts; raises as `count_symbols` and `word_splitter`."""
-        pipeline, split = word_splitter(MULTILINGUAL if "+" in languages else languages)
+        """Count the words of the texts; raises as `count_symbols` and `_word_splitter`."""
+        pipeline, split = _word_splitter(_MULTILINGUAL if "+" in languages else languages)
         words = (lower(word) if config.lowercase else word for text in texts for word in split(text))
         symbols = count_symbols(words, min_count=config.min_count, languages=languages)
         return cls(symbols, languages, pipeline, lowercase=config.lowercase)

@@ -17,13 +17,11 @@ from manyheads.data.blocks import BlockBatch
 from manyheads.data.examples import Examples
 from manyheads.data.masked import MaskedTexts
 
-__all__ = ["BatchSource", "Indices", "Losses", "MicroBatch", "prefetch", "prefetch_updates"]
-
 MicroBatch = Batch | Examples | BlockBatch | MaskedTexts  # the tensors of one part of an update
 Indices = NDArray[np.int64]  # of examples in the corpus: pairs of sentences, texts or blocks
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-AHEAD = 2  # results that each thread may compute before they are needed
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+_AHEAD = 2  # results that each thread may compute before they are needed
 
 
 class Losses(NamedTuple):
@@ -84,10 +82,10 @@ def prefetch_updates(
         batches = source.batches(epoch, position, plan[position])
         return plan[position], [batch.pinned() for batch in batches] if device.type == "cuda" else batches
 
-    return prefetch(make, range(first, len(plan)), threads)
+    return _prefetch(make, range(first, len(plan)), threads)
 
 
-def prefetch(make: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
+def _prefetch(make: Callable[[_Task], _Result], tasks: Iterable[_Task], threads: int) -> Iterator[_Result]:
     """Yield `make(task)` for each task, in order, computed by threads a little ahead.
 
     With 0 threads each result is computed when it is due. An exception in `make` is raised when its result is due.
@@ -96,11 +94,11 @@ def prefetch(make: Callable[[Task], Result], tasks: Iterable[Task], threads: int
     if threads == 0:
         yield from map(make, tasks)
         return
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[Future[_Result]] = deque()
     with ThreadPoolExecutor(threads, "batches") as pool:
         for task in tasks:
             waiting.append(pool.submit(make, task))
-            if len(waiting) > AHEAD * threads:
+            if len(waiting) > _AHEAD * threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -19,12 +19,10 @@ from manyheads.model.positions import position_limit
 from manyheads.model.transformer import Transformer
 from manyheads.training.batches import MicroBatch
 
-__all__ = ["CompiledLayers", "EagerLayers", "check_compiler"]
-
 # `next_length` has 27 lengths up to 65,536 tokens, and torch compiles a single row separately: 2 x 27 x 27 shapes
 # at most (and a few at the end of learned positions). Recompilation beyond this limit would be a fault of this
 # program that makes training slow, and raises an error.
-MOST_SHAPES = 2_000
+_MOST_SHAPES = 2_000
 
 
 class EagerLayers:
@@ -59,7 +57,9 @@ class CompiledLayers(EagerLayers):
         self.longest = position_limit(model.config)
         kinds = {type(layer) for layer in model.layers()}
         compiled = {kind: torch.compile(kind.forward, fullgraph=True, dynamic=False) for kind in kinds}
-        self.forwards = [(layer, partial(with_free_rows, compiled[type(layer)], layer)) for layer in model.layers()]
+        self.forwards = [
+            (layer, partial(_with_free_rows, compiled[type(layer)], layer)) for layer in model.layers()
+        ]
 
     def padded(self, batch: MicroBatch) -> MicroBatch:
         """Return the batch padded to a shape for which code is compiled."""
@@ -71,8 +71,8 @@ class CompiledLayers(EagerLayers):
     def in_use(self) -> Iterator[None]:
         """Run the compiled code in each call of a layer while the context is open."""
         limits = {
-            "recompile_limit": MOST_SHAPES,
-            "accumulated_recompile_limit": MOST_SHAPES,
+            "recompile_limit": _MOST_SHAPES,
+            "accumulated_recompile_limit": _MOST_SHAPES,
             "fail_on_recompile_limit_hit": True,
         }
         for layer, forward in self.forwards:
@@ -85,19 +85,19 @@ class CompiledLayers(EagerLayers):
                 del layer.forward
 
 
-def with_free_rows(forward: Callable[..., Tensor], *inputs: Any) -> Tensor:
+def _with_free_rows(forward: Callable[..., Tensor], *inputs: Any) -> Tensor:
     """Call compiled code with a dynamic number of rows; torch compiles a single row separately."""
-    for tensor in tensors_of(inputs):
+    for tensor in _tensors_of(inputs):
         if tensor.size(0) > 1:
             torch._dynamo.maybe_mark_dynamic(tensor, 0)
     return forward(*inputs)
 
 
-def tensors_of(inputs: tuple[Any, ...]) -> Iterator[Tensor]:
+def _tensors_of(inputs: tuple[Any, ...]) -> Iterator[Tensor]:
     """Yield the tensors among the inputs, those in nested tuples included."""
     for value in inputs:
         if isinstance(value, tuple):
-            yield from tensors_of(value)
+            yield from _tensors_of(value)
         elif isinstance(value, Tensor):
             yield value
 

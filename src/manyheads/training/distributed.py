@@ -19,9 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
-__all__ = ["ALONE", "World", "is_main_process", "joined"]
-
-PATIENCE = timedelta(minutes=30)  # timeout of a process that waits for others; the first may be tokenising
+_PATIENCE = timedelta(minutes=30)  # timeout of a process that waits for others; the first may be tokenising
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def joined() -> Iterator[World]:
         yield ALONE
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    distributed.init_process_group(backend, timeout=PATIENCE)
+    distributed.init_process_group(backend, timeout=_PATIENCE)
     try:
         world = World(distributed.get_rank(), size)
         yield world

@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from manyheads.checkpoint.sharded import distribute_like
 
-__all__ = ["ExponentialMovingAverage"]
-
 
 class ExponentialMovingAverage:
     """An exponential moving average of a model's parameters.
@@ -35,11 +33,11 @@ class ExponentialMovingAverage:
     def instead(self, model: nn.Module) -> Iterator[None]:
         """Give the model the averaged weights while the context is open; then restore its weights, bit for bit."""
         trained = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-        copy_into(model, self.weights)
+        _copy_into(model, self.weights)
         try:
             yield
         finally:
-            copy_into(model, trained)
+            _copy_into(model, trained)
 
     def restore(self, weights: Mapping[str, Tensor]) -> None:
         """Set the averages, when training resumes."""
@@ -48,7 +46,6 @@ class ExponentialMovingAverage:
 
 
 @torch.no_grad()
-def copy_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Overwrite the parameters of a model with weights by name."""
+def _copy_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     for name, parameter in model.named_parameters():
         parameter.copy_(weights[name])

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.log import NO_LISTENER, Advance, Listener
 
-__all__ = ["UNWATCHED", "Interrupted", "Watch", "never"]
-
 
 class Interrupted(Exception):
     """A computation ended early because a stop was requested; its results so far are dropped."""

@@ -16,13 +16,10 @@ from manyheads.errors import ConfigError
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.transformer import Transformer
 
-__all__ = ["LayerwiseLearningRate", "by_depth", "depths", "freeze"]
-
 Group = dict[str, Any]  # a parameter group of a torch optimiser
 
 
-def depths(model: Transformer) -> dict[nn.Parameter, int]:
-    """Return the depth of every parameter."""
+def _depths(model: Transformer) -> dict[nn.Parameter, int]:
     depth_of: dict[nn.Parameter, int] = {}
     embeddings = [module for module in model.modules() if isinstance(module, TokenEmbedding)]
     levels = nn.ModuleList(embeddings), *model.layers(), model
@@ -44,7 +41,7 @@ def freeze(model: Transformer, config: TrainingConfig) -> None:
     frozen = -1 if config.frozen_layers is None else config.frozen_layers
     if frozen > layers:
         raise ConfigError([f"training.frozen_layers = {frozen}, but the model has {layers}. Give at most so many."])
-    for parameter, depth in depths(model).items():
+    for parameter, depth in _depths(model).items():
         left_out = config.lora_rank > 0 and depth <= layers and (depth == 0 or parameter.ndim < 2)
         if depth <= frozen or left_out:
             parameter.requires_grad_(False)
@@ -83,7 +80,7 @@ class LayerwiseLearningRate:
     """
 
     def __init__(self, model: Transformer, config: TrainingConfig) -> None:
-        depth_of = depths(model)
+        depth_of = _depths(model)
         trained = [depth for parameter, depth in depth_of.items() if parameter.requires_grad]
         self.top, self.bottom = max(trained), min(trained)
         self.decay = config.layer_decay

@@ -10,20 +10,9 @@ from typing import Protocol, TypeVar
 
 from manyheads.errors import TrainingError
 
-__all__ = [
-    "NO_LISTENER",
-    "Advance",
-    "Listener",
-    "SilentListener",
-    "StepReport",
-    "ValidationReport",
-    "no_advance",
-    "tracked",
-]
-
 Advance = Callable[[int], object]  # called with the number of items that a phase has done since the last call
-Item = TypeVar("Item")
-REPORTED = 256  # items of an iterable between two calls of an `Advance`
+_Item = TypeVar("_Item")
+_REPORTED = 256  # items of an iterable between two calls of an `Advance`
 
 
 def no_advance(count: int) -> None:
@@ -183,13 +172,13 @@ NO_LISTENER = SilentListener()
 
 
 def tracked(
-    items: Iterable[Item], listener: Listener, name: str, *, total: int | None = None, unit: str = ""
-) -> Iterator[Item]:
+    items: Iterable[_Item], listener: Listener, name: str, *, total: int | None = None, unit: str = ""
+) -> Iterator[_Item]:
     """Yield the items, and show their number as the progress of a phase; arguments as in `Listener.phase`."""
     with listener.phase(name, total, unit) as advance:
         done = 0
         for done, item in enumerate(items, start=1):
             yield item
-            if done % REPORTED == 0:
-                advance(REPORTED)
-        advance(done % REPORTED)
+            if done % _REPORTED == 0:
+                advance(_REPORTED)
+        advance(done % _REPORTED)

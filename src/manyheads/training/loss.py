@@ -15,9 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["cross_entropy_sums", "kl_divergence_sum"]
-
-CHUNK_LOGITS = 4 * 2**20  # number of logits held at once: 16 MiB in float32, about the size of a CPU's cache
+_CHUNK_LOGITS = 4 * 2**20  # number of logits held at once: 16 MiB in float32, about the size of a CPU's cache
 
 
 def cross_entropy_sums(
@@ -36,18 +34,18 @@ def cross_entropy_sums(
         The smoothed loss, with a gradient, and the plain negative log-likelihood, without a gradient; float32 ().
     """
     grad_enabled = torch.is_grad_enabled()  # off in `forward`; `needs_input_grad` ignores `no_grad`
-    return ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+    return _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
         hidden, weight, bias, targets, smoothing, grad_enabled
     )
 
 
-def working_type(hidden: Tensor) -> torch.dtype:
+def _working_type(hidden: Tensor) -> torch.dtype:
     """Return the type of the matrix products: autocast's type where it is on, else the hidden states' type."""
     device = hidden.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
 
 
-class ChunkedCrossEntropy(torch.autograd.Function):
+class _ChunkedCrossEntropy(torch.autograd.Function):
     """Cross-entropy that computes gradients chunk by chunk in the forward pass; the backward pass scales them."""
 
     @staticmethod
@@ -61,16 +59,16 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         grad_enabled: bool,
     ) -> tuple[Tensor, Tensor]:
         """Compute `cross_entropy_sums`; `grad_enabled` says whether a backward pass will follow."""
-        dtype, size = working_type(hidden), weight.size(0)
+        dtype, size = _working_type(hidden), weight.size(0)
         with torch.autocast(hidden.device.type, enabled=False):
             h, w = hidden.to(dtype), weight.to(dtype)
             b = None if bias is None else bias.to(dtype)
             gradients = None
             if grad_enabled and any(ctx.needs_input_grad):
-                gradients = Gradients(hidden, weight, bias, smoothing)
+                gradients = _Gradients(hidden, weight, bias, smoothing)
             nll = hidden.new_zeros((), dtype=torch.float32)
             normalisers = nll.clone()
-            rows = max(1, CHUNK_LOGITS // size)
+            rows = max(1, _CHUNK_LOGITS // size)
             for chunk, correct in zip(h.split(rows), targets.split(rows), strict=True):
                 logits = functional.linear(chunk, w, b)
                 probabilities = logits.softmax(-1)
@@ -102,7 +100,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         return hidden, gradients.weight * scale, bias, None, None, None
 
 
-class Gradients:
+class _Gradients:
     """The gradients of the summed loss with respect to the hidden states, the output matrix and its bias.
 
     With p the probabilities, the gradient at the logits is p - (1 - s) onehot - s / V. The last term is the same
@@ -160,27 +158,27 @@ def kl_divergence_sum(first: Tensor, second: Tensor, weight: Tensor, bias: Tenso
     Returns:
         float32 (), with gradients for all four arguments.
     """
-    return KlDivergence.apply(first, second, weight, bias)  # type: ignore[no-untyped-call]
+    return _KlDivergence.apply(first, second, weight, bias)  # type: ignore[no-untyped-call]
 
 
-class KlDivergence(torch.autograd.Function):
+class _KlDivergence(torch.autograd.Function):
     """A divergence whose gradients are computed in the forward pass, so that few logits are held at once."""
 
     @staticmethod
     def forward(ctx: Any, first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Compute `kl_divergence_sum`."""
-        dtype = working_type(first)
+        dtype = _working_type(first)
         total = first.new_zeros((), dtype=torch.float32)
         gradients = [torch.empty_like(first), torch.empty_like(second), torch.zeros_like(weight)]
         bias_gradient = None if bias is None else torch.zeros_like(bias)
         with torch.autocast(first.device.type, enabled=False):
             w = weight.to(dtype)
             b = None if bias is None else bias.to(dtype)
-            rows = max(1, CHUNK_LOGITS // len(weight))
+            rows = max(1, _CHUNK_LOGITS // len(weight))
             for start in range(0, len(first), rows):
                 chunk = slice(start, start + rows)
                 hidden = [side[chunk].to(dtype) for side in (first, second)]
-                chunk_sum, *slopes = divergence(*(functional.linear(side, w, b) for side in hidden))
+                chunk_sum, *slopes = _divergence(*(functional.linear(side, w, b) for side in hidden))
                 total += chunk_sum
                 for side, slope, gradient in zip(hidden, slopes, gradients, strict=False):
                     rounded = slope.to(dtype)
@@ -197,7 +195,7 @@ class KlDivergence(torch.autograd.Function):
         return tuple(None if gradient is None else gradient * grad_outputs[0] for gradient in ctx.gradients)
 
 
-def divergence(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _divergence(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the divergence of two sets of logits (n, V), summed over the n tokens, and its gradients at both.
 
     With d = log p - log q, in float32, the gradient of KL(p || q) is p (d - KL) at p's logits, and q - p at q's.

@@ -15,8 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["LowRank"]
-
 
 class LowRank(torch.optim.Optimizer):
     """Adam on the two factors U and V of the change of each matrix, with moments of the factors.
@@ -55,7 +53,7 @@ class LowRank(torch.optim.Optimizer):
         rng = torch.Generator().manual_seed(seed)
         for group in self.param_groups:
             for matrix in group["params"]:
-                self.state[matrix] = initial_state(matrix, group["parts"], rank, rng)
+                self.state[matrix] = _initial_state(matrix, group["parts"], rank, rng)
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
@@ -74,12 +72,12 @@ class LowRank(torch.optim.Optimizer):
         state["step"] += 1
         slopes = {"up": torch.bmm(gradient, down.mT), "down": torch.bmm(up.mT, gradient)}
         for name, slope in slopes.items():
-            adam(state[name], slope, state[f"{name}_mean"], state[f"{name}_square"], float(state["step"]), group)
+            _adam(state[name], slope, state[f"{name}_mean"], state[f"{name}_square"], float(state["step"]), group)
         moved = torch.bmm(up, down).sub_(before)
         matrix.add_(moved.view_as(matrix), alpha=self.scale)
 
 
-def initial_state(matrix: Tensor, parts: int, rank: int, rng: torch.Generator) -> dict[str, Tensor]:
+def _initial_state(matrix: Tensor, parts: int, rank: int, rng: torch.Generator) -> dict[str, Tensor]:
     """Return the factors of a matrix, and their moments.
 
     Args:
@@ -104,7 +102,7 @@ def initial_state(matrix: Tensor, parts: int, rank: int, rng: torch.Generator) -
     }
 
 
-def adam(x: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, step: float, group: dict[str, Any]) -> None:
+def _adam(x: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, step: float, group: dict[str, Any]) -> None:
     """Make one step of AdamW (Loshchilov and Hutter 2019), in place."""
     first, second = group["betas"]
     mean.lerp_(gradient, 1 - first)

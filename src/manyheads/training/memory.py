@@ -5,11 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 
-__all__ = ["keep_decoding_small", "keep_few_kernels", "keep_freed_memory", "out_of_memory"]
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # glibc, malloc.h
-KERNEL_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
-MESSAGES = ("out of memory", "can't allocate memory", "not enough memory")
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # glibc, malloc.h
+_KERNEL_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
+_MESSAGES = ("out of memory", "can't allocate memory", "not enough memory")
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -18,7 +16,7 @@ def out_of_memory(error: BaseException) -> bool:
 
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
-    return isinstance(error, RuntimeError) and any(message in str(error).lower() for message in MESSAGES)
+    return isinstance(error, RuntimeError) and any(message in str(error).lower() for message in _MESSAGES)
 
 
 def keep_few_kernels(shapes: int = 64) -> None:
@@ -28,7 +26,7 @@ def keep_few_kernels(shapes: int = 64) -> None:
     created it, and so fragments the memory. Environment variables that are already set are not changed; torch reads
     them when it first multiplies matrices on a CPU.
     """
-    for cache in KERNEL_CACHES:
+    for cache in _KERNEL_CACHES:
         os.environ.setdefault(cache, str(shapes))
 
 
@@ -37,7 +35,7 @@ def keep_freed_memory() -> None:
 
     Otherwise the system maps the pages of every large tensor anew in every step. Linux with glibc only.
     """
-    set_malloc({M_MMAP_THRESHOLD: 1 << 30, M_TRIM_THRESHOLD: (1 << 31) - 1})
+    _set_malloc({_M_MMAP_THRESHOLD: 1 << 30, _M_TRIM_THRESHOLD: (1 << 31) - 1})
 
 
 def keep_decoding_small() -> None:
@@ -47,10 +45,10 @@ def keep_decoding_small() -> None:
     only. A decoding step has six matrix products for each number of rows: a smaller cache would not hold them.
     """
     keep_few_kernels(256)
-    set_malloc({M_ARENA_MAX: 1})
+    _set_malloc({_M_ARENA_MAX: 1})
 
 
-def set_malloc(values: dict[int, int]) -> None:
+def _set_malloc(values: dict[int, int]) -> None:
     """Set parameters of the C library's allocator, if the library is glibc."""
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -12,17 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["Muon", "orthogonalized"]
+_MOMENTUM = 0.95
+_ITERATIONS = 5
+_COEFFICIENTS = 3.4445, -4.7750, 2.0315  # of Jordan's quintic, which is steep at 0 and stays near 1 afterwards
+_ADAM_SIZE = 0.2  # root mean square of Adam's usual step, in learning rates (Liu et al. 2025, section 2.2)
 
-MOMENTUM = 0.95
-ITERATIONS = 5
-COEFFICIENTS = 3.4445, -4.7750, 2.0315  # of Jordan's quintic, which is steep at 0 and stays near 1 afterwards
-ADAM_SIZE = 0.2  # root mean square of Adam's usual step, in learning rates (Liu et al. 2025, section 2.2)
-
-Block = tuple[Tensor, Tensor, float]  # a matrix, the direction of its step, the learning rate
+_Block = tuple[Tensor, Tensor, float]  # a matrix, the direction of its step, the learning rate
 
 
-def orthogonalized(matrices: Tensor) -> Tensor:
+def _orthogonalized(matrices: Tensor) -> Tensor:
     """Return about U V^T of each matrix U S V^T: singular values between 0.7 and 1.2, except the smallest.
 
     Args:
@@ -31,9 +29,9 @@ def orthogonalized(matrices: Tensor) -> Tensor:
     Returns:
         (M, r, c), in the number format of the matrix products.
     """
-    a, b, c = COEFFICIENTS
+    a, b, c = _COEFFICIENTS
     x = matrices / matrices.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
-    for _ in range(ITERATIONS):
+    for _ in range(_ITERATIONS):
         gram = torch.bmm(x, x.mT)
         polynomial = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
         x = torch.baddbmm(x, polynomial, x, beta=a)
@@ -52,7 +50,7 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
         """Make one update; matrices of the same shape are orthogonalised together."""
-        shapes: dict[torch.Size, list[Block]] = {}
+        shapes: dict[torch.Size, list[_Block]] = {}
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is None:
@@ -63,8 +61,8 @@ class Muon(torch.optim.Optimizer):
                     matrix, step_direction = (x.mT if x.size(0) > x.size(1) else x for x in block)
                     shapes.setdefault(matrix.shape, []).append((matrix, step_direction, group["lr"]))
         for (_, columns), blocks in shapes.items():
-            length = ADAM_SIZE * math.sqrt(columns)
-            steps = orthogonalized(torch.stack([step_direction for _, step_direction, _ in blocks]))
+            length = _ADAM_SIZE * math.sqrt(columns)
+            steps = _orthogonalized(torch.stack([step_direction for _, step_direction, _ in blocks]))
             for (matrix, _, rate), step in zip(blocks, steps, strict=True):
                 matrix.sub_(step, alpha=rate * length)
 
@@ -75,5 +73,5 @@ class Muon(torch.optim.Optimizer):
         if not state:
             state["momentum"] = torch.zeros_like(parameter)
         momentum: Tensor = state["momentum"]
-        momentum.mul_(MOMENTUM).add_(parameter.grad)
-        return parameter.grad.add(momentum, alpha=MOMENTUM)
+        momentum.mul_(_MOMENTUM).add_(parameter.grad)
+        return parameter.grad.add(momentum, alpha=_MOMENTUM)

@@ -33,18 +33,6 @@ from manyheads.training.log import Advance, no_advance
 from manyheads.training.loss import cross_entropy_sums, kl_divergence_sum
 from manyheads.training.precision import Precision, autocast
 
-__all__ = [
-    "Objective",
-    "Windows",
-    "classification_loss",
-    "corpus_nll",
-    "masked_loss",
-    "next_token_loss",
-    "translation_loss",
-    "window_nll",
-]
-
-
 # The training loss, and the plain negative log-likelihood in nats, both summed over the predictions; float32 ().
 LossAndNll = tuple[Tensor, Tensor]
 
@@ -81,7 +69,7 @@ def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float, r_dr
         r_drop: alpha of Liang et al. (2021), equation 4; 0 turns R-Drop off.
     """
     output = model.output
-    hidden, labels = hidden_states(model, batch if r_drop == 0 else batch.twice())
+    hidden, labels = _hidden_states(model, batch if r_drop == 0 else batch.twice())
     loss, nll = cross_entropy_sums(hidden, output.weight, output.bias, labels, smoothing)
     if r_drop == 0:
         return loss, nll
@@ -90,7 +78,7 @@ def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float, r_dr
     return (loss + r_drop * divergence) / 2, nll / 2
 
 
-def hidden_states(model: EncoderDecoder, batch: Batch) -> tuple[Tensor, Tensor]:
+def _hidden_states(model: EncoderDecoder, batch: Batch) -> tuple[Tensor, Tensor]:
     """Return last hidden states (N, D) and correct tokens (N,) of the N real target positions, row by row."""
     hidden = model.decode(batch.target_in, *model.encode(batch.source))
     positions = batch.target_positions

@@ -12,12 +12,10 @@ from manyheads.training.memory import out_of_memory
 from manyheads.training.snapshot import put_generators, take_generators
 from manyheads.training.update import Updater
 
-__all__ = ["OomRecovery", "split"]
-
-CURE = "Take a smaller training.batch_tokens, a larger training.accumulation or a smaller model."
+_CURE = "Take a smaller training.batch_tokens, a larger training.accumulation or a smaller model."
 
 
-def split(micro_batches: Sequence[MicroBatch], times: int) -> Sequence[MicroBatch]:
+def _split(micro_batches: Sequence[MicroBatch], times: int) -> Sequence[MicroBatch]:
     """Halve each micro-batch `times` times, down to single examples; the order of the examples stays."""
     for _ in range(times):
         micro_batches = [half for batch in micro_batches for half in batch.halves()]
@@ -55,7 +53,7 @@ class OomRecovery:
         while True:
             generators = take_generators(device)
             try:
-                return self.updater.gradients(split(micro_batches, self.splits), tokens)
+                return self.updater.gradients(_split(micro_batches, self.splits), tokens)
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
@@ -69,7 +67,7 @@ class OomRecovery:
         """Halve the micro-batches from now on, or raise a TrainingError where halving does not help."""
         self.updater.zero_grad()
         if self.updater.world.size > 1:
-            raise TrainingError(f"memory ran out in an update of {where()}. {CURE}") from error
+            raise TrainingError(f"memory ran out in an update of {where()}. {_CURE}") from error
         if 2**self.splits >= max(batch.examples for batch in micro_batches):
             cure = "Take a smaller data.max_length or a smaller model."
             raise TrainingError(f"there is not memory enough for a single example of {where()}. {cure}") from error

@@ -17,8 +17,6 @@ from manyheads.training.layerwise import by_depth
 from manyheads.training.low_rank import LowRank
 from manyheads.training.muon import Muon
 
-__all__ = ["build_optimizer", "optimizer_tensors", "restore_optimizer"]
-
 
 def build_optimizer(
     model: Transformer,
@@ -40,26 +38,25 @@ def build_optimizer(
     """
     matrices: dict[int, list[nn.Parameter]] = {}
     if config.lora_rank:
-        matrices = hidden_matrices(nn.ModuleList(model.layers()))
+        matrices = _hidden_matrices(nn.ModuleList(model.layers()))
     elif config.optimizer == "muon":
-        matrices = hidden_matrices(model)
+        matrices = _hidden_matrices(model)
     in_matrices = {id(matrix) for group in matrices.values() for matrix in group}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in in_matrices]
-    for_rest = adam_on(rest, config, device, depth_of) if rest else None
+    for_rest = _adam_on(rest, config, device, depth_of) if rest else None
     if not matrices:
         assert for_rest is not None
         return for_rest
-    for_matrices = matrix_optimizer(matrices, config, depth_of)
-    return for_matrices if for_rest is None else CombinedOptimizer(for_matrices, for_rest)
+    for_matrices = _matrix_optimizer(matrices, config, depth_of)
+    return for_matrices if for_rest is None else _CombinedOptimizer(for_matrices, for_rest)
 
 
-def adam_on(
+def _adam_on(
     parameters: Sequence[nn.Parameter],
     config: TrainingConfig,
     device: torch.device,
     depth_of: Mapping[nn.Parameter, int] | None,
 ) -> torch.optim.Optimizer:
-    """Build Adam or AdamW for some parameters."""
     fused = device.type in ("cpu", "cuda")
     settings: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "eps": config.epsilon}
     if config.optimizer == "adamw":
@@ -71,7 +68,7 @@ def adam_on(
     return torch.optim.Adam(groups, fused=fused, **settings)
 
 
-def matrix_optimizer(
+def _matrix_optimizer(
     matrices: Mapping[int, list[nn.Parameter]], config: TrainingConfig, depth_of: Mapping[nn.Parameter, int] | None
 ) -> torch.optim.Optimizer:
     """Build Muon or LoRA for parameters that are grouped by the number of matrices that each stacks."""
@@ -91,14 +88,14 @@ def matrix_optimizer(
     return Muon(factored, lr=config.learning_rate, weight_decay=config.weight_decay)
 
 
-def hidden_matrices(model: nn.Module) -> dict[int, list[nn.Parameter]]:
+def _hidden_matrices(model: nn.Module) -> dict[int, list[nn.Parameter]]:
     """Return the matrices of the layers, grouped by the number of independent matrices that each stacks.
 
     Embeddings and the output matrix, whose rows are tokens, are left out.
     """
     tokens = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     tokens |= {id(module.weight) for name, module in model.named_modules() if name == "output"}
-    parts = {id(matrix): count for module in model.modules() for matrix, count in stacked(module)}
+    parts = {id(matrix): count for module in model.modules() for matrix, count in _stacked(module)}
     groups: dict[int, list[nn.Parameter]] = {}
     for parameter in model.parameters():
         if parameter.ndim == 2 and parameter.requires_grad and id(parameter) not in tokens:
@@ -106,7 +103,7 @@ def hidden_matrices(model: nn.Module) -> dict[int, list[nn.Parameter]]:
     return groups
 
 
-def stacked(module: nn.Module) -> list[tuple[Tensor, int]]:
+def _stacked(module: nn.Module) -> list[tuple[Tensor, int]]:
     """Return the matrix of a module that stacks several independent matrices, and their number."""
     if isinstance(module, MultiHeadAttention):
         return [(module.project_in.weight, 3)]
@@ -115,7 +112,7 @@ def stacked(module: nn.Module) -> list[tuple[Tensor, int]]:
     return []
 
 
-class CombinedOptimizer(torch.optim.Optimizer):
+class _CombinedOptimizer(torch.optim.Optimizer):
     """Several optimisers for different parameters as one; they share parameter groups and state."""
 
     def __init__(self, *parts: torch.optim.Optimizer) -> None:
@@ -126,7 +123,6 @@ class CombinedOptimizer(torch.optim.Optimizer):
             part.state = self.state
 
     def step(self) -> None:  # type: ignore[override]
-        """Make one update with each optimiser."""
         for part in self.parts:
             part.step()
 

@@ -12,17 +12,7 @@ from torch import nn
 from manyheads.errors import ConfigError
 from manyheads.model.encoder_decoder import EncoderDecoder
 
-__all__ = [
-    "Precision",
-    "autocast",
-    "flops_per_target_token",
-    "pick_device",
-    "pick_precision",
-    "product_ceiling",
-    "synchronise",
-]
-
-SIDE = 2_048  # rows and columns of the matrices with which the peak is measured
+_SIDE = 2_048  # rows and columns of the matrices with which the peak is measured
 Precision = Literal["fp32", "bf16"]
 
 
@@ -49,17 +39,17 @@ def pick_precision(precision: Literal["auto", "fp32", "bf16"], device: torch.dev
         return precision
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
-    return "bf16" if bf16_is_faster() else "fp32"
+    return "bf16" if _bf16_is_faster() else "fp32"
 
 
 @functools.cache
-def bf16_is_faster() -> bool:
+def _bf16_is_faster() -> bool:
     """Measure on the CPU, once in a process, whether matrix products are faster in bf16 than in float32."""
-    single = product_seconds(torch.float32)
-    return product_seconds(torch.bfloat16, enough=10 * single) < 0.75 * single
+    single = _product_seconds(torch.float32)
+    return _product_seconds(torch.bfloat16, enough=10 * single) < 0.75 * single
 
 
-def product_seconds(dtype: torch.dtype, enough: float = float("inf")) -> float:
+def _product_seconds(dtype: torch.dtype, enough: float = float("inf")) -> float:
     """Measure the matrix product (1024, 256) x (256, 1024) on the CPU; return the shortest time in seconds.
 
     A product that took longer than `enough` seconds is not repeated: without instructions for bf16 it takes 0.3 s.
@@ -103,7 +93,7 @@ def flops_per_target_token(model: EncoderDecoder, source_tokens: float, target_t
 
 def product_ceiling(device: torch.device, precision: Precision, seconds: float = 1.0) -> float:
     """Measure the fastest matrix product of this process, in floating-point operations a second."""
-    a, b = (torch.randn(SIDE, SIDE, device=device) for _ in range(2))
+    a, b = (torch.randn(_SIDE, _SIDE, device=device) for _ in range(2))
     if precision == "bf16":
         a, b = a.bfloat16(), b.bfloat16()
     best, end = float("inf"), time.perf_counter() + seconds
@@ -113,7 +103,7 @@ def product_ceiling(device: torch.device, precision: Precision, seconds: float =
         torch.mm(a, b)
         synchronise(device)
         best = min(best, time.perf_counter() - start)
-    return 2 * SIDE**3 / best
+    return 2 * _SIDE**3 / best
 
 
 def synchronise(device: torch.device) -> None:

@@ -14,12 +14,10 @@ from manyheads.training.batches import Losses
 from manyheads.training.distributed import World
 from manyheads.training.log import StepReport
 
-__all__ = ["DivergenceDetector", "Progress", "Window"]
-
-SETTLED = 5  # log points before divergence can be reported
-MEMORY = 20  # log points over which the running mean is taken, about
-FAR = 1.0  # nats above the running mean at which training diverges: the perplexity has grown e times
-RECENT = 60.0  # seconds after which the weight of an update in the estimate of the time left has fallen to 1 / e
+_SETTLED = 5  # log points before divergence can be reported
+_MEMORY = 20  # log points over which the running mean is taken, about
+_FAR = 1.0  # nats above the running mean at which training diverges: the perplexity has grown e times
+_RECENT = 60.0  # seconds after which the weight of an update in the estimate of the time left has fallen to 1 / e
 
 
 @dataclass
@@ -80,7 +78,7 @@ class Progress:
 
     def advance(self, seconds: float) -> None:
         """Count an update that took `seconds`."""
-        weight = max(1 / (self.step + 1), -math.expm1(-seconds / RECENT))
+        weight = max(1 / (self.step + 1), -math.expm1(-seconds / _RECENT))
         self.recent_seconds += weight * (seconds - self.recent_seconds)
         self.seconds += seconds
         self.step += 1
@@ -167,7 +165,7 @@ class DivergenceDetector:
 
     Attributes:
         mean: the running mean of the losses, in nats per token.
-        points: number of log points in the mean, at most `MEMORY`.
+        points: number of log points in the mean, at most `_MEMORY`.
         above: whether the last loss was far above the mean.
     """
 
@@ -184,9 +182,9 @@ class DivergenceDetector:
         """
         if not math.isfinite(loss):
             return False
-        was_above, self.above = self.above, self.points >= SETTLED and loss > self.mean + FAR
+        was_above, self.above = self.above, self.points >= _SETTLED and loss > self.mean + _FAR
         if not self.above:
-            self.points = min(self.points + 1, MEMORY)
+            self.points = min(self.points + 1, _MEMORY)
             self.mean += (loss - self.mean) / self.points
         return self.above and not was_above
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from manyheads.config.schema import TrainingConfig
 
-__all__ = ["Schedule"]
-
 
 class Schedule:
     """The learning rate of each update.

@@ -12,17 +12,6 @@ from torch import Tensor
 from manyheads.checkpoint.sharded import full_tensor
 from manyheads.training.distributed import World
 
-__all__ = [
-    "Snapshot",
-    "Storage",
-    "full_tensors",
-    "generators_of_all",
-    "put_generators",
-    "restore_generators",
-    "seed_process",
-    "take_generators",
-]
-
 
 @dataclass(frozen=True)
 class Snapshot:

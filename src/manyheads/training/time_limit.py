@@ -14,16 +14,14 @@ from typing import Any, Protocol
 
 from manyheads.config.schema import TrainingConfig
 
-__all__ = ["TimeLimit", "TimedValidation", "fitting_updates", "sampled_validation", "seconds_per_update"]
-
-PREPARATION_SHARE = 0.5  # share of the limit that the preparation can use up
-CHECK_SHARE = 0.25  # share of the time that validations and checkpoints may take; above it, they come later
-VALIDATION_SHARE = 0.05  # share of the limit that one validation may take; above it, fewer pairs are validated
-AVERAGE_OVERSHOOT = 0.05  # share of the limit by which the averaging of checkpoints at the end may exceed it
-TIMED_UPDATES = 20  # updates after which the number of updates that fit is reported
-FEW_UPDATES, MORE_UPDATES = 100, 300  # below FEW_UPDATES, a warning names the minutes for MORE_UPDATES
-SAMPLES = (16, 4, 1)  # to time a validation, one example in so many is validated, as long as the time allows
-LONG_SAMPLE = 3.0  # times the time of a sample, after which the first sample is the only one
+_PREPARATION_SHARE = 0.5  # share of the limit that the preparation can use up
+_CHECK_SHARE = 0.25  # share of the time that validations and checkpoints may take; above it, they come later
+_VALIDATION_SHARE = 0.05  # share of the limit that one validation may take; above it, fewer pairs are validated
+_AVERAGE_OVERSHOOT = 0.05  # share of the limit by which the averaging of checkpoints at the end may exceed it
+_TIMED_UPDATES = 20  # updates after which the number of updates that fit is reported
+_FEW_UPDATES, _MORE_UPDATES = 100, 300  # below FEW_UPDATES, a warning names the minutes for MORE_UPDATES
+_SAMPLES = (16, 4, 1)  # to time a validation, one example in so many is validated, as long as the time allows
+_LONG_SAMPLE = 3.0  # times the time of a sample, after which the first sample is the only one
 
 
 def seconds_per_update(update: float, check: float, save_every: int) -> float:
@@ -32,9 +30,9 @@ def seconds_per_update(update: float, check: float, save_every: int) -> float:
     Args:
         update: seconds of an update alone.
         check: seconds of a validation and a checkpoint.
-        save_every: number of updates between two validations, unless these would exceed `CHECK_SHARE`.
+        save_every: number of updates between two validations, unless these would exceed `_CHECK_SHARE`.
     """
-    return update + min(check / save_every, update * CHECK_SHARE / (1 - CHECK_SHARE))
+    return update + min(check / save_every, update * _CHECK_SHARE / (1 - _CHECK_SHARE))
 
 
 def fitting_updates(seconds: float, update: float, check: float, config: TrainingConfig) -> int:
@@ -50,11 +48,11 @@ def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> fl
         seconds_of: validates one example in n, and returns the estimated seconds of a whole validation.
         longest: seconds that a sample may take; the first sample may take longer.
     """
-    seconds = seconds_of(SAMPLES[0])  # compiles and allocates too: an estimate only if time is short
-    if seconds / SAMPLES[0] > LONG_SAMPLE * longest:
+    seconds = seconds_of(_SAMPLES[0])  # compiles and allocates too: an estimate only if time is short
+    if seconds / _SAMPLES[0] > _LONG_SAMPLE * longest:
         return seconds
     seconds = 0.0
-    for every in SAMPLES:
+    for every in _SAMPLES:
         if seconds / every > longest:
             break
         seconds = seconds_of(every)
@@ -102,7 +100,7 @@ class TimeLimit:
         self.config = config
         self.allowed = 60 * minutes
         self.prepared = prepared
-        self.used = min(prepared, PREPARATION_SHARE * self.allowed)
+        self.used = min(prepared, _PREPARATION_SHARE * self.allowed)
         self.start = time.perf_counter()
         self.validation = self.saving = self.checks = 0.0
         self.timed: int | None = 0
@@ -115,25 +113,25 @@ class TimeLimit:
     @property
     def longest_validation(self) -> float:
         """The seconds that one validation may take."""
-        return VALIDATION_SHARE * self.allowed
+        return _VALIDATION_SHARE * self.allowed
 
     def begin(self) -> None:
         """Count all time of this command until now as preparation."""
         now = time.perf_counter()
         self.prepared += now - self.start
-        self.used, self.start = min(self.prepared, PREPARATION_SHARE * self.allowed), now
+        self.used, self.start = min(self.prepared, _PREPARATION_SHARE * self.allowed), now
 
     def fitting(self, update: float) -> int:
         """Return how many updates of `update` seconds still fit into the limit."""
         return fitting_updates(self.allowed - self.elapsed, update, self.validation + self.saving, self.config)
 
     def affords_check(self) -> bool:
-        """Return whether another validation and checkpoint leave `CHECK_SHARE` of the time until now."""
-        return self.checks + self.validation + self.saving <= CHECK_SHARE * self.elapsed
+        """Return whether another validation and checkpoint leave `_CHECK_SHARE` of the time until now."""
+        return self.checks + self.validation + self.saving <= _CHECK_SHARE * self.elapsed
 
     def affords_average(self) -> bool:
         """Return whether the mean of the last checkpoints can be validated."""
-        return self.elapsed + self.validation <= (1 + AVERAGE_OVERSHOOT) * self.allowed
+        return self.elapsed + self.validation <= (1 + _AVERAGE_OVERSHOOT) * self.allowed
 
     def add_validation(self, seconds: float) -> None:
         """Record the seconds of a validation."""
@@ -156,19 +154,19 @@ class TimeLimit:
         if self.timed is None:
             return []
         self.timed += 1
-        if self.timed < TIMED_UPDATES and 2 * self.timed < updates:
+        if self.timed < _TIMED_UPDATES and 2 * self.timed < updates:
             return []
         self.timed = None
         minutes = self.allowed / 60
         texts = [f"{update:.2f} s an update: about {updates:,} updates fit into {minutes:,g} minutes"]
-        if self.prepared > PREPARATION_SHARE * self.allowed:
+        if self.prepared > _PREPARATION_SHARE * self.allowed:
             texts.insert(
                 0,
                 f"the preparation took {self.prepared / 60:.1f} of the {minutes:,g} minutes; training gets half of "
                 f"them, and the command takes {(self.prepared + self.allowed / 2) / 60:.1f} minutes",
             )
-        if updates < min(FEW_UPDATES, most):
-            more = min(MORE_UPDATES, most)
+        if updates < min(_FEW_UPDATES, most):
+            more = min(_MORE_UPDATES, most)
             needed = self.allowed + (more - updates) * update
             texts.append(
                 f"warning: {updates:,} updates are too few to learn from. For {more:,} at this speed, set "

@@ -45,13 +45,11 @@ from manyheads.training.snapshot import (
 from manyheads.training.time_limit import TimedValidation, TimeLimit, sampled_validation
 from manyheads.training.update import Updater
 
-__all__ = ["Trainer"]
-
-MOST_SKIPPED = 20  # updates in a row without a finite gradient before training gives up
-MOST_ROLLBACKS = 3
-AFTER_STEP = "stopping after this step; press again to abort"
-VALIDATION_SAMPLE = 0.01  # share of the time limit that a sample to time a validation may take
-AVERAGE = "average."  # prefix of the names of averaged weights in a checkpoint
+_MOST_SKIPPED = 20  # updates in a row without a finite gradient before training gives up
+_MOST_ROLLBACKS = 3
+_AFTER_STEP = "stopping after this step; press again to abort"
+_VALIDATION_SAMPLE = 0.01  # share of the time limit that a sample to time a validation may take
+_AVERAGE = "average."  # prefix of the names of averaged weights in a checkpoint
 
 
 class Trainer:
@@ -105,7 +103,7 @@ class Trainer:
         self.divergence = DivergenceDetector()
         self.limit = None if config.max_minutes is None else TimeLimit(config, config.max_minutes, prepared)
         self.timed_validation = timed_validation
-        self.stop_message = AFTER_STEP  # answers a request to stop
+        self.stop_message = _AFTER_STEP  # answers a request to stop
 
     # --- the loop ---
 
@@ -213,7 +211,7 @@ class Trainer:
         timed, gather = self.timed_validation, self.world.gather
         if timed is None:
             return
-        longest = VALIDATION_SAMPLE * limit.allowed
+        longest = _VALIDATION_SAMPLE * limit.allowed
         with self.validating(), self.listener.phase("timing a validation"):
             sampled_validation(lambda every: gather(timed.seconds(every))[0], longest)  # as the first process says
         limit.validation = timed.shorten(limit.longest_validation)
@@ -253,9 +251,9 @@ class Trainer:
         self.progress.skipped += 1
         self.progress.skipped_in_row += 1
         self.listener.message(f"step {self.progress.step + 1}: the gradient is not finite, not applied ({where})")
-        if self.progress.skipped_in_row >= MOST_SKIPPED:
+        if self.progress.skipped_in_row >= _MOST_SKIPPED:
             raise TrainingError(
-                f"{MOST_SKIPPED} updates in a row had no finite gradient, up to step {self.progress.step + 1} "
+                f"{_MOST_SKIPPED} updates in a row had no finite gradient, up to step {self.progress.step + 1} "
                 f"({where}). Try a lower training.learning_rate or a longer warm-up."
             )
 
@@ -293,9 +291,9 @@ class Trainer:
             self.listener.message(f"warning: {event}. A lower training.learning_rate may help.")
             return False
         rollbacks = self.progress.rollbacks + 1
-        if rollbacks > MOST_ROLLBACKS:
+        if rollbacks > _MOST_ROLLBACKS:
             raise TrainingError(
-                f"{event}, and going back {MOST_ROLLBACKS} times has not helped. "
+                f"{event}, and going back {_MOST_ROLLBACKS} times has not helped. "
                 "Try a lower training.learning_rate or a longer warm-up."
             )
         snapshot = self.storage.load()
@@ -389,7 +387,7 @@ class Trainer:
         try:
             yield
         finally:
-            self.stop_message = AFTER_STEP
+            self.stop_message = _AFTER_STEP
 
     def snapshot(self) -> Snapshot:
         """Return all that resuming needs."""
@@ -399,7 +397,7 @@ class Trainer:
             optimizer={
                 **optimizer_tensors(self.model, self.updater.optimizer),
                 **generators_of_all(self.device, self.world),
-                **{f"{AVERAGE}{name}": tensor for name, tensor in averages.items()},
+                **{f"{_AVERAGE}{name}": tensor for name, tensor in averages.items()},
             },
             state=self.state(),
         )
@@ -408,7 +406,7 @@ class Trainer:
         """Return `Snapshot.state`."""
         return {
             "progress": asdict(self.progress),
-            "plan": plan(self.config),
+            "plan": _plan(self.config),
             "splits": self.oom.splits,
             "window": self.window.state(),
             "watch": self.divergence.state(),
@@ -426,11 +424,11 @@ class Trainer:
         restore_generators(optimizer, self.device, self.world, config.seed)
         if self.ema is not None:
             averages = {
-                key.removeprefix(AVERAGE): value for key, value in optimizer.items() if key.startswith(AVERAGE)
+                key.removeprefix(_AVERAGE): value for key, value in optimizer.items() if key.startswith(_AVERAGE)
             }
             self.ema.restore(averages or dict(self.model.named_parameters()))  # `--force` may have turned EMA on
         self.progress = progress = Progress.restored(state["progress"])
-        if self.limit is None or state["plan"] != plan(
+        if self.limit is None or state["plan"] != _plan(
             config
         ):  # `--force` allows other settings and another corpus
             progress.total_steps = self.planned_steps()
@@ -446,6 +444,6 @@ class Trainer:
         self.updater.precision = state["precision"]
 
 
-def plan(config: TrainingConfig) -> dict[str, float | None]:
+def _plan(config: TrainingConfig) -> dict[str, float | None]:
     """Return the settings that decide how long training lasts."""
     return {"steps": config.steps, "epochs": config.epochs, "max_minutes": config.max_minutes}

@@ -26,8 +26,6 @@ from manyheads.training.objective import Objective
 from manyheads.training.optimizer import build_optimizer
 from manyheads.training.precision import Precision, autocast
 
-__all__ = ["Updater"]
-
 
 class Updater:
     """The objective and the optimiser, with the steps of an update as methods."""
@@ -48,7 +46,7 @@ class Updater:
         self.clip_norm = config.clip_norm or math.inf
         freeze(model, config)
         self.layers = CompiledLayers(model) if config.compile else EagerLayers()
-        self.objective = distribute(objective, world, shard=config.shard)
+        self.objective = _distribute(objective, world, shard=config.shard)
         self.trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.layerwise = LayerwiseLearningRate(model, config)
         self.optimizer = build_optimizer(model, config, device, self.layerwise.depth_of)
@@ -154,7 +152,7 @@ class Updater:
                 module.set_reshard_after_forward(module is not self.objective, recurse=False)
 
 
-def distribute(objective: Objective, world: World, *, shard: bool) -> nn.Module:
+def _distribute(objective: Objective, world: World, *, shard: bool) -> nn.Module:
     """Wrap the objective for several processes: in DDP, or with `shard` in FSDP, which splits the weights."""
     if world.size == 1:
         return objective

@@ -12,7 +12,7 @@ import pytest
 from tests.data.cleaning.corpus import pairs_with_defects
 
 from manyheads.config.schema import CleanConfig
-from manyheads.data.cleaning.clean import CleanJob, Judgement, Texts, judge_corpus, remove_low
+from manyheads.data.cleaning.clean import CleanJob, Judgement, Texts, _remove_low, judge_corpus
 from manyheads.data.cleaning.rules import REASONS
 from manyheads.data.corpus import Pair
 from manyheads.data.executors import InlineExecutor, open_executor
@@ -99,7 +99,7 @@ def test_the_threshold_of_short_pairs_comes_from_short_exchanged_pairs_alone() -
     judgement = Judgement(np.zeros(40_000, np.uint8), words, scores)
     unrelated = np.concatenate([rng.normal(0, 1, 10_000), rng.normal(-9, 1, 10_000)]).astype(np.float32)
     short = np.repeat([False, True], 10_000)
-    remove_low(judgement, np.arange(40_000), 2, "lexical", unrelated, short, 0.03)
+    _remove_low(judgement, np.arange(40_000), 2, "lexical", unrelated, short, 0.03)
     removed = (judgement.reasons > 0).reshape(4, 10_000).mean(1)  # good, bad, good short, bad short
     assert (removed[::2] < 0.06).all()
     assert (removed[1::2] > 0.95).all()

@@ -7,7 +7,7 @@ import pytest
 from tests.data.cleaning.corpus import FRENCH, clean_pairs
 
 from manyheads.data.cleaning.codes import coded
-from manyheads.data.cleaning.language import LanguageModel, drop_own_like, learn_languages
+from manyheads.data.cleaning.language import LanguageModel, _drop_own_like, learn_languages
 
 THRESHOLD = 4.0
 
@@ -62,7 +62,7 @@ def test_lines_that_quote_a_foreign_word_are_no_training_examples_of_its_languag
     foreign = "Il est dans la rue avec une femme."
     lines = coded([*own, quoted, foreign])
     labels = np.array([*["en"] * len(own), "de", "fr"], dtype=object)
-    assert drop_own_like(labels, "en", lines)[-2:].tolist() == ["", "fr"]
+    assert _drop_own_like(labels, "en", lines)[-2:].tolist() == ["", "fr"]
 
 
 def test_few_rare_ngrams_do_not_make_a_line_foreign(models: tuple[LanguageModel, LanguageModel]) -> None:

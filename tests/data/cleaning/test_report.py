@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from manyheads.data.cleaning.clean import Judgement
-from manyheads.data.cleaning.report import EXAMPLES, WORDS, CleanReport, chosen_examples, page_of, report_of
+from manyheads.data.cleaning.report import _EXAMPLES, _WORDS, CleanReport, chosen_examples, page_of, report_of
 from manyheads.data.cleaning.rules import REASONS
 
 
@@ -39,7 +39,7 @@ def test_examples_are_spread_over_the_pairs_of_each_reason() -> None:
     judgement, _ = make_report()
     chosen = chosen_examples(judgement)
     assert {90, 149, 150, 151, 152} <= chosen
-    assert len(chosen) == EXAMPLES + 3
+    assert len(chosen) == _EXAMPLES + 3
 
 
 def test_the_page_is_self_contained_and_text_cannot_inject_html() -> None:
@@ -53,6 +53,6 @@ def test_the_page_is_self_contained_and_text_cannot_inject_html() -> None:
 
 def test_every_reason_has_a_description_in_both_languages() -> None:
     page = page_of(make_report()[1])
-    assert set(WORDS) == set(REASONS[1:])
-    for reason in WORDS:
+    assert set(_WORDS) == set(REASONS[1:])
+    for reason in _WORDS:
         assert len(re.findall(rf'(?m)[\s{{]"?(?:is )?{reason}"?: "', page)) >= 2, reason

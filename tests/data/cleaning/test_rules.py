@@ -12,12 +12,12 @@ from tests.data.cleaning.corpus import clean_pairs
 from manyheads.data.cleaning.rules import (
     REASONS,
     Profile,
+    _have_repeated_letters,
+    _is_copy,
     apply_rules,
-    have_repeated_letters,
-    is_copy,
     learn_profile,
 )
-from manyheads.data.defects import REPEATED_LETTERS, letters_of
+from manyheads.data.defects import _REPEATED_LETTERS, letters_of
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +119,9 @@ def test_repeated_letters_are_found_as_by_the_regular_expression() -> None:
     plain = ["".join(rng.choices("abc 한", k=rng.randrange(40))) for _ in range(97)]
     repeated = [text + "".join(rng.sample("abcdef", size)) * 8 + text for size in range(1, 7) for text in plain]
     lines = rng.sample([*plain, "", "", *repeated], len(plain) + 2 + len(repeated))
-    expected = [bool(REPEATED_LETTERS.search(line)) for line in lines]
-    assert have_repeated_letters(lines).tolist() == expected
-    assert have_repeated_letters([]).tolist() == []
+    expected = [bool(_REPEATED_LETTERS.search(line)) for line in lines]
+    assert _have_repeated_letters(lines).tolist() == expected
+    assert _have_repeated_letters([]).tolist() == []
 
 
 def test_two_sides_with_the_same_letters_are_a_copy_whatever_their_case_and_marks() -> None:
@@ -130,6 +130,6 @@ def test_two_sides_with_the_same_letters_are_a_copy_whatever_their_case_and_mark
     copies = 0
     for source, target in itertools.pairwise(texts):
         equal = letters_of(source) == letters_of(target)
-        assert is_copy(source, target, 3.0) is equal, (source, target)
+        assert _is_copy(source, target, 3.0) is equal, (source, target)
         copies += equal
     assert 9 < copies < 900

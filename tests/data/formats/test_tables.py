@@ -13,12 +13,12 @@ import pytest
 
 from manyheads.data.formats import tables
 from manyheads.data.formats.tables import (
+    _unpacked_size,
     read_csv,
     read_dataset,
     read_jsonl,
     read_parquet,
     read_tsv,
-    unpacked_size,
 )
 from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.errors import DataError, UsageError
@@ -94,9 +94,9 @@ def test_a_parquet_file_that_repeats_a_long_text_is_refused_in_constant_memory(
 
     def record_size(column: Any) -> int:
         sizes.append(column.nbytes)
-        return unpacked_size(column)
+        return _unpacked_size(column)
 
-    monkeypatch.setattr(tables, "unpacked_size", record_size)
+    monkeypatch.setattr(tables, "_unpacked_size", record_size)
     with (
         (tmp_path / "x.parquet").open("rb") as opened,
         pytest.raises(DataError, match=r"^x unpacks to more than 200 times its size \("),

@@ -54,8 +54,8 @@ def targets() -> list[Target]:
     for compiler in ("gcc", "clang"):
         found += [
             Target(f"SSE, {compiler}, Nehalem", compiler, (), (*QEMU, "Nehalem")),
-            Target(f"AVX2, {compiler}, Haswell", compiler, build.VECTORS["AVX2"], (*QEMU, "Haswell")),
-            Target(f"AVX-512, {compiler}", compiler, build.VECTORS["AVX512"], needs="avx512vl"),
+            Target(f"AVX2, {compiler}, Haswell", compiler, build._VECTORS["AVX2"], (*QEMU, "Haswell")),
+            Target(f"AVX-512, {compiler}", compiler, build._VECTORS["AVX512"], needs="avx512vl"),
         ]
     arm = Target("ARM, gcc", "aarch64-linux-gnu-gcc", ("-static",), ("qemu-aarch64",), platform.machine())
     return [*found, arm]
@@ -68,7 +68,7 @@ def compile_driver(compiler: str, folder: Path, flags: Sequence[str] = ()) -> st
         subprocess.CalledProcessError: the driver does not compile.
     """
     program = str(folder / "driver")
-    default = [flag for flag in build.FLAGS if flag not in ("-shared", "-fPIC")]
+    default = [flag for flag in build._FLAGS if flag not in ("-shared", "-fPIC")]
     include = f"-I{Path(build.__file__).parent}"
     command = [compiler, *default, *flags, include, str(DRIVER), "-o", program, "-lm"]
     subprocess.run(command, check=True, capture_output=True, text=True)

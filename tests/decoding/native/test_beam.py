@@ -39,7 +39,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("native")
     source = folder / "wrapper.c"
     source.write_text(WRAPPER.format(Path(build.__file__).with_name("beam_search.h")))
-    return ctypes.CDLL(str(build.compile_library(source, folder / "wrapper.so")))
+    return ctypes.CDLL(str(build._compile_library(source, folder / "wrapper.so")))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from manyheads.decoding.native import build
 
 SMALL = "int answer(void) { return 7; }\n"
 PROGRESS = "compiling the CPU decoder, about 7 s\n"
-needs_compiler = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="no C compiler here")
+needs_compiler = pytest.mark.skipif(not any(map(shutil.which, build._COMPILERS)), reason="no C compiler here")
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(build, "check_interface", lambda _: None)  # the small program has none of our functions
     monkeypatch.delenv(build.SWITCH, raising=False)
     monkeypatch.delenv("CC", raising=False)
-    build.load.cache_clear()
+    build._load.cache_clear()
     yield tmp_path
-    build.load.cache_clear()
+    build._load.cache_clear()
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def install_compiler(source: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
 
 def forget_library() -> None:
     """Forget the loaded library, as if in a new process."""
-    build.load.cache_clear()
+    build._load.cache_clear()
 
 
 def cached(source: Path) -> list[str]:
@@ -72,7 +72,7 @@ def test_the_library_is_compiled_once_and_the_progress_goes_to_stderr(source, ca
     assert name.startswith("decoder-")
     assert name.endswith(".so")
     forget_library()
-    monkeypatch.setattr(build, "compile_library", lambda *_: pytest.fail("the library was cached"))
+    monkeypatch.setattr(build, "_compile_library", lambda *_: pytest.fail("the library was cached"))
     assert build.library().answer() == 7
     assert capfd.readouterr() == ("", "")
     assert build.origin(build.library()) == str(source / "cache" / "manyheads" / name)
@@ -330,14 +330,14 @@ def test_no_library_is_loaded_without_a_compiler_or_when_switched_off(source, mo
 def test_a_library_that_cannot_be_opened_is_reported(source) -> None:
     path = source / "decoder.so"
     path.write_bytes(b"no library")
-    library, reason = build.open_library(path)
+    library, reason = build._open_library(path)
     assert library is None
     assert "decoder.so" in reason
 
 
 def test_the_instruction_set_is_that_of_torch() -> None:
     capability = torch.backends.cpu.get_cpu_capability()
-    assert build.instruction_set() == (capability if capability in build.VECTORS else "DEFAULT")
+    assert build.instruction_set() == (capability if capability in build._VECTORS else "DEFAULT")
 
 
 @pytest.mark.parametrize(

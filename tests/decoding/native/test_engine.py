@@ -18,7 +18,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native import engine as module
 from manyheads.decoding.native.build import library
-from manyheads.decoding.native.engine import NativeEngine, is_cpu
+from manyheads.decoding.native.engine import NativeEngine, _is_cpu
 from manyheads.errors import RunError
 from manyheads.search.interface import never_cancelled
 from manyheads.search.options import SearchOptions
@@ -159,13 +159,13 @@ def test_weights_that_do_not_fit_are_refused_as_torch_refuses_them(run, fault) -
 
 
 def test_auto_is_the_cpu_without_a_gpu_driver(monkeypatch) -> None:
-    assert is_cpu("cpu")
-    assert not is_cpu("cuda:0")
-    monkeypatch.setattr(module, "GPU_DEVICES", ("null",))
-    assert not is_cpu("auto")
-    assert is_cpu("cpu")
-    monkeypatch.setattr(module, "GPU_DEVICES", ("no-such-device*",))
-    assert is_cpu("auto") == (os.name == "posix")
+    assert _is_cpu("cpu")
+    assert not _is_cpu("cuda:0")
+    monkeypatch.setattr(module, "_GPU_DEVICES", ("null",))
+    assert not _is_cpu("auto")
+    assert _is_cpu("cpu")
+    monkeypatch.setattr(module, "_GPU_DEVICES", ("no-such-device*",))
+    assert _is_cpu("auto") == (os.name == "posix")
 
 
 def test_an_ensemble_and_a_machine_where_torch_is_faster_use_the_engine_with_torch(run, monkeypatch) -> None:

@@ -31,8 +31,8 @@ from torch import nn
 
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import pointers
-from manyheads.decoding.native.structs import EncoderInput, Failure, Heads, Linear, Model, Step
-from manyheads.decoding.native.weights import FORMATS, PackedWeights, Precision, quantize_int8
+from manyheads.decoding.native.structs import EncoderInput, Failure, Linear, Model, Step, _Heads
+from manyheads.decoding.native.weights import _FORMATS, PackedWeights, Precision, quantize_int8
 from manyheads.inspection.capture import watch_continuation, watch_head, watch_pair, watch_text
 from manyheads.model import decoder_only, encoder_decoder
 from manyheads.model.attention import MultiHeadAttention
@@ -208,8 +208,8 @@ class Code:
 
 def heads_struct(
     weights: np.ndarray | None, factors: np.ndarray | None, vectors: np.ndarray | None = None
-) -> Heads:
-    return Heads(*(None if one is None else one.ctypes.data for one in (weights, factors, vectors)))
+) -> _Heads:
+    return _Heads(*(None if one is None else one.ctypes.data for one in (weights, factors, vectors)))
 
 
 @contextmanager
@@ -445,7 +445,7 @@ def test_a_linear_layer_equals_that_of_torch(precision: Precision) -> None:
     code = Code(model, precision)
     packed: Linear = code.weights.linear("output", 5, bias=True)
     x, y = np.random.default_rng(2).normal(size=(7, 30)).astype(np.float32), empty(7, 5)
-    code.code.linear_layer(packed, FORMATS[precision], x.ctypes.data, 7, y.ctypes.data)
+    code.code.linear_layer(packed, _FORMATS[precision], x.ctypes.data, 7, y.ctypes.data)
     weight = model.output.weight.numpy()
     if precision == "int8":
         integers, scale = quantize_int8(weight)

@@ -33,8 +33,8 @@ def path() -> Path:
 def test_every_struct_and_field_has_the_same_size_and_offset_in_c_and_in_python() -> None:
     library = build.library()
     assert library is not None
-    layout = interface.layout_in_c(library)
-    assert layout == interface.layout_in_python()
+    layout = interface._layout_in_c(library)
+    assert layout == interface._layout_in_python()
     assert len(layout) > 80
 
 
@@ -43,7 +43,7 @@ def test_a_struct_with_other_fields_is_refused_by_name(path, monkeypatch) -> Non
         _fields_ = (("bias", POINTER), ("weight", POINTER))
 
     monkeypatch.setattr(interface, "STRUCTS", [LayerNorm, *(one for one in STRUCTS if one.__name__ != "LayerNorm")])
-    library, reason = build.open_library(path)
+    library, reason = build._open_library(path)
     assert library is None
     assert reason == "LayerNorm.bias is 8 bytes (pointer) at byte 8 in C, 8 bytes (pointer) at byte 0 in Python"
 
@@ -60,13 +60,13 @@ def test_a_field_of_another_type_is_refused_by_name(path, monkeypatch) -> None:
 
     monkeypatch.setattr(interface, "STRUCTS", [Output, *(one for one in STRUCTS if one.__name__ != "Output")])
     message = "Output.log_prob is 4 bytes (float) at byte 12 in C, 4 bytes (int32) at byte 12 in Python"
-    assert build.open_library(path) == (None, message)
+    assert build._open_library(path) == (None, message)
 
 
 def test_an_enumeration_in_another_order_is_refused_by_name(path, monkeypatch) -> None:
     other = IntEnum("Format", "FLOAT32 INT8 BFLOAT16", start=0)
     monkeypatch.setattr(interface, "ENUMERATIONS", [other, *ENUMERATIONS[1:]])
-    assert build.open_library(path) == (None, "INT8 is 2 (Format) in C, 1 (Format) in Python")
+    assert build._open_library(path) == (None, "INT8 is 2 (Format) in C, 1 (Format) in Python")
 
 
 def test_the_types_of_functions_are_those_of_c(path) -> None:
@@ -76,12 +76,12 @@ def test_the_types_of_functions_are_those_of_c(path) -> None:
     assert library.linear_layer.restype is None
     assert library.panel_width.argtypes == []
     assert library.encode.argtypes[-2:] == [ctypes.c_int, ctypes.POINTER(Failure)]
-    assert all(getattr(library, name).argtypes is not None for name in interface.FUNCTIONS)
+    assert all(getattr(library, name).argtypes is not None for name in interface._FUNCTIONS)
 
 
 def test_a_library_without_a_function_is_refused(path, monkeypatch) -> None:
-    monkeypatch.setattr(interface, "FUNCTIONS", ("translate",))
-    assert build.open_library(path) == (None, "the C library has no function translate")
+    monkeypatch.setattr(interface, "_FUNCTIONS", ("translate",))
+    assert build._open_library(path) == (None, "the C library has no function translate")
 
 
 def test_arguments_of_another_type_are_refused() -> None:

@@ -33,8 +33,8 @@ def code(request, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("kernels")
     source = folder / "wrapper.c"
     source.write_text(WRAPPER.format(Path(build.__file__).with_name("sublayers.h")))
-    vectors = build.VECTORS.get(request.param, ())
-    return ctypes.CDLL(str(build.compile_library(source, folder / "wrapper.so", vectors)))
+    vectors = build._VECTORS.get(request.param, ())
+    return ctypes.CDLL(str(build._compile_library(source, folder / "wrapper.so", vectors)))
 
 
 def address(array: np.ndarray) -> ctypes.c_void_p:

@@ -30,7 +30,7 @@ from manyheads.decoding import model as inference_model
 from manyheads.decoding.linear import round_weight
 from manyheads.decoding.model import InferenceModel, StepInput
 from manyheads.decoding.native.build import library
-from manyheads.decoding.native.model import ENCODER_BATCH_TOKENS
+from manyheads.decoding.native.model import _ENCODER_BATCH_TOKENS
 from manyheads.decoding.native.weights import Precision
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
@@ -122,7 +122,7 @@ def test_a_row_gets_the_same_bits_in_any_batch(variant, precision) -> None:
     """Compare batches of one row, of five, and of more rows than the encoder processes in one call."""
     packed, _ = packed_and_reference(precision, **variant)
     lengths = [7, 1, 12, *(3 + number % 9 for number in range(60))]
-    assert sum(lengths) > ENCODER_BATCH_TOKENS
+    assert sum(lengths) > _ENCODER_BATCH_TOKENS
     sources = [random_ids(1, length, TARGET_SIZE, seed=length) for length in lengths]
     target = random_ids(1, 4, TARGET_SIZE)[0]
 

@@ -10,14 +10,14 @@ from tests.tolerances import assert_close
 
 from manyheads.decoding.native.positions import Positions
 from manyheads.errors import UsageError
-from manyheads.model.positions import FIRST_ROWS, RotaryPositions, SinusoidalPositions
+from manyheads.model.positions import _FIRST_ROWS, RotaryPositions, SinusoidalPositions
 
 
 @pytest.mark.parametrize("width", [2, 6, 30, 64, 256, 512])
 def test_sinusoidal_positions_are_those_of_the_model(width) -> None:
     config = make_config(d_model=width, num_heads=1, positions="sinusoidal")
     found = Positions(config, None, None).first(300)
-    assert found.count >= 300 > FIRST_ROWS
+    assert found.count >= 300 > _FIRST_ROWS
     right = SinusoidalPositions(width)(torch.arange(300), 300).numpy()
     assert_close(found.signals[:300], right)
     assert (found.signals[:300] == right).mean() > 0.999

@@ -84,7 +84,7 @@ def test_a_sanitizer_finds_no_error_in_any_search(sanitizer, waiting, tmp_path: 
     if (found := find_sanitizer(sanitizer)) is None:
         pytest.skip(f"needs a compiler with -fsanitize={sanitizer}")
     compiler, start = found
-    vectors = build.VECTORS.get(build.instruction_set(), ())
+    vectors = build._VECTORS.get(build.instruction_set(), ())
     program = compile_driver(compiler, tmp_path, (*vectors, *OPTIONS, *waiting, f"-fsanitize={sanitizer}"))
     done = subprocess.run([*start, program], env=os.environ | RUN_TIME, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, timeout=600, check=False)  # fmt: skip
@@ -99,7 +99,7 @@ def test_the_arrays_that_python_allocates_are_large_enough(tmp_path: Path, monke
     name = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     monkeypatch.setenv("CC", "gcc")
     source = Path(build.__file__).with_name("decoder.c")
-    library = build.compile_library(source, tmp_path / "decoder.so", (*OPTIONS, "-fsanitize=address,undefined"))
+    library = build._compile_library(source, tmp_path / "decoder.so", (*OPTIONS, "-fsanitize=address,undefined"))
     environment = os.environ | RUN_TIME | {"LD_PRELOAD": name.stdout.strip(), build.SWITCH: "1"}
     command = [sys.executable, "-c", PYTHON, str(library)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)

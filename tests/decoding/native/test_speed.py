@@ -11,10 +11,10 @@ from manyheads.decoding import prepare
 from manyheads.decoding.native import speed as module
 from manyheads.decoding.native.build import SWITCH
 from manyheads.decoding.native.speed import NativeSpeed, is_used, native_speed, used_library
-from manyheads.decoding.prepare import ROW_COUNTS
+from manyheads.decoding.prepare import _ROW_COUNTS
 
 FAST, SLOW = (
-    NativeSpeed(2, dict.fromkeys(ROW_COUNTS, seconds), dict.fromkeys(ROW_COUNTS, 2.0)) for seconds in (1.0, 3.0)
+    NativeSpeed(2, dict.fromkeys(_ROW_COUNTS, seconds), dict.fromkeys(_ROW_COUNTS, 2.0)) for seconds in (1.0, 3.0)
 )
 
 
@@ -37,7 +37,7 @@ def code(tmp_path, monkeypatch) -> Library:
 def test_a_library_is_used_if_it_was_measured_faster_and_is_measured_once(code, speed, monkeypatch) -> None:
     monkeypatch.setattr(prepare, "measure", lambda _: speed)
     assert is_used(code) == (speed is FAST)
-    module.cached_speed.cache_clear()
+    module._cached_speed.cache_clear()
     monkeypatch.setattr(prepare, "measure", lambda _: pytest.fail("measured again"))
     assert is_used(code) == (speed is FAST)
     assert native_speed(code) == speed
@@ -73,7 +73,7 @@ def test_a_corrupt_measurement_is_repeated(code, broken, tmp_path, monkeypatch) 
     monkeypatch.setattr(prepare, "measure", lambda _: SLOW)
     assert not is_used(code)
     assert json.loads((tmp_path / "decoder-1.json").read_text())["native"] == {
-        str(rows): 3.0 for rows in ROW_COUNTS
+        str(rows): 3.0 for rows in _ROW_COUNTS
     }
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from manyheads.decoding.native import build
 
-COMPILER = next(filter(shutil.which, build.COMPILERS), None)
+COMPILER = next(filter(shutil.which, build._COMPILERS), None)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler here")
 
 SOURCE = """

@@ -14,7 +14,7 @@ from manyheads.decoding.native import threads
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import NativeModel
 from manyheads.decoding.native.threads import (
-    available_cores,
+    _available_cores,
     limit_threads,
     map_in_threads,
     native_threads,
@@ -126,8 +126,8 @@ def test_the_c_code_has_all_threads_while_torch_has_one() -> None:
 
 
 def test_without_torch_a_process_uses_all_cores_and_a_thread_its_limit(monkeypatch) -> None:
-    monkeypatch.setattr(threads, "loaded_torch", lambda: None)
-    assert num_threads() == available_cores() >= 1
+    monkeypatch.setattr(threads, "_loaded_torch", lambda: None)
+    assert num_threads() == _available_cores() >= 1
     found = []
 
     def limited() -> None:
@@ -137,16 +137,16 @@ def test_without_torch_a_process_uses_all_cores_and_a_thread_its_limit(monkeypat
     thread = threading.Thread(target=limited)
     thread.start()
     thread.join()
-    assert [*found, num_threads()] == [3, available_cores()]
+    assert [*found, num_threads()] == [3, _available_cores()]
 
 
 @pytest.mark.parametrize(("setting", "expected"), [("7", 7), ("5,2", 5)])
 def test_the_variable_of_openmp_sets_the_number_of_threads(setting: str, expected: int, monkeypatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", setting)
-    assert available_cores.__wrapped__() == expected
+    assert _available_cores.__wrapped__() == expected
 
 
 @pytest.mark.parametrize("setting", ["", "0", "many"])
 def test_the_number_of_cores_is_that_of_the_processor_where_nothing_sets_it(setting: str, monkeypatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", setting)
-    assert 1 <= available_cores.__wrapped__() <= (os.cpu_count() or 1)
+    assert 1 <= _available_cores.__wrapped__() <= (os.cpu_count() or 1)

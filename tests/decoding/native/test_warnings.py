@@ -16,7 +16,7 @@ WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wvla", "-Wundef", 
 TARGETS = [
     (compiler, name, flags)
     for compiler in ("gcc", "clang")
-    for name, flags in {"SSE": (), **build.VECTORS, "SSE, condition variables": ("-DNO_FUTEX",)}.items()
+    for name, flags in {"SSE": (), **build._VECTORS, "SSE, condition variables": ("-DNO_FUTEX",)}.items()
 ] + [("aarch64-linux-gnu-gcc", "NEON", ())]
 
 
@@ -26,7 +26,7 @@ TARGETS = [
 def test_the_c_code_compiles_without_a_warning(compiler, name, flags, source, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"needs {compiler}")
-    default = [flag for flag in build.FLAGS if flag not in ("-O3", "-shared")]
+    default = [flag for flag in build._FLAGS if flag not in ("-O3", "-shared")]
     command = [compiler, "-O1", *default, *WARNINGS, *flags, f"-I{FOLDER}", "-c", str(source), "-o"]
     done = subprocess.run([*command, str(tmp_path / "object.o")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -10,8 +10,8 @@ from tests.model.samples import make_config, scrambled_model
 from manyheads.decoding.native.weights import (
     PackedWeights,
     WeightsError,
-    aligned_zeros,
-    bfloat16_bits,
+    _aligned_zeros,
+    _bfloat16_bits,
     parse_precision,
     quantize_int8,
 )
@@ -37,7 +37,7 @@ def test_each_output_is_in_its_panel_and_the_last_panel_ends_with_zeros(outputs)
 
 def test_packed_weights_begin_at_a_cache_line() -> None:
     for size in (1, 3, 1000):
-        array = aligned_zeros((size, 5), np.dtype(np.uint16))
+        array = _aligned_zeros((size, 5), np.dtype(np.uint16))
         assert array.ctypes.data % 64 == 0
         assert array.shape == (size, 5)
 
@@ -45,7 +45,7 @@ def test_packed_weights_begin_at_a_cache_line() -> None:
 def test_bfloat16_is_that_of_torch_also_for_ties() -> None:
     weight = np.concatenate([matrix().ravel(), np.float32(SPECIAL)])
     right = torch.from_numpy(weight).bfloat16()
-    found = torch.from_numpy(bfloat16_bits(weight).astype(np.int32) << 16).view(torch.float32)
+    found = torch.from_numpy(_bfloat16_bits(weight).astype(np.int32) << 16).view(torch.float32)
     assert torch.equal(found[:-1], right[:-1].float())
     assert found[-1].isnan()
 

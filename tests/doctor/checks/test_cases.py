@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.doctor.catalogue import model_finding
 from manyheads.doctor.checks.cases import in_case
-from manyheads.doctor.checks.masks import PHRASES
+from manyheads.doctor.checks.masks import _PHRASES
 from manyheads.doctor.texts import FINDING_TEXTS
 
 
@@ -22,4 +22,4 @@ def test_a_case_replaces_cause_and_cure_in_both_languages_and_keeps_the_title(ca
 
 def test_every_fault_of_a_mask_has_a_case_unless_the_finding_itself_fits() -> None:
     cases = {name.removeprefix("mask-") for name in FINDING_TEXTS["en"]["cases"] if name.startswith("mask-")}
-    assert set(PHRASES) - cases == {"absent", "queries", "fill"}
+    assert set(_PHRASES) - cases == {"absent", "queries", "fill"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from manyheads.doctor.checks.classes import class_findings
+from manyheads.doctor.checks.classes import _class_findings
 from manyheads.doctor.report import Finding
 
 
@@ -14,7 +14,7 @@ def names(findings: Iterable[Finding]) -> dict[str, str]:
 
 def test_a_classifier_that_guesses_is_named() -> None:
     labels, sound = {"0": 500, "1": 500}, {"0": 480, "1": 520}
-    assert names(class_findings(0.8, labels, sound)) == {}
-    assert names(class_findings(0.51, labels, sound)) == {"no-better-than-guessing": "error"}
-    one_sided = class_findings(0.9, {"0": 900, "1": 100}, {"0": 1_000, "1": 0})
+    assert names(_class_findings(0.8, labels, sound)) == {}
+    assert names(_class_findings(0.51, labels, sound)) == {"no-better-than-guessing": "error"}
+    one_sided = _class_findings(0.9, {"0": 900, "1": 100}, {"0": 1_000, "1": 0})
     assert names(one_sided) == {"no-better-than-guessing": "error", "class-never-said": "warning"}

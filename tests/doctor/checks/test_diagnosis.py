@@ -11,7 +11,7 @@ from tests.doctor.planted import Transformer
 from tests.doctor.sweep import covering
 
 from manyheads.doctor import Report, examine
-from manyheads.doctor.checks.masks import PHRASES
+from manyheads.doctor.checks.masks import _PHRASES
 
 LOOK_AHEAD = ("absent", "inverted", "wide", "late", "multiplied", "added")
 PADDING = ("absent", "inverted", "late", "multiplied", "added", "queries")
@@ -50,7 +50,7 @@ def test_a_wrong_look_ahead_mask_is_named(style: str, defect: str) -> None:
     report = examined(style, Plan(look_ahead=defect))
     assert serious(report) == ["sees-the-future"], report
     name = "self-attention" if style == "nano" else "decoder self-attention"
-    assert f"; {name} 2 of 2 {PHRASES[defect]}" in evidence(report, "sees-the-future")
+    assert f"; {name} 2 of 2 {_PHRASES[defect]}" in evidence(report, "sees-the-future")
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_a_wrong_padding_mask_is_named(style: str, defect: str) -> None:
     report = examined(style, Plan(padding=defect))
     assert serious(report) == ["no-source-padding-mask"], report
     observed = evidence(report, "no-source-padding-mask")
-    assert f"encoder self-attention 2 of 2 {PHRASES[defect]}" in observed
+    assert f"encoder self-attention 2 of 2 {_PHRASES[defect]}" in observed
     cross_defect = "absent" if defect == "queries" else defect
-    assert f"cross-attention 2 of 2 {PHRASES[cross_defect]}" in observed
+    assert f"cross-attention 2 of 2 {_PHRASES[cross_defect]}" in observed
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,11 @@ def test_ignored_and_inverted_masks_are_named() -> None:
 
 
 def test_the_reference_loop_agrees_with_torch_in_double_precision() -> None:
-    from manyheads.doctor.checks.formula import B, E, H, S, T, naive_attention
+    from manyheads.doctor.checks.formula import _B, _E, _H, _S, _T, _naive_attention
 
     torch.manual_seed(0)
-    query, key, value = torch.randn(B, H, T, E), torch.randn(B, H, S, E), torch.randn(B, H, S, E)
-    mask = torch.rand(B, 1, T, S) < 0.5
+    query, key, value = torch.randn(_B, _H, _T, _E), torch.randn(_B, _H, _S, _E), torch.randn(_B, _H, _S, _E)
+    mask = torch.rand(_B, 1, _T, _S) < 0.5
     mask[..., 2] = True
     right = functional.scaled_dot_product_attention(query.double(), key.double(), value.double(), mask)
-    torch.testing.assert_close(naive_attention(query, key, value, mask, E**-0.5), right)
+    torch.testing.assert_close(_naive_attention(query, key, value, mask, _E**-0.5), right)

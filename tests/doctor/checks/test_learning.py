@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyheads.doctor import Report, examine
-from manyheads.doctor.checks.learning import ALL_CHECKS, LABELS, LOSS_ABOVE_CHANCE, TRAINING_CHECKS, UPDATES
+from manyheads.doctor.checks.learning import _ALL_CHECKS, _LABELS, _LOSS_ABOVE_CHANCE, _UPDATES, TRAINING_CHECKS
 from manyheads.doctor.checks.memorization import TrainingFunctions
-from manyheads.doctor.checks.trial import estimate
+from manyheads.doctor.checks.trial import _estimate
 
 MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 32}
 
@@ -132,7 +132,7 @@ def test_a_model_that_shifts_its_embeddings_needs_no_other_shift() -> None:
     model.target_embedding = Shifting(model.target_embedding)  # type: ignore[assignment]
     report = examine_trainer(Unshifted(model))
     assert not report.findings, report
-    assert LABELS in report.asked
+    assert _LABELS in report.asked
 
 
 @pytest.mark.parametrize("bfloat16", [False, True])
@@ -143,7 +143,7 @@ def test_a_model_that_shifts_its_ids_needs_no_other_shift(bfloat16: bool) -> Non
         trainer.model, vocab_size=23, pad=PAD, eos=EOS, train_step=trainer.step, collate=trainer.collate
     )
     assert not report.findings, report
-    assert LABELS in report.asked
+    assert _LABELS in report.asked
 
 
 @pytest.mark.parametrize("ids", [True, False])
@@ -229,7 +229,7 @@ def test_a_character_model_without_marks_is_sound() -> None:
         lambda ids: model(ids)[0], vocab_size=29, kind="decoder", train_step=step, collate=blocks, longest=32
     )
     assert not report.findings, report
-    assert LABELS in report.asked
+    assert _LABELS in report.asked
 
 
 @pytest.mark.parametrize("padding_counted", [False, True])
@@ -249,7 +249,7 @@ def test_a_masked_language_model_may_have_a_training_step(padding_counted: bool)
 
     report = examine(model, train_step=step, longest=32)
     assert report.names == ["padding-in-loss"] * padding_counted
-    assert LOSS_ABOVE_CHANCE in dict(report.skipped)
+    assert _LOSS_ABOVE_CHANCE in dict(report.skipped)
 
 
 def test_labels_that_cannot_be_read_are_listed_with_the_reason() -> None:
@@ -264,8 +264,8 @@ def test_labels_that_cannot_be_read_are_listed_with_the_reason() -> None:
         return loss.item()
 
     report = examine(trainer.model, **MARKS, train_step=lambda s, t: step(s, t[:, :2]), collate=trainer.collate)
-    assert "could not be read" in dict(report.skipped)[LABELS]
-    assert UPDATES in report.asked
+    assert "could not be read" in dict(report.skipped)[_LABELS]
+    assert _UPDATES in report.asked
 
 
 def test_quick_skips_training_and_lists_the_skipped_checks() -> None:
@@ -275,11 +275,11 @@ def test_quick_skips_training_and_lists_the_skipped_checks() -> None:
     torch.manual_seed(1)
     report = examine(Transformer(), **MARKS, train_step=never, quick=True)
     assert dict(report.skipped).keys() >= {*TRAINING_CHECKS}
-    assert {*ALL_CHECKS}.isdisjoint(report.asked)
+    assert {*_ALL_CHECKS}.isdisjoint(report.asked)
 
 
 def test_the_estimate_counts_the_updates_of_the_memorization() -> None:
     functions = TrainingFunctions(lambda: 0.0, lambda sources, targets: (), None, None, 300)
-    assert estimate(functions, 0.5) == "about 22 s: 43 updates"
+    assert _estimate(functions, 0.5) == "about 22 s: 43 updates"
     functions = TrainingFunctions(lambda: 0.0, lambda sources, targets: (), lambda source: source, None, 300)
-    assert estimate(functions, 0.5) == "about 172 s: 343 updates"
+    assert _estimate(functions, 0.5) == "about 172 s: 343 updates"

@@ -9,7 +9,7 @@ import pytest
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import damage
 from manyheads.doctor.checks.lines import LineCounts, NearCopies
-from manyheads.doctor.checks.splits import LONG_ENOUGH
+from manyheads.doctor.checks.splits import _LONG_ENOUGH
 
 SOUND = [
     "Ein Mann läuft über die Straße und grüßt.",
@@ -104,7 +104,7 @@ def test_near_copies_are_those_of_a_comparison_of_all_words() -> None:
 def is_near(words: list[str], others: list[str]) -> bool:
     """Return whether texts of one length differ in at most one word; the target adds a word to those required."""
     differing = sum(word != other for word, other in zip(words, others, strict=False))
-    return len(words) == len(others) and differing <= (len(words) >= LONG_ENOUGH - 1)
+    return len(words) == len(others) and differing <= (len(words) >= _LONG_ENOUGH - 1)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from manyheads.doctor.checks.losses import batching_findings, context_findings, logged_findings, source_findings
+from manyheads.doctor.checks.losses import _context_findings, _logged_findings, batching_findings, source_findings
 from manyheads.doctor.report import Finding
 
 
@@ -16,17 +16,17 @@ def test_an_ignored_source_or_context_is_named() -> None:
     assert names(source_findings(1.4, 6.0, 300)) == {}
     assert names(source_findings(3.9, 4.1, 300)) == {"source-ignored": "warning"}
     assert names(source_findings(4.0, 4.01, 300)) == {"source-ignored": "error"}
-    assert names(context_findings(0.8, 300)) == {}
-    assert names(context_findings(0.01, 300)) == {"context-ignored": "error"}
+    assert names(_context_findings(0.8, 300)) == {}
+    assert names(_context_findings(0.01, 300)) == {"context-ignored": "error"}
 
 
 def test_a_logged_loss_that_the_weights_do_not_give_is_named() -> None:
-    assert names(logged_findings(1.40, 300, 1.43)) == {}
-    assert names(logged_findings(2.3, 300, 1.4)) == {}  # another text, a mean of weights
-    assert names(logged_findings(6.5, 300, 5.0)) == {}
-    assert names(logged_findings(12.0, 300, None)) == {}
-    assert names(logged_findings(2.6, 300, 1.4)) == {"training-differs": "error"}
-    assert names(logged_findings(12.0, 300, 0.03)) == {"training-differs": "error"}
+    assert names(_logged_findings(1.40, 300, 1.43)) == {}
+    assert names(_logged_findings(2.3, 300, 1.4)) == {}  # another text, a mean of weights
+    assert names(_logged_findings(6.5, 300, 5.0)) == {}
+    assert names(_logged_findings(12.0, 300, None)) == {}
+    assert names(_logged_findings(2.6, 300, 1.4)) == {"training-differs": "error"}
+    assert names(_logged_findings(12.0, 300, 0.03)) == {"training-differs": "error"}
 
 
 def test_a_loss_that_depends_on_the_batching_is_named() -> None:

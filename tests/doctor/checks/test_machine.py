@@ -14,15 +14,15 @@ from manyheads.cli.main import run
 from manyheads.doctor.catalogue import CATALOGUE
 from manyheads.doctor.checks import machine
 from manyheads.doctor.checks.machine import (
-    describe_machine,
+    _describe_machine,
+    _machine_findings,
+    _missing_packages,
     examine_machine,
-    machine_findings,
-    missing_packages,
 )
 
 
 def test_the_figures_are_those_of_this_process(tmp_path: Path) -> None:
-    machine = describe_machine(tmp_path)
+    machine = _describe_machine(tmp_path)
     assert machine.torch == torch.__version__
     assert machine.threads == torch.get_num_threads()
     assert machine.memory_gib is None or machine.memory_gib >= (machine.free_memory_gib or 0) > 0
@@ -30,10 +30,10 @@ def test_the_figures_are_those_of_this_process(tmp_path: Path) -> None:
 
 
 def test_every_extra_of_the_package_is_listed_with_its_pip_command(tmp_path: Path) -> None:
-    missing = missing_packages()
+    missing = _missing_packages()
     assert {"hf", "words", "zstd"} <= set(missing)
     assert "all" not in missing
-    facts = replace(describe_machine(tmp_path), extras={"words": ["spacy"], "zstd": []}).facts()
+    facts = replace(_describe_machine(tmp_path), extras={"words": ["spacy"], "zstd": []}).facts()
     assert facts["extra words"] == 'missing: spacy; pip install "manyheads[words]"'
     assert facts["extra zstd"] == "installed"
 
@@ -42,26 +42,26 @@ def test_a_package_for_another_system_is_not_missing(monkeypatch: pytest.MonkeyP
     needed = ['httptools; extra == "serve"', 'no-such-loop>=1; sys_platform != "win32" and extra == "serve"']
     monkeypatch.setattr(machine.metadata, "requires", lambda name: needed)
     monkeypatch.setattr(machine.sys, "platform", "linux")
-    assert missing_packages() == {"serve": ["no-such-loop"]}
+    assert _missing_packages() == {"serve": ["no-such-loop"]}
     monkeypatch.setattr(machine.sys, "platform", "win32")
-    assert missing_packages() == {"serve": []}
+    assert _missing_packages() == {"serve": []}
 
 
 def test_too_little_memory_or_disk_is_a_warning_with_its_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("manyheads.doctor.checks.machine.has_nvidia_driver", lambda: False)
+    monkeypatch.setattr("manyheads.doctor.checks.machine._has_nvidia_driver", lambda: False)
     good = replace(
-        describe_machine(tmp_path), memory_gib=16.0, disk_gib=100.0, device="cpu", threads=2, processors=2
+        _describe_machine(tmp_path), memory_gib=16.0, disk_gib=100.0, device="cpu", threads=2, processors=2
     )
-    assert not list(machine_findings(good))
+    assert not list(_machine_findings(good))
     poor = replace(good, memory_gib=1.0, disk_gib=0.5, threads=8)
-    names = {finding.name: finding.evidence for finding in machine_findings(poor)}
+    names = {finding.name: finding.evidence for finding in _machine_findings(poor)}
     assert set(names) == {"little-memory", "little-disk", "too-many-threads"}
     assert "1.0 GiB" in names["little-memory"]
-    monkeypatch.setattr("manyheads.doctor.checks.machine.has_nvidia_driver", lambda: True)
-    assert [finding.name for finding in machine_findings(good)] == ["gpu-not-used"]
-    assert not list(machine_findings(replace(good, device="cuda")))
+    monkeypatch.setattr("manyheads.doctor.checks.machine._has_nvidia_driver", lambda: True)
+    assert [finding.name for finding in _machine_findings(good)] == ["gpu-not-used"]
+    assert not list(_machine_findings(replace(good, device="cuda")))
 
 
 def test_the_doctor_command_prints_a_table_or_json_and_returns_the_exit_code(
@@ -80,14 +80,14 @@ def test_the_doctor_command_prints_a_table_or_json_and_returns_the_exit_code(
 
 
 def test_the_doctor_command_exits_with_1_for_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.doctor.checks.machine.LEAST_DISK", 1e9)
+    monkeypatch.setattr("manyheads.doctor.checks.machine._LEAST_DISK", 1e9)
     assert run(["doctor"]) == 1
 
 
 def test_korean_is_printed_on_request_and_keeps_the_keys_of_the_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("manyheads.doctor.checks.machine.LEAST_DISK", 1e9)
+    monkeypatch.setattr("manyheads.doctor.checks.machine._LEAST_DISK", 1e9)
     assert run(["doctor", "--lang", "ko"]) == 1
     lines = capsys.readouterr().out.splitlines()
     text = CATALOGUE["machine"]["little-disk"].texts["ko"]
@@ -124,7 +124,7 @@ def test_the_file_of_the_c_decoder_or_the_reason_why_it_is_off_is_shown(
     monkeypatch.setattr(machine, "library", lambda: SimpleNamespace(_name=str(path)))
     monkeypatch.setattr(machine, "native_speed", lambda code: None)
     monkeypatch.setattr(machine, "instruction_set", lambda: "AVX2")
-    assert machine.describe_decoding() == f"the C decoder for AVX2 ({path}), not measured"
+    assert machine._describe_decoding() == f"the C decoder for AVX2 ({path}), not measured"
     monkeypatch.setattr(machine, "library", lambda: None)
     monkeypatch.setattr(machine, "why_none", lambda: "cc cannot compile it: error; see FILE")
-    assert machine.describe_decoding() == "torch; the C decoder is off: cc cannot compile it: error; see FILE"
+    assert machine._describe_decoding() == "torch; the C decoder is off: cc cannot compile it: error; see FILE"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from manyheads.doctor.attention_tracer import AttentionTracer
-from manyheads.doctor.checks.masks import hidden_scores, mask_fault, per_row
+from manyheads.doctor.checks.masks import _hidden_scores, _mask_fault, per_row
 from manyheads.doctor.trace import Attention
 
 B, H, T, E = 3, 5, 7, 11
@@ -40,7 +40,7 @@ def attention(mask: Tensor, fill: float = -math.inf) -> Attention:
 )
 def test_the_fault_of_a_look_ahead_mask_is_recognised(mask: Tensor, fault: str | None) -> None:
     assert (
-        mask_fault(attention(mask[None], -1e9), LATER[None].expand(B, -1, -1), ~LATER[None].expand(B, -1, -1))
+        _mask_fault(attention(mask[None], -1e9), LATER[None].expand(B, -1, -1), ~LATER[None].expand(B, -1, -1))
         == fault
     )
 
@@ -57,12 +57,12 @@ def test_the_fault_of_a_look_ahead_mask_is_recognised(mask: Tensor, fault: str |
 )
 def test_the_fault_of_a_padding_mask_is_recognised(mask: Tensor, fault: str | None) -> None:
     real = ~PADDED[:, :, None]
-    assert mask_fault(attention(mask, -1e9), real & PADDED[:, None, :], real & ~PADDED[:, None, :]) == fault
+    assert _mask_fault(attention(mask, -1e9), real & PADDED[:, None, :], real & ~PADDED[:, None, :]) == fault
 
 
 def test_a_fill_near_zero_is_distinguished_from_no_mask() -> None:
     hide = LATER[None].expand(B, -1, -1)
-    assert mask_fault(attention(LATER[None], -1e-12), hide, ~hide) == "fill"
+    assert _mask_fault(attention(LATER[None], -1e-12), hide, ~hide) == "fill"
 
 
 def test_weights_that_are_masked_late_and_normalised_again_are_hidden() -> None:
@@ -74,8 +74,8 @@ def test_weights_that_are_masked_late_and_normalised_again_are_hidden() -> None:
         (q @ k.transpose(-1, -2)).softmax(-1).mul(~LATER) @ v
     right, wrong = tracer.attentions
     hide = LATER[None].expand(B, -1, -1)
-    assert mask_fault(right, hide, ~hide) is None
-    assert mask_fault(wrong, hide, ~hide) == "late"
+    assert _mask_fault(right, hide, ~hide) is None
+    assert _mask_fault(wrong, hide, ~hide) == "late"
 
 
 def test_low_scores_without_a_mask_are_not_hidden() -> None:
@@ -86,7 +86,7 @@ def test_low_scores_without_a_mask_are_not_hidden() -> None:
     (strong,) = tracer.attentions
     assert strong.logits is not None
     assert float(strong.logits.min()) < -1000
-    assert not hidden_scores(strong).any()
+    assert not _hidden_scores(strong).any()
 
 
 def test_rows_are_found_in_both_orders_of_folding() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from manyheads.data.defects import repeats
-from manyheads.doctor.checks.outputs import output_findings
+from manyheads.doctor.checks.outputs import _output_findings
 from manyheads.doctor.report import Finding
 from manyheads.evaluation.outputs import Output
 
@@ -26,7 +26,7 @@ def outputs(change: dict[int, str] | None = None, count: int = 40) -> list[Outpu
 
 
 def findings_of(found: list[Output], *, whole_words: bool = False) -> dict[str, str]:
-    return names(output_findings(found, whole_words=whole_words))
+    return names(_output_findings(found, whole_words=whole_words))
 
 
 def test_sound_outputs_raise_no_alarm() -> None:

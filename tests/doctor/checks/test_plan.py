@@ -12,13 +12,13 @@ from torch import nn
 from manyheads.config.load import load_config, recipe_paths
 from manyheads.config.schema import Config
 from manyheads.doctor.checks.plan import (
-    DAY,
+    _DAY,
     Plan,
+    _usual_rate,
     epoch_findings,
     machine_findings,
     rate_findings,
     size_findings,
-    usual_rate,
 )
 
 PLAN = Plan(
@@ -69,9 +69,9 @@ def test_the_noam_schedule_is_judged_by_the_rate_it_gives() -> None:
 
 def test_the_usual_rate_depends_on_width_batch_and_optimizer() -> None:
     narrow, wide = config(model={"d_model": 256}), config(model={"d_model": 1_024, "num_heads": 8})
-    assert usual_rate(narrow, 4_096) == pytest.approx(2 * usual_rate(wide, 4_096))
-    assert usual_rate(narrow, 16_384) == pytest.approx(2 * usual_rate(narrow, 4_096))
-    assert usual_rate(config(optimizer="muon"), 4_096) == pytest.approx(4 * usual_rate(narrow, 4_096))
+    assert _usual_rate(narrow, 4_096) == pytest.approx(2 * _usual_rate(wide, 4_096))
+    assert _usual_rate(narrow, 16_384) == pytest.approx(2 * _usual_rate(narrow, 4_096))
+    assert _usual_rate(config(optimizer="muon"), 4_096) == pytest.approx(4 * _usual_rate(narrow, 4_096))
 
 
 def test_no_weight_moves_further_in_adam_than_the_sum_of_the_rates() -> None:
@@ -116,7 +116,7 @@ def test_too_little_memory_and_a_training_of_weeks_are_named() -> None:
     (finding,) = machine_findings(replace(plan, free=2.0 * 2**30))
     assert (finding.name, finding.severity) == ("memory", "error")
     assert "2.0 GiB are needed" in finding.evidence
-    (finding,) = machine_findings(replace(plan, seconds=40 * DAY / 8_000))
+    (finding,) = machine_findings(replace(plan, seconds=40 * _DAY / 8_000))
     assert (finding.name, finding.severity) == ("takes-days", "warning")
     assert "40.0 days" in finding.evidence
     assert not list(machine_findings(replace(plan, memory=None, seconds=None)))

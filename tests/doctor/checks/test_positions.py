@@ -9,7 +9,7 @@ import torch
 from tests.tolerances import within
 from torch import Tensor
 
-from manyheads.doctor.checks.positions import fit_sinusoids, sinusoid_fault, sinusoid_findings, token_signal
+from manyheads.doctor.checks.positions import _fit_sinusoids, _sinusoid_fault, _token_signal, sinusoid_findings
 
 L, D = 64, 30
 STEPS = torch.arange(L)[:, None]
@@ -36,16 +36,16 @@ def table(base: float = 10_000, last: float = D / 2, start: int = 0) -> Tensor:
     ids=["halves", "D/2 - 1", "from 2", "scaled", "base", "interleaved", "bfloat16", "shuffled", "odd width"],
 )
 def test_sound_sinusoids_have_no_fault(sound: Tensor) -> None:
-    assert sinusoid_fault(fit_sinusoids(sound)) == ""
+    assert _sinusoid_fault(_fit_sinusoids(sound)) == ""
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_learned_and_random_tables_are_no_sinusoids(seed: int) -> None:
     torch.manual_seed(seed)
-    assert sinusoid_fault(fit_sinusoids(torch.randn(L, D))) == ""
-    assert sinusoid_fault(fit_sinusoids(table() + 0.3 * torch.randn(L, D))) == ""
-    assert sinusoid_fault(fit_sinusoids(torch.randn(L, D).cumsum(0))) == ""
-    assert sinusoid_fault(fit_sinusoids(torch.zeros(L, D))) == ""
+    assert _sinusoid_fault(_fit_sinusoids(torch.randn(L, D))) == ""
+    assert _sinusoid_fault(_fit_sinusoids(table() + 0.3 * torch.randn(L, D))) == ""
+    assert _sinusoid_fault(_fit_sinusoids(torch.randn(L, D).cumsum(0))) == ""
+    assert _sinusoid_fault(_fit_sinusoids(torch.zeros(L, D))) == ""
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_learned_and_random_tables_are_no_sinusoids(seed: int) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_fault_of_wrong_sinusoids_is_named(wrong: Tensor, message: str, dtype: torch.dtype) -> None:
-    assert message in sinusoid_fault(fit_sinusoids(wrong.to(dtype)))
+    assert message in _sinusoid_fault(_fit_sinusoids(wrong.to(dtype)))
     (finding,) = sinusoid_findings({"source": wrong.to(dtype)})
     assert finding.name == "wrong-sinusoids"
 
@@ -69,7 +69,7 @@ def test_the_fault_of_wrong_sinusoids_is_named(wrong: Tensor, message: str, dtyp
 def test_the_signal_of_tokens_is_their_deviation_over_that_of_positions() -> None:
     torch.manual_seed(0)
     tokens, positions = torch.randn(500, 1, D), 4 * torch.randn(1, 50, D)
-    assert token_signal(tokens + positions, 500) == within(0.25, 0.025)
-    assert token_signal((tokens + positions).transpose(0, 1), 500) == within(0.25, 0.025)
-    assert token_signal(tokens.expand(-1, 50, -1), 500) == math.inf
-    assert token_signal(torch.randn(500, 1, D), 500) is None
+    assert _token_signal(tokens + positions, 500) == within(0.25, 0.025)
+    assert _token_signal((tokens + positions).transpose(0, 1), 500) == within(0.25, 0.025)
+    assert _token_signal(tokens.expand(-1, 50, -1), 500) == math.inf
+    assert _token_signal(torch.randn(500, 1, D), 500) is None

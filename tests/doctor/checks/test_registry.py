@@ -6,13 +6,13 @@ from typing import get_args
 
 from manyheads.config.schema import Task
 from manyheads.doctor.catalogue import config_finding
-from manyheads.doctor.checks.registry import NEW_TRAINING, TRAINED
+from manyheads.doctor.checks.registry import _TRAINED, NEW_TRAINING
 from manyheads.doctor.report import Check, Finding, make_checks
 
 
 def test_every_task_has_checks_and_each_sentence_occurs_once() -> None:
-    assert set(TRAINED) == set(get_args(Task))
-    for checks in (NEW_TRAINING, *TRAINED.values()):
+    assert set(_TRAINED) == set(get_args(Task))
+    for checks in (NEW_TRAINING, *_TRAINED.values()):
         sentences = [check.sentence for check in checks if check.sentence]
         assert sentences
         assert len(sentences) == len(set(sentences))

@@ -16,7 +16,7 @@ from manyheads.data.batch import make_batch
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.doctor import Report, examine
 from manyheads.doctor.catalogue import CATALOGUE
-from manyheads.doctor.checks.learning import MEMORIZED, SCORED, TRAINING_CHECKS
+from manyheads.doctor.checks.learning import _MEMORIZED, _SCORED, TRAINING_CHECKS
 from manyheads.model.encoder_decoder import EncoderDecoder
 
 MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
@@ -45,7 +45,7 @@ def test_defects_of_the_training_are_named(defects: tuple[int, ...], training_se
     trainer = Trainer(Transformer(), *defects)
     report = examine_trainer(trainer, greedy=trainer.greedy, score=trainer.score, updates=300)
     assert numbers(report) == set(defects), report
-    assert {*TRAINING_CHECKS, SCORED, MEMORIZED} <= {*report.asked}
+    assert {*TRAINING_CHECKS, _SCORED, _MEMORIZED} <= {*report.asked}
     if defects == (5,):
         assert "on fresh random targets the loss is" in report.findings[0].evidence
 

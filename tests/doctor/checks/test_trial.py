@@ -9,7 +9,7 @@ import torch
 from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, Trainer, Transformer
 
 from manyheads.doctor.checks.memorization import TrainingFunctions
-from manyheads.doctor.checks.trial import RANDOM_UPDATES, TRACED, Trial, estimate
+from manyheads.doctor.checks.trial import RANDOM_UPDATES, TRACED, Trial, _estimate
 from manyheads.doctor.model_adapter import ModelAdapter
 from manyheads.training.log import Advance, SilentListener
 
@@ -40,8 +40,8 @@ def trial() -> Trial:
 
 def test_an_estimate_counts_all_updates() -> None:
     functions = trial().functions
-    assert estimate(functions, 0.5).endswith(f": {TRACED + RANDOM_UPDATES + 100} updates")
-    assert estimate(functions, 0.5).startswith(f"about {(TRACED + RANDOM_UPDATES + 100) / 2:.0f} s")
+    assert _estimate(functions, 0.5).endswith(f": {TRACED + RANDOM_UPDATES + 100} updates")
+    assert _estimate(functions, 0.5).startswith(f"about {(TRACED + RANDOM_UPDATES + 100) / 2:.0f} s")
 
 
 def test_every_batch_is_trained_once_and_the_progress_is_reported() -> None:

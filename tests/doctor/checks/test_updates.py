@@ -10,7 +10,7 @@ from tests.doctor.sweep import covering
 from tests.doctor.training_projects import PROJECTS
 
 from manyheads.doctor import examine
-from manyheads.doctor.checks.learning import UPDATES
+from manyheads.doctor.checks.learning import _UPDATES
 
 SOUND = [(project, "") for project in PROJECTS]
 PLANTED = [(project, defect) for project, (_, defects) in PROJECTS.items() for defect in defects]
@@ -22,7 +22,7 @@ def examine_project(project: str, defect: str, dtype: torch.dtype) -> list[str]:
     made: Any = PROJECTS[project][0](defect)
     made.model.to(dtype)
     report = examine(**made.arguments())
-    assert UPDATES in report.asked
+    assert _UPDATES in report.asked
     return [finding.name for finding in report.findings if finding.severity != "note"]
 
 

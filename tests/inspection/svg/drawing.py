@@ -10,8 +10,6 @@ from xml.etree import ElementTree
 
 from rich.cells import cell_len
 
-__all__ = ["Mark", "marks", "plot_of", "size_of", "texts", "view_of"]
-
 SVG = "{http://www.w3.org/2000/svg}"
 TRANSLATE = re.compile(r"translate\((\S+) (\S+)\)(?: scale\((\S+)\))?")
 ROTATE = re.compile(r"rotate\((\S+) ")

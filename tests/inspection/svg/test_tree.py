@@ -12,7 +12,7 @@ from tests.tolerances import within
 
 from manyheads.inspection.charts import Table, Tree
 from manyheads.inspection.svg import svg_of
-from manyheads.inspection.svg.tree import BOX, layout_of
+from manyheads.inspection.svg.tree import _BOX, _layout_of
 
 TREE = recorded_tree(Probabilities(4, size=11), **SETTINGS)
 CHART = Tree(Table("title", "", (), ()), TREE)
@@ -21,7 +21,7 @@ PAGE, COLUMN = 190.0, 77.0  # millimetres: wide enough for the columns of TREE, 
 
 def boxes(svg: str) -> list[Mark]:
     """Return the box of each node."""
-    return [mark for mark in marks(svg) if mark.tag == "rect" and mark.bottom - mark.top == pytest.approx(BOX)]
+    return [mark for mark in marks(svg) if mark.tag == "rect" and mark.bottom - mark.top == pytest.approx(_BOX)]
 
 
 def test_steps_are_columns_where_they_fit_and_rows_elsewhere() -> None:
@@ -45,11 +45,11 @@ def test_no_box_covers_another_and_nothing_is_scaled(width: float) -> None:
 
 def test_branches_join_the_boxes_of_parent_and_child() -> None:
     for width in (700.0, 280.0):
-        layout = layout_of(TREE, width)
+        layout = _layout_of(TREE, width)
         for node in TREE.nodes:
             if node.parent is not None:
                 (x, y), (left, top) = layout.corners[node.parent], layout.corners[node.number]
-                assert (top > y + BOX) if layout.down else (left > x + layout.width)
+                assert (top > y + _BOX) if layout.down else (left > x + layout.width)
 
 
 def test_the_steps_are_numbered_in_both_layouts() -> None:

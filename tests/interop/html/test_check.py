@@ -17,7 +17,7 @@ from tests.model.samples import TARGET_SIZE, random_ids, scrambled_model
 
 from manyheads.errors import ParityError
 from manyheads.interop.html import check
-from manyheads.interop.html.check import compare_packed, find_node, reference_of_text_model
+from manyheads.interop.html.check import _find_node, compare_packed, reference_of_text_model
 from manyheads.interop.html.pack import PackedModel, rounded_model
 from manyheads.interop.html.scripts import ENGINE
 from manyheads.interop.parity import Reference, Samples, reference
@@ -87,7 +87,7 @@ def test_a_damaged_model_is_refused_with_the_reason() -> None:
 
 def test_a_node_process_that_does_not_answer_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     model = scrambled_model().float()
-    monkeypatch.setattr(check, "SECONDS", 0.5)
+    monkeypatch.setattr(check, "_SECONDS", 0.5)
     monkeypatch.setattr(check, "joined_script", lambda name: "setInterval(() => 0, 1000)")
     with pytest.raises(ParityError, match=r"did not compute the model within 0\.5 seconds"):
         compare(pack(model), "translation", reference(model, Samples(ROWS, "")))
@@ -95,8 +95,8 @@ def test_a_node_process_that_does_not_answer_is_killed(monkeypatch: pytest.Monke
 
 def test_nothing_is_compared_without_a_recent_node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def found() -> str | None:
-        find_node.cache_clear()
-        return find_node()
+        _find_node.cache_clear()
+        return _find_node()
 
     model = scrambled_model().float()
     for answer, accepted in (("v18.1.0", True), ("v16.20.2", False), ("what?", False)):
@@ -109,4 +109,4 @@ def test_nothing_is_compared_without_a_recent_node(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("started"))
     monkeypatch.setenv("PATH", "")
     assert found() is None
-    find_node.cache_clear()
+    _find_node.cache_clear()

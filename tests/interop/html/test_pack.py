@@ -12,7 +12,7 @@ from tests.model.samples import SOURCE_SIZE, TARGET_SIZE, make_config, scrambled
 
 from manyheads.decoding.native.weights import quantize_int8
 from manyheads.errors import RunError, UsageError
-from manyheads.interop.html.pack import PANEL_WIDTH, PackedModel, pack_model
+from manyheads.interop.html.pack import _PANEL_WIDTH, PackedModel, pack_model
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 
@@ -45,7 +45,7 @@ def test_a_linear_layer_of_the_header_has_the_weights_of_the_model(precision) ->
     assert (linear["inputs"], linear["outputs"]) == (30, 90)
     assert np.array_equal(matrix(packed, linear), weight)
     bias = tensor(packed, linear["bias"])
-    assert bias.shape == (-(-90 // PANEL_WIDTH), 1, PANEL_WIDTH)
+    assert bias.shape == (-(-90 // _PANEL_WIDTH), 1, _PANEL_WIDTH)
     assert np.array_equal(
         bias.ravel()[:90], model.decoder_layers[1].self_attention.project_in.bias.detach().numpy()
     )

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.interop.html.wordrules import describe_word_rules, in_javascript
+from manyheads.interop.html.wordrules import _in_javascript, describe_word_rules
 
 
 def test_escapes_are_translated_to_javascript() -> None:
-    assert in_javascript(r"(?u)\!\-[\!\-\[]\.") == r"!-[!\-\[]\."
-    assert in_javascript(r"\U0001F600\u00e4") == r"\u{1f600}\u00e4"
-    assert in_javascript(r"\d[\d]{2}") == r"[\p{Nd}][\p{Nd}]{2}"
+    assert _in_javascript(r"(?u)\!\-[\!\-\[]\.") == r"!-[!\-\[]\."
+    assert _in_javascript(r"\U0001F600\u00e4") == r"\u{1f600}\u00e4"
+    assert _in_javascript(r"\d[\d]{2}") == r"[\p{Nd}][\p{Nd}]{2}"
 
 
 @pytest.mark.parametrize("language", ["zh", "fr"])

@@ -30,7 +30,7 @@ __all__ = [
     "with_overrides",
 ]
 
-FORMAT = 1
+_FORMAT = 1
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -44,7 +44,7 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         ConfigError: the file cannot be read, or file or overrides have mistakes; the message lists all of them.
     """
     origin = f"{path} with --set" if overrides else str(path)
-    return parse_replaced(anchored(read_toml(path), path.parent), overrides, origin)
+    return _parse_replaced(anchored(read_toml(path), path.parent), overrides, origin)
 
 
 def anchored(values: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -62,13 +62,13 @@ def with_overrides(config: Config, overrides: Sequence[str]) -> Config:
     Raises:
         ConfigError: the overrides have mistakes; the message lists all of them.
     """
-    return parse_replaced(config.model_dump(mode="json"), overrides, "--set") if overrides else config
+    return _parse_replaced(config.model_dump(mode="json"), overrides, "--set") if overrides else config
 
 
-def parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str) -> Config:
+def _parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str) -> Config:
     """Replace settings, then parse as `parse_config` does; mistakes of both are reported."""
     mistakes = [mistake for text in overrides if (mistake := override(values, text))]
-    mistakes += replace_length(values, overrides)
+    mistakes += _replace_length(values, overrides)
     try:
         config = parse_config(values, origin=origin)
     except ConfigError as error:
@@ -78,7 +78,7 @@ def parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str
     return config
 
 
-def replace_length(values: Mapping[str, Any], overrides: Sequence[str]) -> list[str]:
+def _replace_length(values: Mapping[str, Any], overrides: Sequence[str]) -> list[str]:
     """Let `training.steps` in `--set` replace the epochs of the file; return a mistake if `--set` has both.
 
     In a file, `training.epochs` replaces `training.steps`.
@@ -128,7 +128,7 @@ def prepare(value: Any) -> Any:
 def config_to_json(config: Config) -> str:
     """Return the configuration as JSON, with its format version."""
     values = config.model_dump(mode="json")
-    return json.dumps({"format": FORMAT, **values}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({"format": _FORMAT, **values}, indent=2, ensure_ascii=False) + "\n"
 
 
 def config_from_json(text: str, origin: str) -> Config:
@@ -144,8 +144,8 @@ def config_from_json(text: str, origin: str) -> Config:
     number = values.pop("format", None) if isinstance(values, dict) else None
     if type(number) is not int or number < 1:
         raise ConfigError(["this is no configuration of manyheads: it has no format number."], origin=origin)
-    if number > FORMAT:
-        cure = f"this manyheads reads up to {FORMAT}. Upgrade it: pip install --upgrade manyheads"
+    if number > _FORMAT:
+        cure = f"this manyheads reads up to {_FORMAT}. Upgrade it: pip install --upgrade manyheads"
         raise ConfigError([f"format {number} is newer than this program; {cure}"], origin=origin)
     values.pop("measured", None)  # a section of earlier versions
     return parse_config(values, origin=origin)
@@ -184,7 +184,7 @@ def json_schema() -> dict[str, Any]:
 
     It checks single settings; rules between settings are checked by `load_config` only.
     """
-    described = with_none(Config.model_json_schema())
+    described = _with_none(Config.model_json_schema())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **described,
@@ -192,15 +192,15 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def with_none(schema: Any) -> Any:
+def _with_none(schema: Any) -> Any:
     """Return a part of a schema with "none" in place of null, and without pydantic's titles."""
     if isinstance(schema, list):
-        return [with_none(part) for part in schema]
+        return [_with_none(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if schema == {"type": "null"}:
         return {"const": NONE}
-    changed = {key: with_none(value) for key, value in schema.items() if not titled(key, value)}
+    changed = {key: _with_none(value) for key, value in schema.items() if not _titled(key, value)}
     if "$ref" in changed:  # a section, whose settings have their own defaults
         changed.pop("default", None)
     if "default" in changed and changed["default"] is None:
@@ -208,6 +208,6 @@ def with_none(schema: Any) -> Any:
     return changed
 
 
-def titled(key: str, value: Any) -> bool:
+def _titled(key: str, value: Any) -> bool:
     """Return whether an entry is the title of a schema, not a setting named "title"."""
     return key == "title" and isinstance(value, str)

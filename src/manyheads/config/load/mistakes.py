@@ -14,11 +14,9 @@ from pydantic import BaseModel, ValidationError
 from manyheads.config.load.toml import NESTED, NONE, shorten, to_toml
 from manyheads.config.schema import AugmentConfig, Config, StageConfig, Task, languages_needed
 
-__all__ = ["closest", "find_mistakes", "known_settings", "number", "optional_settings", "suggestion"]
-
-BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
-FAR = 1_000  # magnitude of a limit that no usual value comes near
-KINDS = {
+_BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
+_FAR = 1_000  # magnitude of a limit that no usual value comes near
+_KINDS = {
     "integer": "a whole number",
     "number": "a number",
     "string": "text",
@@ -36,19 +34,18 @@ def find_mistakes(values: dict[str, Any]) -> list[str]:
     mistakes: list[str] = []
     wrong: set[str] = set()
     rest = values
-    while errors := validation_errors(rest):
-        described = [describe(error, rest) for error in errors]
+    while errors := _validation_errors(rest):
+        described = [_describe(error, rest) for error in errors]
         mistakes += [message for message, names in described if not names & wrong]
         names = {name for _, names in described for name in names}
         if names <= wrong:
             break
         wrong |= names
-        rest = without(values, wrong)
+        rest = _without(values, wrong)
     return list(dict.fromkeys(mistakes))
 
 
-def validation_errors(values: dict[str, Any]) -> Sequence[Any]:
-    """Return pydantic's errors."""
+def _validation_errors(values: dict[str, Any]) -> Sequence[Any]:
     try:
         Config.model_validate(values, strict=True)
     except ValidationError as error:
@@ -56,7 +53,7 @@ def validation_errors(values: dict[str, Any]) -> Sequence[Any]:
     return []
 
 
-def without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
+def _without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
     """Return the values with invalid settings at their defaults, and placeholders for invalid or missing languages.
 
     If the task is invalid, the languages that it needs are unknown, and placeholders for a translation are used.
@@ -75,35 +72,35 @@ def without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
     return {**rest, "task": task, "data": {**missing, **data}}
 
 
-def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
+def _describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
     """Return (message, names of the settings in it) of one validation error."""
     if error["type"] == "value_error":
         message = error["msg"].removeprefix("Value error, ")
-        settings = {key for section in known_settings().values() for key in section}
+        settings = {key for section in _known_settings().values() for key in section}
         return message, settings & set(re.findall(r"\w+", message))
     if error["type"] == "languages":
         return error["msg"], set(re.findall(r"^data\.(\w+)", error["msg"]))
     if error["loc"][:2] == NESTED:
-        return describe_nested(error, values)
+        return _describe_nested(error, values)
     section, key, *inside = ["", *error["loc"]] if len(error["loc"]) == 1 else error["loc"]
     name = f"{section}.{key}" if section else key
     value = (values[section] if section else values).get(key)
     if error["type"] == "missing" and not inside:
-        return missing(section, key, values), {key}
-    if not section and key in known_settings():
+        return _missing(section, key, values), {key}
+    if not section and key in _known_settings():
         return f"{key} = {shorten(to_toml(value))} is no section; write [{key}], and its settings below it.", {key}
-    schema = known_settings()[section].get(key)
+    schema = _known_settings()[section].get(key)
     if schema is None:
-        return unknown(section, key, value)
+        return _unknown(section, key, value)
     if len(inside) > 1 and "$ref" in schema.get("items", {}):
-        return describe_stage(error, inside, list(value or ())), {key}
+        return _describe_stage(error, inside, list(value or ())), {key}
     if error["type"] == "finite_number" and not inside:
         return f"{name} = {value} is not finite; write a number.", {key}
     guess = suggestion(to_toml(near) for near in closest(str(value), schema.get("enum", ())))
     return f"{name} = {shorten(to_toml(value))} is not {phrase(schema, value)}{guess or '.'}", {key}
 
 
-def describe_stage(error: Any, inside: Sequence[Any], stages: Sequence[Mapping[str, Any]]) -> str:
+def _describe_stage(error: Any, inside: Sequence[Any], stages: Sequence[Mapping[str, Any]]) -> str:
     """Return the message of a validation error in a table of [[training.stages]]."""
     index, key, *_ = inside
     known = StageConfig.model_json_schema()["properties"]
@@ -116,7 +113,7 @@ def describe_stage(error: Any, inside: Sequence[Any], stages: Sequence[Mapping[s
     return f"{name} = {shorten(to_toml(value))} is not {phrase(known[key], value)}."
 
 
-def describe_nested(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
+def _describe_nested(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
     """Return (message, name of the section) of a validation error in the section inside another."""
     section, name = NESTED
     settings = values[section][name]
@@ -126,14 +123,14 @@ def describe_nested(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
             f'settings below it, or {name} = "{NONE}".'
         ), {name}
     key = error["loc"][2]
-    schema = known_settings()[f"{section}.{name}"].get(key)
+    schema = _known_settings()[f"{section}.{name}"].get(key)
     if schema is None:
-        return unknown(f"{section}.{name}", key, settings[key])[0], {name}
+        return _unknown(f"{section}.{name}", key, settings[key])[0], {name}
     value = settings[key]
     return f"{section}.{name}.{key} = {shorten(to_toml(value))} is not {phrase(schema, value)}.", {name}
 
 
-def missing(section: str, key: str, values: Mapping[str, Any]) -> str:
+def _missing(section: str, key: str, values: Mapping[str, Any]) -> str:
     """Return the message for a missing section (no single setting is required: see `Config.check_languages`)."""
     assert (section, key) == ("", "data")
     task = values.get("task", "translation")
@@ -141,21 +138,21 @@ def missing(section: str, key: str, values: Mapping[str, Any]) -> str:
     return f"section [{key}] is missing; it needs {' and '.join(needed)}."
 
 
-def unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
+def _unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
     """Return (message, names in it) for a key that this section does not have."""
     if not section and isinstance(value, dict):
-        sections = [name for name in known_settings() if name]
+        sections = [name for name in _known_settings() if name]
         guess = suggestion(f"[{near}]" for near in closest(key, sections))
         return f"unknown section [{key}]{guess or '; there are ' + ', '.join(sections) + '.'}", {key}
-    near = nearest_settings(section, key)
+    near = _nearest_settings(section, key)
     cure = suggestion(near) or "; `manyheads show-config` lists all settings."
     full_name = f"{section}.{key}" if section else key
     return f"unknown key {full_name}{cure}", {key, *(name.rpartition(".")[2] for name in near)}
 
 
-def nearest_settings(section: str, key: str) -> list[str]:
+def _nearest_settings(section: str, key: str) -> list[str]:
     """Return the likeliest settings: with an equal name, else a similar one in this section, else in any."""
-    known = known_settings()
+    known = _known_settings()
     full = {f"{owner}.{name}".lstrip("."): name for owner, settings in known.items() for name in settings}
     for names in ([key], closest(key, known[section]), closest(key, full.values())):
         matches = [path for path, name in full.items() if name in names]
@@ -173,7 +170,7 @@ def closest(word: str, names: Iterable[str]) -> list[str]:
 
 
 @cache
-def known_settings() -> dict[str, dict[str, Any]]:
+def _known_settings() -> dict[str, dict[str, Any]]:
     """Return the JSON schema of every setting, by section and key; top-level settings are under ""."""
     known: dict[str, dict[str, Any]] = {"": {}}
     for name, field in Config.model_fields.items():
@@ -189,7 +186,7 @@ def optional_settings() -> set[tuple[str, str]]:
     """Return (section, key) of the settings that may be null."""
     return {
         (section, key)
-        for section, settings in known_settings().items()
+        for section, settings in _known_settings().items()
         for key, schema in settings.items()
         if {"type": "null"} in schema.get("anyOf", ())
     }
@@ -212,26 +209,26 @@ def phrase(schema: Mapping[str, Any], value: Any) -> str:
         return " or ".join(json.dumps(choice) for choice in schema.get("enum") or [schema["const"]])
     if "examples" in schema:
         return f"text such as {schema['examples'][0]}"
-    if schema.get("maxLength", 0) >= FAR:
-        limit = f" of at most {schema['maxLength']:,} characters, none of them NUL" if is_large(value) else ""
-        return f"{KINDS['string']}{limit}"
+    if schema.get("maxLength", 0) >= _FAR:
+        limit = f" of at most {schema['maxLength']:,} characters, none of them NUL" if _is_large(value) else ""
+        return f"{_KINDS['string']}{limit}"
     if "pattern" in schema:
         return "a language code such as de or pt-BR"
     bounds = [
         f"{word} {number(schema[bound])}"
-        for bound, word in BOUNDS.items()
-        if bound in schema and (abs(schema[bound]) < FAR or is_large(value))
+        for bound, word in _BOUNDS.items()
+        if bound in schema and (abs(schema[bound]) < _FAR or _is_large(value))
     ]
-    return f"{KINDS[schema['type']]} {' and '.join(bounds)}".strip()
+    return f"{_KINDS[schema['type']]} {' and '.join(bounds)}".strip()
 
 
-def is_large(value: Any) -> bool:
+def _is_large(value: Any) -> bool:
     """Return whether a value, or one in a list, may be beyond a limit that is far above all usual values."""
     if isinstance(value, list | tuple):
-        return any(map(is_large, value))
+        return any(map(_is_large, value))
     if isinstance(value, str):
-        return len(value) >= FAR or "\0" in value
-    return isinstance(value, int | float) and abs(value) >= FAR
+        return len(value) >= _FAR or "\0" in value
+    return isinstance(value, int | float) and abs(value) >= _FAR
 
 
 def number(value: float) -> str:

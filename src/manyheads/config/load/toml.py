@@ -13,13 +13,11 @@ from typing import Any
 from manyheads.errors import ConfigError
 from manyheads.files import cure_of
 
-__all__ = ["NESTED", "NONE", "override", "read_toml", "shorten", "to_toml"]
-
 NONE = "none"
 NESTED = ("data", "augment")  # the section inside another
-LONGEST_VALUE = 60  # characters of a value that a message shows
-BACKSLASH = re.compile(r'"([^"\']*\\[^"\']*)"')  # a path of Windows in double quotes, where \ begins an escape
-UNQUOTED = re.compile(r"""([\w.-]+)\s*=\s*([^\W\d][^"'#]*?|[/.~][^"'#]*?)\s*(#.*)?$""")
+_LONGEST_VALUE = 60  # characters of a value that a message shows
+_BACKSLASH = re.compile(r'"([^"\']*\\[^"\']*)"')  # a path of Windows in double quotes, where \ begins an escape
+_UNQUOTED = re.compile(r"""([\w.-]+)\s*=\s*([^\W\d][^"'#]*?|[/.~][^"'#]*?)\s*(#.*)?$""")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -45,16 +43,16 @@ def read_toml(path: Path) -> dict[str, Any]:
         if not position:
             raise ConfigError([f"{fault}."], origin=str(path)) from error
         line, column = map(int, re.findall(r"\d+", str(error)[len(fault) :]))
-        cure = cure_of_line(text.split("\n")[line - 1].strip(), fault)
+        cure = _cure_of_line(text.split("\n")[line - 1].strip(), fault)
         raise ConfigError([f"{fault}{cure}."], origin=f"{path}, line {line}, column {column}") from error
 
 
-def cure_of_line(line: str, fault: str) -> str:
+def _cure_of_line(line: str, fault: str) -> str:
     """Return the end of a message: the line that is not TOML, and its correction if that is clear."""
-    literal = BACKSLASH.sub(r"'\1'", line)
+    literal = _BACKSLASH.sub(r"'\1'", line)
     if literal != line and ("\\" in fault or "hex" in fault):
         return f" in `{shorten(line)}`; write a path in single quotes, or with forward slashes: {literal}"
-    match = UNQUOTED.match(line)
+    match = _UNQUOTED.match(line)
     if not match:
         return f" in `{shorten(line)}`" if line else ""
     key, value = match[1], match[2]
@@ -108,4 +106,4 @@ def to_toml(value: Any) -> str:
 
 def shorten(text: str) -> str:
     """Shorten a text for a message."""
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

@@ -39,9 +39,9 @@ __all__ = [
     "languages_needed",
 ]
 
-MOST_PARAMETERS = 1_000_000_000_000
+_MOST_PARAMETERS = 1_000_000_000_000
 Task = Literal["translation", "classification", "language-modeling", "masked-lm"]
-METRICS: dict[Task, tuple[str, ...]] = {  # task -> allowed values of `training.metric`
+_METRICS: dict[Task, tuple[str, ...]] = {  # task -> allowed values of `training.metric`
     "translation": ("loss", "bleu", "chrf"),
     "classification": ("loss", "accuracy", "macro_f1"),
     "language-modeling": ("loss",),
@@ -147,7 +147,7 @@ class Config(Section):
     @model_validator(mode="after")
     def check_task(self) -> Self:
         """Refuse settings that have no meaning for the task."""
-        metric, known = self.training.metric, METRICS[self.task]
+        metric, known = self.training.metric, _METRICS[self.task]
         if metric not in known:
             raise ValueError(
                 f'training.metric = "{metric}" is not measured for task = "{self.task}". Use {" or ".join(known)}.'
@@ -188,10 +188,10 @@ class Config(Section):
         layer = 4 * model.d_model**2 + 2 * model.d_model * model.d_ff
         rows = self.tokenizer.vocab_size + (model.max_positions if model.positions == "learned" else 0)
         numbers = (model.num_encoder_layers + model.num_decoder_layers) * layer + rows * model.d_model
-        if numbers > MOST_PARAMETERS:
+        if numbers > _MOST_PARAMETERS:
             raise ValueError(
                 f"model.d_model = {model.d_model:,}, d_ff = {model.d_ff:,} and the layers make a model of about "
-                f"{numbers:,} parameters; at most {MOST_PARAMETERS:,} are possible. Use a smaller model."
+                f"{numbers:,} parameters; at most {_MOST_PARAMETERS:,} are possible. Use a smaller model."
             )
         return self
 

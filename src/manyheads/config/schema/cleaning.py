@@ -8,8 +8,6 @@ from pydantic import Field, model_validator
 
 from manyheads.config.schema.sections import Positive, Probability, Section, Text
 
-__all__ = ["CleanConfig", "RuleName"]
-
 RuleName = Literal[
     "access-keys", "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders",
     "boilerplate", "duplicate", "lexical",

@@ -6,18 +6,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-__all__ = [
-    "AugmentConfig",
-    "DataConfig",
-    "EvaluationConfig",
-    "ModelConfig",
-    "Positive",
-    "Probability",
-    "SearchConfig",
-    "Section",
-    "TokenizerConfig",
-]
-
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 MOST = 1_000_000_000  # of a count without a narrower limit
 Positive = Annotated[int, Field(gt=0, le=MOST)]

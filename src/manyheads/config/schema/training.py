@@ -8,8 +8,6 @@ from pydantic import Field, model_validator
 
 from manyheads.config.schema.sections import Count, Factor, Positive, Probability, Section, Text
 
-__all__ = ["StageConfig", "TrainingConfig"]
-
 
 class StageConfig(Section):
     """A stage of a curriculum: how often the pairs of each corpus are drawn for a number of updates."""

@@ -22,11 +22,9 @@ from manyheads.errors import DataError
 from manyheads.files import cure_of
 from manyheads.languages import match_language
 
-__all__ = ["BUILTIN", "CORPUS_SIZES", "builtin_pairs"]
+_Texts = tuple[tuple[str, str], ...]
 
-Texts = tuple[tuple[str, str], ...]
-
-CORPUS_SIZES: Mapping[Split, int] = MappingProxyType({"train": 20_000, "valid": 500, "test": 500})  # in this order
+_CORPUS_SIZES: Mapping[Split, int] = MappingProxyType({"train": 20_000, "valid": 500, "test": 500})  # in this order
 BUILTIN: Mapping[str, str] = MappingProxyType(  # SHA-256 of the text
     {
         "de-en": "8162f928448efb8c6777e675b339b3919c96ee636e39fc7d0b400a7864be1890",
@@ -36,7 +34,7 @@ BUILTIN: Mapping[str, str] = MappingProxyType(  # SHA-256 of the text
 
 
 @cache
-def load_texts(name: str) -> dict[str, Texts]:
+def _load_texts(name: str) -> dict[str, _Texts]:
     """Read a corpus: the pairs of foreign and English sentence of each split.
 
     Raises:
@@ -53,11 +51,10 @@ def load_texts(name: str) -> dict[str, Texts]:
     if hashlib.sha256(text).hexdigest() != BUILTIN[name]:
         raise DataError(f"The built-in corpus {file} is damaged. Install manyheads again.")
     lines = iter(text.decode().removesuffix("\n").split("\n"))
-    return {split: tuple(map(foreign_and_english, islice(lines, size))) for split, size in CORPUS_SIZES.items()}
+    return {split: tuple(map(_foreign_and_english, islice(lines, size))) for split, size in _CORPUS_SIZES.items()}
 
 
-def foreign_and_english(line: str) -> tuple[str, str]:
-    """Split a line of a corpus at its tab."""
+def _foreign_and_english(line: str) -> tuple[str, str]:
     foreign, english = line.split("\t")
     return foreign, english
 
@@ -74,9 +71,11 @@ def builtin_pairs(name: str, split: str, *, source: str, target: str) -> list[Pa
     Raises:
         DataError: there is no such corpus or split, or it has no such direction.
     """
-    texts = load_texts(name)
+    texts = _load_texts(name)
     if split not in texts:
-        raise DataError(f'There is no split "{split}" in the corpus {name}. Use one of: {", ".join(CORPUS_SIZES)}.')
+        raise DataError(
+            f'There is no split "{split}" in the corpus {name}. Use one of: {", ".join(_CORPUS_SIZES)}.'
+        )
     foreign, english = name.split("-")
     sides = [match_language(code, (foreign, english)) for code in (source, target)]
     if set(sides) != {foreign, english}:

@@ -12,11 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["choose_threshold"]
-
-LEAST = 50  # scores that must be below a threshold for its share to be known
-LOWEST = 0.4  # share of exchanged pairs below the lowest threshold
-STEPS = 400  # thresholds that are compared
+_LEAST = 50  # scores that must be below a threshold for its share to be known
+_LOWEST = 0.4  # share of exchanged pairs below the lowest threshold
+_STEPS = 400  # thresholds that are compared
 
 
 def choose_threshold(scores: NDArray[np.float32], exchanged: NDArray[np.float32], loss: float) -> float:
@@ -27,13 +25,13 @@ def choose_threshold(scores: NDArray[np.float32], exchanged: NDArray[np.float32]
         exchanged: scores of pairs with exchanged targets (M,).
         loss: share of the good pairs that may be removed.
     """
-    if len(scores) < 2 * LEAST or len(exchanged) < 2 * LEAST or not loss:
+    if len(scores) < 2 * _LEAST or len(exchanged) < 2 * _LEAST or not loss:
         return -np.inf
     ranked, unrelated = np.sort(scores), np.sort(exchanged)
-    thresholds = np.quantile(unrelated, np.linspace(LOWEST, 1, STEPS))
+    thresholds = np.quantile(unrelated, np.linspace(_LOWEST, 1, _STEPS))
     below = np.searchsorted(ranked, thresholds) / len(ranked)
     noise = np.searchsorted(unrelated, thresholds) / len(unrelated)
-    known = noise * len(unrelated) >= LEAST
+    known = noise * len(unrelated) >= _LEAST
     share = min(1.0, float((below[known] / noise[known]).min())) if known.any() else 0.0
     lost = (below - share * noise) / max(1 - share, 1e-6)
     fitting = np.flatnonzero(lost <= loss)

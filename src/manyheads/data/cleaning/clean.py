@@ -31,20 +31,18 @@ from manyheads.data.store import chunked
 from manyheads.errors import DataError
 from manyheads.files import write_atomically, writing
 
-__all__ = ["CleanJob", "Judgement", "Texts", "judge_corpus"]
-
-SHARD = 2_000  # pairs
-MOST_LINKS = 20_000_000  # word links that word translations are learned from
-PROFILED = 25_000  # pairs that languages and lengths are learned from, at most
-EXCHANGED = 10_000  # pairs with exchanged targets, at most, from which the threshold is calculated
-EXCHANGED_SHARE = 0.1  # share of the sample
-EXCHANGED_FOR_MODELS = 1_000
-VERSION = 4  # version of the computation; part of the key of kept shards
+_SHARD = 2_000  # pairs
+_MOST_LINKS = 20_000_000  # word links that word translations are learned from
+_PROFILED = 25_000  # pairs that languages and lengths are learned from, at most
+_EXCHANGED = 10_000  # pairs with exchanged targets, at most, from which the threshold is calculated
+_EXCHANGED_SHARE = 0.1  # share of the sample
+_EXCHANGED_FOR_MODELS = 1_000
+_VERSION = 4  # version of the computation; part of the key of kept shards
 
 Texts = tuple[list[str], list[str]]  # sources and targets of pairs
 ModelScore = Callable[[Texts], NDArray[np.float32]]  # (N,), higher is better
 Phase = Callable[[str, int | None, str], AbstractContextManager[Callable[[int], object]]]
-RECORD = np.dtype([("reason", "u1"), ("words", "u1", 2), ("scores", "<f4", 2), ("keys", "<u8", KEYS)])
+_RECORD = np.dtype([("reason", "u1"), ("words", "u1", 2), ("scores", "<f4", 2), ("keys", "<u8", KEYS)])
 
 
 @dataclass(frozen=True)
@@ -67,11 +65,11 @@ class CleanJob:
     folder: Path
     key: str
     model_score: ModelScore | None = None
-    shard_pairs: int = SHARD
+    shard_pairs: int = _SHARD
 
     def hash(self, *parts: object) -> str:
         """Return a hash of everything that the results of a step depend on."""
-        values = (VERSION, self.key, self.languages, self.settings.model_dump_json(), *parts)
+        values = (_VERSION, self.key, self.languages, self.settings.model_dump_json(), *parts)
         return hashlib.sha256(repr(values).encode()).hexdigest()
 
     def chunks(self, size: int) -> Iterator[list[Pair]]:
@@ -102,7 +100,7 @@ class Judgement:
         return np.asarray(self.words.min(1, initial=255) < LEAST_WORDS)
 
 
-def texts_of(pairs: Sequence[Pair]) -> Texts:
+def _texts_of(pairs: Sequence[Pair]) -> Texts:
     """Return both sides of pairs, each text as a field of a TSV file."""
     return [tsv_field(pair.source) for pair in pairs], [tsv_field(pair.target) for pair in pairs]
 
@@ -121,46 +119,46 @@ def judge_corpus(job: CleanJob, executor: Executor, phase: Phase) -> Judgement:
     profile = job.folder / f"profile-{job.hash()[:16]}.npz"
     if not profile.exists():
         with phase("learning the languages", None, "pairs") as advance:
-            learn_from_sample(job, profile, advance)
-    judgement, keys = apply_rules_to(job, profile, executor, phase)
-    mark_repeated(judgement, keys, job.settings)
+            _learn_from_sample(job, profile, advance)
+    judgement, keys = _apply_rules_to(job, profile, executor, phase)
+    _mark_repeated(judgement, keys, job.settings)
     del keys
     if "lexical" not in job.settings.off and job.settings.loss:
-        score_words(job, profile, judgement, executor, phase)
+        _score_words(job, profile, judgement, executor, phase)
     if job.model_score is not None:
-        score_with_models(job, profile, judgement, job.model_score, executor, phase)
+        _score_with_models(job, profile, judgement, job.model_score, executor, phase)
     return judgement
 
 
-def learn_from_sample(job: CleanJob, path: Path, advance: Callable[[int], object]) -> None:
+def _learn_from_sample(job: CleanJob, path: Path, advance: Callable[[int], object]) -> None:
     """Write the profile of a sample: every 1st, 2nd, 4th, ... pair of the text, depending on its size."""
     sample: list[Pair] = []
     step, count = 1, 0
-    for chunk in job.chunks(SHARD):
+    for chunk in job.chunks(_SHARD):
         for pair in chunk:
             if count % step == 0:
                 sample.append(pair)
             count += 1
-        if len(sample) > PROFILED:
+        if len(sample) > _PROFILED:
             sample, step = sample[::2], 2 * step
         advance(len(chunk))
-    profile = pack_profile(learn_profile(*texts_of(sample), job.languages))
+    profile = pack_profile(learn_profile(*_texts_of(sample), job.languages))
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, profile)
 
 
-def apply_rules_to(
+def _apply_rules_to(
     job: CleanJob, profile: Path, executor: Executor, phase: Phase
 ) -> tuple[Judgement, NDArray[np.uint64]]:
     """Apply the rules to all pairs; return their judgement and their keys (N, KEYS)."""
     parts = []
     with phase("applying the rules", None, "pairs") as advance:
-        shards = map(texts_of, job.chunks(job.shard_pairs))
+        shards = map(_texts_of, job.chunks(job.shard_pairs))
         key = job.hash("rules", job.shard_pairs)
-        work = partial(judge_shard, profile, job.settings)
+        work = partial(_judge_shard, profile, job.settings)
         for result in map_shards(work, shards, job.folder / "rules", key=key, executor=executor):
-            parts.append(np.frombuffer(result, RECORD))
+            parts.append(np.frombuffer(result, _RECORD))
             advance(len(parts[-1]))
     records = np.concatenate(parts)
     scores = np.full((len(records), 4), np.nan, np.float32)
@@ -168,9 +166,9 @@ def apply_rules_to(
     return Judgement(records["reason"].copy(), records["words"], scores), records["keys"]
 
 
-def judge_shard(profile: Path, settings: CleanConfig, texts: Texts) -> bytes:
-    """Apply the rules to the pairs of a shard; return their `RECORD`s."""
-    records = np.zeros(len(texts[0]), RECORD)
+def _judge_shard(profile: Path, settings: CleanConfig, texts: Texts) -> bytes:
+    """Apply the rules to the pairs of a shard; return their `_RECORD`s."""
+    records = np.zeros(len(texts[0]), _RECORD)
     records["reason"], records["scores"], words = apply_rules(
         *texts, load_profile(profile), settings.max_ratio, settings.language, set(settings.off)
     )
@@ -179,7 +177,7 @@ def judge_shard(profile: Path, settings: CleanConfig, texts: Texts) -> bytes:
     return records.tobytes()
 
 
-def mark_repeated(judgement: Judgement, keys: NDArray[np.uint64], settings: CleanConfig) -> None:
+def _mark_repeated(judgement: Judgement, keys: NDArray[np.uint64], settings: CleanConfig) -> None:
     """Remove boilerplate and duplicates among the pairs that passed the rules."""
     passed = np.flatnonzero(judgement.reasons == 0)
     if "duplicate" not in settings.off:
@@ -192,17 +190,17 @@ def mark_repeated(judgement: Judgement, keys: NDArray[np.uint64], settings: Clea
         judgement.reasons[passed[frequent]] = REASONS.index("boilerplate")
 
 
-def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Executor, phase: Phase) -> None:
+def _score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Executor, phase: Phase) -> None:
     """Score the pairs that passed the rules by word translations, and remove pairs with low scores."""
     passed = np.flatnonzero(judgement.reasons == 0)
     if not len(passed):
         return
-    learned_from = sample_of(passed, judgement.words, job.settings.learn_from)
+    learned_from = _sample_of(passed, judgement.words, job.settings.learn_from)
     path = job.folder / f"lexicon-{job.hash()[:16]}.npz"
-    sample = pick(job, learned_from)
+    sample = _pick(job, learned_from)
     # Pairs in the training sample score higher. So the exchanged pairs are added to the sample.
-    most = min(EXCHANGED, int(EXCHANGED_SHARE * len(learned_from)))
-    exchanged = exchange(sample, most, job.settings, profile)
+    most = min(_EXCHANGED, int(_EXCHANGED_SHARE * len(learned_from)))
+    exchanged = _exchange(sample, most, job.settings, profile)
     if not path.exists():
         with phase("learning word translations", None, "pairs"):
             lexicons = learn_lexicons(*(coded(side + other) for side, other in zip(sample, exchanged, strict=True)))
@@ -215,13 +213,13 @@ def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Ex
     learned = np.zeros(len(judgement.reasons), np.bool_)
     learned[learned_from] = True
     key = job.hash("words", job.shard_pairs)
-    work = partial(score_shard, path)
+    work = partial(_score_shard, path)
     with phase("scoring word translations", len(passed), "pairs") as advance:
         results = map_shards(
-            work, passed_shards(job, passed, learned), job.folder / "words", key=key, executor=executor
+            work, _passed_shards(job, passed, learned), job.folder / "words", key=key, executor=executor
         )
-        judgement.scores[passed, 2] = collect(results, len(passed), advance)
-    remove_low(
+        judgement.scores[passed, 2] = _collect(results, len(passed), advance)
+    _remove_low(
         judgement,
         passed,
         2,
@@ -232,7 +230,7 @@ def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Ex
     )
 
 
-def score_shard(lexicon: Path, shard: tuple[Texts, bytes]) -> bytes:
+def _score_shard(lexicon: Path, shard: tuple[Texts, bytes]) -> bytes:
     """Score the pairs of a shard by word translations; return float32 (N,)."""
     texts, learned = shard
     sides = coded(texts[0]), coded(texts[1])
@@ -240,38 +238,38 @@ def score_shard(lexicon: Path, shard: tuple[Texts, bytes]) -> bytes:
     return scores.astype("<f4").tobytes()
 
 
-def score_with_models(
+def _score_with_models(
     job: CleanJob, profile: Path, judgement: Judgement, model_score: ModelScore, executor: Executor, phase: Phase
 ) -> None:
     """Score the remaining pairs with two models, and remove pairs with low scores."""
     passed = np.flatnonzero(judgement.reasons == 0)
     if not len(passed):
         return
-    sample = pick(job, passed[:: max(1, len(passed) // EXCHANGED_FOR_MODELS)])
-    exchanged = exchange(sample, EXCHANGED_FOR_MODELS, job.settings, profile)
+    sample = _pick(job, passed[:: max(1, len(passed) // _EXCHANGED_FOR_MODELS)])
+    exchanged = _exchange(sample, _EXCHANGED_FOR_MODELS, job.settings, profile)
     if not exchanged[0]:
         return
     exchanged_scores = model_score(exchanged)
     learned = np.zeros(len(judgement.reasons), np.bool_)
     with phase("scoring with the two models", len(passed), "pairs") as advance:
         results = map_shards(
-            partial(score_shard_with_models, model_score),
-            passed_shards(job, passed, learned),
+            partial(_score_shard_with_models, model_score),
+            _passed_shards(job, passed, learned),
             job.folder / "models",
             key=job.hash("models", job.shard_pairs),
             executor=executor,
         )
-        judgement.scores[passed, 3] = collect(results, len(passed), advance)
+        judgement.scores[passed, 3] = _collect(results, len(passed), advance)
     short = word_counts(*exchanged).min(1) < LEAST_WORDS
-    remove_low(judgement, passed, 3, "models", exchanged_scores, short, job.settings.loss)
+    _remove_low(judgement, passed, 3, "models", exchanged_scores, short, job.settings.loss)
 
 
-def score_shard_with_models(model_score: ModelScore, shard: tuple[Texts, bytes]) -> bytes:
+def _score_shard_with_models(model_score: ModelScore, shard: tuple[Texts, bytes]) -> bytes:
     """Score the pairs of a shard with two models; return float32 (N,)."""
     return model_score(shard[0]).astype("<f4").tobytes()
 
 
-def remove_low(
+def _remove_low(
     judgement: Judgement,
     passed: NDArray[np.int64],
     column: int,
@@ -299,20 +297,19 @@ def remove_low(
             judgement.reasons[passed[chosen & (scores < threshold)]] = REASONS.index(name)
 
 
-def sample_of(passed: NDArray[np.int64], words: NDArray[np.uint8], size: int) -> NDArray[np.int64]:
-    """Return evenly spread pairs to learn from: at most `size`, with at most `MOST_LINKS` word links."""
+def _sample_of(passed: NDArray[np.int64], words: NDArray[np.uint8], size: int) -> NDArray[np.int64]:
+    """Return evenly spread pairs to learn from: at most `size`, with at most `_MOST_LINKS` word links."""
     sample = passed[:: -(-len(passed) // size)]
     links = int(words[sample].astype(np.int64).prod(1).sum())
-    return sample[:: max(1, -(-links // MOST_LINKS))]
+    return sample[:: max(1, -(-links // _MOST_LINKS))]
 
 
-def pick(job: CleanJob, numbers: NDArray[np.int64]) -> Texts:
-    """Return the pairs of the given numbers, in order."""
+def _pick(job: CleanJob, numbers: NDArray[np.int64]) -> Texts:
     chosen = set(numbers.tolist())
-    return texts_of([pair for number, pair in enumerate(job.read()) if number in chosen])
+    return _texts_of([pair for number, pair in enumerate(job.read()) if number in chosen])
 
 
-def exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> Texts:
+def _exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> Texts:
     """Return at most `most` pairs of a sample with exchanged targets, without pairs that a rule removes."""
     if not most:
         return [], []
@@ -325,7 +322,7 @@ def exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> 
     return [exchanged[0][number] for number in passed], [exchanged[1][number] for number in passed]
 
 
-def passed_shards(
+def _passed_shards(
     job: CleanJob, passed: NDArray[np.int64], learned: NDArray[np.bool_]
 ) -> Iterator[tuple[Texts, bytes]]:
     """Yield shards of the pairs that passed the rules, with a byte for each pair: whether it was learned from."""
@@ -335,11 +332,11 @@ def passed_shards(
     first = 0
     for chunk in chunked(chosen, job.shard_pairs):
         numbers = passed[first : first + len(chunk)]
-        yield texts_of(chunk), learned[numbers].tobytes()
+        yield _texts_of(chunk), learned[numbers].tobytes()
         first += len(chunk)
 
 
-def collect(results: Iterator[bytes], size: int, advance: Callable[[int], object]) -> NDArray[np.float32]:
+def _collect(results: Iterator[bytes], size: int, advance: Callable[[int], object]) -> NDArray[np.float32]:
     """Return the scores of all shards (P,)."""
     parts = []
     for result in results:

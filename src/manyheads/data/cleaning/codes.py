@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from manyheads.data.letters import are_letters, code_points, text_of
 
-__all__ = ["CodedLines", "coded", "ngrams"]
-
-BLANK, LINE_END = 32, 10
-PRIME, MIX = np.uint32(16_777_619), np.uint32(0x85EB_CA6B)
+_BLANK, _LINE_END = 32, 10
+_PRIME, _MIX = np.uint32(16_777_619), np.uint32(0x85EB_CA6B)
 
 
 @dataclass(frozen=True)
@@ -50,20 +48,20 @@ class CodedLines:
     def texts(self) -> list[str]:
         """The lines (N)."""
         codes = self.codes.copy()
-        codes[self.ends] = LINE_END
+        codes[self.ends] = _LINE_END
         return text_of(codes[1:]).split("\n")[:-1]
 
 
 def coded(texts: Sequence[str]) -> CodedLines:
     """Return the letters of lines that have no line end inside."""
     codes = code_points("\n".join(["", *texts, ""]).lower())
-    letters, ended = are_letters(codes), codes == LINE_END
+    letters, ended = are_letters(codes), codes == _LINE_END
     # The first of the other characters between two words of a line becomes a blank.
     kept = letters | ended
     after = np.flatnonzero(kept)
     words = letters[after[:-1]] & letters[after[1:]] & (np.diff(after) > 1)
     kept[after[:-1][words] + 1] = True
-    codes = np.where(letters, codes, np.uint32(BLANK))[kept]
+    codes = np.where(letters, codes, np.uint32(_BLANK))[kept]
     return CodedLines(codes, np.flatnonzero(ended[kept])[1:])
 
 
@@ -76,10 +74,10 @@ def ngrams(lines: CodedLines, orders: Sequence[int], buckets: int) -> NDArray[np
     hashes = np.full((len(orders), len(codes)), buckets)
     running = np.zeros(len(codes), np.uint32)
     for order in range(1, max(orders) + 1):
-        running = (running[: len(codes) - order + 1] ^ codes[order - 1 :]) * PRIME
+        running = (running[: len(codes) - order + 1] ^ codes[order - 1 :]) * _PRIME
         if order not in orders:
             continue
-        mixed = (running ^ (running >> np.uint32(15))) * MIX
+        mixed = (running ^ (running >> np.uint32(15))) * _MIX
         inside = owners[1 : len(running) + 1] == owners[order - 1 :] if order > 1 else True
         mixed = (mixed ^ (mixed >> np.uint32(13))) % np.uint32(buckets)
         hashes[orders.index(order), order - 1 :] = np.where(inside, mixed, buckets)

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from manyheads.data.copies import CopyKeys
 
-__all__ = ["KEYS", "copy_keys", "find_boilerplate", "find_duplicates"]
-
 KEYS = 6  # keys of a pair: source, target, four bands of the MinHash signature
-AGREEING = 3  # bands shared by near copies: probability 0.55 if 0.9 of the runs of letters are equal, 0.2 if 0.8
-JOIN = np.uint64(0x9E37_79B9_7F4A_7C15)
+_AGREEING = 3  # bands shared by near copies: probability 0.55 if 0.9 of the runs of letters are equal, 0.2 if 0.8
+_JOIN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 Keys = NDArray[np.uint64]
 
@@ -35,9 +33,9 @@ def find_duplicates(keys: Keys) -> NDArray[np.bool_]:
     Args:
         keys: keys of the pairs (N, KEYS).
     """
-    copies = came_before(joined(keys[:, :2]))
-    for bands in itertools.combinations(range(2, KEYS), AGREEING):
-        copies |= came_before(joined(keys[:, bands]))
+    copies = _came_before(_joined(keys[:, :2]))
+    for bands in itertools.combinations(range(2, KEYS), _AGREEING):
+        copies |= _came_before(_joined(keys[:, bands]))
     return copies
 
 
@@ -49,26 +47,26 @@ def find_boilerplate(keys: Keys, long: NDArray[np.bool_], most: int) -> NDArray[
         long: whether each side has four words or more (N, 2).
         most: number of pairs that may share a side.
     """
-    return (rank(keys[:, 0], long[:, 0]) >= most) | (rank(keys[:, 1], long[:, 1]) >= most)
+    return (_rank(keys[:, 0], long[:, 0]) >= most) | (_rank(keys[:, 1], long[:, 1]) >= most)
 
 
-def joined(columns: Keys) -> Keys:
+def _joined(columns: Keys) -> Keys:
     """Combine the keys of each row to one key: (N, K) -> (N,)."""
     key = np.zeros(len(columns), np.uint64)
     for column in columns.T:
-        key = (key ^ column) * JOIN
+        key = (key ^ column) * _JOIN
         key ^= key >> np.uint64(29)
     return key
 
 
-def came_before(keys: Keys) -> NDArray[np.bool_]:
+def _came_before(keys: Keys) -> NDArray[np.bool_]:
     """Return whether each key occurs earlier, too (N,)."""
     again = np.ones(len(keys), np.bool_)
     again[np.unique(keys, return_index=True)[1]] = False
     return again
 
 
-def rank(keys: Keys, counted: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _rank(keys: Keys, counted: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the number of earlier items with the key of each item (N,); 0 for items that are not counted."""
     ranks = np.zeros(len(keys), np.int64)
     items = np.flatnonzero(counted)

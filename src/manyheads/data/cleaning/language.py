@@ -22,24 +22,22 @@ from manyheads.data.cleaning.codes import CodedLines, ngrams
 from manyheads.data.languages import FREQUENT, SCRIPTS, scripts_of
 from manyheads.languages import base_language
 
-__all__ = ["LanguageModel", "learn_languages"]
+_BUCKETS = 1 << 18  # number of hash buckets of n-grams
+_ORDERS = (2, 3, 4)
+_UNIT = 64  # integer weight of a nat; the n-grams of three orders overlap, so that each counts a third
+_LEAST_EXAMPLES = 8  # lines of a third language
+_LEAST_SHARE = 0.0005  # share of a third language in all lines, likewise needed
+_CERTAIN = 5.0  # log-odds in nats above which the second round learns from a line
+_SMOOTHING = 2_000  # n-grams of all languages together that are added to the counts of each
+_MOST_WEIGHT = 4.0  # largest weight of an n-gram in nats; a few rare n-grams do not make a line foreign
+_UNSEEN = 0.01  # added to the occurrences of each n-gram in all languages together
+_ROUNDS = 2
+_FOREIGN_LETTERS = 8  # letters in a foreign script, and more than half of all, that make a line foreign
+_OWN_LIKE = 0.88  # share of the median coverage of own lines, above which a line is no example of another language
+_SEEN = 3  # lines that an n-gram must be in to count as known
+_FEW_WORDS = 2  # frequent words of a language that make a line an example of it
 
-BUCKETS = 1 << 18  # number of hash buckets of n-grams
-ORDERS = (2, 3, 4)
-UNIT = 64  # integer weight of a nat; the n-grams of three orders overlap, so that each counts a third
-LEAST_EXAMPLES = 8  # lines of a third language
-LEAST_SHARE = 0.0005  # share of a third language in all lines, likewise needed
-CERTAIN = 5.0  # log-odds in nats above which the second round learns from a line
-SMOOTHING = 2_000  # n-grams of all languages together that are added to the counts of each
-MOST_WEIGHT = 4.0  # largest weight of an n-gram in nats; a few rare n-grams do not make a line foreign
-UNSEEN = 0.01  # added to the occurrences of each n-gram in all languages together
-ROUNDS = 2
-FOREIGN_LETTERS = 8  # letters in a foreign script, and more than half of all, that make a line foreign
-OWN_LIKE = 0.88  # share of the median coverage of own lines, above which a line is no example of another language
-SEEN = 3  # lines that an n-gram must be in to count as known
-FEW_WORDS = 2  # frequent words of a language that make a line an example of it
-
-IntArray = NDArray[np.int64]
+_IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -66,27 +64,27 @@ class LanguageModel:
         best = np.full(len(lines), -1e4, np.float32)
         which = np.zeros(len(lines), np.int64)
         if self.names:
-            hashes = ngrams(lines, ORDERS, BUCKETS)
+            hashes = ngrams(lines, _ORDERS, _BUCKETS)
             odds = np.stack([lines.sums(row[hashes].sum(0, dtype=np.int32)) for row in self.padded_weights])
             which = odds.argmax(0)
-            best = (odds.max(0) / UNIT).astype(np.float32)
-        foreign = foreign_script(lines, self.scripts)
+            best = (odds.max(0) / _UNIT).astype(np.float32)
+        foreign = _foreign_script(lines, self.scripts)
         best[foreign], which[foreign] = 1e4, -1
         return best, which
 
 
-def foreign_script(lines: CodedLines, scripts: Sequence[str]) -> NDArray[np.bool_]:
+def _foreign_script(lines: CodedLines, scripts: Sequence[str]) -> NDArray[np.bool_]:
     """Return whether each line is mostly in letters of another script (N,)."""
     if not scripts:
         return np.zeros(len(lines), np.bool_)
     own_bits = sum(1 << list(SCRIPTS).index(name) for name in scripts)
-    kinds = script_table()[np.minimum(lines.codes, 0xFFFF)]
+    kinds = _script_table()[np.minimum(lines.codes, 0xFFFF)]
     own, known = lines.sums((kinds & own_bits) != 0), lines.sums(kinds != 0)
-    return np.asarray((known - own >= FOREIGN_LETTERS) & (2 * own < known))
+    return np.asarray((known - own >= _FOREIGN_LETTERS) & (2 * own < known))
 
 
 @lru_cache(1)
-def script_table() -> NDArray[np.uint16]:
+def _script_table() -> NDArray[np.uint16]:
     """Return the scripts of each character of the Basic Multilingual Plane, as bits; 0 for other characters."""
     table = np.zeros(0x10000, np.uint16)
     text = "".join(chr(code) if not 0xD800 <= code < 0xE000 else " " for code in range(0x10000))
@@ -106,76 +104,76 @@ def learn_languages(
         codes: codes of the languages of both sides.
     """
     bases = [base_language(code) for code in codes]
-    labels = [example_labels(lines, base) for lines, base in zip(sides, bases, strict=True)]
-    grams = [ngrams(lines, ORDERS, BUCKETS) for lines in sides]
-    other_counts = [counts_of(grams[side], sides[side], labels[side] == bases[side]) for side in (0, 1)]
+    labels = [_example_labels(lines, base) for lines, base in zip(sides, bases, strict=True)]
+    grams = [ngrams(lines, _ORDERS, _BUCKETS) for lines in sides]
+    other_counts = [_counts_of(grams[side], sides[side], labels[side] == bases[side]) for side in (0, 1)]
     models = []
     for side in (0, 1):
         own, opposite = bases[side], bases[1 - side]
         scripts = tuple(scripts_of(codes[side]))
         if set(scripts) - {"latin"}:
-            models.append(LanguageModel((), np.zeros((0, BUCKETS), np.int16), scripts))
+            models.append(LanguageModel((), np.zeros((0, _BUCKETS), np.int16), scripts))
             continue
-        marks = drop_own_like(labels[side], own, sides[side])
+        marks = _drop_own_like(labels[side], own, sides[side])
         further_counts = {opposite: other_counts[1 - side]}
-        model = fitted(grams[side], sides[side], marks, own, further_counts, scripts)
-        for _ in range(ROUNDS - 1):
+        model = _fitted(grams[side], sides[side], marks, own, further_counts, scripts)
+        for _ in range(_ROUNDS - 1):
             odds, which = model.score(sides[side])
             names = np.array([*model.names, ""], dtype=object)
-            marks = np.where(odds > CERTAIN, names[which], np.where(odds < -CERTAIN, own, ""))
-            model = fitted(grams[side], sides[side], marks, own, further_counts, scripts)
+            marks = np.where(odds > _CERTAIN, names[which], np.where(odds < -_CERTAIN, own, ""))
+            model = _fitted(grams[side], sides[side], marks, own, further_counts, scripts)
         models.append(model)
     return models[0], models[1]
 
 
-def drop_own_like(labels: NDArray[np.object_], own: str, lines: CodedLines) -> NDArray[np.object_]:
+def _drop_own_like(labels: NDArray[np.object_], own: str, lines: CodedLines) -> NDArray[np.object_]:
     """Return labels (N,) without examples of other languages that resemble lines of the side."""
-    hashes = ngrams(lines, ORDERS[-1:], BUCKETS)
+    hashes = ngrams(lines, _ORDERS[-1:], _BUCKETS)
     chosen = labels == own
-    counts = np.append(counts_of(hashes, lines, chosen), 0)
-    known = counts[hashes[0]] - chosen[lines.owners] >= SEEN
-    coverage = lines.sums(known) / np.maximum(1, lines.sums(hashes[0] < BUCKETS))
-    most = OWN_LIKE * np.median(coverage[chosen]) if chosen.any() else 1.0
+    counts = np.append(_counts_of(hashes, lines, chosen), 0)
+    known = counts[hashes[0]] - chosen[lines.owners] >= _SEEN
+    coverage = lines.sums(known) / np.maximum(1, lines.sums(hashes[0] < _BUCKETS))
+    most = _OWN_LIKE * np.median(coverage[chosen]) if chosen.any() else 1.0
     return np.where(chosen | (coverage < most), labels, "")
 
 
-def fitted(
-    hashes: IntArray,
+def _fitted(
+    hashes: _IntArray,
     lines: CodedLines,
     labels: NDArray[np.object_],
     own: str,
-    further_counts: Mapping[str, IntArray],
+    further_counts: Mapping[str, _IntArray],
     scripts: tuple[str, ...],
 ) -> LanguageModel:
     """Return the model for labels of lines (N,), with the n-gram counts of further languages."""
-    own_counts = counts_of(hashes, lines, labels == own)
-    least = max(LEAST_EXAMPLES, LEAST_SHARE * len(labels))
-    counts: dict[str, IntArray] = dict(further_counts)
+    own_counts = _counts_of(hashes, lines, labels == own)
+    least = max(_LEAST_EXAMPLES, _LEAST_SHARE * len(labels))
+    counts: dict[str, _IntArray] = dict(further_counts)
     for name in {*labels.tolist()} - {own, ""}:
         chosen = labels == name
         if chosen.sum() >= least:
-            counts[name] = counts.get(name, 0) + counts_of(hashes, lines, chosen)
+            counts[name] = counts.get(name, 0) + _counts_of(hashes, lines, chosen)
     names = sorted(counts)
-    background = own_counts + sum(counts.values()) + UNSEEN
+    background = own_counts + sum(counts.values()) + _UNSEEN
     background = (background / background.sum()).astype(np.float64)
-    own_weights = log_weights(own_counts, background)
-    rows = [log_weights(counts[name], background) - own_weights for name in names]
-    weights = np.stack(rows) if rows else np.zeros((0, BUCKETS))
-    weights = np.clip(weights, -MOST_WEIGHT, MOST_WEIGHT)
-    return LanguageModel(tuple(names), np.rint(weights * UNIT / len(ORDERS)).astype(np.int16), scripts)
+    own_weights = _log_weights(own_counts, background)
+    rows = [_log_weights(counts[name], background) - own_weights for name in names]
+    weights = np.stack(rows) if rows else np.zeros((0, _BUCKETS))
+    weights = np.clip(weights, -_MOST_WEIGHT, _MOST_WEIGHT)
+    return LanguageModel(tuple(names), np.rint(weights * _UNIT / len(_ORDERS)).astype(np.int16), scripts)
 
 
-def counts_of(hashes: IntArray, lines: CodedLines, chosen: NDArray[np.bool_]) -> IntArray:
+def _counts_of(hashes: _IntArray, lines: CodedLines, chosen: NDArray[np.bool_]) -> _IntArray:
     """Return the frequency of each n-gram (BUCKETS,) in the chosen lines (N,), from the hashes (O, M) of all."""
-    return np.bincount(hashes[:, chosen[lines.owners]].ravel(), minlength=BUCKETS + 1)[:BUCKETS]
+    return np.bincount(hashes[:, chosen[lines.owners]].ravel(), minlength=_BUCKETS + 1)[:_BUCKETS]
 
 
-def log_weights(counts: IntArray, background: NDArray[np.floating]) -> NDArray[np.float64]:
+def _log_weights(counts: _IntArray, background: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the log-probability of each n-gram (BUCKETS,), smoothed with its probability in all languages."""
-    return np.log(counts + SMOOTHING * background) - np.log(counts.sum() + SMOOTHING)
+    return np.log(counts + _SMOOTHING * background) - np.log(counts.sum() + _SMOOTHING)
 
 
-def example_labels(lines: CodedLines, own: str) -> NDArray[np.object_]:
+def _example_labels(lines: CodedLines, own: str) -> NDArray[np.object_]:
     """Return the language that each line is an example of by its frequent words (N,), "" for none."""
     languages: dict[str, list[str]] = {}
     for code, words in FREQUENT.items():
@@ -190,7 +188,7 @@ def example_labels(lines: CodedLines, own: str) -> NDArray[np.object_]:
                 hits[code] = hits.get(code, 0) + 1
         own_hits = hits.pop(own, 0)
         best = max(hits, key=lambda code: (hits[code], code), default="")
-        if best and not own_hits and hits[best] >= FEW_WORDS:
+        if best and not own_hits and hits[best] >= _FEW_WORDS:
             labels[index] = best
         elif own_hits > hits.get(best, 0) or (not known and not hits.get(best, 0)):
             labels[index] = own

@@ -19,18 +19,16 @@ from numpy.typing import NDArray
 from manyheads.data.cleaning.codes import CodedLines
 from manyheads.data.word_alignment import expected_counts, link_tokens
 
-__all__ = ["Lexicon", "learn_lexicons", "score_pairs"]
+_ROUNDS = 4  # iterations of expectation maximisation
+_PREFIX = 6  # letters of a word in alphabets
+_SYLLABLES = 2  # syllables of a word in Hangul
+_SMOOTHING = 1.0  # occurrences of a source word that count for the average translation
+_SAME_WORD = 0.5  # occurrences that count for the same word on both sides
+_BITS = np.uint64(32)
 
-ROUNDS = 4  # iterations of expectation maximisation
-PREFIX = 6  # letters of a word in alphabets
-SYLLABLES = 2  # syllables of a word in Hangul
-SMOOTHING = 1.0  # occurrences of a source word that count for the average translation
-SAME_WORD = 0.5  # occurrences that count for the same word on both sides
-BITS = np.uint64(32)
-
-IntArray = NDArray[np.int64]
+_IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
-Words = tuple[NDArray[np.uint64], IntArray]  # the words of all lines, and the number of words of each line (N,)
+_Words = tuple[NDArray[np.uint64], _IntArray]  # the words of all lines, and the number of words of each line (N,)
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Lexicon:
     shares: FloatArray
 
 
-def words_of(lines: CodedLines) -> Words:
+def _words_of(lines: CodedLines) -> _Words:
     """Return the words of all lines, hashed to 32 bits, and the number of words of each line (N,)."""
     words: list[str] = []
     sizes = []
@@ -63,14 +61,14 @@ def words_of(lines: CodedLines) -> Words:
             if "\u3040" <= first <= "\u9fff":
                 words.extend(word)
             else:
-                words.append(word[:SYLLABLES] if "가" <= first <= "힣" else word[:PREFIX])
+                words.append(word[:_SYLLABLES] if "가" <= first <= "힣" else word[:_PREFIX])
         sizes.append(len(words) - before)
     table: dict[str, int] = {}
-    hashed = [table[word] if word in table else table.setdefault(word, hash_of(word)) for word in words]
+    hashed = [table[word] if word in table else table.setdefault(word, _hash_of(word)) for word in words]
     return np.array(hashed, np.uint64), np.array(sizes, np.int64)
 
 
-def hash_of(word: str) -> int:
+def _hash_of(word: str) -> int:
     """Return a hash of 32 bits that is the same in all processes."""
     value = 2_166_136_261
     for code in map(ord, word):
@@ -81,19 +79,19 @@ def hash_of(word: str) -> int:
 
 def learn_lexicons(source: CodedLines, target: CodedLines) -> tuple[Lexicon, Lexicon]:
     """Learn the lexicons of both directions from a sample of pairs (N)."""
-    sides = words_of(source), words_of(target)
-    return learn_direction(*sides), learn_direction(*sides[::-1])
+    sides = _words_of(source), _words_of(target)
+    return _learn_direction(*sides), _learn_direction(*sides[::-1])
 
 
-def learn_direction(source: Words, target: Words) -> Lexicon:
+def _learn_direction(source: _Words, target: _Words) -> Lexicon:
     """Learn the lexicon of one direction; the empty word receives its share of the links of each target word."""
     links, tokens = link_tokens(source[1], target[1])
     linked, scored = source[0][links], target[0][tokens]
     targets, numbers, frequencies = np.unique(target[0], return_inverse=True, return_counts=True)
     shares = frequencies / max(1, frequencies.sum())
-    keys, entries = np.unique((linked << BITS) | scored, return_inverse=True)
-    sources, source_index = np.unique(keys >> BITS, return_inverse=True)
-    counts = expected_counts(entries, source_index, tokens, ROUNDS, shares[numbers])
+    keys, entries = np.unique((linked << _BITS) | scored, return_inverse=True)
+    sources, source_index = np.unique(keys >> _BITS, return_inverse=True)
+    counts = expected_counts(entries, source_index, tokens, _ROUNDS, shares[numbers])
     totals = np.bincount(source_index, counts, len(sources)).astype(float)
     return Lexicon(keys, counts, sources, totals, targets, shares)
 
@@ -109,34 +107,34 @@ def score_pairs(
         target: the lines of the target (N).
         learned: whether the lexicons were learned from the pair (N,).
     """
-    sides = words_of(source), words_of(target)
+    sides = _words_of(source), _words_of(target)
     scores = np.zeros(len(learned))
     for lexicon, (conditioning, scored) in zip(lexicons, (sides, sides[::-1]), strict=True):
-        scores += score_direction(lexicon, conditioning, scored, learned) / np.maximum(1, scored[1])
+        scores += _score_direction(lexicon, conditioning, scored, learned) / np.maximum(1, scored[1])
     return np.round(scores, 4).astype(np.float32)
 
 
-def score_direction(lexicon: Lexicon, source: Words, target: Words, learned: NDArray[np.bool_]) -> FloatArray:
+def _score_direction(lexicon: Lexicon, source: _Words, target: _Words, learned: NDArray[np.bool_]) -> FloatArray:
     """Return the evidence of all target words of each pair (N,)."""
     links, tokens = link_tokens(source[1], target[1])
     linked, scored = source[0][links], target[0][tokens]
-    count = look_up(lexicon.keys, lexicon.counts, (linked << BITS) | scored)
-    total = look_up(lexicon.sources, lexicon.totals, linked)
-    shares = np.maximum(look_up(lexicon.targets, lexicon.shares, target[0]), 1e-7)  # (T,)
+    count = _look_up(lexicon.keys, lexicon.counts, (linked << _BITS) | scored)
+    total = _look_up(lexicon.sources, lexicon.totals, linked)
+    shares = np.maximum(_look_up(lexicon.targets, lexicon.shares, target[0]), 1e-7)  # (T,)
     owners = np.repeat(np.arange(len(learned)), target[1])  # pair of each target word (T,)
     if learned.any():
         chance = count / np.maximum(total, 1e-9)
         sums = np.bincount(tokens, chance, len(shares)) + shares
         own = np.where(learned[owners[tokens]], chance / sums[tokens], 0)
         count, total = np.maximum(count - own, 0), np.maximum(total - own, 0)
-    same = np.where(linked == scored, SAME_WORD, 0)
-    ratio = ((count + same) / shares[tokens] + SMOOTHING) / (total + same + SMOOTHING)
+    same = np.where(linked == scored, _SAME_WORD, 0)
+    ratio = ((count + same) / shares[tokens] + _SMOOTHING) / (total + same + _SMOOTHING)
     sizes = np.bincount(tokens, minlength=len(shares))
     evidence = np.log((np.bincount(tokens, ratio, len(shares)) + 1) / (sizes + 1))
     return np.bincount(owners, evidence, len(learned)).astype(float)
 
 
-def look_up(keys: NDArray[np.uint64], values: FloatArray, queries: NDArray[np.uint64]) -> FloatArray:
+def _look_up(keys: NDArray[np.uint64], values: FloatArray, queries: NDArray[np.uint64]) -> FloatArray:
     """Return the value of each query (K,), 0 for a query that is no key."""
     if not len(keys):
         return np.zeros(len(queries))

@@ -18,14 +18,11 @@ from manyheads.data.cleaning.rules import Profile
 from manyheads.errors import DataError
 from manyheads.files import cure_of
 
-__all__ = ["load_lexicons", "load_profile", "pack_lexicons", "pack_profile"]
-
-Arrays = dict[str, NDArray[Any]]
-Learned = TypeVar("Learned")
+_Arrays = dict[str, NDArray[Any]]
+_Learned = TypeVar("_Learned")
 
 
-def pack(arrays: Arrays) -> bytes:
-    """Return arrays as the bytes of an .npz file."""
+def _pack(arrays: _Arrays) -> bytes:
     stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, **arrays)
     return stream.getvalue()
@@ -34,16 +31,15 @@ def pack(arrays: Arrays) -> bytes:
 def pack_profile(profile: Profile) -> bytes:
     """Return a profile as the bytes of a file."""
     facts = [profile.character_ratio, profile.word_ratio, profile.cut_at_end, profile.cut_at_start]
-    arrays: Arrays = {"facts": np.array(facts)}
+    arrays: _Arrays = {"facts": np.array(facts)}
     for side, model in enumerate(profile.models):
         arrays[f"names{side}"] = np.array(model.names, dtype="U16")
         arrays[f"scripts{side}"] = np.array(model.scripts, dtype="U16")
         arrays[f"weights{side}"] = model.weights
-    return pack(arrays)
+    return _pack(arrays)
 
 
-def unpack_profile(arrays: Arrays) -> Profile:
-    """Return the profile stored in the arrays of a file."""
+def _unpack_profile(arrays: _Arrays) -> Profile:
     models = tuple(
         LanguageModel(
             tuple(arrays[f"names{side}"].tolist()),
@@ -59,17 +55,16 @@ def unpack_profile(arrays: Arrays) -> Profile:
 def pack_lexicons(lexicons: tuple[Lexicon, Lexicon]) -> bytes:
     """Return the lexicons of both directions as the bytes of a file."""
     names = [field.name for field in fields(Lexicon)]
-    return pack({f"{name}{side}": vars(lexicons[side])[name] for side in (0, 1) for name in names})
+    return _pack({f"{name}{side}": vars(lexicons[side])[name] for side in (0, 1) for name in names})
 
 
-def unpack_lexicons(arrays: Arrays) -> tuple[Lexicon, Lexicon]:
-    """Return the lexicons stored in the arrays of a file."""
+def _unpack_lexicons(arrays: _Arrays) -> tuple[Lexicon, Lexicon]:
     names = [field.name for field in fields(Lexicon)]
     first, second = (Lexicon(**{name: arrays[f"{name}{side}"] for name in names}) for side in (0, 1))
     return first, second
 
 
-def read(path: Path, unpack: Callable[[Arrays], Learned]) -> Learned:
+def _read(path: Path, unpack: Callable[[_Arrays], _Learned]) -> _Learned:
     """Read a file of arrays.
 
     Raises:
@@ -85,11 +80,11 @@ def read(path: Path, unpack: Callable[[Arrays], Learned]) -> Learned:
 
 @lru_cache(2)
 def load_profile(path: Path) -> Profile:
-    """Read a profile, once in each process; raises as `read`."""
-    return read(path, unpack_profile)
+    """Read a profile, once in each process; raises as `_read`."""
+    return _read(path, _unpack_profile)
 
 
 @lru_cache(2)
 def load_lexicons(path: Path) -> tuple[Lexicon, Lexicon]:
-    """Read lexicons, once in each process; raises as `read`."""
-    return read(path, unpack_lexicons)
+    """Read lexicons, once in each process; raises as `_read`."""
+    return _read(path, _unpack_lexicons)

@@ -15,13 +15,11 @@ import numpy as np
 from manyheads.data.cleaning.clean import Judgement
 from manyheads.data.cleaning.rules import REASONS
 
-__all__ = ["SCORES", "CleanReport", "chosen_examples", "page_of", "report_of", "score_texts"]
-
-EXAMPLES = 40  # examples of each reason
-SHOWN = 2  # examples of each reason in the text
-LONGEST = 60  # characters of a side of an example in the text
+_EXAMPLES = 40  # examples of each reason
+_SHOWN = 2  # examples of each reason in the text
+_LONGEST = 60  # characters of a side of an example in the text
 SCORES = ("length", "language", "lexical", "models")
-WORDS = {
+_WORDS = {
     "empty": "no text on a side",
     "encoding": "letters read in the wrong encoding",
     "copy": "both sides are the same",
@@ -82,17 +80,17 @@ class CleanReport:
     def lines(self) -> list[str]:
         """Return the counts and examples as lines of text."""
         lines = [
-            f"{self.read:,} pairs read, {self.kept:,} kept ({share(self.kept, self.read)})",
+            f"{self.read:,} pairs read, {self.kept:,} kept ({_share(self.kept, self.read)})",
             f"under four words: {self.short_read:,} read, {self.short_kept:,} kept "
-            f"({share(self.short_kept, self.short_read)})",
+            f"({_share(self.short_kept, self.short_read)})",
         ]
         if self.access_keys:
             lines.append(f"access keys, such as _File or (&F), removed from {self.access_keys:,} pairs")
         for reason, counts in self.removed.items():
-            part, short = share(counts["pairs"], self.read), counts["short"]
-            lines.append(f"  {reason:<13}{counts['pairs']:>9,}  {part:>6}  {short:>7,} short  {WORDS[reason]}")
-            for example in self.examples.get(reason, [])[:SHOWN]:
-                lines.append(f"      {example['line']:,}: {cut(example['source'])} ||| {cut(example['target'])}")
+            part, short = _share(counts["pairs"], self.read), counts["short"]
+            lines.append(f"  {reason:<13}{counts['pairs']:>9,}  {part:>6}  {short:>7,} short  {_WORDS[reason]}")
+            for example in self.examples.get(reason, [])[:_SHOWN]:
+                lines.append(f"      {example['line']:,}: {_cut(example['source'])} ||| {_cut(example['target'])}")
         limits = ", ".join(f"{name} {value:.2f}" for name, value in self.thresholds.items())
         if limits:
             lines.append(f"Removed below these scores: {limits}")
@@ -103,14 +101,12 @@ class CleanReport:
         ]
 
 
-def share(count: int, total: int) -> str:
-    """Return a share in percent."""
+def _share(count: int, total: int) -> str:
     return f"{100 * count / total:.1f} %" if total else "-"
 
 
-def cut(text: str) -> str:
-    """Return the start of a text."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def report_of(
@@ -137,7 +133,7 @@ def chosen_examples(judgement: Judgement) -> set[int]:
     for number in range(1, len(REASONS)):
         pairs = np.flatnonzero(judgement.reasons == number)
         if len(pairs):
-            chosen.update(pairs[np.linspace(0, len(pairs) - 1, EXAMPLES).astype(np.int64)].tolist())
+            chosen.update(pairs[np.linspace(0, len(pairs) - 1, _EXAMPLES).astype(np.int64)].tolist())
     return chosen
 
 

@@ -19,23 +19,24 @@ from manyheads.data.letters import code_points, has_text
 from manyheads.data.literals import placeholders_of
 from manyheads.languages import SENTENCE_ENDS
 
-__all__ = ["REASONS", "Profile", "apply_rules", "learn_profile", "word_counts"]
-
 REASONS = (  # in the order in which they are tried; a pair is removed for the first that holds
     "kept", "empty", "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders",
     "boilerplate", "duplicate", "lexical", "models",
 )  # fmt: skip
-CHARACTERS, WORDS = 15, 4  # added to both lengths, so that a short phrase may be much shorter than its translation
-WITHOUT_CUT = 0.005  # share of uncut pairs that a missing mark, or a small first letter, may remove
-CARELESS = 0.12  # share of pairs with an open side, above which only much too short sides are cut
-SHORTENED = 1.4  # factor by which these sides must be too short
-SHORT_COPY = 2.0  # nats for the other language, above which a copy of few words is no name
+_CHARACTERS, _WORDS = (
+    15,
+    4,
+)  # added to both lengths, so that a short phrase may be much shorter than its translation
+_WITHOUT_CUT = 0.005  # share of uncut pairs that a missing mark, or a small first letter, may remove
+_CARELESS = 0.12  # share of pairs with an open side, above which only much too short sides are cut
+_SHORTENED = 1.4  # factor by which these sides must be too short
+_SHORT_COPY = 2.0  # nats for the other language, above which a copy of few words is no name
 
-END = re.compile(rf"""[{SENTENCE_ENDS}:;]["'»«”“’)\]』」〉》]*\s*$""")
-OPEN = re.compile(r"""[^\W_]["'»«”“’]*\s*$|[,،、]\s*$""")
-NUMBER = re.compile(r"\d(?:[\d.,:]*\d)?")
-LARGE_UNITS = re.compile(r"\d\s*[천만억조十百千万億兆]")  # a number that other languages write with other digits
-NOT_DIGIT = re.compile(r"\D")
+_END = re.compile(rf"""[{SENTENCE_ENDS}:;]["'»«”“’)\]』」〉》]*\s*$""")
+_OPEN = re.compile(r"""[^\W_]["'»«”“’]*\s*$|[,،、]\s*$""")
+_NUMBER = re.compile(r"\d(?:[\d.,:]*\d)?")
+_LARGE_UNITS = re.compile(r"\d\s*[천만억조十百千万億兆]")  # a number that other languages write with other digits
+_NOT_DIGIT = re.compile(r"\D")
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,13 @@ def learn_profile(sources: Sequence[str], targets: Sequence[str], codes: tuple[s
     return Profile(
         character_ratio=ratio,
         word_ratio=float(np.median(words[:, 1] / words[:, 0])),
-        cut_at_end=least_shortness(pairs, ratio, open_at_end),
-        cut_at_start=least_shortness(pairs, ratio, open_at_start),
+        cut_at_end=_least_shortness(pairs, ratio, _open_at_end),
+        cut_at_start=_least_shortness(pairs, ratio, _open_at_start),
         models=learn_languages(sides, codes),
     )
 
 
-def least_shortness(
+def _least_shortness(
     pairs: Sequence[tuple[str, str]], ratio: float, open_side: Callable[[str, str], int | None]
 ) -> float:
     """Return the shortness above which an open side counts as cut.
@@ -84,28 +85,28 @@ def least_shortness(
     is too short. So the number of uncut pairs with a shortness above a value equals the number below its inverse.
     """
     sides = [(open_side(*pair), pair) for pair in pairs]
-    inverse = sorted(1 / shortness(*pair, side, ratio) for side, pair in sides if side is not None)
-    if len(inverse) > CARELESS * len(pairs):
-        return SHORTENED
-    most = int(WITHOUT_CUT * len(pairs))
-    return min(SHORTENED, inverse[-most - 1]) if len(inverse) > most else 0.0
+    inverse = sorted(1 / _shortness(*pair, side, ratio) for side, pair in sides if side is not None)
+    if len(inverse) > _CARELESS * len(pairs):
+        return _SHORTENED
+    most = int(_WITHOUT_CUT * len(pairs))
+    return min(_SHORTENED, inverse[-most - 1]) if len(inverse) > most else 0.0
 
 
-def shortness(source: str, target: str, side: int, ratio: float) -> float:
+def _shortness(source: str, target: str, side: int, ratio: float) -> float:
     """Return the factor by which a side (0 or 1) is shorter than the other suggests, in characters."""
-    factor = (len(target) + CHARACTERS) / (len(source) * ratio + CHARACTERS)
+    factor = (len(target) + _CHARACTERS) / (len(source) * ratio + _CHARACTERS)
     return 1 / factor if side else factor
 
 
-def open_at_end(source: str, target: str) -> int | None:
+def _open_at_end(source: str, target: str) -> int | None:
     """Return the side (0 or 1) that ends in a word while the other ends with a mark, or None."""
-    ended = bool(END.search(source)), bool(END.search(target))
-    if ended[0] == ended[1] or not OPEN.search(target if ended[0] else source):
+    ended = bool(_END.search(source)), bool(_END.search(target))
+    if ended[0] == ended[1] or not _OPEN.search(target if ended[0] else source):
         return None
     return int(ended[0])
 
 
-def open_at_start(source: str, target: str) -> int | None:
+def _open_at_start(source: str, target: str) -> int | None:
     """Return the side (0 or 1) that starts with a small letter while the other has a capital, or None."""
     first, other = source.lstrip(" \"'»«„“”‘-–([")[:1], target.lstrip(" \"'»«„“”‘-–([")[:1]
     if first.islower() and other.isupper():
@@ -113,13 +114,13 @@ def open_at_start(source: str, target: str) -> int | None:
     return 1 if first.isupper() and other.islower() else None
 
 
-def is_cut(source: str, target: str, profile: Profile) -> bool:
+def _is_cut(source: str, target: str, profile: Profile) -> bool:
     """Return whether one side is cut at its start or its end."""
     for side, least in (
-        (open_at_end(source, target), profile.cut_at_end),
-        (open_at_start(source, target), profile.cut_at_start),
+        (_open_at_end(source, target), profile.cut_at_end),
+        (_open_at_start(source, target), profile.cut_at_start),
     ):
-        if side is not None and shortness(source, target, side, profile.character_ratio) > least:
+        if side is not None and _shortness(source, target, side, profile.character_ratio) > least:
             return True
     return False
 
@@ -129,7 +130,7 @@ def word_counts(sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.in
     return np.array([[len(text.split()) for text in side] for side in (sources, targets)], np.int64).T
 
 
-def length_factors(
+def _length_factors(
     sources: Sequence[str], targets: Sequence[str], words: NDArray[np.int64], profile: Profile
 ) -> NDArray[np.float32]:
     """Return the factor by which one side is longer than the other suggests (N,), in characters or words (N, 2)."""
@@ -137,8 +138,8 @@ def length_factors(
     factors = [
         (lengths[:, 1] + slack) / (lengths[:, 0] * ratio + slack)
         for lengths, ratio, slack in (
-            (characters, profile.character_ratio, CHARACTERS),
-            (words, profile.word_ratio, WORDS),
+            (characters, profile.character_ratio, _CHARACTERS),
+            (words, profile.word_ratio, _WORDS),
         )
     ]
     return np.maximum.reduce([np.maximum(factor, 1 / factor) for factor in factors]).astype(np.float32)
@@ -167,21 +168,21 @@ def apply_rules(
         number of words of both sides (N, 2).
     """
     words = word_counts(sources, targets)
-    factors = length_factors(sources, targets, words, profile)
+    factors = _length_factors(sources, targets, words, profile)
     sides: tuple[CodedLines, CodedLines] = coded(sources), coded(targets)
     odds = np.maximum(*(model.score(lines)[0] for model, lines in zip(profile.models, sides, strict=True)))
     reasons = np.zeros(len(sources), np.uint8)
-    repeating = have_repeated_letters(sources) | have_repeated_letters(targets)
+    repeating = _have_repeated_letters(sources) | _have_repeated_letters(targets)
     scored = zip(sources, targets, factors.tolist(), odds.tolist(), repeating.tolist(), strict=True)
     for index, (source, target, factor, odd, repeated) in enumerate(scored):
-        for reason in faults(source, target, profile, factor > max_ratio, odd, min_odds, repeated):
+        for reason in _faults(source, target, profile, factor > max_ratio, odd, min_odds, repeated):
             if reason not in off:
                 reasons[index] = REASONS.index(reason)
                 break
     return reasons, np.stack([factors, odds], 1), words
 
 
-def faults(
+def _faults(
     source: str,
     target: str,
     profile: Profile,
@@ -196,23 +197,23 @@ def faults(
         return
     if unreadable(source) or unreadable(target):
         yield "encoding"
-    if is_copy(source, target, odds):
+    if _is_copy(source, target, odds):
         yield "copy"
     if odds > min_odds:
         yield "language"
     if unlike:
         yield "length"
-    if is_cut(source, target, profile):
+    if _is_cut(source, target, profile):
         yield "cut"
-    if repetitions_differ(source, target, repeated_letters):
+    if _repetitions_differ(source, target, repeated_letters):
         yield "repetition"
-    if numbers_differ(source, target):
+    if _numbers_differ(source, target):
         yield "numbers"
-    if placeholders_differ(source, target):
+    if _placeholders_differ(source, target):
         yield "placeholders"
 
 
-def is_copy(source: str, target: str, odds: float) -> bool:
+def _is_copy(source: str, target: str, odds: float) -> bool:
     """Return whether both sides are the same.
 
     A copy of few words may be a name, and counts only if it looks like another language.
@@ -225,17 +226,17 @@ def is_copy(source: str, target: str, odds: float) -> bool:
     letters = letters_of(source)
     if not letters or letters != letters_of(target):
         return False
-    return len(source.split()) >= LEAST_WORDS or odds > SHORT_COPY
+    return len(source.split()) >= LEAST_WORDS or odds > _SHORT_COPY
 
 
-def repetitions_differ(source: str, target: str, repeated_letters: bool) -> bool:
+def _repetitions_differ(source: str, target: str, repeated_letters: bool) -> bool:
     """Return whether one side alone repeats itself; `repeated_letters` tells whether letters of a side repeat."""
-    if not (repeated_letters or has_repeated_words(source) or has_repeated_words(target)):
+    if not (repeated_letters or _has_repeated_words(source) or _has_repeated_words(target)):
         return False
-    return may_repeat(source) != may_repeat(target) and repeats(source) != repeats(target)
+    return _may_repeat(source) != _may_repeat(target) and repeats(source) != repeats(target)
 
 
-def have_repeated_letters(texts: Sequence[str]) -> NDArray[np.bool_]:
+def _have_repeated_letters(texts: Sequence[str]) -> NDArray[np.bool_]:
     """Return whether each line has up to six letters, or blanks, eight times in a row (N,).
 
     In eight equal parts of a size, seven times that size characters in a row equal the character one size later.
@@ -254,31 +255,31 @@ def have_repeated_letters(texts: Sequence[str]) -> NDArray[np.bool_]:
     return repeated
 
 
-def has_repeated_words(text: str) -> bool:
+def _has_repeated_words(text: str) -> bool:
     """Return whether more than two words of a text occurred in it before."""
     words = text.split()
     return len(words) - len(set(words)) > 2
 
 
-def may_repeat(text: str) -> bool:
+def _may_repeat(text: str) -> bool:
     """Return whether a text has enough equal words or letters to search it for repetitions."""
-    return has_repeated_words(text) or (len(text) > 8 and 3 * len(set(text)) < len(text))
+    return _has_repeated_words(text) or (len(text) > 8 and 3 * len(set(text)) < len(text))
 
 
-def numbers_differ(source: str, target: str) -> bool:
+def _numbers_differ(source: str, target: str) -> bool:
     """Return whether both sides have numbers in digits, and none of them is on both."""
-    first = digits_of(source)
-    if not first or not (second := digits_of(target)) or first & second:
+    first = _digits_of(source)
+    if not first or not (second := _digits_of(target)) or first & second:
         return False
-    return not (LARGE_UNITS.search(source) or LARGE_UNITS.search(target))
+    return not (_LARGE_UNITS.search(source) or _LARGE_UNITS.search(target))
 
 
-def digits_of(text: str) -> set[str]:
+def _digits_of(text: str) -> set[str]:
     """Return the numbers of a text without separators and leading zeros."""
-    return {NOT_DIGIT.sub("", number).lstrip("0") or "0" for number in NUMBER.findall(text)}
+    return {_NOT_DIGIT.sub("", number).lstrip("0") or "0" for number in _NUMBER.findall(text)}
 
 
-def placeholders_differ(source: str, target: str) -> bool:
+def _placeholders_differ(source: str, target: str) -> bool:
     """Return whether the addresses, tags and placeholders of the two sides differ."""
     first, second = placeholders_of(source), placeholders_of(target)
     return first != second and sorted(first) != sorted(second)

@@ -17,11 +17,9 @@ from manyheads.data.tsv import join_row
 from manyheads.errors import DataError
 from manyheads.files import discard, drafting, put, writing
 
-__all__ = ["REPORT", "finished_report", "write_cleaned"]
-
-REPORT = "report.json"
-REMOVED = "removed.tsv.gz"
-BUFFER = 1 << 16  # bytes
+_REPORT = "report.json"
+_REMOVED = "removed.tsv.gz"
+_BUFFER = 1 << 16  # bytes
 
 
 def write_cleaned(out: Path, work: Path, pairs: Iterable[Pair], judgement: Judgement, report: CleanReport) -> None:
@@ -37,24 +35,24 @@ def write_cleaned(out: Path, work: Path, pairs: Iterable[Pair], judgement: Judge
     Raises:
         DataError: the files cannot be written, or the text has changed.
     """
-    with writing(out), drafting(out / REPORT) as draft:
-        write_text(draft, pairs, judgement, report)
+    with writing(out), drafting(out / _REPORT) as draft:
+        _write_text(draft, pairs, judgement, report)
         document = json.dumps(report.to_json(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
         (draft / "report.html").write_text(page_of(report), encoding="utf-8", newline="\n")
-        (draft / REPORT).write_text(document, encoding="utf-8", newline="\n")
-        for name in (*report.files, REMOVED, "report.html", REPORT):
+        (draft / _REPORT).write_text(document, encoding="utf-8", newline="\n")
+        for name in (*report.files, _REMOVED, "report.html", _REPORT):
             put(draft / name, out / name)
         discard(work)
 
 
-def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report: CleanReport) -> None:
+def _write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report: CleanReport) -> None:
     """Write the kept and the removed pairs to a folder; collect the examples of the report."""
     examples = chosen_examples(judgement)
     report.examples = {reason: [] for reason in report.removed}
     with ExitStack() as stack:
         source, target, removed = (
-            stack.enter_context(io.BufferedWriter(open_packed(draft / name), BUFFER))
-            for name in (*report.files, REMOVED)
+            stack.enter_context(io.BufferedWriter(open_packed(draft / name), _BUFFER))
+            for name in (*report.files, _REMOVED)
         )
         removed.write(f"{join_row(['reason', *SCORES, 'line', 'source', 'target'])}\n".encode())
         number, reasons = -1, judgement.reasons.tobytes()
@@ -85,13 +83,13 @@ def finished_report(out: Path, work: Path, files: tuple[str, str], key: str) -> 
         DataError: the folder holds files of another cleaning, or other files with these names.
     """
     try:
-        report = CleanReport.from_json(json.loads((out / REPORT).read_text(encoding="utf-8")), out)
+        report = CleanReport.from_json(json.loads((out / _REPORT).read_text(encoding="utf-8")), out)
     except (OSError, ValueError, TypeError, KeyError):
         report = None
     if report is not None and report.key == key:
         discard(work)
         return report
-    present = [name for name in (*files, REMOVED, "report.html", REPORT) if (out / name).exists()]
+    present = [name for name in (*files, _REMOVED, "report.html", _REPORT) if (out / name).exists()]
     if present and not work.is_dir():
         raise DataError(
             f"{out} holds {', '.join(present)} already; nothing is overwritten. Name another folder: -o DIR."

@@ -22,13 +22,11 @@ from manyheads.data.formats.text import (
 from manyheads.data.formats.units import UnitParser, parsed_units
 from manyheads.errors import DataError
 
-__all__ = ["read_tmx", "read_xliff"]
-
-LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-UNTRANSLATED = {"new", "needs-translation", "initial"}  # states of XLIFF
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_UNTRANSLATED = {"new", "needs-translation", "initial"}  # states of XLIFF
 
 
-class TmxParser(UnitParser):
+class _TmxParser(UnitParser):
     """Collect the `<tu>` of a TMX document; the first of several `<tuv>` in a language is used."""
 
     root, unit, around = "tmx", "tu", "tmx|header|body"
@@ -43,7 +41,7 @@ class TmxParser(UnitParser):
         if name == "tu":
             self.texts = {}
         elif name == "tuv":
-            self.language = attributes.get(LANGUAGE) or attributes.get("lang") or ""
+            self.language = attributes.get(_LANGUAGE) or attributes.get("lang") or ""
         self.kind = attributes.get("type", "note")
         return name == "seg" or (name in ("prop", "note") and self.path[-2:-1] == ["header"])
 
@@ -57,7 +55,7 @@ class TmxParser(UnitParser):
             self.header += [f"{self.kind.removeprefix('x-')}: {text}", text]
 
 
-class XliffParser(UnitParser):
+class _XliffParser(UnitParser):
     """Collect the segments of XLIFF: `<segment>` in version 2, and in version 1.2 a `<trans-unit>` or its segments.
 
     The segments of version 1.2 are `<mrk mtype="seg">` in `<seg-source>` and `<target>`, and belong together by
@@ -94,8 +92,8 @@ class XliffParser(UnitParser):
         elif name not in ("source", "seg-source", "target") or self.path[-2] not in ("segment", "trans-unit"):
             return False
         elif name not in self.texts:  # the first of several targets
-            if LANGUAGE in attributes:
-                self.languages[name] = attributes[LANGUAGE]
+            if _LANGUAGE in attributes:
+                self.languages[name] = attributes[_LANGUAGE]
             if name == "target":
                 self.state = attributes.get("state", self.state)
             self.segments[name] = {}
@@ -110,7 +108,6 @@ class XliffParser(UnitParser):
             self.beginnings[len(self.path)] = attributes.get("mid", ""), len(self.text)
 
     def left(self, depth: int) -> None:
-        """Keep the text of a segment."""
         if depth in self.beginnings and self.text is not None:
             mid, begin = self.beginnings.pop(depth)
             self.segments[self.path[self.text_depth - 1]].setdefault(mid, "".join(self.text[begin:]))
@@ -129,7 +126,7 @@ class XliffParser(UnitParser):
             return
         source = self.languages.get("source", self.languages.get("seg-source", self.source))
         target = self.languages.get("target", self.target)
-        done = self.state not in UNTRANSLATED
+        done = self.state not in _UNTRANSLATED
         sources = self.segments.get("seg-source") or self.segments.get("source") or {}
         targets = self.segments.get("target", {})
         if sources.keys() & targets.keys():
@@ -147,7 +144,7 @@ def read_tmx(stream: io.BufferedReader, request: TextRequest, name: str) -> Para
         DataError: the file is no TMX, or an XML bomb; while reading, it is broken, or lacks a language.
         UsageError: the languages are not clear.
     """
-    return read_document(stream, request, TmxParser(name, Skipped(request.strict)))
+    return _read_document(stream, request, _TmxParser(name, Skipped(request.strict)))
 
 
 def read_xliff(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
@@ -156,11 +153,10 @@ def read_xliff(stream: io.BufferedReader, request: TextRequest, name: str) -> Pa
     Raises:
         DataError, UsageError: as `read_tmx`.
     """
-    return read_document(stream, request, XliffParser(name, Skipped(request.strict)))
+    return _read_document(stream, request, _XliffParser(name, Skipped(request.strict)))
 
 
-def read_document(stream: io.BufferedReader, request: TextRequest, parser: UnitParser) -> ParallelText:
-    """Read a document with the parser of its format."""
+def _read_document(stream: io.BufferedReader, request: TextRequest, parser: UnitParser) -> ParallelText:
     languages, pairs = pairs_of_units(parsed_units(stream, parser), request, parser.name, parser.skipped)
     header = "\n".join(parser.header)
     return ParallelText(languages, pairs, stated(header, what=LICENCE), stated(header, what=ORIGIN), parser.skipped)

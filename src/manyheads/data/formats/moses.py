@@ -29,16 +29,14 @@ from manyheads.data.formats.text import (
 from manyheads.errors import DataError
 from manyheads.files import cure_of
 
-__all__ = ["notes_of_archive", "read_archive", "read_moses"]
-
-FAULTS = (  # exceptions that zipfile raises for damaged archives
+_FAULTS = (  # exceptions that zipfile raises for damaged archives
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, IndexError, ValueError,
     NotImplementedError, RuntimeError, struct.error,
 )  # fmt: skip
-NOTES = ("readme", "license", "licence", "copying")  # members that state licence and origin
-LONGEST_NOTE = 1 << 16  # bytes read of such a member
-ENCRYPTED = 1  # bit of the flags of a member
-OTHER_SUFFIXES = {"xml", "ids", "md"}  # suffixes of members that look like the code of a language
+_NOTES = ("readme", "license", "licence", "copying")  # members that state licence and origin
+_LONGEST_NOTE = 1 << 16  # bytes read of such a member
+_ENCRYPTED = 1  # bit of the flags of a member
+_OTHER_SUFFIXES = {"xml", "ids", "md"}  # suffixes of members that look like the code of a language
 
 
 def read_moses(paths: tuple[Path, Path], request: TextRequest) -> ParallelText:
@@ -50,18 +48,17 @@ def read_moses(paths: tuple[Path, Path], request: TextRequest) -> ParallelText:
         UsageError: the languages are not clear.
     """
     known = languages_of_files(paths) or (request.source or "", request.target or "")
-    languages, order = choose_sides(known, request, " and ".join(path.name for path in paths))
+    languages, order = _choose_sides(known, request, " and ".join(path.name for path in paths))
     chosen = [paths[index] for index in order]
-    return ParallelText(languages, aligned([lines_of(path) for path in chosen], [str(path) for path in chosen]))
+    return ParallelText(languages, _aligned([_lines_of(path) for path in chosen], [str(path) for path in chosen]))
 
 
-def lines_of(path: Path) -> Iterator[str]:
-    """Yield the lines of a file."""
+def _lines_of(path: Path) -> Iterator[str]:
     with open_input(path) as stream:
         yield from text_lines(stream, str(path))
 
 
-def choose_sides(known: Sequence[str], request: TextRequest, name: str) -> tuple[tuple[str, str], tuple[int, int]]:
+def _choose_sides(known: Sequence[str], request: TextRequest, name: str) -> tuple[tuple[str, str], tuple[int, int]]:
     """Return source and target language, and the indices of their files in the order of the languages `known`."""
     languages = choose_languages(request, known, name)
     matches = [match_language(language, known) for language in languages]
@@ -71,7 +68,7 @@ def choose_sides(known: Sequence[str], request: TextRequest, name: str) -> tuple
     return languages, (known.index(matches[0] or ""), known.index(matches[1] or ""))
 
 
-def aligned(sides: Sequence[Iterator[str]], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _aligned(sides: Sequence[Iterator[str]], names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield line i of both texts; raise `DataError` with both counts if they differ."""
     for number, (source, target) in enumerate(zip_longest(*sides), 1):
         if source is None or target is None:
@@ -94,32 +91,32 @@ def read_archive(stream: io.BufferedReader, request: TextRequest, name: str) -> 
         DataError: the file is no archive, or holds no two texts, several texts, a path out of it, or a bomb.
         UsageError: the languages are not clear.
     """
-    with faults_named(name):
+    with _faults_named(name):
         archive = zipfile.ZipFile(stream)
     members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
     size = stream.seek(0, io.SEEK_END)
     for member in members.values():
-        check_member(member, size, name)
-    texts = texts_of(list(members))
+        _check_member(member, size, name)
+    texts = _texts_of(list(members))
     if len(texts) != 1:
         raise DataError(
             f"{name} holds {'several texts' if texts else 'no two files of lines'}, but: "
             f"{listed(texts or members)}. Unpack it, and name the file to convert, or two with equally many lines."
         )
     ((stem, known),) = texts.items()
-    languages, order = choose_sides(known, request, name)
+    languages, order = _choose_sides(known, request, name)
     chosen = [f"{stem}.{known[index]}" for index in order]
-    sides = [member_lines(archive, members[member], name) for member in chosen]
-    pairs = aligned(sides, [f"{name}: {member}" for member in chosen])
-    return ParallelText(languages, pairs, *read_notes(archive, members.values(), name))
+    sides = [_member_lines(archive, members[member], name) for member in chosen]
+    pairs = _aligned(sides, [f"{name}: {member}" for member in chosen])
+    return ParallelText(languages, pairs, *_read_notes(archive, members.values(), name))
 
 
-def texts_of(names: Sequence[str]) -> dict[str, list[str]]:
+def _texts_of(names: Sequence[str]) -> dict[str, list[str]]:
     """Map the name of each text, without language, to its languages; for NAME.de-en only these two."""
     texts: dict[str, list[str]] = {}
     for name in names:
         stem, _, ending = name.rpartition(".")
-        if stem and is_language(ending) and ending not in OTHER_SUFFIXES:
+        if stem and is_language(ending) and ending not in _OTHER_SUFFIXES:
             texts.setdefault(stem, []).append(ending)
     for stem, known in texts.items():
         direction = [part for part in stem.rpartition(".")[2].split("-") if part in known]
@@ -127,27 +124,26 @@ def texts_of(names: Sequence[str]) -> dict[str, list[str]]:
     return {stem: known for stem, known in texts.items() if len(known) > 1}
 
 
-def check_member(member: zipfile.ZipInfo, size: int, name: str) -> None:
+def _check_member(member: zipfile.ZipInfo, size: int, name: str) -> None:
     """Refuse a member of an archive of `size` bytes that has a path out of it, is a link, encrypted or a bomb."""
     path = member.filename.replace("\\", "/")
     if path.startswith("/") or path[1:2] == ":" or ".." in PurePosixPath(path).parts or not path.isprintable():
         raise DataError(f"{name} holds the member {path!r}, which leads out of its folder. It is not read.")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise DataError(f"{name} holds the member {path!r}, which is a link. It is not read.")
-    if member.flag_bits & ENCRYPTED:
+    if member.flag_bits & _ENCRYPTED:
         raise DataError(f"{name} holds the member {path!r}, which is encrypted. Unpack it with its password.")
     packed = min(member.compress_size, size)  # a bomb may claim more bytes than the archive has
     check_ratio(member.file_size, packed, f"{name}: {path}")
 
 
-def member_lines(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Iterator[str]:
-    """Yield the lines of a member."""
+def _member_lines(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Iterator[str]:
     where = f"{name}: {member.filename}"
-    with faults_named(where), archive.open(member) as opened:
+    with _faults_named(where), archive.open(member) as opened:
         yield from text_lines(io.BufferedReader(opened, 1 << 16), where)  # type: ignore[arg-type]
 
 
-def read_notes(
+def _read_notes(
     archive: zipfile.ZipFile, members: Iterable[zipfile.ZipInfo], name: str
 ) -> tuple[str | None, str | None]:
     """Return licence and origin, as the members README and LICENSE state them after a colon.
@@ -157,9 +153,9 @@ def read_notes(
     notes = {}
     for member in members:
         short = PurePosixPath(member.filename).name.lower()
-        if short.startswith(NOTES):
-            with faults_named(f"{name}: {member.filename}"), archive.open(member) as opened:
-                notes[short] = opened.read(LONGEST_NOTE).decode(errors="replace")
+        if short.startswith(_NOTES):
+            with _faults_named(f"{name}: {member.filename}"), archive.open(member) as opened:
+                notes[short] = opened.read(_LONGEST_NOTE).decode(errors="replace")
     text = "\n".join(notes.values())
     licences = "\n".join(note for short, note in notes.items() if not short.startswith("readme"))
     title = licences.strip().partition("\n")[0].strip()
@@ -167,19 +163,19 @@ def read_notes(
 
 
 def notes_of_archive(path: Path) -> tuple[str | None, str | None]:
-    """Return licence and origin that an archive states; see `read_notes`."""
-    with faults_named(str(path)), zipfile.ZipFile(path) as archive:
+    """Return licence and origin that an archive states; see `_read_notes`."""
+    with _faults_named(str(path)), zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            check_member(member, path.stat().st_size, str(path))
-        return read_notes(archive, archive.infolist(), str(path))
+            _check_member(member, path.stat().st_size, str(path))
+        return _read_notes(archive, archive.infolist(), str(path))
 
 
 @contextmanager
-def faults_named(what: str) -> Iterator[None]:
+def _faults_named(what: str) -> Iterator[None]:
     """Turn the errors of a damaged archive or member into a `DataError` that names it."""
     try:
         yield
-    except FAULTS as error:
+    except _FAULTS as error:
         reason = getattr(error, "strerror", None) or str(error)
         cause = reason.partition(" and header ")[0].removesuffix(".") or "it ends too early"
         raise DataError(f"{what} cannot be read: {cause[:200]}. {cure_of(error, 'Get it again.')}") from error

@@ -15,19 +15,17 @@ from manyheads.errors import DataError, require
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["check_ratio", "open_input", "text_lines"]
-
-FREE = 1 << 25  # unpacked bytes that are allowed at any ratio
-LARGEST_RATIO = 200  # unpacked to packed bytes above that; text packs to a tenth, a bomb to a thousandth
-BLOCK = 1 << 16  # unpacked bytes read at once
-HEAD = 4_096  # bytes from which an encoding is recognised
+_FREE = 1 << 25  # unpacked bytes that are allowed at any ratio
+_LARGEST_RATIO = 200  # unpacked to packed bytes above that; text packs to a tenth, a bomb to a thousandth
+_BLOCK = 1 << 16  # unpacked bytes read at once
+_HEAD = 4_096  # bytes from which an encoding is recognised
 
 
 def check_ratio(unpacked: int, packed: int, name: str) -> None:
     """Raise `DataError` if the ratio of unpacked to packed bytes is the sign of a decompression bomb."""
-    if unpacked > FREE and unpacked > LARGEST_RATIO * packed:
+    if unpacked > _FREE and unpacked > _LARGEST_RATIO * packed:
         raise DataError(
-            f"{name} unpacks to more than {LARGEST_RATIO} times its size ({packed:,} bytes), as only bombs do. "
+            f"{name} unpacks to more than {_LARGEST_RATIO} times its size ({packed:,} bytes), as only bombs do. "
             "It is not read. If you trust it, unpack it yourself and name the unpacked file."
         )
 
@@ -42,13 +40,13 @@ def open_input(path: Path) -> io.BufferedReader:
         file = path.open("rb")
         if path.suffix not in COMPRESSIONS:
             return file
-        with file, LimitedReader(file, path) as begin:
-            while begin.size <= FREE and file.tell() <= FREE // LARGEST_RATIO and begin.read(BLOCK):
+        with file, _LimitedReader(file, path) as begin:
+            while begin.size <= _FREE and file.tell() <= _FREE // _LARGEST_RATIO and begin.read(_BLOCK):
                 pass  # a bomb is refused before its text is read
-        return io.BufferedReader(LimitedReader(path.open("rb"), path), BLOCK)
+        return io.BufferedReader(_LimitedReader(path.open("rb"), path), _BLOCK)
 
 
-class LimitedReader(io.RawIOBase):
+class _LimitedReader(io.RawIOBase):
     """Read an unpacked stream; raise `DataError` if it becomes far longer than the packed bytes read so far."""
 
     def __init__(self, packed: BinaryIO, path: Path) -> None:
@@ -64,7 +62,6 @@ class LimitedReader(io.RawIOBase):
             self.unpacked = ZstdFile(require("zstandard", extra="zstd", purpose=f"Reading {path}"), packed)
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -80,7 +77,6 @@ class LimitedReader(io.RawIOBase):
         return len(block)
 
     def close(self) -> None:
-        """Close both streams."""
         self.unpacked.close()
         self.packed.close()
         super().close()
@@ -92,7 +88,7 @@ def text_lines(stream: io.BufferedReader, name: str) -> Iterator[str]:
     Raises:
         DataError: bytes are not of the encoding, or a line is longer than 64 MiB.
     """
-    encoding = (wide_encoding(stream.peek(HEAD)[:HEAD]) or "").partition(" ")[0]
+    encoding = (wide_encoding(stream.peek(_HEAD)[:_HEAD]) or "").partition(" ")[0]
     if not encoding:
         yield from (line.text for line in decode_lines(stream, name))
         return

@@ -23,12 +23,10 @@ from manyheads.data.formats.text import (
 )  # fmt: skip
 from manyheads.errors import DataError, UsageError
 
-__all__ = ["read_po"]
-
-MOST_COMMENTS = 1_000  # lines of comments in which the licence is looked for
-LARGEST = 1 << 25  # characters; a catalogue is read at once
-LONGEST_PART = 1 << 17  # characters of a text over several lines, which polib joins in quadratic time
-KEYWORD = re.compile(r'\s*(msg\w+(?:\[\d+\])?)\s*"')  # start of another part
+_MOST_COMMENTS = 1_000  # lines of comments in which the licence is looked for
+_LARGEST = 1 << 25  # characters; a catalogue is read at once
+_LONGEST_PART = 1 << 17  # characters of a text over several lines, which polib joins in quadratic time
+_KEYWORD = re.compile(r'\s*(msg\w+(?:\[\d+\])?)\s*"')  # start of another part
 
 
 def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
@@ -45,13 +43,13 @@ def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> Paral
     with tempfile.NamedTemporaryFile("w+", encoding="utf-8", newline="\n", suffix=".po") as copy:
         size = part = 0
         for number, line in enumerate(text_lines(stream, name), 1):
-            begins = KEYWORD.match(line)
-            written = copy.write(f"{plain_line(line, comments, skipped)}\n")
+            begins = _KEYWORD.match(line)
+            written = copy.write(f"{_plain_line(line, comments, skipped)}\n")
             size, part = size + len(line), 0 if begins or line[:1] in ("", "#") else part + written
-            if size > LARGEST:
-                raise DataError(f"{name}: longer than {LARGEST:,} characters. Divide it, as with msggrep.")
-            if part > LONGEST_PART:
-                raise DataError(f"{name}, line {number:,}: a text of more than {LONGEST_PART:,} characters.")
+            if size > _LARGEST:
+                raise DataError(f"{name}: longer than {_LARGEST:,} characters. Divide it, as with msggrep.")
+            if part > _LONGEST_PART:
+                raise DataError(f"{name}, line {number:,}: a text of more than {_LONGEST_PART:,} characters.")
         copy.flush()
         try:
             catalogue = polib.pofile(copy.name, encoding="utf-8")
@@ -59,27 +57,27 @@ def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> Paral
             match = re.search(r"line (\d+)", str(error))
             at = f", line {match[1]}" if match else ""
             raise DataError(f"{name}{at}: no PO that can be read. Check it: msgfmt -c.") from error
-    languages = catalogue_languages(catalogue.metadata, request, name)
-    chosen, pairs = pairs_of_units(messages(catalogue, *languages, skipped), request, name, skipped)
+    languages = _catalogue_languages(catalogue.metadata, request, name)
+    chosen, pairs = pairs_of_units(_messages(catalogue, *languages, skipped), request, name, skipped)
     origin = catalogue.metadata.get("Project-Id-Version")
     return ParallelText(chosen, pairs, stated("\n".join(comments), what=LICENCE), origin, skipped)
 
 
-def plain_line(line: str, comments: list[str], skipped: Skipped) -> str:
+def _plain_line(line: str, comments: list[str], skipped: Skipped) -> str:
     """Return a line in the only form that polib reads, "" for a comment; obsolete messages are counted."""
     text = line.strip()
     if not text.startswith("#"):
-        return KEYWORD.sub(r'\1 "', line)
+        return _KEYWORD.sub(r'\1 "', line)
     if text.startswith("#,"):
         return f"#, {text[2:].strip()}"
     if text.startswith("#~"):
         skipped.counts["obsolete"] += bool(re.match(r"msgid\b", text[2:].lstrip()))
-    elif len(comments) < MOST_COMMENTS:
+    elif len(comments) < _MOST_COMMENTS:
         comments.append(text)
     return ""
 
 
-def catalogue_languages(metadata: dict[str, str], request: TextRequest, name: str) -> tuple[str, str]:
+def _catalogue_languages(metadata: dict[str, str], request: TextRequest, name: str) -> tuple[str, str]:
     """Return the languages of the messages and of their translations, from the header or the request.
 
     Raises:
@@ -97,8 +95,7 @@ def catalogue_languages(metadata: dict[str, str], request: TextRequest, name: st
     return original, translated
 
 
-def messages(catalogue: polib.POFile, original: str, translated: str, skipped: Skipped) -> Iterator[Unit]:
-    """Yield the translated messages of a catalogue."""
+def _messages(catalogue: polib.POFile, original: str, translated: str, skipped: Skipped) -> Iterator[Unit]:
     for entry in catalogue:
         if not entry.translated():
             skipped.counts["fuzzy" if entry.fuzzy else "untranslated"] += 1

@@ -30,22 +30,20 @@ from manyheads.errors import DataError, UsageError, require
 if TYPE_CHECKING:
     import _csv
 
-__all__ = ["read_csv", "read_dataset", "read_jsonl", "read_parquet", "read_tsv"]
+_LONGEST_CELL = 1 << 24  # characters of a text in a CSV file
+_SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # first line of a CSV file of a spreadsheet
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_BATCH = 256  # rows of a Parquet file in memory
+_NESTED = "translation"  # column of data sets that holds the texts by language
 
-LONGEST_CELL = 1 << 24  # characters of a text in a CSV file
-SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # first line of a CSV file of a spreadsheet
-QUOTED = re.compile(r'"(?:[^"]|"")*"')
-BATCH = 256  # rows of a Parquet file in memory
-NESTED = "translation"  # column of data sets that holds the texts by language
-
-Rows = Iterator[tuple[str, Mapping[str, Any]]]  # file and line, and the row by column
+_Rows = Iterator[tuple[str, Mapping[str, Any]]]  # file and line, and the row by column
 
 
 def read_tsv(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
     """Read a table of columns separated by tabs (`data.tsv`)."""
     skipped = Skipped(request.strict)
     rows = (split_row(line) for line in text_lines(stream, name) if line)
-    return read_rows(named_columns(rows, request, name, skipped), request, name, skipped)
+    return _read_rows(_named_columns(rows, request, name, skipped), request, name, skipped)
 
 
 def read_csv(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
@@ -55,14 +53,14 @@ def read_csv(stream: io.BufferedReader, request: TextRequest, name: str) -> Para
     """
     skipped, lines = Skipped(request.strict), text_lines(stream, name)
     first = next(lines, "")
-    named = SEPARATOR.fullmatch(first)
-    separator = named[1] if named else max(",;\t|", key=QUOTED.sub("", first).count)
+    named = _SEPARATOR.fullmatch(first)
+    separator = named[1] if named else max(",;\t|", key=_QUOTED.sub("", first).count)
     ended = (f"{line}\n" for line in (lines if named else itertools.chain([first], lines)))
-    rows = csv_rows(csv.reader(ended, delimiter=separator, strict=True), name, skipped, 2 if named else 1)
-    return read_rows(named_columns(rows, request, name, skipped), request, name, skipped)
+    rows = _csv_rows(csv.reader(ended, delimiter=separator, strict=True), name, skipped, 2 if named else 1)
+    return _read_rows(_named_columns(rows, request, name, skipped), request, name, skipped)
 
 
-def csv_rows(reader: _csv.Reader, name: str, skipped: Skipped, first_line: int) -> Iterator[list[str]]:
+def _csv_rows(reader: _csv.Reader, name: str, skipped: Skipped, first_line: int) -> Iterator[list[str]]:
     """Yield the rows of a CSV reader; a row with a misplaced quotation mark is counted as damaged, and is empty.
 
     Raises:
@@ -70,7 +68,7 @@ def csv_rows(reader: _csv.Reader, name: str, skipped: Skipped, first_line: int) 
     """
     for number in itertools.count(1):
         line = first_line + reader.line_num
-        limit = csv.field_size_limit(LONGEST_CELL)  # of the process: other users of the module keep theirs
+        limit = csv.field_size_limit(_LONGEST_CELL)  # of the process: other users of the module keep theirs
         try:
             fields = next(reader, None)
         except csv.Error as error:
@@ -93,16 +91,16 @@ def read_jsonl(stream: io.BufferedReader, request: TextRequest, name: str) -> Pa
     """Read one JSON object a line; blank lines are skipped."""
     skipped = Skipped(request.strict)
 
-    def rows() -> Rows:
+    def rows() -> _Rows:
         for number, line in enumerate(text_lines(stream, name), 1):
             if line.strip():
                 where, row = f"{name}, line {number:,}", None
-                with left_out(name, where, skipped):
-                    row = checked_row(parsed_json(line, where), where)
+                with _left_out(name, where, skipped):
+                    row = _checked_row(parsed_json(line, where), where)
                 if row is not None:
                     yield where, row
 
-    return read_rows(rows(), request, name, skipped)
+    return _read_rows(rows(), request, name, skipped)
 
 
 def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
@@ -123,47 +121,47 @@ def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> 
     for group in range(file.metadata.num_row_groups):
         check_ratio(file.metadata.row_group(group).total_byte_size, size, name)
     names = file.schema_arrow.names
-    columns = [NESTED] if NESTED in names else choose_columns(names, request, name)[0]
+    columns = [_NESTED] if _NESTED in names else _choose_columns(names, request, name)[0]
 
-    def rows() -> Rows:
+    def rows() -> _Rows:
         number = unpacked = 0
         batches = itertools.chain.from_iterable(  # a batch over two groups cannot hold structs
-            file.iter_batches(batch_size=BATCH, row_groups=[group], columns=list(columns))
+            file.iter_batches(batch_size=_BATCH, row_groups=[group], columns=list(columns))
             for group in range(file.metadata.num_row_groups)
         )
         while True:
             with failures_named(f"{name} is damaged after row {number:,}"):
                 batch = next(batches, None)
-                more = sum(map(unpacked_size, batch.columns)) if batch else 0
+                more = sum(map(_unpacked_size, batch.columns)) if batch else 0
             if batch is None:
                 return
             unpacked += more
             check_ratio(unpacked, size, name)
             with failures_named(f"{name} is damaged after row {number:,}"):
-                rows = list(zip(*(repeated(column).to_pylist() for column in batch.columns), strict=True))
+                rows = list(zip(*(_repeated(column).to_pylist() for column in batch.columns), strict=True))
             for values in rows:
                 number += 1
                 yield f"{name}, row {number:,}", dict(zip(batch.schema.names, values, strict=True))
 
-    return read_rows(rows(), request, name, Skipped(request.strict))
+    return _read_rows(rows(), request, name, Skipped(request.strict))
 
 
-def unpacked_size(column: Any) -> int:
-    """Return the size in bytes of the result of `repeated` for a column of pyarrow."""
+def _unpacked_size(column: Any) -> int:
+    """Return the size in bytes of the result of `_repeated` for a column of pyarrow."""
     kinds, compute = import_module("pyarrow.types"), import_module("pyarrow.compute")
     if kinds.is_struct(column.type):
-        return sum(map(unpacked_size, column.flatten()))
+        return sum(map(_unpacked_size, column.flatten()))
     if not kinds.is_dictionary(column.type):
         return int(column.nbytes)
     return compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
 
 
-def repeated(column: Any) -> Any:
+def _repeated(column: Any) -> Any:
     """Return a column of pyarrow decoded from a dictionary and indices to plain texts."""
     kinds = import_module("pyarrow.types")
     if kinds.is_struct(column.type):
         names = [field.name for field in column.type]
-        return type(column).from_arrays([*map(repeated, column.flatten())], names)
+        return type(column).from_arrays([*map(_repeated, column.flatten())], names)
     return column.dictionary_decode() if kinds.is_dictionary(column.type) else column
 
 
@@ -179,21 +177,21 @@ def read_dataset(dataset: str, request: TextRequest) -> ParallelText:
         raise DataError(f'{dataset} has no split "{request.split}". It has: {", ".join(splits) or "none"}.')
     split: Any = splits[request.split]
 
-    def rows() -> Rows:
+    def rows() -> _Rows:
         source = iter(split)
         for number in itertools.count(1):
             with failures_named(f"{dataset}: reading failed after row {number - 1:,}"):
                 row = next(source, None)
             if row is None:
                 return
-            yield f"{dataset}, row {number:,}", checked_row(row, dataset)
+            yield f"{dataset}, row {number:,}", _checked_row(row, dataset)
 
-    text = read_rows(rows(), request, dataset, Skipped(request.strict))
+    text = _read_rows(rows(), request, dataset, Skipped(request.strict))
     address = split.info.homepage or dataset.removeprefix(PREFIX)
     return ParallelText(text.languages, text.pairs, split.info.license or None, address, text.skipped)
 
 
-def named_columns(rows: Iterable[list[str]], request: TextRequest, name: str, skipped: Skipped) -> Rows:
+def _named_columns(rows: Iterable[list[str]], request: TextRequest, name: str, skipped: Skipped) -> _Rows:
     """Yield rows by the names of their columns: from the header, or numbers without a header.
 
     A row with more columns than the first is damaged: a text holds the separator.
@@ -213,7 +211,7 @@ def named_columns(rows: Iterable[list[str]], request: TextRequest, name: str, sk
 
 
 @contextmanager
-def left_out(name: str, where: str, skipped: Skipped) -> Iterator[None]:
+def _left_out(name: str, where: str, skipped: Skipped) -> Iterator[None]:
     """Count a row that cannot be read as damaged."""
     try:
         yield
@@ -221,20 +219,19 @@ def left_out(name: str, where: str, skipped: Skipped) -> Iterator[None]:
         skipped.add_damage(name, where.removeprefix(f"{name}, "), str(error).removeprefix(f"{where}: "))
 
 
-def read_rows(rows: Rows, request: TextRequest, name: str, skipped: Skipped) -> ParallelText:
-    """Read the two texts of each row, from the columns that the first row has."""
+def _read_rows(rows: _Rows, request: TextRequest, name: str, skipped: Skipped) -> ParallelText:
     first = next(rows, None)
     if first is None:
         skipped.check(name, 0)
         raise DataError(f"{name} holds no rows. Name a table with a header and text below it.")
-    columns, languages = choose_columns(nested(first[1]), request, name)
+    columns, languages = _choose_columns(_nested(first[1]), request, name)
 
     def pairs() -> Iterator[tuple[str, str]]:
         good = 0
         for where, row in itertools.chain([first], rows):
-            pair, texts = None, nested(row)
-            with left_out(name, where, skipped):
-                pair = cell(texts, columns[0], where), cell(texts, columns[1], where)
+            pair, texts = None, _nested(row)
+            with _left_out(name, where, skipped):
+                pair = _cell(texts, columns[0], where), _cell(texts, columns[1], where)
             if pair is not None:
                 good += 1
                 yield pair
@@ -243,13 +240,13 @@ def read_rows(rows: Rows, request: TextRequest, name: str, skipped: Skipped) -> 
     return ParallelText(languages, pairs(), skipped=skipped)
 
 
-def nested(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _nested(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the texts of a row: the content of its column "translation", if it has one."""
-    inner = row.get(NESTED)
+    inner = row.get(_NESTED)
     return inner if isinstance(inner, Mapping) else row
 
 
-def choose_columns(
+def _choose_columns(
     names: Iterable[str], request: TextRequest, name: str
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """Return the columns of source and target, and their languages.
@@ -285,14 +282,13 @@ def choose_columns(
     return (source, target), chosen
 
 
-def checked_row(row: object, where: str) -> Mapping[str, Any]:
-    """Return a row if it is an object."""
+def _checked_row(row: object, where: str) -> Mapping[str, Any]:
     if not isinstance(row, Mapping):
         raise DataError(f"{where}: {type(row).__name__} in place of an object with the two texts.")
     return row
 
 
-def cell(row: Mapping[str, Any], column: str, where: str) -> str:
+def _cell(row: Mapping[str, Any], column: str, where: str) -> str:
     """Return the text of a column, "" for null."""
     if column not in row:
         raise DataError(f'{where}: no column "{column}". It has: {listed(map(str, row))}.')

@@ -11,24 +11,19 @@ from itertools import chain, islice
 from manyheads import languages
 from manyheads.errors import DataError, UsageError
 
-__all__ = [
-    "LICENCE", "MEND", "ORIGIN", "ParallelText", "Skipped", "TextRequest", "Unit", "choose_languages", "listed",
-    "match_language", "no_text_in", "pairs_of_units", "short_line", "stated",
-]  # fmt: skip
-
 LICENCE = "licen[cs]e"  # words before the licence and the origin in headers and README files
 ORIGIN = "website|origin|url|source"
-MOST_LANGUAGES = 1_000  # languages of a file, kept for an error
+_MOST_LANGUAGES = 1_000  # languages of a file, kept for an error
 MEND = "Mend the file, or get it again."
-MOST_DAMAGE = 5  # damaged units that are named
-MOST_UNITS = 100  # units whose languages are read before the languages of a file are chosen
+_MOST_DAMAGE = 5  # damaged units that are named
+_MOST_UNITS = 100  # units whose languages are read before the languages of a file are chosen
 # Fields of the header of a PO file, which converters to other formats keep as a unit.
-HEADER_FIELD = re.compile(
+_HEADER_FIELD = re.compile(
     "^(?:Project-Id-Version|Report-Msgid-Bugs-To|POT-Creation-Date|PO-Revision-Date|Last-Translator|Language-Team"
     "|MIME-Version|Content-Type|Content-Transfer-Encoding|Plural-Forms|X-Generator):",
     re.MULTILINE,
 )
-MOST_LISTED, LONGEST_LISTED = 20, 60  # names in an error, characters of each
+_MOST_LISTED, _LONGEST_LISTED = 20, 60  # names in an error, characters of each
 
 Unit = dict[str, str]  # language -> text; the language is "" if the file names none
 
@@ -74,7 +69,7 @@ class Skipped:
         if self.strict:
             raise DataError(f"{name}, {place}: {reason.removesuffix('.')}. Without --strict it is left out.")
         self.counts[kind] += 1
-        if len(self.damage) < MOST_DAMAGE:
+        if len(self.damage) < _MOST_DAMAGE:
             self.damage.append(f"{place}: {reason}")
 
     def check(self, name: str, good: int, cure: str = MEND) -> None:
@@ -130,17 +125,17 @@ def choose_languages(request: TextRequest, present: Iterable[str], name: str) ->
         match = match_language(requested, all_names)
         if match is None:
             raise no_text_in(requested, names, name)
-        others = [code(other) for other in names if other != match]
+        others = [_code(other) for other in names if other != match]
         if len(others) == 1:
             return (requested, others[0]) if request.source else (others[0], requested)
     elif len(names) == 2:
-        return code(names[0]), code(names[1])
+        return _code(names[0]), _code(names[1])
     raise UsageError(
         f"{name}: the languages are not clear; it names {listed(names)}. Say both: --source de --target en."
     )
 
 
-def code(language: str) -> str:
+def _code(language: str) -> str:
     """Return the code of a language in the spelling of manyheads: de for "DE", en-gb for "EN_gb"."""
     if "@" in language or "." in language:  # of gettext
         return languages.normal_form(language)
@@ -160,25 +155,27 @@ def pairs_of_units(
     first: list[Unit] = []
     present: dict[str, None] = {}
     while (
-        len(first) < MOST_UNITS and len(list(filter(None, present))) < 2 and (unit := next(units, None)) is not None
+        len(first) < _MOST_UNITS
+        and len(list(filter(None, present))) < 2
+        and (unit := next(units, None)) is not None
     ):
         first.append(unit)
         present.update(dict.fromkeys(unit))
     if not first:
         raise DataError(f"{name} holds no translation. Name a file with text in two languages.")
     languages = choose_languages(request, present, name)
-    return languages, read_pairs(chain(first, units), languages, name, skipped)
+    return languages, _read_pairs(chain(first, units), languages, name, skipped)
 
 
-def read_pairs(
+def _read_pairs(
     units: Iterable[Unit], languages: tuple[str, str], name: str, skipped: Skipped
 ) -> Iterator[tuple[str, str]]:
     """Yield source and target of each unit, "" for a language that it lacks; headers of PO files are left out."""
     present: dict[str, None] = {}
     for unit in units:
-        if len(present) < MOST_LANGUAGES:
+        if len(present) < _MOST_LANGUAGES:
             present.update(dict.fromkeys(unit))
-        if any("-" in text and len(HEADER_FIELD.findall(text)) > 1 for text in unit.values()):
+        if any("-" in text and len(_HEADER_FIELD.findall(text)) > 1 for text in unit.values()):
             skipped.counts["header"] += 1
             continue
         source, target = (match_language(language, unit) for language in languages)
@@ -199,14 +196,14 @@ def no_text_in(language: str, present: Iterable[str], name: str) -> DataError:
 
 def listed(names: Iterable[str]) -> str:
     """Return the first names that a file states, each short and in one line, for a message."""
-    first = list(islice(filter(None, names), MOST_LISTED + 1))
-    short = map(short_line, first[:MOST_LISTED])
-    return ", ".join([*short, *(["and others"] if len(first) > MOST_LISTED else [])]) or "none"
+    first = list(islice(filter(None, names), _MOST_LISTED + 1))
+    short = map(short_line, first[:_MOST_LISTED])
+    return ", ".join([*short, *(["and others"] if len(first) > _MOST_LISTED else [])]) or "none"
 
 
 def short_line(text: str) -> str:
-    """Return a text as one line of at most `LONGEST_LISTED` characters, for a message."""
-    return " ".join(text.split())[:LONGEST_LISTED]
+    """Return a text as one line of at most `_LONGEST_LISTED` characters, for a message."""
+    return " ".join(text.split())[:_LONGEST_LISTED]
 
 
 def stated(text: str, *, what: str) -> str | None:

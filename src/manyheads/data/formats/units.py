@@ -19,28 +19,26 @@ from manyheads.data.formats.text import MEND, Skipped, Unit
 from manyheads.data.lines import likely_encoding, wide_encoding
 from manyheads.errors import DataError
 
-__all__ = ["UnitParser", "parsed_units"]
-
-CODES = {"bpt", "ept", "it", "ph", "ut", "sub", "bx", "ex", "x", "sc", "ec", "cp"}
-LINE_BREAKS = {"lb", "x-lb", "xlf:lb", "pb", "xlf:pb"}  # kinds of native codes that part words
-KINDS = ("ctype", "type", "subType")  # attributes with the kind of a native code
-BLOCK = 1 << 16  # bytes
-GROUP = 64  # units, and blanks between them, that are read together
-LARGEST_UNIT = 1 << 20  # characters of a unit in all its languages, or bytes without an element or text
-MOST_DEFAULTS = 1_000  # attributes that the document type declares
-DEEPEST = 256  # elements within each other
-LONGEST_TAG = 256  # characters of a border that a block may cut
-DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)""")
-UNFIT_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what no XML may hold
-UNFIT = re.compile(
-    rf"{UNFIT_CHARACTER.pattern}|&(?!(?:#[0-9]+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);)(?:#?\w{{1,32}};)?"
+_CODES = {"bpt", "ept", "it", "ph", "ut", "sub", "bx", "ex", "x", "sc", "ec", "cp"}
+_LINE_BREAKS = {"lb", "x-lb", "xlf:lb", "pb", "xlf:pb"}  # kinds of native codes that part words
+_KINDS = ("ctype", "type", "subType")  # attributes with the kind of a native code
+_BLOCK = 1 << 16  # bytes
+_GROUP = 64  # units, and blanks between them, that are read together
+_LARGEST_UNIT = 1 << 20  # characters of a unit in all its languages, or bytes without an element or text
+_MOST_DEFAULTS = 1_000  # attributes that the document type declares
+_DEEPEST = 256  # elements within each other
+_LONGEST_TAG = 256  # characters of a border that a block may cut
+_DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)""")
+_UNFIT_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what no XML may hold
+_UNFIT = re.compile(
+    rf"{_UNFIT_CHARACTER.pattern}|&(?!(?:#[0-9]+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);)(?:#?\w{{1,32}};)?"
 )
-ENDS = {
+_ENDS = {
     "<!--": "-->",
     "<![CDATA[": "]]>",
     "<!DOCTYPE": "]",
 }  # beginnings and ends of the parts in which "&" is text
-DAMAGE_CHECKED = 1_000  # damaged units after which a document may be refused
+_DAMAGE_CHECKED = 1_000  # damaged units after which a document may be refused
 
 
 class UnitParser:
@@ -93,13 +91,13 @@ class UnitParser:
         if self.path == [name] != [self.root]:
             raise DataError(f"{self.name}: its outermost element is <{name}>, not <{self.root}>.")
         self.count(len(tag) + sum(map(len, attributes.values())))
-        if len(self.path) > DEEPEST:
-            raise DataError(f"{self.name}: more than {DEEPEST} elements within each other. It is not read.")
+        if len(self.path) > _DEEPEST:
+            raise DataError(f"{self.name}: more than {_DEEPEST} elements within each other. It is not read.")
         if self.text is None:
             if self.opened(name, attributes):
                 self.text, self.text_depth = [], len(self.path)
-        elif name in CODES:
-            if any(attributes.get(kind) in LINE_BREAKS for kind in KINDS) and not self.code_depth:
+        elif name in _CODES:
+            if any(attributes.get(kind) in _LINE_BREAKS for kind in _KINDS) and not self.code_depth:
                 self.text.append(" ")
             self.code_depth = self.code_depth or len(self.path)
         else:
@@ -127,8 +125,8 @@ class UnitParser:
     def declare(self, *declaration: object) -> None:
         """Refuse a document that declares too many attributes, whose defaults each element would repeat."""
         self.defaults += 1
-        if self.defaults > MOST_DEFAULTS:
-            raise DataError(f"{self.name} declares more than {MOST_DEFAULTS:,} attributes. It is not read.")
+        if self.defaults > _MOST_DEFAULTS:
+            raise DataError(f"{self.name} declares more than {_MOST_DEFAULTS:,} attributes. It is not read.")
 
     def close(self) -> None:
         """Do nothing at the end of the document; called by the XML parser."""
@@ -136,8 +134,8 @@ class UnitParser:
     def count(self, size: int) -> None:
         """Count characters of the unit; raise `DataError` above a size that only XML bombs have."""
         self.unread, self.size = 0, self.size + size
-        if self.size > LARGEST_UNIT:
-            raise too_large(self.name)
+        if self.size > _LARGEST_UNIT:
+            raise _too_large(self.name)
 
     def reset(self, depth: int) -> None:
         """Forget the unit that is being read: all but the `depth` outermost elements."""
@@ -161,7 +159,6 @@ class _Documents:
         self.damaged_bytes: bytes | None = None  # of the first place that does not fit the encoding
 
     def new_parser(self) -> Any:
-        """Return an XML parser that calls the parser of the format."""
         from defusedxml.ElementTree import DefusedXMLParser
 
         return DefusedXMLParser(target=self.parser, forbid_dtd=False, forbid_entities=True, forbid_external=True)
@@ -176,7 +173,7 @@ class _Documents:
         text = unfit.sub(self.mend, text)
         self.parser.unread += len(text)
         self.outer.feed(text)
-        if self.parser.unread > LARGEST_UNIT:
+        if self.parser.unread > _LARGEST_UNIT:
             raise DataError(
                 f"{self.parser.name}: {self.parser.unread:,} bytes without an element or text. It is not read."
             )
@@ -184,7 +181,7 @@ class _Documents:
     def mend(self, match: re.Match[str]) -> str:
         """Count the damage of something unfit; return its replacement."""
         line = self.parser.line + match.string.count("\n", 0, match.start())
-        self.note_damage(match[0], line, describe(match[0], self.encoding), "mended around units")
+        self.note_damage(match[0], line, _describe(match[0], self.encoding), "mended around units")
         return "?"
 
     def read_units(self, texts: list[str]) -> list[Unit]:
@@ -214,7 +211,7 @@ class _Documents:
         """Open a parser for units, with the namespaces around them."""
         if self.inner is None:
             depth, self.inner = len(self.parser.path), self.new_parser()
-            declared = "".join(f' {name}="{escape(address)}"' for name, address in self.namespaces.items())
+            declared = "".join(f' {name}="{_escape(address)}"' for name, address in self.namespaces.items())
             self.inner.feed(f"<units{declared}>")
             self.parser.reset(depth)
 
@@ -237,10 +234,10 @@ class _Documents:
             self.inner.feed(text)
             reason = "" if len(parser.path) == depth else "it has no end tag"
         except UnicodeEncodeError:
-            reason = describe("\udc80", self.encoding)
+            reason = _describe("\udc80", self.encoding)
         except ParseError as error:
-            found = UNFIT_CHARACTER.search(text) or UNFIT.search(text)
-            reason = describe(found[0], self.encoding) if found else str(error).partition(":")[0]
+            found = _UNFIT_CHARACTER.search(text) or _UNFIT.search(text)
+            reason = _describe(found[0], self.encoding) if found else str(error).partition(":")[0]
         if not reason:
             self.good += 1
             units, parser.units, parser.size = parser.units, [], 0
@@ -255,16 +252,14 @@ class _Documents:
         if self.damaged_bytes is None and re.search("[\ud800-\udfff]", text):
             self.damaged_bytes = text.encode(self.encoding, "surrogateescape")
         skipped.add_damage(name, f"line {line:,}", reason, kind)
-        if skipped.counts["damaged"] % DAMAGE_CHECKED == 0:
+        if skipped.counts["damaged"] % _DAMAGE_CHECKED == 0:
             skipped.check(name, self.good, self.cure())
 
     def close(self) -> None:
-        """End the document."""
         self.outer.close()
         self.parser.skipped.check(self.parser.name, self.good, self.cure())
 
     def cure(self) -> str:
-        """Return advice for a document that cannot be read."""
         if self.damaged_bytes is None:
             return MEND
         if self.encoding != "utf-8":
@@ -274,12 +269,11 @@ class _Documents:
         return f"It has bytes that are no UTF-8. If it is {guess}, convert it: iconv -f {guess} -t UTF-8."
 
 
-def escape(text: str) -> str:
-    """Return a text as the value of an attribute."""
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
 
 
-def describe(text: str, encoding: str) -> str:
+def _describe(text: str, encoding: str) -> str:
     """Return a description of a character, or a reference, that no XML may hold."""
     if text.startswith("&"):
         return f'"{text}" stands for nothing' if len(text) > 1 else 'a "&" that is not written as "&amp;"'
@@ -288,9 +282,9 @@ def describe(text: str, encoding: str) -> str:
     return f"the control character U+{ord(text[0]):04X}"
 
 
-def too_large(name: str) -> DataError:
+def _too_large(name: str) -> DataError:
     """Return the error for a unit that only XML bombs have."""
-    return DataError(f"{name}: a unit has more than {LARGEST_UNIT:,} characters. It is not read.")
+    return DataError(f"{name}: a unit has more than {_LARGEST_UNIT:,} characters. It is not read.")
 
 
 def parsed_units(stream: io.BufferedReader, parser: UnitParser) -> Iterator[Unit]:
@@ -302,15 +296,15 @@ def parsed_units(stream: io.BufferedReader, parser: UnitParser) -> Iterator[Unit
     from defusedxml.common import DefusedXmlException, EntitiesForbidden
     from defusedxml.ElementTree import ParseError
 
-    head = stream.peek(BLOCK)[:BLOCK]
-    encoding = encoding_of(head, parser.name)
+    head = stream.peek(_BLOCK)[:_BLOCK]
+    encoding = _encoding_of(head, parser.name)
     documents = _Documents(parser, encoding)
     try:
         group: list[str] = []
-        for text, kind in pieces(decoded(stream, encoding), parser):
+        for text, kind in _pieces(_decoded(stream, encoding), parser):
             if kind == "unit" or (group and text.isspace()):
                 group.append(text)
-                if len(group) < GROUP:
+                if len(group) < _GROUP:
                     continue
                 text = ""
             yield from documents.read_units(group)
@@ -318,7 +312,7 @@ def parsed_units(stream: io.BufferedReader, parser: UnitParser) -> Iterator[Unit
             if kind == "broken":
                 yield from documents.read_unit(text)
             elif text:
-                documents.read_around(text, UNFIT if kind == "around" else UNFIT_CHARACTER)
+                documents.read_around(text, _UNFIT if kind == "around" else _UNFIT_CHARACTER)
             parser.line += text.count("\n")
         yield from documents.read_units(group)
         documents.close()
@@ -340,7 +334,7 @@ def parsed_units(stream: io.BufferedReader, parser: UnitParser) -> Iterator[Unit
         ) from error
 
 
-def pieces(blocks: Iterator[str], parser: UnitParser) -> Iterator[tuple[str, str]]:
+def _pieces(blocks: Iterator[str], parser: UnitParser) -> Iterator[tuple[str, str]]:
     """Yield the text of a document in order, with its kind: "unit", "broken" for a part of one, "around", "raw".
 
     In "raw" text, such as comments, "&" is text. Borders within comments and CDATA sections divide nothing.
@@ -348,7 +342,7 @@ def pieces(blocks: Iterator[str], parser: UnitParser) -> Iterator[tuple[str, str
     Raises:
         DataError: a unit has too many characters.
     """
-    others = "|".join(re.escape(beginning[1:]) for beginning in ENDS)
+    others = "|".join(re.escape(beginning[1:]) for beginning in _ENDS)
     border = re.compile(
         rf"<(?:{others}|(?P<end>/(?:[\w.-]+:)?(?:{parser.unit})\s*>)"
         rf"|(?P<begin>(?:[\w.-]+:)?(?:{parser.unit})(?=[\s/>]))|/?(?:[\w.-]+:)?(?:{parser.around})(?=[\s/>]))"
@@ -369,10 +363,10 @@ def pieces(blocks: Iterator[str], parser: UnitParser) -> Iterator[tuple[str, str
                     start, kind = at, "around"
             match = border.search(text, at)
             if match is None:
-                at = max(at, len(text) - LONGEST_TAG)
+                at = max(at, len(text) - _LONGEST_TAG)
                 break
             at = match.end()
-            closing = ENDS.get(match[0], "")
+            closing = _ENDS.get(match[0], "")
             if closing == "]" and "[" not in text[at : text.find(">", at)]:
                 closing = ">"
             if kind == "unit" and (closing or match["end"]):
@@ -388,38 +382,38 @@ def pieces(blocks: Iterator[str], parser: UnitParser) -> Iterator[tuple[str, str
                 start = at
             kind = "raw" if closing else "unit" if match["begin"] else "around"
         if kind != "unit":
-            stop = max(start, min(at, len(text) - LONGEST_TAG) if kind == "around" else at)
+            stop = max(start, min(at, len(text) - _LONGEST_TAG) if kind == "around" else at)
             reference = text.rfind("&", max(start, stop - 40), stop)  # not to be divided
             stop = stop if reference < 0 else reference
             if start < stop:
                 yield text[start:stop], kind
                 start = stop
         text, at = text[start:], max(0, at - start)
-        if kind == "unit" and len(text) > LARGEST_UNIT:
-            raise too_large(parser.name)
+        if kind == "unit" and len(text) > _LARGEST_UNIT:
+            raise _too_large(parser.name)
     if text:
         yield text, "broken" if kind == "unit" else kind
 
 
-def decoded(stream: io.BufferedReader, encoding: str) -> Iterator[str]:
+def _decoded(stream: io.BufferedReader, encoding: str) -> Iterator[str]:
     """Yield the text of a stream in blocks; a byte that is none of its encoding becomes a surrogate."""
     wide = encoding.startswith(("utf-16", "utf-32"))
     decoder = codecs.getincrementaldecoder(encoding)("strict" if wide else "surrogateescape")
     first = True
-    for block in chain(iter(lambda: stream.read(BLOCK), b""), [b""]):
+    for block in chain(iter(lambda: stream.read(_BLOCK), b""), [b""]):
         text = decoder.decode(block, not block)
         yield text.removeprefix("\ufeff") if first else text
         first = first and not text
 
 
-def encoding_of(head: bytes, name: str) -> str:
+def _encoding_of(head: bytes, name: str) -> str:
     """Return the name of the encoding of a document, by its byte order mark, else as its first bytes declare it.
 
     Raises:
         DataError: the encoding is not known.
     """
     wide = (wide_encoding(head) or "").partition(" ")[0].lower()
-    match = DECLARED.match(head)
+    match = _DECLARED.match(head)
     declared = wide or (match[1].decode() if match and not head.startswith(codecs.BOM_UTF8) else "utf-8")
     try:
         encoding = codecs.lookup(declared).name

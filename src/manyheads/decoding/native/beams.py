@@ -27,15 +27,13 @@ from manyheads.decoding.native.structs import (
     Step,
 )
 
-__all__ = ["BeamOutput", "NativeBeam", "NativeBeams", "ReadSources"]
-
 # Tokens, their log-probabilities, whether the last token is the end symbol.
 BeamOutput = tuple[list[int], list[float], bool]
 # Encodes sources, given as ids with end marks; returns what `NativeModel.encode` returns.
 ReadSources = Callable[[Sequence[Sequence[int]]], list[NDArray[np.float32]]]
 
-NODE, OUTPUT, CANDIDATE = np.dtype(Node), np.dtype(Output), np.dtype(Candidate)
-CACHE_MARGIN = 8  # tokens by which an output may be longer than its source before the KV cache is enlarged
+_NODE, _OUTPUT, _CANDIDATE = np.dtype(Node), np.dtype(Output), np.dtype(Candidate)
+_CACHE_MARGIN = 8  # tokens by which an output may be longer than its source before the KV cache is enlarged
 
 
 class NativeBeam:
@@ -66,12 +64,12 @@ class NativeBeam:
         self.log_probs = np.zeros(beam_size)
         self.best_scores = np.full(beam_size, -np.inf)
         self.visible = np.zeros((2, beam_size * (max_length + 1)), dtype=np.int32)
-        self.nodes = np.empty((max_length + 1, beam_size), dtype=NODE)
-        self.outputs = np.empty((max_length + 1) * beam_size, dtype=OUTPUT)
-        self.candidates = np.empty(2 * beam_size, dtype=CANDIDATE)
+        self.nodes = np.empty((max_length + 1, beam_size), dtype=_NODE)
+        self.outputs = np.empty((max_length + 1) * beam_size, dtype=_OUTPUT)
+        self.candidates = np.empty(2 * beam_size, dtype=_CANDIDATE)
         self.used = np.empty(beam_size, dtype=np.int64)
         layers, heads, head_dim = shape
-        capacity = 1 + beam_size * min(max_length, step.source_length + CACHE_MARGIN)
+        capacity = 1 + beam_size * min(max_length, step.source_length + _CACHE_MARGIN)
         self.cache = np.empty((layers, 2, heads, capacity, head_dim), dtype=np.float32)
         step.sentences = step.rows = step.length = step.num_visible = 1
         step.capacity, step.cache = capacity, self.cache.ctypes.data

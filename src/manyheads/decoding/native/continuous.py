@@ -20,8 +20,6 @@ from manyheads.search.interface import (
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS
 
-__all__ = ["NativeContinuousBatching", "can_search"]
-
 
 def can_search(model: NativeModel, options: SearchOptions) -> bool:
     """Return whether the C code can search with these options.
@@ -32,7 +30,7 @@ def can_search(model: NativeModel, options: SearchOptions) -> bool:
 
 
 @dataclass(eq=False)
-class NativeBatch:
+class _NativeBatch:
     """Sentences that were added together, and the running search of each by its index."""
 
     cancelled: Cancelled
@@ -65,12 +63,12 @@ class NativeContinuousBatching:
             eos=EOS,
             suppressed=SUPPRESSED_IDS,
         )
-        self.batches: list[NativeBatch] = []
+        self.batches: list[_NativeBatch] = []
 
     def add(self, rows: Sequence[Sequence[int]], cancelled: Cancelled, on_finished: OnFinished) -> None:
         """See `ContinuousBatching.add`."""
         beams = self.beams.add([[*row, EOS] for row in rows], self.options.longest(rows, self.max_length))
-        self.batches.append(NativeBatch(cancelled, on_finished, dict(enumerate(beams))))
+        self.batches.append(_NativeBatch(cancelled, on_finished, dict(enumerate(beams))))
 
     def step(self) -> None:
         """See `ContinuousBatching.step`."""

@@ -36,9 +36,7 @@ from manyheads.text.tokenizer import EOS, TokenizerPair
 if TYPE_CHECKING:
     from manyheads.decoding.engine import TorchEngine
 
-__all__ = ["NativeEngine", "open_native_engine"]
-
-GPU_DEVICES = ("nvidia*", "nvhost*", "nvgpu*", "kfd", "dxg")  # files in /dev of drivers that torch computes with
+_GPU_DEVICES = ("nvidia*", "nvhost*", "nvgpu*", "kfd", "dxg")  # files in /dev of drivers that torch computes with
 
 
 class NativeEngine:
@@ -141,10 +139,10 @@ def open_native_engine(
         precision: number format of the matrices.
     """
     model, sizes = config.model, (tokenizers.source.size, tokenizers.target.size)
-    if not is_cpu(device) or (code := used_library()) is None:
+    if not _is_cpu(device) or (code := used_library()) is None:
         return None
     try:
-        tensors = TensorFile(run.weights_path, tied_matrices(model))
+        tensors = TensorFile(run.weights_path, _tied_matrices(model))
         if model.num_encoder_layers + model.num_decoder_layers > len(tensors):
             return None
         native = NativeModel(tensors, model, sizes, precision, code)
@@ -165,14 +163,14 @@ def open_native_engine(
     return NativeEngine(native, load_torch_engine)
 
 
-def is_cpu(device: str) -> bool:
+def _is_cpu(device: str) -> bool:
     """Return whether a device is the CPU; "auto" is the CPU where no GPU driver is loaded, except on Windows."""
     if device != "auto":
         return device == "cpu"
-    return os.name == "posix" and not any(any(Path("/dev").glob(name)) for name in GPU_DEVICES)
+    return os.name == "posix" and not any(any(Path("/dev").glob(name)) for name in _GPU_DEVICES)
 
 
-def tied_matrices(config: ModelConfig) -> dict[str, str]:
+def _tied_matrices(config: ModelConfig) -> dict[str, str]:
     """Return name of a tied matrix -> its name in a weights file, as in `EncoderDecoder.tie`."""
     source, target = "source_embedding.tokens.weight", "target_embedding.tokens.weight"
     if config.tied_embeddings == "all":

@@ -10,30 +10,28 @@ from typing import Any
 
 from manyheads.decoding.native.structs import ENUMERATIONS, INT64, POINTER, STRUCTS
 
-__all__ = ["InterfaceError", "check_interface"]
 
-
-class Field(ctypes.Structure):
+class _Field(ctypes.Structure):
     """The offset, size and type of a struct or field, or the value of a constant, as in `layout.h`."""
 
     __slots__ = ()
     _fields_ = (("name", ctypes.c_char_p), ("offset", INT64), ("size", INT64), ("type", ctypes.c_char_p))
 
 
-class Function(ctypes.Structure):
+class _Function(ctypes.Structure):
     """The types of a function, as in `layout.h`."""
 
     __slots__ = ()
     _fields_ = (("name", ctypes.c_char_p), ("types", ctypes.c_char_p))
 
 
-FUNCTIONS = (
+_FUNCTIONS = (
     "panel_width", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps", "extend_beam",
 )  # fmt: skip
-TYPES = {  # of struct fields
+_TYPES = {  # of struct fields
     ctypes.c_float: "float", ctypes.c_double: "double", ctypes.c_int32: "int32", INT64: "int64",
 }  # fmt: skip
-Entry = tuple[int, int, str]  # offset, size, type
+_Entry = tuple[int, int, str]  # offset, size, type
 
 
 class InterfaceError(Exception):
@@ -47,32 +45,34 @@ def check_interface(library: ctypes.CDLL) -> None:
         InterfaceError: the library lacks a function, or a struct has another layout in C than in Python.
     """
     try:
-        for name, signature in signatures(library).items():
+        for name, signature in _signatures(library).items():
             function = getattr(library, name)
             function.restype, *function.argtypes = signature
-        in_c = layout_in_c(library)
+        in_c = _layout_in_c(library)
     except AttributeError as error:
         raise InterfaceError(f"the C library has no function {str(error).rpartition(' ')[2]}") from None
-    in_python = layout_in_python()
+    in_python = _layout_in_python()
     for name in [*in_python, *in_c]:
         if in_c.get(name) != in_python.get(name):
-            raise InterfaceError(f"{name} is {place(in_c.get(name))} in C, {place(in_python.get(name))} in Python")
+            raise InterfaceError(
+                f"{name} is {_place(in_c.get(name))} in C, {_place(in_python.get(name))} in Python"
+            )
 
 
-def signatures(library: ctypes.CDLL) -> dict[str, list[Any]]:
+def _signatures(library: ctypes.CDLL) -> dict[str, list[Any]]:
     """Return the types of the result and of the arguments of each function."""
-    types = {entry.name.decode(): entry.types.decode() for entry in table(library.function_types, Function)}
-    if missing := [name for name in FUNCTIONS if name not in types]:
+    types = {entry.name.decode(): entry.types.decode() for entry in _table(library.function_types, _Function)}
+    if missing := [name for name in _FUNCTIONS if name not in types]:
         raise InterfaceError(f"the C library has no function {missing[0]}")
     return {
-        name: [ctype(text.partition("(")[0]), *map(ctype, text.partition("(")[2].removesuffix(")").split(","))]
+        name: [_ctype(text.partition("(")[0]), *map(_ctype, text.partition("(")[2].removesuffix(")").split(","))]
         if not text.endswith("(void)")
-        else [ctype(text.partition("(")[0])]
+        else [_ctype(text.partition("(")[0])]
         for name, text in types.items()
     }
 
 
-def ctype(text: str) -> Any:
+def _ctype(text: str) -> Any:
     """Return the type of `ctypes` for a type of C; a pointer to numbers takes an address."""
     words = text.replace("*", " * ").split()
     base = next(word for word in words if word != "const")
@@ -84,38 +84,36 @@ def ctype(text: str) -> Any:
     return {"void": None, "int": ctypes.c_int, "int64_t": INT64}[base]
 
 
-def table(function: Any, kind: type[Any]) -> list[Any]:
-    """Return the entries of a table that a function of the library returns."""
+def _table(function: Any, kind: type[Any]) -> list[Any]:
     function.restype, function.argtypes = ctypes.POINTER(kind), (ctypes.POINTER(INT64),)
     count = INT64()
     entries = function(count)
     return [entries[i] for i in range(count.value)]
 
 
-def layout_in_c(library: ctypes.CDLL) -> dict[str, Entry]:
+def _layout_in_c(library: ctypes.CDLL) -> dict[str, _Entry]:
     """Return the offset, size and type of each struct and field by its name, and the value of each constant."""
     return {
         field.name.decode(): (field.offset, field.size, field.type.decode())
-        for field in table(library.struct_layout, Field)
+        for field in _table(library.struct_layout, _Field)
     }
 
 
-def layout_in_python() -> dict[str, Entry]:
-    """Return the same as `layout_in_c` for the classes in `structs.py`."""
-    layout: dict[str, Entry] = {}
+def _layout_in_python() -> dict[str, _Entry]:
+    """Return the same as `_layout_in_c` for the classes in `structs.py`."""
+    layout: dict[str, _Entry] = {}
     for struct in STRUCTS:
         layout[struct.__name__] = (0, ctypes.sizeof(struct), struct.__name__)
         for name, kind, *_ in struct._fields_:
             field = getattr(struct, name)
-            type_name = kind.__name__ if issubclass(kind, ctypes.Structure) else TYPES.get(kind, "pointer")
+            type_name = kind.__name__ if issubclass(kind, ctypes.Structure) else _TYPES.get(kind, "pointer")
             layout[f"{struct.__name__}.{name}"] = (field.offset, field.size, type_name)
     for enumeration in ENUMERATIONS:
         layout |= {one.name: (one.value, 0, enumeration.__name__) for one in enumeration}
     return layout
 
 
-def place(entry: Entry | None) -> str:
-    """Describe an entry of a layout."""
+def _place(entry: _Entry | None) -> str:
     if entry is None:
         return "missing"
     offset, size, type_name = entry

@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 
     from manyheads.decoding.model import StepInput
 
-__all__ = ["MAX_SOURCE_LENGTH", "NativeModel", "pointers"]
-
 FloatArray = NDArray[np.float32]
 MAX_SOURCE_LENGTH = 256  # tokens: torch encodes longer sentences, because its attention is faster there
-ENCODER_BATCH_TOKENS = 256  # enough to make good use of the weights; the workspace stays in the processor's cache
+_ENCODER_BATCH_TOKENS = 256  # enough to make good use of the weights; the workspace stays in the processor's cache
 
 
-class Workspace(threading.local):
+class _Workspace(threading.local):
     """A buffer of floats for each thread, reused between calls, as the system clears newly allocated memory."""
 
     def __init__(self) -> None:
@@ -75,7 +73,7 @@ class NativeModel:
             WeightsError: a tensor is missing, or has another shape or type.
         """
         self.library = library
-        self.workspace, self.logits = Workspace(), Workspace()
+        self.workspace, self.logits = _Workspace(), _Workspace()
         self.config = config
         self.precision = precision
         self.vocabulary = sizes[1]
@@ -111,7 +109,7 @@ class NativeModel:
         starts = np.concatenate([[0], lengths.cumsum()])
         first = 0
         while first < count:
-            last = int(np.searchsorted(starts, starts[first] + ENCODER_BATCH_TOKENS, side="right")) - 1
+            last = int(np.searchsorted(starts, starts[first] + _ENCODER_BATCH_TOKENS, side="right")) - 1
             last = max(first + 1, last)
             batch = tokens[starts[first] : starts[last]]
             self.encode_batch(batch, lengths[first:last], longest, [array[first:last] for array in memory])
@@ -149,7 +147,7 @@ class NativeModel:
             failure,
         )
         if done < 0:
-            raise refused(failure)
+            raise _refused(failure)
 
     def reserve_workspace(self, model: Model, rows: int, max_keys: int, threads: int) -> NDArray[np.float32]:
         """Return the workspace of a call with `rows` rows, each of which attends to at most `max_keys` keys."""
@@ -208,7 +206,7 @@ class NativeModel:
             failure,
         )
         if done < 0:
-            raise refused(failure)
+            raise _refused(failure)
         return logits[:size].reshape(rows, -1)
 
     def step_struct(self, step: StepInput, tokens: Tensor, table: PositionTable) -> Step:
@@ -216,13 +214,13 @@ class NativeModel:
         position = step.position
         sentences, _, source_length, _ = step.memory[0][0].shape
         return Step(
-            tokens=tensor_address(tokens),
+            tokens=_tensor_address(tokens),
             position_signal=None if table.signals is None else address(table.signals[position]),
             rotary=None if table.rotary_cos_sin is None else address(table.rotary_cos_sin[position]),
-            cache=tensor_address(step.cache.store),
-            cache_bias=None if step.cache.bias is None else tensor_address(step.cache.bias),
-            memory=pointers([*map(tensor_address, chain(*step.memory))]),
-            source_bias=None if step.source_bias is None else tensor_address(step.source_bias),
+            cache=_tensor_address(step.cache.store),
+            cache_bias=None if step.cache.bias is None else _tensor_address(step.cache.bias),
+            memory=pointers([*map(_tensor_address, chain(*step.memory))]),
+            source_bias=None if step.source_bias is None else _tensor_address(step.source_bias),
             sentences=sentences,
             rows=step.width,
             length=step.cache.length,
@@ -270,14 +268,13 @@ class NativeModel:
             failure,
         )
         if stopped == -1:
-            raise refused(failure)
+            raise _refused(failure)
         if stopped < 0:
             raise OverflowedError
         return stopped
 
 
-def refused(failure: Failure) -> ValueError:
-    """Return the error of a call that the C code refused."""
+def _refused(failure: Failure) -> ValueError:
     value, low, high = failure.value, failure.low, failure.high
     return ValueError(f"the C decoder was given {failure.quantity.decode()} {value}; the range is {low}..{high}")
 
@@ -288,7 +285,7 @@ def address(array: NDArray[np.float32] | None) -> int | None:
     return None if array is None else array.ctypes.data
 
 
-def tensor_address(tensor: Tensor) -> int:
+def _tensor_address(tensor: Tensor) -> int:
     """Return the address of a contiguous tensor; the caller must hold a reference to the tensor."""
     assert tensor.is_contiguous()
     return tensor.data_ptr()

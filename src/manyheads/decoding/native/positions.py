@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from manyheads.config.schema import ModelConfig
 from manyheads.errors import UsageError
 
-__all__ = ["PositionTable", "Positions"]
-
 FloatArray = NDArray[np.float32]
-MIN_PRECOMPUTED_POSITIONS = 64
+_MIN_PRECOMPUTED_POSITIONS = 64
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Positions:
         self.config = config
         self.learned = learned
         self.token_type = token_type
-        self.table = self.compute(MIN_PRECOMPUTED_POSITIONS)
+        self.table = self.compute(_MIN_PRECOMPUTED_POSITIONS)
 
     def first(self, count: int) -> PositionTable:
         """Return a table of at least `count` positions.
@@ -64,9 +62,9 @@ class Positions:
     def compute(self, count: int) -> PositionTable:
         """Compute the first `count` positions, or all learned ones if there are fewer."""
         if self.config.positions == "rotary":
-            signals, rotary = None, rotary_cos_sin(count, self.config.d_model // self.config.num_heads)
+            signals, rotary = None, _rotary_cos_sin(count, self.config.d_model // self.config.num_heads)
         else:
-            signals = sinusoids(count, self.config.d_model) if self.learned is None else self.learned[:count]
+            signals = _sinusoids(count, self.config.d_model) if self.learned is None else self.learned[:count]
             rotary, count = None, len(signals)
         if self.token_type is not None:
             zeros = np.zeros((count, self.config.d_model), dtype=np.float32)
@@ -74,14 +72,14 @@ class Positions:
         return PositionTable(count, None if signals is None else np.ascontiguousarray(signals), rotary)
 
 
-def sinusoids(count: int, width: int) -> FloatArray:
+def _sinusoids(count: int, width: int) -> FloatArray:
     """Return the sinusoidal positions of section 3.5, computed in float64: -> (count, width)."""
     frequencies = np.exp(np.arange(0, width, 2) * (-math.log(10_000.0) / width))
     angles = np.arange(float(count))[:, None] * frequencies
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(count, width).astype(np.float32)
 
 
-def rotary_cos_sin(count: int, head_dim: int) -> FloatArray:
+def _rotary_cos_sin(count: int, head_dim: int) -> FloatArray:
     """Return the cosines and sines of rotary positions: -> (count, head_dim / 2, 2).
 
     A complex exponential takes both from the C library, as torch does; NumPy's sines differ in the last bits.

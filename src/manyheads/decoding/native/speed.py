@@ -13,8 +13,6 @@ from pathlib import Path
 
 from manyheads.decoding.native.build import SWITCH, library, load_measurement, measurement_path, store_measurement
 
-__all__ = ["NativeSpeed", "is_used", "native_speed", "used_library"]
-
 
 @dataclass(frozen=True)
 class NativeSpeed:
@@ -58,11 +56,11 @@ def native_speed(code: ctypes.CDLL) -> NativeSpeed | None:
     A library outside the cache is not measured (None), because it is deleted at the end of the process.
     """
     path = measurement_path(code)
-    return None if path is None else cached_speed(path, code)
+    return None if path is None else _cached_speed(path, code)
 
 
 @functools.cache
-def cached_speed(path: Path, code: ctypes.CDLL) -> NativeSpeed:
+def _cached_speed(path: Path, code: ctypes.CDLL) -> NativeSpeed:
     """Load a measurement; measure and store the speed if there is none."""
     with suppress(KeyError, TypeError, ValueError, AttributeError):
         stored = load_measurement(path)

@@ -6,31 +6,7 @@ import ctypes
 from enum import IntEnum
 from typing import Any
 
-__all__ = [
-    "ENUMERATIONS",
-    "INT64",
-    "POINTER",
-    "STRUCTS",
-    "Activation",
-    "Beam",
-    "BeamOptions",
-    "BeamStatus",
-    "BestTokens",
-    "Candidate",
-    "EncoderInput",
-    "Failure",
-    "Format",
-    "Heads",
-    "Layer",
-    "LayerNorm",
-    "Linear",
-    "Model",
-    "Node",
-    "Output",
-    "Step",
-]
-
-POINTER, INT32, INT64, FLOAT32 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_float
+POINTER, _INT32, INT64, _FLOAT32 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_float
 
 
 Format = IntEnum("Format", "FLOAT32 BFLOAT16 INT8", start=0)
@@ -38,10 +14,10 @@ Activation = IntEnum("Activation", "NO_ACTIVATION RELU GELU GELU_TANH SWISH SWIG
 BeamStatus = IntEnum("BeamStatus", "BEAM_RUNNING BEAM_ENDED BEAM_CACHE_FULL BEAM_NAN BEAM_INVALID", start=0)
 ENUMERATIONS: tuple[type[IntEnum], ...] = (Format, Activation, BeamStatus)
 
-Fields = tuple[tuple[str, Any], ...]
+_Fields = tuple[tuple[str, Any], ...]
 
 
-def fields(kind: Any, names: str) -> Fields:
+def _fields(kind: Any, names: str) -> _Fields:
     """Return fields of one type for `_fields_`."""
     return tuple((name, kind) for name in names.split())
 
@@ -50,28 +26,28 @@ class Linear(ctypes.Structure):
     """A linear layer."""
 
     __slots__ = ()
-    _fields_ = fields(POINTER, "weight scale bias") + fields(INT64, "inputs outputs")
+    _fields_ = _fields(POINTER, "weight scale bias") + _fields(INT64, "inputs outputs")
 
 
 class LayerNorm(ctypes.Structure):
     """A layer norm; no norm if `weight` is null."""
 
     __slots__ = ()
-    _fields_ = fields(POINTER, "weight bias")
+    _fields_ = _fields(POINTER, "weight bias")
 
 
 class Layer(ctypes.Structure):
     """The linear layers of an encoder or decoder layer."""
 
     __slots__ = ()
-    _fields_ = fields(Linear, "self_qkv self_out cross_query cross_out expand contract")
+    _fields_ = _fields(Linear, "self_qkv self_out cross_query cross_out expand contract")
 
 
-class Heads(ctypes.Structure):
+class _Heads(ctypes.Structure):
     """The attention weights and vectors that a call reports, and the factors of heads; null if not requested."""
 
     __slots__ = ()
-    _fields_ = fields(POINTER, "weights factors vectors")
+    _fields_ = _fields(POINTER, "weights factors vectors")
 
 
 class Model(ctypes.Structure):
@@ -84,8 +60,8 @@ class Model(ctypes.Structure):
         ("embedding", POINTER),
         ("embedding_norm", LayerNorm),
         ("output", Linear),
-        *fields(INT64, "num_layers d_model num_heads d_ff vocabulary format activation pre_norm"),
-        *fields(FLOAT32, "embedding_scale norm_epsilon"),
+        *_fields(INT64, "num_layers d_model num_heads d_ff vocabulary format activation pre_norm"),
+        *_fields(_FLOAT32, "embedding_scale norm_epsilon"),
     )
 
 
@@ -94,9 +70,9 @@ class EncoderInput(ctypes.Structure):
 
     __slots__ = ()
     _fields_ = (
-        *fields(POINTER, "tokens sentence_ids positions starts position_signals rotary"),
-        *fields(INT64, "sentences max_length"),
-        ("heads", Heads),
+        *_fields(POINTER, "tokens sentence_ids positions starts position_signals rotary"),
+        *_fields(INT64, "sentences max_length"),
+        ("heads", _Heads),
         ("output", POINTER),
     )
 
@@ -106,12 +82,12 @@ class Step(ctypes.Structure):
 
     __slots__ = ()
     _fields_ = (
-        *fields(POINTER, "tokens position_signal rotary cache cache_bias visible"),
+        *_fields(POINTER, "tokens position_signal rotary cache cache_bias visible"),
         ("memory", ctypes.POINTER(POINTER)),
         ("source_bias", POINTER),
-        *fields(INT64, "sentences rows length capacity num_visible source_length source_capacity"),
-        *fields(INT64, "shared_cache num_later"),
-        *fields(Heads, "self_heads cross_heads"),
+        *_fields(INT64, "sentences rows length capacity num_visible source_length source_capacity"),
+        *_fields(INT64, "shared_cache num_later"),
+        *_fields(_Heads, "self_heads cross_heads"),
     )
 
 
@@ -119,42 +95,42 @@ class BestTokens(ctypes.Structure):
     """A request for the best next tokens of each row."""
 
     __slots__ = ()
-    _fields_ = fields(INT64, "count num_suppressed") + fields(POINTER, "suppressed values tokens")
+    _fields_ = _fields(INT64, "count num_suppressed") + _fields(POINTER, "suppressed values tokens")
 
 
 class BeamOptions(ctypes.Structure):
     """Options of a beam search."""
 
     __slots__ = ()
-    _fields_ = (*fields(INT64, "beam_size n_best eos signal_stride rotary_stride"), ("divisors", POINTER))
+    _fields_ = (*_fields(INT64, "beam_size n_best eos signal_stride rotary_stride"), ("divisors", POINTER))
 
 
 class Failure(ctypes.Structure):
     """The reason why a call was refused."""
 
     __slots__ = ()
-    _fields_ = (("quantity", ctypes.c_char_p), *fields(INT64, "value low high"))
+    _fields_ = (("quantity", ctypes.c_char_p), *_fields(INT64, "value low high"))
 
 
 class Node(ctypes.Structure):
     """A token of an open prefix."""
 
     __slots__ = ()
-    _fields_ = (*fields(INT32, "parent token"), ("log_prob", FLOAT32))
+    _fields_ = (*_fields(_INT32, "parent token"), ("log_prob", _FLOAT32))
 
 
 class Output(ctypes.Structure):
     """An output of a beam search."""
 
     __slots__ = ()
-    _fields_ = (*fields(INT32, "length row ended"), ("log_prob", FLOAT32))
+    _fields_ = (*_fields(_INT32, "length row ended"), ("log_prob", _FLOAT32))
 
 
 class Candidate(ctypes.Structure):
     """A continuation of a prefix."""
 
     __slots__ = ()
-    _fields_ = (*fields(INT64, "row token"), ("log_prob", FLOAT32), ("total", ctypes.c_double))
+    _fields_ = (*_fields(INT64, "row token"), ("log_prob", _FLOAT32), ("total", ctypes.c_double))
 
 
 class Beam(ctypes.Structure):
@@ -163,12 +139,12 @@ class Beam(ctypes.Structure):
     __slots__ = ()
     _fields_ = (
         ("step", Step),
-        *fields(INT64, "first_row length max_length num_outputs status cancelled"),
-        *fields(POINTER, "latest log_probs best_scores visible next_visible nodes outputs candidates used"),
+        *_fields(INT64, "first_row length max_length num_outputs status cancelled"),
+        *_fields(POINTER, "latest log_probs best_scores visible next_visible nodes outputs candidates used"),
     )
 
 
 STRUCTS: tuple[type[ctypes.Structure], ...] = (
-    Linear, LayerNorm, Layer, Heads, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
+    Linear, LayerNorm, Layer, _Heads, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
     Candidate, Beam
 )  # fmt: skip

@@ -12,25 +12,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["limit_threads", "map_in_threads", "native_threads", "num_threads", "threads_for_native"]
+_MAX_THREADS = 8  # more threads would wait for each other longer than they compute
+_SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
-MAX_THREADS = 8  # more threads would wait for each other longer than they compute
-SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
-
-Job = TypeVar("Job")
-Result = TypeVar("Result")
+_Job = TypeVar("_Job")
+_Result = TypeVar("_Result")
 
 
-class ThreadLimit(threading.local):
+class _ThreadLimit(threading.local):
     """The number of threads that calls from this thread may use; 0 is the default of the process."""
 
     count = 0
 
 
-limit = ThreadLimit()
+_limit = _ThreadLimit()
 
 
-def loaded_torch() -> Any:
+def _loaded_torch() -> Any:
     """Return the module torch if the process has imported it, else None."""
     module = sys.modules.get("torch")
     return module if hasattr(module, "set_num_threads") else None
@@ -38,26 +36,26 @@ def loaded_torch() -> Any:
 
 def num_threads() -> int:
     """Return the number of threads that a call from this thread may use: torch's number where torch is loaded."""
-    if limit.count:
-        return limit.count
-    torch = loaded_torch()
-    return available_cores() if torch is None else int(torch.get_num_threads())
+    if _limit.count:
+        return _limit.count
+    torch = _loaded_torch()
+    return _available_cores() if torch is None else int(torch.get_num_threads())
 
 
 def native_threads() -> int:
     """Return the number of threads of a call of the C code from this thread."""
-    return min(num_threads(), MAX_THREADS)
+    return min(num_threads(), _MAX_THREADS)
 
 
 def limit_threads(count: int) -> None:
     """Set the number of threads of later calls from this thread, for the C code and for torch if it is loaded."""
-    limit.count = count
-    if (torch := loaded_torch()) is not None:
+    _limit.count = count
+    if (torch := _loaded_torch()) is not None:
         torch.set_num_threads(count)
 
 
 @functools.cache
-def available_cores() -> int:
+def _available_cores() -> int:
     """Return OMP_NUM_THREADS, or the number of cores that this process may use, hyper-threads counted once."""
     setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
     if setting.isdecimal() and int(setting):
@@ -67,7 +65,7 @@ def available_cores() -> int:
     cores = set()
     for cpu in os.sched_getaffinity(0):
         try:
-            cores.add(Path(SIBLINGS.format(cpu)).read_text())
+            cores.add(Path(_SIBLINGS.format(cpu)).read_text())
         except OSError:
             cores.add(str(cpu))
     return len(cores)
@@ -80,19 +78,19 @@ def threads_for_native() -> Iterator[None]:
     The operations of torch between two steps are small, and its threads would then spin for milliseconds on the
     cores that the threads of the C code need.
     """
-    previous, count, torch = limit.count, num_threads(), loaded_torch()
-    limit.count = count
+    previous, count, torch = _limit.count, num_threads(), _loaded_torch()
+    _limit.count = count
     if torch is not None:
         torch.set_num_threads(1)
     try:
         yield
     finally:
-        limit.count = previous
+        _limit.count = previous
         if torch is not None:
             torch.set_num_threads(count)
 
 
-def map_in_threads(work: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> list[Result]:
+def map_in_threads(work: Callable[[_Job], _Result], jobs: Sequence[_Job], workers: int) -> list[_Result]:
     """Run `work` on all jobs in worker threads; return the results in the order of the jobs.
 
     The workers share the threads of the caller. Threads within one small operation gain little, because they wait
@@ -116,5 +114,5 @@ def map_in_threads(work: Callable[[Job], Result], jobs: Sequence[Job], workers: 
         with ThreadPoolExecutor(workers, "manyheads", initializer=limit_threads, initargs=(share,)) as pool:
             return list(pool.map(work, jobs))
     finally:
-        if (torch := loaded_torch()) is not None:
+        if (torch := _loaded_torch()) is not None:
             torch.set_num_threads(threads)  # per thread, but new threads inherit the number that was set last

@@ -17,21 +17,11 @@ from manyheads.decoding.native.positions import Positions
 from manyheads.decoding.native.structs import Activation, Format, Layer, LayerNorm, Linear, Model
 from manyheads.errors import UsageError
 
-__all__ = [
-    "FORMATS",
-    "PRECISIONS",
-    "PackedWeights",
-    "Precision",
-    "WeightsError",
-    "parse_precision",
-    "quantize_int8",
-]
-
 Precision = Literal["fp32", "bf16", "int8"]
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)
-FORMATS: dict[Precision, Format] = {"fp32": Format.FLOAT32, "bf16": Format.BFLOAT16, "int8": Format.INT8}
-CACHE_LINE = 64  # bytes: a vector of weights that crosses two lines is read twice
-INT8_MAX = 127
+_PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+_FORMATS: dict[Precision, Format] = {"fp32": Format.FLOAT32, "bf16": Format.BFLOAT16, "int8": Format.INT8}
+_CACHE_LINE = 64  # bytes: a vector of weights that crosses two lines is read twice
+_INT8_MAX = 127
 
 FloatArray = NDArray[np.float32]
 
@@ -42,10 +32,10 @@ class WeightsError(ValueError):
 
 def parse_precision(precision: str) -> Precision:
     """Return the precision of a name; raise `UsageError` if there is none."""
-    for name in PRECISIONS:
+    for name in _PRECISIONS:
         if name == precision:
             return name
-    raise UsageError(f'there is no precision "{precision}". Use one of {", ".join(PRECISIONS)}.')
+    raise UsageError(f'there is no precision "{precision}". Use one of {", ".join(_PRECISIONS)}.')
 
 
 class PackedWeights:
@@ -139,7 +129,7 @@ class PackedWeights:
             num_heads=config.num_heads,
             d_ff=config.d_ff,
             vocabulary=vocabulary,
-            format=FORMATS[self.precision],
+            format=_FORMATS[self.precision],
             activation=Activation[config.activation.upper().replace("-", "_")],
             pre_norm=pre_norm,
             embedding_scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,
@@ -196,7 +186,7 @@ class PackedWeights:
         if self.precision == "int8":
             integers, scale = quantize_int8(weight)
             return self.keep(self.panels(integers)), self.keep(self.panels(scale[:, None]))
-        return self.keep(self.panels(bfloat16_bits(weight) if self.precision == "bf16" else weight)), None
+        return self.keep(self.panels(_bfloat16_bits(weight) if self.precision == "bf16" else weight)), None
 
     def embedding(self, name: str, vocabulary: int) -> int:
         """Return the address of a token embedding (V, D) in float32, rounded if the precision is int8."""
@@ -215,7 +205,7 @@ class PackedWeights:
         """Pack a matrix into panels, padded with zeros: (O, I) -> (O / panel_width, I, panel_width)."""
         width, (outputs, inputs) = self.panel_width, weight.shape
         full, rest = divmod(outputs, width)
-        packed = aligned_zeros((full + bool(rest), inputs, width), weight.dtype)
+        packed = _aligned_zeros((full + bool(rest), inputs, width), weight.dtype)
         packed[:full] = weight[: full * width].reshape(full, width, inputs).transpose(0, 2, 1)
         if rest:
             packed[full, :, :rest] = weight[full * width :].T
@@ -241,12 +231,12 @@ class PackedWeights:
 
 def quantize_int8(weight: FloatArray) -> tuple[NDArray[np.int8], FloatArray]:
     """Quantize a matrix to 8 bits with one scale an output: (O, I) -> integers (O, I) int8, scales (O,) float32."""
-    scale = np.maximum(np.abs(weight).max(1).astype(np.float32), np.finfo(np.float32).tiny) / np.float32(INT8_MAX)
+    scale = np.maximum(np.abs(weight).max(1).astype(np.float32), np.finfo(np.float32).tiny) / np.float32(_INT8_MAX)
     with np.errstate(invalid="ignore"):
         return np.rint(weight / scale[:, None]).astype(np.int8), scale
 
 
-def bfloat16_bits(weight: FloatArray) -> NDArray[np.uint16]:
+def _bfloat16_bits(weight: FloatArray) -> NDArray[np.uint16]:
     """Round a matrix to bfloat16, ties to even; return the bits."""
     bits = np.ascontiguousarray(weight).view(np.uint32)
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
@@ -254,9 +244,9 @@ def bfloat16_bits(weight: FloatArray) -> NDArray[np.uint16]:
     return rounded
 
 
-def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return an array of zeros that begins at a cache line."""
     size = math.prod(shape) * dtype.itemsize
-    memory = np.zeros(size + CACHE_LINE, dtype=np.uint8)
-    first = -memory.ctypes.data % CACHE_LINE
+    memory = np.zeros(size + _CACHE_LINE, dtype=np.uint8)
+    first = -memory.ctypes.data % _CACHE_LINE
     return memory[first : first + size].view(dtype).reshape(shape)

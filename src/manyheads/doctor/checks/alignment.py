@@ -12,14 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Alignment", "Stretch", "measure_alignment"]
-
-BLOCK = 200  # pairs whose correlation is computed together, and then known to about 0.07
-LEAST_PAIRS = 100  # fewer say nothing
+_BLOCK = 200  # pairs whose correlation is computed together, and then known to about 0.07
+_LEAST_PAIRS = 100  # fewer say nothing
 # A stretch is misaligned where its lengths hardly correlate, and lie further from the regression line than
 # elsewhere: in a corpus that is sorted by length the first is true everywhere, and the second nowhere.
-APART, WIDER = 0.2, 1.3
-SAME = 1e-9  # standard deviation up to which lengths are constant
+_APART, _WIDER = 0.2, 1.3
+_SAME = 1e-9  # standard deviation up to which lengths are constant
 
 
 @dataclass(frozen=True)
@@ -51,36 +49,35 @@ class Alignment:
 def measure_alignment(source: ArrayLike, target: ArrayLike) -> Alignment | None:
     """Compute the correlation of lengths in characters, (N,) a side; None where there are too few pairs."""
     x, y = (np.log1p(np.asarray(lengths, np.float64)) for lengths in (source, target))
-    if len(x) < LEAST_PAIRS:
+    if len(x) < _LEAST_PAIRS:
         return None
-    whole = correlation(x, y)
-    residuals = y - whole * y.std() / max(x.std(), SAME) * x  # residuals of the regression line
-    edges = [*range(0, max(1, len(x) - BLOCK // 2), BLOCK), len(x)]
+    whole = _correlation(x, y)
+    residuals = y - whole * y.std() / max(x.std(), _SAME) * x  # residuals of the regression line
+    edges = [*range(0, max(1, len(x) - _BLOCK // 2), _BLOCK), len(x)]
     windows = list(itertools.pairwise(edges))
-    correlations = np.array([correlation(x[a:b], y[a:b]) for a, b in windows])
+    correlations = np.array([_correlation(x[a:b], y[a:b]) for a, b in windows])
     width = np.array([residuals[a:b].std() for a, b in windows])
     # the width of aligned stretches: a low quantile, as less than half of the text may be aligned
     usual = np.quantile(width, 0.25)
-    bad = (correlations < APART) & (width > WIDER * usual)
+    bad = (correlations < _APART) & (width > _WIDER * usual)
     return Alignment(
         whole=whole,
-        shifted=max(correlation(x[1:], y[:-1]), correlation(x[:-1], y[1:])),
+        shifted=max(_correlation(x[1:], y[:-1]), _correlation(x[:-1], y[1:])),
         blocks=float(np.median(correlations)),
-        apart=tuple(stretches(bad, correlations, windows)),
+        apart=tuple(_stretches(bad, correlations, windows)),
     )
 
 
-def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     """Return Pearson's correlation, 0 where one side is constant."""
-    if min(x.std(), y.std()) < SAME:
+    if min(x.std(), y.std()) < _SAME:
         return 0.0
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def stretches(
+def _stretches(
     bad: NDArray[np.bool_], correlations: NDArray[np.float64], windows: list[tuple[int, int]]
 ) -> list[Stretch]:
-    """Join neighbouring bad blocks to stretches."""
     numbers = np.flatnonzero(bad)
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1) if numbers.size else []
     return [Stretch(windows[run[0]][0], windows[run[-1]][1] - 1, float(correlations[run].mean())) for run in runs]

@@ -21,14 +21,12 @@ from manyheads.doctor.module_state import weight_count
 from manyheads.doctor.tolerances import NO_GRADIENT, percentage, relative_change
 from manyheads.errors import ManyheadsError
 
-__all__ = ["ALONE", "OUTPUT_CHECKS", "LengthLimit", "OutputCheck", "find_limit"]
-
-MORE_PADDING = (3, 6)
-FIRST_LENGTH = 32
-WORK = 2e11  # weights times tokens of the longest text that is tried
+_MORE_PADDING = (3, 6)
+_FIRST_LENGTH = 32
+_WORK = 2e11  # weights times tokens of the longest text that is tried
 
 
-def randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
+def _randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that two states of the random generator give the same scores."""
     ids = samples.ids()
     with torch.no_grad():
@@ -42,23 +40,23 @@ def randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
     )
 
 
-def not_finite(adapter: ModelAdapter, samples: Samples) -> str | None:
+def _not_finite(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that scores at real positions are finite."""
     ids, real = samples.ids(), samples.source if adapter.kind == "encoder" else samples.target
     for side in adapter.sides if adapter.pad is not None else ():
         ids, real = samples.padded(ids, side, 2)
     scores = run(adapter, ids)[:, :real]
-    bad = no_numbers(scores)
+    bad = _no_numbers(scores)
     return f"{bad} of {scores.numel()} scores of real positions are NaN or infinite" if bad else None
 
 
-def no_numbers(scores: Tensor) -> int:
+def _no_numbers(scores: Tensor) -> int:
     """Return how many scores (..., V) are NaN or infinite; -inf of a token at every position suppresses it."""
     suppressed = (scores == -torch.inf).flatten(0, -2).all(0)
     return scores.numel() if suppressed.all() else int((~scores[..., ~suppressed].isfinite()).sum())
 
 
-def dependence_on_the_future(adapter: ModelAdapter, samples: Samples) -> str | None:
+def _dependence_on_the_future(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that tokens from t + 1 on change nothing up to t, in values and in gradients (invariant B)."""
     ids = samples.ids()
     scores, changed = run(adapter, ids), samples.others("target", ids["target"])
@@ -78,7 +76,7 @@ def dependence_on_the_future(adapter: ModelAdapter, samples: Samples) -> str | N
     return None
 
 
-def padded_query(adapter: ModelAdapter, samples: Samples) -> str | None:
+def _padded_query(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that a padded position inside a target sees no later token (invariant C)."""
     ids = samples.ids()
     position, length = 2, ids["target"].size(1)
@@ -87,7 +85,7 @@ def padded_query(adapter: ModelAdapter, samples: Samples) -> str | None:
     changed = target.clone()
     changed[:, position + 2 :] = samples.others("target", target)[:, position + 2 :]
     before, after = (run(adapter, ids | {"target": rows})[:, position] for rows in (target, changed))
-    if no_numbers(before):
+    if _no_numbers(before):
         return "the scores at a padded target position are NaN or infinite"
     change = relative_change(before, after)
     if change > adapter.tolerances.same_shape:
@@ -98,10 +96,10 @@ def padded_query(adapter: ModelAdapter, samples: Samples) -> str | None:
     return None
 
 
-def dependence_on_padding(adapter: ModelAdapter, samples: Samples) -> str | None:
+def _dependence_on_padding(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that real positions depend neither on the amount nor on the content of source padding (invariant C)."""
     ids, last = samples.ids(), adapter.sides[-1]
-    for amount in () if samples.fixed_length else MORE_PADDING:
+    for amount in () if samples.fixed_length else _MORE_PADDING:
         padded_ids, real = samples.padded(ids, "source", amount)
         scores = run(adapter, {**ids, "source": ids["source"][:, :real]})
         change = relative_change(scores, run(adapter, padded_ids)[:, : scores.size(1)])
@@ -109,7 +107,7 @@ def dependence_on_padding(adapter: ModelAdapter, samples: Samples) -> str | None
             return (
                 f"{amount} more padded source positions change the scores by {percentage(change)} of their spread"
             )
-    padded_ids, length = samples.padded(ids, "source", MORE_PADDING[0])
+    padded_ids, length = samples.padded(ids, "source", _MORE_PADDING[0])
     real = length if last == "source" else ids[last].size(1)
     for _, gradient in gradients(adapter, padded_ids, "source", [slice(0, real)]):
         largest = float(gradient[:, length:].abs().max())
@@ -118,22 +116,22 @@ def dependence_on_padding(adapter: ModelAdapter, samples: Samples) -> str | None
     return None
 
 
-def dependence_on_left_padding(adapter: ModelAdapter, samples: Samples) -> str | None:
+def _dependence_on_left_padding(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that real positions do not depend on padding before the text of the first side (invariant C)."""
     ids, side = samples.ids(), adapter.sides[0]
-    before = torch.full((len(ids[side]), MORE_PADDING[0]), adapter.pad or 0)
+    before = torch.full((len(ids[side]), _MORE_PADDING[0]), adapter.pad or 0)
     padded = run(adapter, ids | {side: torch.cat([before, ids[side]], 1)})
     scores = run(adapter, ids)
     change = relative_change(scores, padded[:, -scores.size(1) :])
     if not change <= adapter.tolerances.other_shape:
         return (
-            f"{MORE_PADDING[0]} padded positions before the text change the scores by {percentage(change)} of "
+            f"{_MORE_PADDING[0]} padded positions before the text change the scores by {percentage(change)} of "
             "their spread"
         )
     return None
 
 
-def dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | None:
+def _dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Compare a row alone, in a batch and in a batch in another order, all of one length (invariant D).
 
     A model that refuses a single row is called with pairs: each row and the next one.
@@ -156,7 +154,7 @@ def dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | N
     return None
 
 
-def independence_of_the_source(adapter: ModelAdapter, samples: Samples) -> str | None:
+def _independence_of_the_source(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that other sources change the scores (invariant N)."""
     ids = samples.ids()
     others = {**ids, "source": samples.others("source", ids["source"])}
@@ -205,16 +203,16 @@ class OutputCheck:
 
 OUTPUT_CHECKS = (
     OutputCheck("constant-scores", "scores depend on the tokens", independence_of_all_tokens),
-    OutputCheck("random", "eval() makes the model deterministic", randomness),
-    OutputCheck("not_finite", "scores are numbers", not_finite),
+    OutputCheck("random", "eval() makes the model deterministic", _randomness),
+    OutputCheck("not_finite", "scores are numbers", _not_finite),
     OutputCheck("scores-are-probabilities", "scores are not normalised by a softmax", probabilities),
-    OutputCheck("future", "no position depends on later target tokens", dependence_on_the_future, ("target",)),
-    OutputCheck("padded_query", "padded target positions do not see the future", padded_query, ("target", "pad")),
-    OutputCheck("padding", "results do not depend on source padding", dependence_on_padding, ("source", "pad")),
-    OutputCheck("left_padding", "results do not depend on padding before the text", dependence_on_left_padding,
+    OutputCheck("future", "no position depends on later target tokens", _dependence_on_the_future, ("target",)),
+    OutputCheck("padded_query", "padded target positions do not see the future", _padded_query, ("target", "pad")),
+    OutputCheck("padding", "results do not depend on source padding", _dependence_on_padding, ("source", "pad")),
+    OutputCheck("left_padding", "results do not depend on padding before the text", _dependence_on_left_padding,
                 ("left_padding", "pad")),
-    OutputCheck("neighbours", "results do not depend on the rest of the batch", dependence_on_neighbours),
-    OutputCheck("unread", "scores depend on the source", independence_of_the_source, ("source", "target")),
+    OutputCheck("neighbours", "results do not depend on the rest of the batch", _dependence_on_neighbours),
+    OutputCheck("unread", "scores depend on the source", _independence_of_the_source, ("source", "target")),
     OutputCheck("no-positions", "scores depend on the order of the tokens", ignored_order, ("exact",)),
 )  # fmt: skip
 ALONE = ("constant-scores", "scores-are-probabilities", "no-positions")  # symptoms that are findings by themselves
@@ -234,27 +232,27 @@ def find_limit(adapter: ModelAdapter, samples: Samples, longest: int) -> LengthL
 
     Lengths go up to `longest` tokens, or to a lower limit that the model states.
     """
-    affordable = int(WORK / max(weight_count(adapter.module), 1))
-    longest = min(longest, adapter.stated_limit or longest, max(FIRST_LENGTH, affordable))
+    affordable = int(_WORK / max(weight_count(adapter.module), 1))
+    longest = min(longest, adapter.stated_limit or longest, max(_FIRST_LENGTH, affordable))
     for side in adapter.sides:
-        passed, length = 1, min(FIRST_LENGTH, longest)
+        passed, length = 1, min(_FIRST_LENGTH, longest)
         error = None
         while error is None and passed < longest:
-            error = error_at(adapter, samples, side, length)
+            error = _error_at(adapter, samples, side, length)
             passed, length = (passed, length) if error else (length, min(2 * length, longest))
         if isinstance(error, (ManyheadsError, ValueError)):
             return None
         failed = length
         while error is not None and failed - passed > 1:
             middle = (passed + failed) // 2
-            middle_error = error_at(adapter, samples, side, middle)
+            middle_error = _error_at(adapter, samples, side, middle)
             passed, failed, error = (passed, middle, middle_error) if middle_error else (middle, failed, error)
         if error is not None:
             return LengthLimit(side, passed, error)
     return None
 
 
-def error_at(adapter: ModelAdapter, samples: Samples, side: str, length: int) -> Exception | None:
+def _error_at(adapter: ModelAdapter, samples: Samples, side: str, length: int) -> Exception | None:
     """Return the exception at a length of one side, the other side being short; None where there is none."""
     lengths = {"source": 3, "target": 2} | {side: length}
     ids = samples.ids(batch=samples.smallest_batch, source=lengths["source"], target=lengths["target"])

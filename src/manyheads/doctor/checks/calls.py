@@ -13,8 +13,6 @@ from torch import Tensor
 from manyheads.doctor.attention_tracer import AttentionTracer
 from manyheads.doctor.model_adapter import ModelAdapter
 
-__all__ = ["error_of", "gradients", "run", "trace_pass"]
-
 
 @torch.no_grad()
 def run(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Tensor:

@@ -9,8 +9,6 @@ from manyheads.doctor.report import Finding, Place
 from manyheads.doctor.texts import FINDING_TEXTS, LANGUAGES
 from manyheads.doctor.trace import Attention
 
-__all__ = ["at_line", "in_case"]
-
 
 def at_line(finding: Finding, attention: Attention) -> Finding:
     """Return a finding with the line that computes an attention, where it is known."""

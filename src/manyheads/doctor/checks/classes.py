@@ -17,24 +17,22 @@ from manyheads.doctor.evidence import Share
 from manyheads.doctor.report import Finding
 from manyheads.doctor.subjects import TrainedClassifier
 
-__all__ = ["check_class_batches", "check_classes", "check_texts", "class_findings"]
-
-BETTER = 0.02  # accuracy above that of the most frequent class
-ALONE = 12  # texts that are classified one by one
+_BETTER = 0.02  # accuracy above that of the most frequent class
+_ALONE = 12  # texts that are classified one by one
 
 
 def check_texts(trained: TrainedClassifier) -> Iterator[Finding]:
     """Compare the loss of the labels with their loss when texts are exchanged (invariant N)."""
-    labels = label_ids(trained)
-    own = class_loss(trained.predicted, labels)
-    shuffled = class_loss(np.roll(trained.predicted, FAR if len(labels) > FAR else 1, axis=0), labels)
+    labels = _label_ids(trained)
+    own = _class_loss(trained.predicted, labels)
+    shuffled = _class_loss(np.roll(trained.predicted, FAR if len(labels) > FAR else 1, axis=0), labels)
     return source_findings(own, shuffled, len(labels))
 
 
 def check_classes(trained: TrainedClassifier) -> Iterator[Finding]:
     """Compare predicted and true classes of the validation texts."""
-    labels, predicted = label_ids(trained), trained.predicted.argmax(1)
-    accuracy, own = float((predicted == labels).mean()), class_loss(trained.predicted, labels)
+    labels, predicted = _label_ids(trained), trained.predicted.argmax(1)
+    accuracy, own = float((predicted == labels).mean()), _class_loss(trained.predicted, labels)
     trained.facts["classes"] = (
         f"accuracy {accuracy:.1%} on {len(labels):,} validation texts; loss {own:.3f} nats a text"
     )
@@ -42,27 +40,27 @@ def check_classes(trained: TrainedClassifier) -> Iterator[Finding]:
         dict(zip(trained.labels, np.bincount(ids, minlength=len(trained.labels)).tolist(), strict=True))
         for ids in (labels, predicted)
     ]
-    return class_findings(accuracy, *frequencies)
+    return _class_findings(accuracy, *frequencies)
 
 
 def check_class_batches(trained: TrainedClassifier) -> Iterator[Finding]:
     """Compare the loss of some texts in a batch with their loss one by one (invariant L)."""
-    labels = label_ids(trained)[:ALONE]
-    alone = np.concatenate([trained.probabilities([row]) for row in trained.rows[:ALONE]])
-    return batching_findings(class_loss(trained.predicted[:ALONE], labels), class_loss(alone, labels))
+    labels = _label_ids(trained)[:_ALONE]
+    alone = np.concatenate([trained.probabilities([row]) for row in trained.rows[:_ALONE]])
+    return batching_findings(_class_loss(trained.predicted[:_ALONE], labels), _class_loss(alone, labels))
 
 
-def label_ids(trained: TrainedClassifier) -> NDArray[np.int64]:
+def _label_ids(trained: TrainedClassifier) -> NDArray[np.int64]:
     """Return the class of each labelled validation text (N,)."""
     return np.array([trained.labels.index(pair.target) for pair in trained.labelled])
 
 
-def class_loss(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+def _class_loss(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
     """Return the mean loss in nats a text: (N, C), (N,)."""
     return float(-np.log(np.maximum(probabilities[np.arange(len(labels)), labels], 1e-300)).mean())
 
 
-def class_findings(accuracy: float, labels: Mapping[str, int], predicted: Mapping[str, int]) -> Iterator[Finding]:
+def _class_findings(accuracy: float, labels: Mapping[str, int], predicted: Mapping[str, int]) -> Iterator[Finding]:
     """Yield findings if the classifier is no better than the most frequent class, or never predicts a class.
 
     Args:
@@ -72,7 +70,7 @@ def class_findings(accuracy: float, labels: Mapping[str, int], predicted: Mappin
     """
     (most, number), total = Counter(labels).most_common(1)[0], sum(labels.values())
     frequent = Share(number, total)
-    if accuracy < frequent + BETTER:
+    if accuracy < frequent + _BETTER:
         evidence = f'accuracy is {accuracy:.1%}; always predicting "{most}" gives {frequent:.1%}'
         yield run_finding("no-better-than-guessing", evidence)
     never_predicted = [name for name, count in labels.items() if count and not predicted[name]]

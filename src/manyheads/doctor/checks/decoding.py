@@ -29,29 +29,19 @@ from manyheads.search.interface import Hypothesis
 from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-__all__ = [
-    "Decoding",
-    "check_decoding",
-    "check_first_token",
-    "check_steps",
-    "compare_decoding",
-    "decoding_findings",
-    "first_token_findings",
-]
-
-SUPPRESSED_IDS = (PAD, BOS)
-DECODED = 16  # validation sentences
-MEMORIZED = 32  # training pairs whose first token is compared
+_SUPPRESSED_IDS = (PAD, BOS)
+_DECODED = 16  # validation sentences
+_MEMORIZED = 32  # training pairs whose first token is compared
 # The loss of a first token is at most about the entropy of its frequencies; one that was never a label costs more
 # than a blind guess, as all other tokens have been preferred to it.
-FIRST_MARGIN, FIRST_FACTOR = 1.0, 2.0
-LIKELIEST = 20  # tokens whose log-probabilities are compared at each step
-TEXTS, STEPS = 6, 4  # texts that a language model continues, and by how many tokens
-Rows = Sequence[Sequence[int]]
+_FIRST_MARGIN, _FIRST_FACTOR = 1.0, 2.0
+_LIKELIEST = 20  # tokens whose log-probabilities are compared at each step
+_TEXTS, _STEPS = 6, 4  # texts that a language model continues, and by how many tokens
+_Rows = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
-class Decoding:
+class _Decoding:
     """Differences between several ways to decode the same sentences.
 
     Attributes:
@@ -74,108 +64,105 @@ class Decoding:
 def check_decoding(trained: TrainedTranslator) -> Iterator[Finding]:
     """Decode some validation sentences in several ways."""
     pairs = trained.read_pairs
-    spread = pairs[:: max(1, len(pairs) // DECODED)][:DECODED]
-    return decoding_findings(compare_decoding(trained, [pair.source for pair in spread]))
+    spread = pairs[:: max(1, len(pairs) // _DECODED)][:_DECODED]
+    return _decoding_findings(_compare_decoding(trained, [pair.source for pair in spread]))
 
 
-def compare_decoding(trained: TrainedTranslator, sources: Sequence[str]) -> Decoding:
+def _compare_decoding(trained: TrainedTranslator, sources: Sequence[str]) -> _Decoding:
     """Decode some sentences together, alone, reversed, greedily, with beams, and by teacher forcing."""
     model, options = trained.model, trained.options
     rows = trained.encode_sources(sources)
-    together = best(trained.engine.search(rows, options))
-    alone = [best(trained.engine.search([row], options))[0] for row in rows]
-    reversed_order = best(trained.engine.search(rows[::-1], replace(options, batch_tokens=1)))[::-1]
+    together = _best(trained.engine.search(rows, options))
+    alone = [_best(trained.engine.search([row], options))[0] for row in rows]
+    reversed_order = _best(trained.engine.search(rows[::-1], replace(options, batch_tokens=1)))[::-1]
     outputs = zip(together, alone, reversed_order, strict=True)
     batch_dependent = [
-        i for i, (output, *others) in enumerate(outputs) if any(differ(output, other) for other in others)
+        i for i, (output, *others) in enumerate(outputs) if any(_differ(output, other) for other in others)
     ]
-    greedy_outputs = greedy(trained, rows)
-    beam_of_one = search_beam(trained, rows, 1)
-    beam_dependent = [i for i, pair in enumerate(zip(greedy_outputs, beam_of_one, strict=True)) if differ(*pair)]
+    greedy_outputs = _greedy(trained, rows)
+    beam_of_one = _search_beam(trained, rows, 1)
+    beam_dependent = [i for i, pair in enumerate(zip(greedy_outputs, beam_of_one, strict=True)) if _differ(*pair)]
     examples = [sources[index] for index in (*batch_dependent, *beam_dependent)]
-    return Decoding(
+    return _Decoding(
         sentences=len(rows),
         others_beside=len(batch_dependent),
-        cache=cache_gap(model, rows, [output.tokens for output in greedy_outputs]),
+        cache=_cache_gap(model, rows, [output.tokens for output in greedy_outputs]),
         beam_one=len(beam_dependent),
-        score=score_gap(model, rows, search_beam(trained, rows, options.beam_size)),
+        score=_score_gap(model, rows, _search_beam(trained, rows, options.beam_size)),
         example=examples[0] if examples else "",
     )
 
 
-def best(outputs: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:
-    """Return the best output of each row."""
+def _best(outputs: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:
     return [hypotheses[0] for hypotheses in outputs]
 
 
-def differ(output: Hypothesis, other: Hypothesis) -> bool:
+def _differ(output: Hypothesis, other: Hypothesis) -> bool:
     """Return whether two outputs differ; outputs of equal probability do not, as either may be generated."""
     tie = abs(output.log_probability - other.log_probability) < TIE
     return output.tokens != other.tokens and not tie
 
 
-def search_parameters(trained: TrainedTranslator, rows: Rows) -> SearchParameters:
+def _search_parameters(trained: TrainedTranslator, rows: _Rows) -> SearchParameters:
     """Return the parameters of a greedy search with the length limits of the run."""
     max_lengths = torch.tensor(trained.options.longest(rows, trained.config.model.max_positions - 1))
     max_lengths = max_lengths.to(device_of(trained.model))
-    return SearchParameters(max_lengths=max_lengths, bos=BOS, eos=EOS, suppressed=SUPPRESSED_IDS)
+    return SearchParameters(max_lengths=max_lengths, bos=BOS, eos=EOS, suppressed=_SUPPRESSED_IDS)
 
 
-def source_ids(model: EncoderDecoder, rows: Rows) -> Tensor:
+def _source_ids(model: EncoderDecoder, rows: _Rows) -> Tensor:
     """Return sources with their end marks as a tensor (B, S) on the device of a model."""
     return pad_rows(rows, PAD, last=EOS).to(device_of(model))
 
 
-def target_ids(model: EncoderDecoder, rows: Rows) -> Tensor:
+def _target_ids(model: EncoderDecoder, rows: _Rows) -> Tensor:
     """Return decoder inputs, which begin with the begin mark, as a tensor (B, T) on the device of a model."""
     return pad_rows([[BOS, *row] for row in rows], PAD).to(device_of(model))
 
 
-def greedy(trained: TrainedTranslator, rows: Rows) -> list[Hypothesis]:
-    """Return greedy outputs."""
-    stepper = EncoderDecoderStepper(trained.model, source_ids(trained.model, rows))
+def _greedy(trained: TrainedTranslator, rows: _Rows) -> list[Hypothesis]:
+    stepper = EncoderDecoderStepper(trained.model, _source_ids(trained.model, rows))
     with torch.no_grad():
-        return greedy_search(stepper, search_parameters(trained, rows))
+        return greedy_search(stepper, _search_parameters(trained, rows))
 
 
-def search_beam(trained: TrainedTranslator, rows: Rows, beam_size: int) -> list[Hypothesis]:
-    """Return the best outputs of a beam search."""
-    stepper = EncoderDecoderStepper(trained.model, source_ids(trained.model, rows))
-    parameters = search_parameters(trained, rows)
+def _search_beam(trained: TrainedTranslator, rows: _Rows, beam_size: int) -> list[Hypothesis]:
+    stepper = EncoderDecoderStepper(trained.model, _source_ids(trained.model, rows))
+    parameters = _search_parameters(trained, rows)
     length_penalty = trained.options.length_penalty
-    return best(beam_search(stepper, replace(parameters, beam_size=beam_size, length_penalty=length_penalty)))
+    return _best(beam_search(stepper, replace(parameters, beam_size=beam_size, length_penalty=length_penalty)))
 
 
 @torch.no_grad()
-def cache_gap(model: EncoderDecoder, rows: Rows, outputs: Rows) -> float:
+def _cache_gap(model: EncoderDecoder, rows: _Rows, outputs: _Rows) -> float:
     """Return the largest difference of outputs' log-probabilities between decoding and teacher forcing, in nats."""
-    source, target = source_ids(model, rows), target_ids(model, outputs)
+    source, target = _source_ids(model, rows), _target_ids(model, outputs)
     at_once = model(source, target).float().log_softmax(-1)
     stepper, largest = EncoderDecoderStepper(model, source), 0.0
     for position in range(target.size(1)):
         step = stepper.step(target[:, position])
         real = target[:, position] != PAD
-        largest = max(largest, likeliest_gap(step[real], at_once[real, position]))
+        largest = max(largest, _likeliest_gap(step[real], at_once[real, position]))
     return largest
 
 
-def likeliest_gap(step: Tensor, expected: Tensor) -> float:
+def _likeliest_gap(step: Tensor, expected: Tensor) -> float:
     """Return the largest difference at the likeliest expected tokens, in nats: (..., V), (..., V)."""
-    likely = expected.topk(min(LIKELIEST, expected.size(-1)))
+    likely = expected.topk(min(_LIKELIEST, expected.size(-1)))
     return float((step.gather(-1, likely.indices) - likely.values).abs().max())
 
 
-def score_gap(model: EncoderDecoder, rows: Rows, outputs: Sequence[Hypothesis]) -> float:
+def _score_gap(model: EncoderDecoder, rows: _Rows, outputs: Sequence[Hypothesis]) -> float:
     """Return the largest difference of outputs' log-probabilities from teacher-forced ones, in nats."""
-    losses = token_losses(model, rows, [output.tokens for output in outputs])
+    losses = _token_losses(model, rows, [output.tokens for output in outputs])
     forced = [-sum(row if output.ended else row[:-1]) for row, output in zip(losses, outputs, strict=True)]
     return max(abs(output.log_probability - score) for output, score in zip(outputs, forced, strict=True))
 
 
 @torch.no_grad()
-def token_losses(model: EncoderDecoder, sources: Rows, targets: Rows) -> list[list[float]]:
+def _token_losses(model: EncoderDecoder, sources: _Rows, targets: _Rows) -> list[list[float]]:
     """Return the negative log-likelihood of each target token and of the end mark, in nats."""
-    logits = model(source_ids(model, sources), target_ids(model, targets)).cpu()
+    logits = model(_source_ids(model, sources), _target_ids(model, targets)).cpu()
     labels = pad_rows([[*row, EOS] for row in targets], EOS)
     losses = -logits.float().log_softmax(-1).gather(2, labels[:, :, None])[:, :, 0]
     return [row[: len(target) + 1].tolist() for row, target in zip(losses, targets, strict=True)]
@@ -185,38 +172,38 @@ def token_losses(model: EncoderDecoder, sources: Rows, targets: Rows) -> list[li
 def check_steps(trained: TrainedLanguageModel) -> Iterator[Finding]:
     """Compare step-by-step continuations of texts with full forward passes, and batches with single texts."""
     model, half, device = trained.model, max(1, trained.window // 2), device_of(trained.model)
-    rows = [trained.tokens[start : start + half].tolist() for start in range(0, half * TEXTS, half)]
+    rows = [trained.tokens[start : start + half].tolist() for start in range(0, half * _TEXTS, half)]
     rows = [row[: len(row) - index] for index, row in enumerate(rows) if len(row) > index + 1]
     largest, differing = 0.0, 0
     stepper = DecoderOnlyStepper(model, rows, trained.window)
     step = stepper.step(torch.tensor([row[-1] for row in rows], device=device))
-    for _ in range(min(STEPS, half)):
+    for _ in range(min(_STEPS, half)):
         for index, row in enumerate(rows):
             at_once = model(torch.tensor([row], device=device))[0, -1].float().log_softmax(-1)
-            gap = likeliest_gap(step[index], at_once)
+            gap = _likeliest_gap(step[index], at_once)
             largest = max(largest, gap)
             alone = DecoderOnlyStepper(model, [row], trained.window).step(torch.tensor(row[-1:], device=device))
             differing += int(alone[0].argmax()) != int(step[index].argmax()) and gap > TIE
         tokens = step.argmax(-1)
         rows = [[*row, int(token)] for row, token in zip(rows, tokens, strict=True)]
         step = stepper.step(tokens)
-    yield from decoding_findings(Decoding(len(rows), others_beside=differing, cache=largest))
+    yield from _decoding_findings(_Decoding(len(rows), others_beside=differing, cache=largest))
 
 
 def check_first_token(trained: TrainedTranslator) -> Iterator[Finding]:
     """Compare the loss of the first target token of some training pairs with that of the others."""
-    pairs = [pair for pair in trained.train if has_text(pair.source)][: 50 * MEMORIZED]
+    pairs = [pair for pair in trained.train if has_text(pair.source)][: 50 * _MEMORIZED]
     by_length = sorted(pairs, key=lambda pair: len(pair.target))[len(pairs) // 4 :]
-    sources, targets = trained.encode(by_length[:: max(1, len(pairs) // (2 * MEMORIZED))][:MEMORIZED])
-    outputs = greedy(trained, sources)
+    sources, targets = trained.encode(by_length[:: max(1, len(pairs) // (2 * _MEMORIZED))][:_MEMORIZED])
+    outputs = _greedy(trained, sources)
     starts = Counter(
         row[0] for row in trained.tokenizers.target.encode([pair.target for pair in trained.train]) if row
     )
     correct = sum(list(output.tokens[:1]) == row[:1] for output, row in zip(outputs, targets, strict=True))
-    return first_token_findings(token_losses(trained.model, sources, targets), entropy(starts.values()), correct)
+    return _first_token_findings(_token_losses(trained.model, sources, targets), entropy(starts.values()), correct)
 
 
-def first_token_findings(losses: Sequence[Sequence[float]], frequencies: float, correct: int) -> Iterator[Finding]:
+def _first_token_findings(losses: Sequence[Sequence[float]], frequencies: float, correct: int) -> Iterator[Finding]:
     """Yield a finding unless the first token of training pairs is predicted as well as by its frequencies.
 
     Args:
@@ -227,7 +214,7 @@ def first_token_findings(losses: Sequence[Sequence[float]], frequencies: float, 
     first = sum(row[0] for row in losses) / len(losses)
     rest = [value for row in losses for value in row[1:]]
     others = sum(rest) / max(1, len(rest))
-    if first > frequencies + FIRST_MARGIN and first > FIRST_FACTOR * others:
+    if first > frequencies + _FIRST_MARGIN and first > _FIRST_FACTOR * others:
         evidence = (
             f"in training pairs the first target token costs {first:.2f} nats, the others {others:.2f}; "
             f"its frequencies alone give {frequencies:.2f}; {correct} of {len(losses)} greedy outputs begin rightly"
@@ -235,7 +222,7 @@ def first_token_findings(losses: Sequence[Sequence[float]], frequencies: float, 
         yield run_finding("first-token-not-learned", evidence)
 
 
-def decoding_findings(decoding: Decoding) -> Iterator[Finding]:
+def _decoding_findings(decoding: _Decoding) -> Iterator[Finding]:
     """Yield findings about neighbours, cache and search."""
     example = f'; such as "{decoding.example}"' if decoding.example else ""
     count = decoding.sentences

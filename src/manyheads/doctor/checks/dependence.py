@@ -24,15 +24,13 @@ from manyheads.doctor.module_state import (
 from manyheads.doctor.tolerances import percentage, relative_change
 from manyheads.errors import UsageError
 
-__all__ = ["depends_on_own_token", "ignored_order", "independence_of_all_tokens", "probabilities"]
-
-PROBABILITY = 1e-3  # deviation from 1 of a sum of probabilities
+_PROBABILITY = 1e-3  # deviation from 1 of a sum of probabilities
 # The order of tokens is ignored where it changes the scores by less than this share of what other tokens change. In
 # float64 a sum in another order differs by 1e-15, and by 1e-7 where a part computes in float32 all the same; the
 # effect of positions in a new model is 1e-6 and more, and far more with stronger matrices. In float32 the order is
 # ignored where tokens have a large effect, and their order no more than rounding.
-SAME_ORDER, STRONGER, LARGE, MERE_ROUNDING = 1e-6, 4.0, 1e-2, 2
-FOR_DOUBLE = 2e8  # weights up to which a model is converted to float64
+_SAME_ORDER, _STRONGER, _LARGE, _MERE_ROUNDING = 1e-6, 4.0, 1e-2, 2
+_FOR_DOUBLE = 2e8  # weights up to which a model is converted to float64
 
 
 def independence_of_all_tokens(adapter: ModelAdapter, samples: Samples) -> str | None:
@@ -51,7 +49,7 @@ def probabilities(adapter: ModelAdapter, samples: Samples) -> str | None:
     if scores.size(-1) < 3 or not bool((scores >= 0).all()):
         return None
     deviation = float((scores.sum(-1) - 1).abs().max())
-    if not deviation < max(PROBABILITY, adapter.tolerances.other_shape):
+    if not deviation < max(_PROBABILITY, adapter.tolerances.other_shape):
         return None
     return (
         f"at all {scores[..., 0].numel()} positions the {scores.size(-1)} scores lie between 0 and "
@@ -65,30 +63,30 @@ def ignored_order(adapter: ModelAdapter, samples: Samples) -> str | None:
     In a target the tokens before the last two are permuted, and the scores of the last position compared. A causal
     model of several layers sees the order even without positions: only a single layer shows that they are missing.
     """
-    if adapter.module is not None and weight_count(adapter.module) <= FOR_DOUBLE:
+    if adapter.module is not None and weight_count(adapter.module) <= _FOR_DOUBLE:
         try:
             with in_precision(adapter.module, torch.float64):
-                return ignored_in_double(adapter, samples)
+                return _ignored_in_double(adapter, samples)
         except Exception:  # a model that names float32 itself, or a device without float64
             pass
-    rounding = MERE_ROUNDING * adapter.tolerances.rounding
-    return ignored_sides(adapter, samples, lambda order, tokens: tokens > LARGE and order <= rounding)
+    rounding = _MERE_ROUNDING * adapter.tolerances.rounding
+    return _ignored_sides(adapter, samples, lambda order, tokens: tokens > _LARGE and order <= rounding)
 
 
-def ignored_in_double(adapter: ModelAdapter, samples: Samples) -> str | None:
+def _ignored_in_double(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Return the evidence that the order of the tokens of some side is ignored, also with stronger matrices."""
 
     def ignored(order: float, tokens: float) -> bool:
-        return order <= SAME_ORDER * tokens
+        return order <= _SAME_ORDER * tokens
 
-    evidence = ignored_sides(adapter, samples, ignored)
+    evidence = _ignored_sides(adapter, samples, ignored)
     if evidence is not None:
-        with suppress(UsageError), stronger_matrices(adapter.module, STRONGER):
-            return evidence if ignored_sides(adapter, samples, ignored) else None
+        with suppress(UsageError), stronger_matrices(adapter.module, _STRONGER):
+            return evidence if _ignored_sides(adapter, samples, ignored) else None
     return evidence
 
 
-def ignored_sides(adapter: ModelAdapter, samples: Samples, ignored: Callable[[float, float], bool]) -> str | None:
+def _ignored_sides(adapter: ModelAdapter, samples: Samples, ignored: Callable[[float, float], bool]) -> str | None:
     """Return the evidence that the order of the tokens of some side is ignored.
 
     Args:

@@ -17,8 +17,6 @@ from manyheads.doctor.checks.masks import AttentionPart, MaskFault
 from manyheads.doctor.model_adapter import ModelAdapter
 from manyheads.doctor.report import Finding, Report, make_report
 
-__all__ = ["LENGTHS", "Symptoms", "diagnose", "structure_report"]
-
 LENGTHS = "long texts raise a clear error or none"
 Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
 
@@ -27,13 +25,12 @@ def structure_report(
     adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
 ) -> Report:
     """Return the diagnosis, and the checks of the internals of a model that were made and not made."""
-    return make_report(diagnose(adapter, symptoms, internals, limit), internals.asked, internals.skipped)
+    return make_report(_diagnose(adapter, symptoms, internals, limit), internals.asked, internals.skipped)
 
 
-def diagnose(
+def _diagnose(
     adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
 ) -> Iterator[Finding]:
-    """Yield the defects that symptoms and internals show."""
     structure = list(structure_findings(adapter, internals))
     fills = list(fill_findings(internals))
     yield from (*fills, *structure)
@@ -47,8 +44,8 @@ def diagnose(
         symptoms = {**symptoms, **dict.fromkeys(("future", "padded_query", "padding", "neighbours"), "")}
     useless_fill = any(finding.severity == "error" for finding in fills)
     masks = [
-        *look_ahead(symptoms, internals, not_finite, useless_fill=useless_fill),
-        *source_padding(symptoms, internals, not_finite, useless_fill=useless_fill),
+        *_look_ahead(symptoms, internals, not_finite, useless_fill=useless_fill),
+        *_source_padding(symptoms, internals, not_finite, useless_fill=useless_fill),
     ]
     yield from masks
     if not_finite and not masks and not softmax_axis:
@@ -61,10 +58,10 @@ def diagnose(
     if symptoms["unread"] and not internals.without_meaning:
         yield model_finding("source-not-read", symptoms["unread"])
     if limit is not None:
-        yield from limit_findings(limit)
+        yield from _limit_findings(limit)
 
 
-def limit_findings(limit: LengthLimit) -> Iterator[Finding]:
+def _limit_findings(limit: LengthLimit) -> Iterator[Finding]:
     """Yield a finding about the longest text: a note if the code's own error states the limit."""
     message = str(limit.error).partition("\n")[0]
     evidence = (
@@ -75,7 +72,7 @@ def limit_findings(limit: LengthLimit) -> Iterator[Finding]:
     yield model_finding("position-limit", evidence, "note" if clear else None)
 
 
-def look_ahead(
+def _look_ahead(
     symptoms: Symptoms, internals: Internals, not_finite: str, *, useless_fill: bool
 ) -> Iterator[Finding]:
     """Yield findings about later target tokens that real or padded positions see."""
@@ -87,7 +84,7 @@ def look_ahead(
     elif not evidence and faults and not internals.reads_past:
         evidence = "scores do not depend on any other token yet, as after a start from zero weights"
     if evidence and not symptoms["neighbours"] and (faults or not useless_fill):
-        yield masked_finding("sees-the-future", evidence, [part])
+        yield _masked_finding("sees-the-future", evidence, [part])
     without_keys = internals.without_keys
     padded = symptoms["padded_query"]
     if padded and not symptoms["future"] and ("NaN" in padded or not internals.hides_padded_target_keys):
@@ -97,7 +94,7 @@ def look_ahead(
         yield at_line(model_finding("padding-mask-on-queries", evidence), without_keys[0])
 
 
-def source_padding(
+def _source_padding(
     symptoms: Symptoms, internals: Internals, not_finite: str, *, useless_fill: bool
 ) -> Iterator[Finding]:
     """Yield findings about source padding that results depend on."""
@@ -111,14 +108,14 @@ def source_padding(
     if not evidence or (useless_fill and not faults):
         return
     if faults and all(fault == "queries" for fault in faults):
-        yield masked_finding("padding-mask-on-queries", evidence, parts)
+        yield _masked_finding("padding-mask-on-queries", evidence, parts)
     elif faults or not (parts or internals.without_meaning):
-        yield masked_finding("no-source-padding-mask", evidence, parts)
+        yield _masked_finding("no-source-padding-mask", evidence, parts)
     elif not internals.without_meaning:
         yield model_finding("depends-on-the-batch", evidence)
 
 
-def masked_finding(name: str, evidence: str, parts: Sequence[AttentionPart]) -> Finding:
+def _masked_finding(name: str, evidence: str, parts: Sequence[AttentionPart]) -> Finding:
     """Return a finding about masks whose evidence counts the attentions, and whose cure fits the usual fault."""
     clauses = [clause for part in parts for clause in [part.clause(skip=["fill"])] if clause]
     if clauses:

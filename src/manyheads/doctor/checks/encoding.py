@@ -13,17 +13,15 @@ from manyheads.doctor.catalogue import model_finding
 from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.errors import UsageError
 
-__all__ = ["examine_collate", "examine_encoding", "examine_vocabulary"]
-
-SHORT, MIDDLING = (3, 5, 4), (29, 23, 27)  # lengths of two batches that need not be padded alike
-MUCH_PADDING = 0.5
-LONGER = (
+_SHORT, _MIDDLING = (3, 5, 4), (29, 23, 27)  # lengths of two batches that need not be padded alike
+_MUCH_PADDING = 0.5
+_LONGER = (
     1.15  # tokens of a tokenizer's own texts over those of the other tokenizer, from where on it is the wrong one
 )
-WORD = 3  # letters of the shortest piece of a vocabulary that is looked for in texts
-MOST = 0.5  # share of the pieces that train does not have, found in test
-LEAST_PIECES = 3
-NO_IDS = ("mask", "type", "position", "length")  # parts of the names of tensors that hold no token ids
+_WORD = 3  # letters of the shortest piece of a vocabulary that is looked for in texts
+_MOST = 0.5  # share of the pieces that train does not have, found in test
+_LEAST_PIECES = 3
+_NO_IDS = ("mask", "type", "position", "length")  # parts of the names of tensors that hold no token ids
 
 
 class Tokenizer(Protocol):
@@ -56,7 +54,7 @@ def examine_encoding(
         marks: ids that are no text: begin, end, padding.
     """
     encoded = [encode_pair(*pair) for pair in pairs]
-    findings = [*round_trips(encoded, pairs, source, target, set(marks)), *exchanged(pairs, source, target)]
+    findings = [*_round_trips(encoded, pairs, source, target, set(marks)), *_exchanged(pairs, source, target)]
     return make_report(findings, ["ids decode to the text they were made of", "each side has its own tokenizer"])
 
 
@@ -73,12 +71,12 @@ def examine_vocabulary(
         train: all texts of the training data; with a part of them the answer is wrong.
         test: texts of the test set.
     """
-    pieces = {decoded(tokenizer, [token]).strip().casefold() for token in range(vocab_size)}
+    pieces = {_decoded(tokenizer, [token]).strip().casefold() for token in range(vocab_size)}
     seen_text, test_text = ("\n".join(texts).casefold() for texts in (train, test))
-    foreign = {piece for piece in pieces if len(piece) >= WORD and piece.isalpha() and piece not in seen_text}
+    foreign = {piece for piece in pieces if len(piece) >= _WORD and piece.isalpha() and piece not in seen_text}
     hits = sorted(piece for piece in foreign if piece in test_text)
     findings = []
-    if len(hits) >= max(LEAST_PIECES, MOST * len(foreign)):
+    if len(hits) >= max(_LEAST_PIECES, _MOST * len(foreign)):
         evidence = (
             f"{len(foreign)} of {len(pieces)} pieces of the vocabulary occur nowhere in train, and {len(hits)} of "
             f"them in test: {', '.join(hits[:3])}"
@@ -87,7 +85,7 @@ def examine_vocabulary(
     return make_report(findings, ["the vocabulary was made without the test set"])
 
 
-def round_trips(
+def _round_trips(
     encoded: Sequence[tuple[Sequence[int], Sequence[int]]],
     pairs: Sequence[tuple[str, str]],
     source: Tokenizer,
@@ -98,10 +96,10 @@ def round_trips(
     for side, (own, other) in enumerate(((source, target), (target, source))):
         name = ("source", "target")[side]
         texts = [pair[side] for pair in pairs]
-        ids = [plain(rows[side], marks) for rows in encoded]
-        decodable = agreement(own, ids, texts)
-        swapped = sum(row == plain(other.encode(text), marks) for row, text in zip(ids, texts, strict=True))
-        own_ids = sum(row == plain(own.encode(text), marks) for row, text in zip(ids, texts, strict=True))
+        ids = [_plain(rows[side], marks) for rows in encoded]
+        decodable = _agreement(own, ids, texts)
+        swapped = sum(row == _plain(other.encode(text), marks) for row, text in zip(ids, texts, strict=True))
+        own_ids = sum(row == _plain(own.encode(text), marks) for row, text in zip(ids, texts, strict=True))
         counted = f"{decodable} of {len(texts)} {name} texts come back from their ids"
         if decodable == len(texts) and swapped <= own_ids:
             continue
@@ -112,17 +110,17 @@ def round_trips(
             )
             yield model_finding("wrong-tokenizer", evidence)
         else:
-            index = next(index for index, text in enumerate(texts) if not agreement(own, [ids[index]], [text]))
-            yield model_finding("round-trip", f"{counted}; {texts[index]!r} as {decoded(own, ids[index])!r}")
+            index = next(index for index, text in enumerate(texts) if not _agreement(own, [ids[index]], [text]))
+            yield model_finding("round-trip", f"{counted}; {texts[index]!r} as {_decoded(own, ids[index])!r}")
 
 
-def exchanged(pairs: Sequence[tuple[str, str]], source: Tokenizer, target: Tokenizer) -> Iterator[Finding]:
+def _exchanged(pairs: Sequence[tuple[str, str]], source: Tokenizer, target: Tokenizer) -> Iterator[Finding]:
     """Yield a finding if each side's tokenizer cuts its own texts into more tokens than the other side's does."""
     ratios = []
     for side, (own, other) in enumerate(((source, target), (target, source))):
         tokens = [sum(len(tokenizer.encode(pair[side])) for pair in pairs) for tokenizer in (own, other)]
         ratios.append(tokens[0] / max(1, tokens[1]))
-    if min(ratios) > LONGER:
+    if min(ratios) > _LONGER:
         evidence = (
             f"with their own tokenizer sources have {ratios[0]:.2f} times as many tokens as with the target's, "
             f"and targets {ratios[1]:.2f} times as many as with the source's: the two are exchanged"
@@ -130,17 +128,16 @@ def exchanged(pairs: Sequence[tuple[str, str]], source: Tokenizer, target: Token
         yield model_finding("wrong-tokenizer", evidence)
 
 
-def plain(ids: Sequence[int], marks: set[int]) -> list[int]:
-    """Return the ids that are no marks."""
+def _plain(ids: Sequence[int], marks: set[int]) -> list[int]:
     return [int(token) for token in ids if int(token) not in marks]
 
 
-def agreement(tokenizer: Tokenizer, ids: Sequence[list[int]], texts: Sequence[str]) -> int:
+def _agreement(tokenizer: Tokenizer, ids: Sequence[list[int]], texts: Sequence[str]) -> int:
     """Return the number of texts that come back from their ids, spaces aside."""
-    return sum(decoded(tokenizer, row).split() == text.split() for row, text in zip(ids, texts, strict=True))
+    return sum(_decoded(tokenizer, row).split() == text.split() for row, text in zip(ids, texts, strict=True))
 
 
-def decoded(tokenizer: Tokenizer, ids: list[int]) -> str:
+def _decoded(tokenizer: Tokenizer, ids: list[int]) -> str:
     """Return the text of ids, an empty one where the tokenizer does not know the ids."""
     try:
         return tokenizer.decode(ids)
@@ -181,9 +178,9 @@ def examine_collate(
 
     asked = ["long texts are not cut without a warning"]
     findings: list[Finding] = []
-    short, middling = (sides_of(collate(rows(lengths), rows(lengths)), pad) for lengths in (SHORT, MIDDLING))
+    short, middling = (_sides_of(collate(rows(lengths), rows(lengths)), pad) for lengths in (_SHORT, _MIDDLING))
     if middling[0].numel():
-        findings += fixed_padding(short, middling, pad)
+        findings += _fixed_padding(short, middling, pad)
         asked.append("batches are padded no more than they need")
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -192,11 +189,11 @@ def examine_collate(
         except Exception:  # any exception: refusing is one of the right answers
             batch = None
     if batch is not None:
-        findings += cuts(sides_of(batch, pad), longest, pad, eos, warned=bool(warned))
+        findings += _cuts(_sides_of(batch, pad), longest, pad, eos, warned=bool(warned))
     return make_report(findings, asked)
 
 
-def sides_of(batch: Any, pad: int) -> tuple[Tensor, Tensor]:
+def _sides_of(batch: Any, pad: int) -> tuple[Tensor, Tensor]:
     """Return source and target ids of a batch (B, length); negative labels, which mark padding, become `pad`.
 
     Raises:
@@ -206,7 +203,7 @@ def sides_of(batch: Any, pad: int) -> tuple[Tensor, Tensor]:
         values: list[Any] = list(batch)
     else:
         named = batch if isinstance(batch, Mapping) else vars(batch)
-        values = [value for name, value in named.items() if not any(part in name for part in NO_IDS)]
+        values = [value for name, value in named.items() if not any(part in name for part in _NO_IDS)]
     tensors = [value for value in values if isinstance(value, Tensor)]
     id_tensors = [
         value
@@ -219,19 +216,19 @@ def sides_of(batch: Any, pad: int) -> tuple[Tensor, Tensor]:
     return source, target.masked_fill(target < 0, pad)
 
 
-def fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor], pad: int) -> Iterator[Finding]:
+def _fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor], pad: int) -> Iterator[Finding]:
     """Yield a finding for each side on which two batches of different lengths are padded to one length."""
     for side, (first, second) in zip(("source", "target"), zip(short, middling, strict=True), strict=True):
         share = float((first == pad).float().mean())
-        if first.size(1) == second.size(1) and share > MUCH_PADDING:
+        if first.size(1) == second.size(1) and share > _MUCH_PADDING:
             evidence = (
-                f"{side}s of at most {max(SHORT)} and of at most {max(MIDDLING)} tokens are all padded to "
+                f"{side}s of at most {max(_SHORT)} and of at most {max(_MIDDLING)} tokens are all padded to "
                 f"{first.size(1)}: {share:.0%} of the first batch is padding"
             )
             yield model_finding("fixed-padding", evidence)
 
 
-def cuts(
+def _cuts(
     sides: tuple[Tensor, Tensor], longest: int, pad: int, eos: int | None, *, warned: bool
 ) -> Iterator[Finding]:
     """Yield findings about a text that is too long and was cut; `warned` states whether there was a warning."""

@@ -27,24 +27,15 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.transformer import Transformer
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-__all__ = [
-    "Head",
-    "check_classifier_heads",
-    "check_language_model_heads",
-    "check_translator_heads",
-    "head_findings",
-    "weight_findings",
-]
-
-EVEN = 0.98  # of the greatest entropy that a head's weights can have
-ONE_TOKEN = 0.98  # mean weight on the first or the last token
-MOSTLY_IDLE = 0.5  # of the heads
-Inputs = tuple[Tensor | None, ...]
-TEXTS, STREAM_TEXTS = 12, 8  # texts whose attention is measured; of a language model
+_EVEN = 0.98  # of the greatest entropy that a head's weights can have
+_ONE_TOKEN = 0.98  # mean weight on the first or the last token
+_MOSTLY_IDLE = 0.5  # of the heads
+_Inputs = tuple[Tensor | None, ...]
+_TEXTS, _STREAM_TEXTS = 12, 8  # texts whose attention is measured; of a language model
 
 
 @dataclass(frozen=True)
-class Head:
+class _Head:
     """Weights of one attention head, averaged over texts.
 
     Attributes:
@@ -61,59 +52,59 @@ class Head:
     @property
     def idle(self) -> bool:
         """Return whether the weights of the head do not depend on the text."""
-        return self.evenness > EVEN or max(self.first, self.last) > ONE_TOKEN
+        return self.evenness > _EVEN or max(self.first, self.last) > _ONE_TOKEN
 
 
 def check_translator_heads(trained: TrainedTranslator) -> Iterator[Finding]:
     """Measure the heads of a translator by teacher forcing of some validation pairs, evenly spread."""
     sources, targets = trained.read_rows
 
-    def inputs(index: int) -> Inputs:
+    def inputs(index: int) -> _Inputs:
         return pad_rows([sources[index]], PAD, last=EOS), pad_rows([[BOS, *targets[index]]], PAD)
 
-    indices = range(0, len(sources), max(1, len(sources) // TEXTS))
-    return head_findings(measure_heads(trained.model, inputs, indices))
+    indices = range(0, len(sources), max(1, len(sources) // _TEXTS))
+    return _head_findings(_measure_heads(trained.model, inputs, indices))
 
 
 def check_classifier_heads(trained: TrainedClassifier) -> Iterator[Finding]:
     """Measure the heads of a classifier on some validation texts."""
 
-    def inputs(index: int) -> Inputs:
+    def inputs(index: int) -> _Inputs:
         row, types = trained.rows[index][: trained.longest], trained.config.model.token_types > 1
         return make_texts([row], pad=PAD, bos=BOS, eos=EOS, with_types=types)
 
-    return head_findings(measure_heads(trained.model, inputs, range(min(TEXTS, len(trained.rows)))))
+    return _head_findings(_measure_heads(trained.model, inputs, range(min(_TEXTS, len(trained.rows)))))
 
 
 def check_language_model_heads(trained: TrainedLanguageModel) -> Iterator[Finding]:
     """Measure the heads of a language model on some stretches of the validation text."""
     tokens, width = trained.tokens, trained.config.data.max_length
-    starts = range(0, max(1, len(tokens) - width), max(1, (len(tokens) - width) // STREAM_TEXTS))[:STREAM_TEXTS]
+    starts = range(0, max(1, len(tokens) - width), max(1, (len(tokens) - width) // _STREAM_TEXTS))[:_STREAM_TEXTS]
 
-    def inputs(start: int) -> Inputs:
+    def inputs(start: int) -> _Inputs:
         return (torch.from_numpy(tokens[start : start + width].astype(np.int64))[None],)
 
-    return head_findings(measure_heads(trained.model, inputs, starts))
+    return _head_findings(_measure_heads(trained.model, inputs, starts))
 
 
-def measure_heads(model: Transformer, inputs: Callable[[int], Inputs], texts: Sequence[int]) -> list[Head]:
+def _measure_heads(model: Transformer, inputs: Callable[[int], _Inputs], texts: Sequence[int]) -> list[_Head]:
     """Return the figures of each head, averaged over texts; `inputs` returns the model's arguments for a text."""
     device = device_of(model)
-    attentions = list(named_attentions(model))
+    attentions = list(_named_attentions(model))
     sums = [torch.zeros(3, attention.num_heads, dtype=torch.float64) for _, attention, _ in attentions]
     for text in texts:
         with torch.inference_mode(), recording([attention for _, attention, _ in attentions]) as weights:
             model(*(tensor if tensor is None else tensor.to(device) for tensor in inputs(text)))
         for index, (_, _, causal) in enumerate(attentions):
-            sums[index] += head_figures(weights[index][0].double().cpu(), causal=causal)
+            sums[index] += _head_figures(weights[index][0].double().cpu(), causal=causal)
     return [
-        Head(f"{name}.{head + 1}", *(total[:, head] / len(texts)).tolist())
+        _Head(f"{name}.{head + 1}", *(total[:, head] / len(texts)).tolist())
         for (name, attention, _), total in zip(attentions, sums, strict=True)
         for head in range(attention.num_heads)
     ]
 
 
-def named_attentions(model: Transformer) -> Iterator[tuple[str, MultiHeadAttention, bool]]:
+def _named_attentions(model: Transformer) -> Iterator[tuple[str, MultiHeadAttention, bool]]:
     """Yield name, attention and whether it is causal, in the order in which the attentions are computed."""
     if isinstance(model, EncoderDecoder):
         for number, encoder in enumerate(model.encoder_layers, start=1):
@@ -126,7 +117,7 @@ def named_attentions(model: Transformer) -> Iterator[tuple[str, MultiHeadAttenti
         yield f"layer {number}", layer.self_attention, isinstance(model, DecoderOnly)
 
 
-def head_figures(weights: Tensor, *, causal: bool) -> Tensor:
+def _head_figures(weights: Tensor, *, causal: bool) -> Tensor:
     """Return evenness, weight on the first and on the last token: (H, T, S) -> (3, H)."""
     if causal:  # the first query sees one key alone, and the last visible key is always that of the query
         weights = weights[:, 1:]
@@ -141,12 +132,11 @@ def head_figures(weights: Tensor, *, causal: bool) -> Tensor:
     return torch.stack([even, weights[..., 0].mean(1), last])
 
 
-def head_findings(heads: Sequence[Head]) -> Iterator[Finding]:
-    """Yield a finding about idle heads."""
+def _head_findings(heads: Sequence[_Head]) -> Iterator[Finding]:
     idle = [head.name for head in heads if head.idle]
     if idle:
         named = ", ".join(idle[:6]) + (", ..." if idle[6:] else "")
-        severity = "warning" if len(idle) > MOSTLY_IDLE * len(heads) else None
+        severity = "warning" if len(idle) > _MOSTLY_IDLE * len(heads) else None
         yield run_finding("idle-heads", f"{Share(len(idle), len(heads))} heads: {named}", severity)
 
 

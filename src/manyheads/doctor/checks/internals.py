@@ -26,23 +26,21 @@ from manyheads.doctor.report import Finding, reason_of
 from manyheads.doctor.tolerances import relative_change
 from manyheads.doctor.trace import HIDES, Attention
 
-__all__ = ["Internals", "fill_findings", "structure_findings", "trace_internals"]
-
-SOURCE, TARGET = 11, 7  # lengths, unless the model refuses them
-CUT = (0, 2, 3)  # padded positions of the rows, in turn
-MIDDLE = 2  # target position that is padded between real ones in the third pass
+_SOURCE, _TARGET = 11, 7  # lengths, unless the model refuses them
+_CUT = (0, 2, 3)  # padded positions of the rows, in turn
+_MIDDLE = 2  # target position that is padded between real ones in the third pass
 # A fill below the smallest half is infinite in half precision.
-SMALLEST_HALF = torch.finfo(torch.half).min
-LOWEST = {torch.finfo(dtype).min for dtype in (torch.float64, torch.float32, torch.bfloat16)} | {-math.inf}
+_SMALLEST_HALF = torch.finfo(torch.half).min
+_LOWEST = {torch.finfo(dtype).min for dtype in (torch.float64, torch.float32, torch.bfloat16)} | {-math.inf}
 
-ATTENTION = "attention is scaled, masked and projected as in the paper"
-SOFTMAX = "the softmax is taken over the keys"
-DROPOUT = "dropout does not fall on the residual connection"
-SIGNAL = "token embeddings are not much weaker than positions"
-TIED = "tied logits are not scaled by the model width"
-SINUSOIDS = "sinusoidal positions are those of the paper"
-NO_ATTENTION = "no attention was recognised"
-Observed = TypeVar("Observed")
+_ATTENTION = "attention is scaled, masked and projected as in the paper"
+_SOFTMAX = "the softmax is taken over the keys"
+_DROPOUT = "dropout does not fall on the residual connection"
+_SIGNAL = "token embeddings are not much weaker than positions"
+_TIED = "tied logits are not scaled by the model width"
+_SINUSOIDS = "sinusoidal positions are those of the paper"
+_NO_ATTENTION = "no attention was recognised"
+_Observed = TypeVar("_Observed")
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,7 @@ class Internals:
         return [
             attention
             for attention, other in pairs
-            if same_value_for_other_tokens(attention, other) and one_value_for_all_keys(attention, self.sizes[0])
+            if _same_value_for_other_tokens(attention, other) and _one_value_for_all_keys(attention, self.sizes[0])
         ]
 
     def is_meaningless(self, attention: Attention) -> bool:
@@ -165,7 +163,7 @@ class Internals:
         chosen = [
             attention
             for attention in self.decoder_self.attentions
-            if hides_every_key(attention, self.target_padded)
+            if _hides_every_key(attention, self.target_padded)
         ]
         return [] if chosen and self.hides_padded_target_keys else chosen
 
@@ -178,10 +176,10 @@ class Internals:
             for attention in middle
             for row in list(per_row(attention, covered_scores(attention), self.sizes[0]))[:1]
         ]
-        return bool(rows) and all(bool(row[:, :, MIDDLE + 1 :, MIDDLE].all()) for row in rows)
+        return bool(rows) and all(bool(row[:, :, _MIDDLE + 1 :, _MIDDLE].all()) for row in rows)
 
 
-def hides_every_key(attention: Attention, padded: Tensor) -> bool:
+def _hides_every_key(attention: Attention, padded: Tensor) -> bool:
     """Return whether every key of some padded query (B, T) is hidden."""
     return any(
         bool(rows.all(1)[padded].all(-1).any())
@@ -194,7 +192,7 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
     skipped: list[tuple[str, str]] = []
     asked: list[str] = []
 
-    def observe(checks: Sequence[str], make: Callable[[], Observed], otherwise: Observed) -> Observed:
+    def observe(checks: Sequence[str], make: Callable[[], _Observed], otherwise: _Observed) -> _Observed:
         try:
             result = make()
         except Exception as error:  # any exception of the user's model
@@ -203,53 +201,53 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
         asked.extend(checks)
         return result
 
-    lengths = accepted_lengths(adapter, samples)
-    first, padded = padded_ids(adapter, samples, lengths)
-    second, _ = padded_ids(adapter, samples, lengths)
+    lengths = _accepted_lengths(adapter, samples)
+    first, padded = _padded_ids(adapter, samples, lengths)
+    second, _ = _padded_ids(adapter, samples, lengths)
     no_passes: list[tuple[AttentionTracer, Tensor]] = []
     passes = observe(
-        [ATTENTION, SOFTMAX, TIED], lambda: [trace_pass(adapter, ids) for ids in (first, second)], no_passes
+        [_ATTENTION, _SOFTMAX, _TIED], lambda: [trace_pass(adapter, ids) for ids in (first, second)], no_passes
     )
     attentions, others = [tracer.attentions for tracer, _ in passes] or ([], [])
     if passes and not attentions:
-        skipped += [(check, NO_ATTENTION) for check in (ATTENTION, SOFTMAX)]
-        asked[:] = [TIED]
+        skipped += [(check, _NO_ATTENTION) for check in (_ATTENTION, _SOFTMAX)]
+        asked[:] = [_TIED]
     dropped = 0
     if adapter.module is not None:
         adapter.module.train()
-        dropped = observe([DROPOUT], lambda: trace_pass(adapter, first)[0].dropped_residuals, 0)
+        dropped = observe([_DROPOUT], lambda: trace_pass(adapter, first)[0].dropped_residuals, 0)
         adapter.module.eval()
     else:
-        skipped.append((DROPOUT, "no nn.Module was found to call train() on"))
+        skipped.append((_DROPOUT, "no nn.Module was found to call train() on"))
     middle: Sequence[Attention] = ()
     if adapter.pad is not None and "target" in adapter.sides:
-        middle = observe([], lambda: trace_pass(adapter, pad_the_middle(adapter, first))[0].attentions, [])
+        middle = observe([], lambda: trace_pass(adapter, _pad_the_middle(adapter, first))[0].attentions, [])
     return Internals(
         attentions, others, dropped,
-        observe([SIGNAL], lambda: signal(adapter, samples), {}),
+        observe([_SIGNAL], lambda: signal(adapter, samples), {}),
         padded["source"], padded["target"], middle,
-        observe([SINUSOIDS], lambda: position_tables(adapter, samples), {}),
-        tied_logits(*passes[0]) if passes else None,
-        observe([], lambda: reads_past(adapter, samples), True),
+        observe([_SINUSOIDS], lambda: position_tables(adapter, samples), {}),
+        _tied_logits(*passes[0]) if passes else None,
+        observe([], lambda: _reads_past(adapter, samples), True),
         adapter.kind, asked, skipped,
     )  # fmt: skip
 
 
-def accepted_lengths(adapter: ModelAdapter, samples: Samples) -> dict[str, int]:
+def _accepted_lengths(adapter: ModelAdapter, samples: Samples) -> dict[str, int]:
     """Return lengths by side: the usual ones, or those of the samples where the model takes no others."""
-    usual = {"source": SOURCE, "target": TARGET}
+    usual = {"source": _SOURCE, "target": _TARGET}
     if not samples.fixed_length and error_of(adapter, samples.ids(**usual)) is None:
         return usual
     return {"source": samples.source, "target": samples.target}
 
 
-def padded_ids(
+def _padded_ids(
     adapter: ModelAdapter, samples: Samples, lengths: Mapping[str, int]
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return ids and padding (True where padded) by side, (B, length); without a padding id none is padded."""
     ids = samples.ids(**lengths)
     rows = torch.arange(samples.batch)[:, None]
-    cut = torch.tensor(CUT)[rows % len(CUT)] if samples.batch > 1 else torch.tensor([[CUT[1]]])
+    cut = torch.tensor(_CUT)[rows % len(_CUT)] if samples.batch > 1 else torch.tensor([[_CUT[1]]])
     cut = cut if adapter.pad is not None else torch.zeros_like(cut)
     padded = {side: torch.arange(length)[None] >= length - cut for side, length in lengths.items()}
     if adapter.pad is not None:
@@ -257,14 +255,14 @@ def padded_ids(
     return ids, padded
 
 
-def pad_the_middle(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _pad_the_middle(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return ids with padding at one position between the first target tokens."""
     target = ids["target"].clone()
-    target[:, MIDDLE] = adapter.pad or 0
+    target[:, _MIDDLE] = adapter.pad or 0
     return {**ids, "target": target}
 
 
-def reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
+def _reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
     """Return whether the scores at the last target position depend on earlier target tokens."""
     if "target" not in adapter.sides:
         return True
@@ -276,7 +274,7 @@ def reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
     return relative_change(scores, changed) > adapter.tolerances.same_shape
 
 
-def tied_logits(tracer: AttentionTracer, scores: Tensor) -> TiedLogits | None:
+def _tied_logits(tracer: AttentionTracer, scores: Tensor) -> TiedLogits | None:
     """Return the factor of logits that an embedding matrix computes, None if another matrix computes them."""
     trace = tracer.trace(scores)
     layer = trace.projection
@@ -304,7 +302,7 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
             "same to the bit when every token is another one, and vary with the padding alone"
         )
         yield at_line(model_finding("mask-as-value", evidence), attention)
-    yield from softmax_findings(internals)
+    yield from _softmax_findings(internals)
     if internals.dropped_residuals:
         evidence = (
             f"in train(), {internals.dropped_residuals} additions have the result of a dropout as their residual"
@@ -315,7 +313,7 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
     yield from tied_logits_findings(internals.tied)
 
 
-def softmax_findings(internals: Internals) -> Iterator[Finding]:
+def _softmax_findings(internals: Internals) -> Iterator[Finding]:
     """Yield a finding about attentions whose softmax is taken over another axis than that of the keys."""
     wrong = internals.over_other_axes
     if wrong:
@@ -327,14 +325,14 @@ def softmax_findings(internals: Internals) -> Iterator[Finding]:
         yield at_line(model_finding("softmax-axis", evidence), wrong[0])
 
 
-def same_value_for_other_tokens(attention: Attention, other: Attention) -> bool:
+def _same_value_for_other_tokens(attention: Attention, other: Attention) -> bool:
     """Return whether the values are bit-identical though the queries differ."""
     if attention.value is None or other.value is None or attention.query.shape != other.query.shape:
         return False
     return torch.equal(attention.value, other.value) and not torch.equal(attention.query, other.query)
 
 
-def one_value_for_all_keys(attention: Attention, batch: int) -> bool:
+def _one_value_for_all_keys(attention: Attention, batch: int) -> bool:
     """Return whether the values of some row are the same for all its keys, and those of other rows are not.
 
     If the values are a mask, the first row is such a row: it has no padding. Values that never vary are no mask.
@@ -353,17 +351,17 @@ def fill_findings(internals: Internals) -> Iterator[Finding]:
     A fill that hides nothing is reported only if it leaves a score visible that has to be hidden.
     """
     visible = any("fill" in part.faults for part in (internals.decoder_self, *internals.on_source))
-    fills = {fill for attention in internals.attentions for fill in attention.fills} - LOWEST
+    fills = {fill for attention in internals.attentions for fill in attention.fills} - _LOWEST
     for fill in sorted(fills):
         if fill > HIDES and visible:
             evidence = f"hidden scores are filled with {fill:g}: they are not hidden at all"
             yield in_case(model_finding("mask-fill", evidence), "fill-hides-nothing")
-        elif fill < SMALLEST_HALF:
+        elif fill < _SMALLEST_HALF:
             evidence = (
                 f"hidden scores are filled with {fill:g}, which half precision cannot hold (its least: -65504)"
             )
             yield in_case(model_finding("mask-fill", evidence, "note"), "fill-too-low")
-        elif SMALLEST_HALF < fill <= HIDES:
+        elif _SMALLEST_HALF < fill <= HIDES:
             evidence = (
                 f"hidden scores are filled with {fill:g}: they are hidden only while all others are far above it"
             )

@@ -21,10 +21,8 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.batches import MicroBatch
 from manyheads.training.objective import Objective
 
-__all__ = ["examine_own_model"]
-
-RATE = 1e-3  # learning rate of the updates in an examination
-LONGEST = 300  # tokens of the longest text that a model is examined with
+_RATE = 1e-3  # learning rate of the updates in an examination
+_LONGEST = 300  # tokens of the longest text that a model is examined with
 
 
 def examine_own_model(model: Transformer, tokenizers: TokenizerPair, objective: Objective | None = None) -> Report:
@@ -32,29 +30,29 @@ def examine_own_model(model: Transformer, tokenizers: TokenizerPair, objective: 
 
     Checks that do not apply to such a model are not listed as skipped.
     """
-    return replace(examine_whole(model, tokenizers, objective), skipped=())
+    return replace(_examine_whole(model, tokenizers, objective), skipped=())
 
 
-def examine_whole(model: Transformer, tokenizers: TokenizerPair, objective: Objective | None) -> Report:
+def _examine_whole(model: Transformer, tokenizers: TokenizerPair, objective: Objective | None) -> Report:
     """Examine a model; checks that do not apply are listed as skipped."""
     size = tokenizers.source.size
     if isinstance(model, DecoderOnly):
-        return examine(model, vocab_size=size, pad=PAD, eos=EOS, kind="decoder", longest=LONGEST)
-    examine_marked = partial(examine, pad=PAD, bos=BOS, eos=EOS, longest=LONGEST)
+        return examine(model, vocab_size=size, pad=PAD, eos=EOS, kind="decoder", longest=_LONGEST)
+    examine_marked = partial(examine, pad=PAD, bos=BOS, eos=EOS, longest=_LONGEST)
     if isinstance(model, EncoderOnly):
-        return examine_marked(HiddenStates(model), vocab_size=size, kind="encoder")
+        return examine_marked(_HiddenStates(model), vocab_size=size, kind="encoder")
     assert isinstance(model, EncoderDecoder)
     return examine_marked(
         model,
         vocab_size=(size, tokenizers.target.size),
         left_padding=True,
-        train_step=None if objective is None else training_step(model, objective),
+        train_step=None if objective is None else _training_step(model, objective),
         collate=lambda sources, targets: (make_batch(sources, targets, pad=PAD, bos=BOS, eos=EOS),),
         stepper=lambda source: EncoderDecoderStepper(model, source),
     )
 
 
-class HiddenStates(nn.Module):
+class _HiddenStates(nn.Module):
     """Encoder of a model without its head: ids (B, S) -> hidden states (B, S, D)."""
 
     def __init__(self, model: EncoderOnly) -> None:
@@ -62,13 +60,12 @@ class HiddenStates(nn.Module):
         self.model = model
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return the hidden states of ids."""
         return self.model.encode(ids)[0]
 
 
-def training_step(model: nn.Module, objective: Objective) -> Callable[[MicroBatch], float]:
+def _training_step(model: nn.Module, objective: Objective) -> Callable[[MicroBatch], float]:
     """Return a function that makes an update with its own optimizer and returns the mean loss without smoothing."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
+    optimizer = torch.optim.Adam(model.parameters(), lr=_RATE)
 
     def step(batch: MicroBatch) -> float:
         optimizer.zero_grad(set_to_none=True)

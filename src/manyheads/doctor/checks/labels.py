@@ -17,14 +17,12 @@ from manyheads.doctor.checks.training import BEGIN, IGNORED, UNKNOWN, TrainedBat
 from manyheads.doctor.model_adapter import ModelAdapter
 from manyheads.doctor.report import Finding
 
-__all__ = ["class_findings", "ignored_labels", "label_findings", "text_label_findings"]
-
-MOST = 0.9  # share of the positions from which on they are taken for all
-FULL = 0.5  # share of the usual weight from which on a position has a label, not label smoothing alone
+_MOST = 0.9  # share of the positions from which on they are taken for all
+_FULL = 0.5  # share of the usual weight from which on a position has a label, not label smoothing alone
 
 
 @dataclass(frozen=True)
-class Alignment:
+class _Alignment:
     """Labels of a batch, compared with the inputs at their positions.
 
     Attributes:
@@ -52,8 +50,7 @@ class Alignment:
 
     @property
     def labels_are_inputs(self) -> bool:
-        """Return whether each label is the input at its own position."""
-        return self.same > MOST or self.own_token is False
+        return self.same > _MOST or self.own_token is False
 
     @cached_property
     def expected(self) -> Tensor:
@@ -79,12 +76,12 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
         batch: inputs and labels of its training step.
         own_token: whether a score depends on the token that is looked up at its position, None if unknown.
     """
-    alignment = Alignment(adapter, batch, own_token)
-    yield from padding_findings(alignment)
+    alignment = _Alignment(adapter, batch, own_token)
+    yield from _padding_findings(alignment)
     trained = batch.trained & ~alignment.past_end
     if not trained.any():
         return
-    shifted = alignment.same <= MOST or own_token is False
+    shifted = alignment.same <= _MOST or own_token is False
     if not shifted:
         yield model_finding(
             "target-not-shifted", f"{alignment.same:.0%} of the labels are the token the decoder is fed there"
@@ -93,13 +90,13 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
         judged = trained & (alignment.expected != UNKNOWN)
         judged &= alignment.expected != (UNKNOWN if adapter.pad is None else adapter.pad)
         agreed = float((alignment.expected == batch.labels)[judged].float().mean()) if judged.any() else 0.0
-        if agreed < MOST:
+        if agreed < _MOST:
             next_token = "there" if alignment.labels_are_inputs else "next"
             yield model_finding(
                 "wrong-labels", f"{agreed:.0%} of the labels are the token that is fed {next_token}"
             )
     if adapter.kind == "encoder-decoder" and (shifted or adapter.bos is not None):
-        yield from start_symbol_findings(alignment)
+        yield from _start_symbol_findings(alignment)
     end = UNKNOWN if adapter.eos is None else adapter.eos
     fed = adapter.kind == "encoder-decoder" or bool(batch.inputs.eq(end).any())
     if adapter.eos is not None and fed and not batch.labels.eq(end).any():
@@ -109,12 +106,12 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
         )
 
 
-def padding_findings(alignment: Alignment) -> Iterator[Finding]:
+def _padding_findings(alignment: _Alignment) -> Iterator[Finding]:
     """Yield findings about positions after the end mark in the loss, and end marks that the decoder is fed."""
     adapter, batch, past = alignment.adapter, alignment.batch, alignment.past_end
     trained = batch.trained
     usual = float(batch.weights[trained & ~past].median()) if (trained & ~past).any() else 0.0
-    full = trained & (batch.weights >= FULL * usual)
+    full = trained & (batch.weights >= _FULL * usual)
     padding = full & batch.labels.eq(UNKNOWN if adapter.pad is None else adapter.pad)
     padding = padding & past if adapter.pad == adapter.eos else padding
     ended: Tensor = torch.zeros_like(past)
@@ -146,7 +143,7 @@ def padding_findings(alignment: Alignment) -> Iterator[Finding]:
         yield model_finding("padding-in-mean", evidence)
 
 
-def start_symbol_findings(alignment: Alignment) -> Iterator[Finding]:
+def _start_symbol_findings(alignment: _Alignment) -> Iterator[Finding]:
     """Yield a finding if no start symbol stands before the first token of a target."""
     batch = alignment.batch
     rows = [index for index, target in enumerate(batch.targets) if target]
@@ -155,16 +152,16 @@ def start_symbol_findings(alignment: Alignment) -> Iterator[Finding]:
     unmarked = float((inputs[:, 0] == first).float().mean())
     # it is the first label after a start symbol, the second one in rows that are not shifted
     learned = float(((labels == first[:, None]) & trained)[:, :2].any(1).float().mean())
-    if unmarked > MOST and (alignment.own_token or learned < MOST):
+    if unmarked > _MOST and (alignment.own_token or learned < _MOST):
         evidence = "the decoder's first input is the first token of the target, not a start symbol"
         yield model_finding("no-start-symbol", evidence + ("" if learned else "; that token is never a label"))
-    elif learned < 1 - MOST:
+    elif learned < 1 - _MOST:
         yield model_finding("no-start-symbol", "the first token of a target is never a label")
 
 
 def ignored_labels(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool | None) -> list[int]:
     """Return the tokens inside targets that the loss ignores wherever they are the next token."""
-    alignment = Alignment(adapter, batch, own_token)
+    alignment = _Alignment(adapter, batch, own_token)
     trained: dict[int, bool] = {}
     for row, target in enumerate(batch.targets):
         inputs = batch.inputs[row].tolist()
@@ -191,16 +188,15 @@ def text_label_findings(adapter: ModelAdapter, batch: TrainedBatch, *, masked: b
             bool(batch.labels[row, position] in torch.tensor(text))
             for row, text in enumerate(batch.targets)
             for position in batch.trained[row].nonzero()[:, 0].tolist()
-            if text and not padding[row, position] and not is_mark(adapter, int(batch.labels[row, position]))
+            if text and not padding[row, position] and not _is_mark(adapter, int(batch.labels[row, position]))
         ]
-        if from_text and sum(from_text) < MOST * len(from_text):
+        if from_text and sum(from_text) < _MOST * len(from_text):
             yield model_finding(
                 "wrong-labels", f"{sum(from_text)} of {len(from_text)} labels are a token of their text"
             )
 
 
-def is_mark(adapter: ModelAdapter, token: int) -> bool:
-    """Return whether an id is a mark."""
+def _is_mark(adapter: ModelAdapter, token: int) -> bool:
     return token in (adapter.pad, adapter.bos, adapter.eos)
 
 
@@ -213,5 +209,5 @@ def class_findings(classes: list[int], labels: Tensor) -> Iterator[Finding]:
         named = ", ".join(map(str, missing[:3]))
         yield model_finding("ignored-label", f"the loss ignores every text whose class is {named}")
     agreed = float((labels == expected)[trained].float().mean()) if trained.any() else 1.0
-    if agreed < MOST:
+    if agreed < _MOST:
         yield model_finding("wrong-labels", f"{agreed:.0%} of the labels are the class that the batch was made of")

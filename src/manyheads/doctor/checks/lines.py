@@ -13,20 +13,18 @@ from manyheads.doctor.checks.splits import Words, near_keys, words_of
 from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
 
-__all__ = ["DAMAGED", "LEAST_LINES", "LineCounts", "NearCopies", "split_findings"]
-
 # Shares of the lines of a split from which on a defect is a warning, or an error.
-DAMAGED, DAMAGED_WRONG = 0.001, 0.02
-QUESTION = 0.02  # 0.3 % of IMDb's reviews have no blank after a question mark
-ENTITIES = 0.01
+DAMAGED, _DAMAGED_WRONG = 0.001, 0.02
+_QUESTION = 0.02  # 0.3 % of IMDb's reviews have no blank after a question mark
+_ENTITIES = 0.01
 LEAST_LINES = 3
-DUPLICATED = 0.1
-HELD_OUT, HELD_OUT_WRONG = 0.005, 0.05  # the second as in `examine_split`
-NEAR = 0.1
-EMPTY, ODD = 0.02, 0.05
-FEW_VALIDATION = 100  # at an accuracy or a BLEU of a half, five points are then one standard deviation
+_DUPLICATED = 0.1
+_HELD_OUT, _HELD_OUT_WRONG = 0.005, 0.05  # the second as in `examine_split`
+_NEAR = 0.1
+_EMPTY, _ODD = 0.02, 0.05
+_FEW_VALIDATION = 100  # at an accuracy or a BLEU of a half, five points are then one standard deviation
 
-DAMAGES = {
+_DAMAGES = {
     "misread": "hold letters read in the wrong encoding",
     "lost": "have lost letters",
     "question": "have a question mark in the place of a letter",
@@ -55,11 +53,11 @@ class LineCounts:
             part = Share(quoted.count, self.lines)
             counted = f"{where}: {part} lines"
             if kind == "entities":
-                if part > ENTITIES:
+                if part > _ENTITIES:
                     yield config_finding("html-entities", f"{counted} hold such as &amp;{quoted}")
-            elif part > (QUESTION if kind == "question" else DAMAGED):
-                severity = "error" if part > DAMAGED_WRONG else None
-                evidence = f"{counted} {DAMAGES[kind]}{quoted}"
+            elif part > (_QUESTION if kind == "question" else DAMAGED):
+                severity = "error" if part > _DAMAGED_WRONG else None
+                evidence = f"{counted} {_DAMAGES[kind]}{quoted}"
                 yield config_finding("encoding-damaged", evidence, severity)
 
 
@@ -74,14 +72,14 @@ class NearCopies:
         for name, pairs in self.pairs.items():
             for index, pair in enumerate(pairs):
                 words = words_of((pair.source, pair.target))
-                self.halves.update(halves_of(words))
+                self.halves.update(_halves_of(words))
                 for key in near_keys(words):
                     self.keys.setdefault(key, []).append((name, index))
 
     def add(self, pair: Pair) -> None:
         """Compare a pair of train with the held-out pairs."""
         words = words_of((pair.source, pair.target))
-        if self.halves.isdisjoint(halves_of(words)):
+        if self.halves.isdisjoint(_halves_of(words)):
             return
         for key in near_keys(words):
             for name, index in self.keys.get(key, ()):
@@ -95,11 +93,11 @@ class NearCopies:
         for index in sorted(self.copied[name]):
             quoted.add(self.pairs[name][index].line, self.pairs[name][index].source)
         copied = Share(quoted.count, size)
-        if copied > NEAR:
+        if copied > _NEAR:
             yield config_finding("near-copies-in-train", f"{name}: of {copied} a near copy stands in train{quoted}")
 
 
-def halves_of(words: Words) -> list[tuple[int, str, Words]]:
+def _halves_of(words: Words) -> list[tuple[int, str, Words]]:
     """Return two keys, one of which near copies share, as one word differs at most: number of words, and a half."""
     middle = len(words) // 2
     return [(len(words), "first", words[:middle]), (len(words), "second", words[middle:])]
@@ -109,25 +107,25 @@ def split_findings(name: str, split: SplitReport, config: Config) -> Iterator[Fi
     """Yield findings about empty lines, duplicates, overlap with train and unlike lengths of a split."""
     read, data = split.read, config.data
     empty, duplicates = Share(split.empty, read), Share(split.duplicates, read)
-    if empty > EMPTY:
+    if empty > _EMPTY:
         yield config_finding("empty-lines", f"{name}: {empty} lines have no text on a side")
     if name == "train":
-        if duplicates > DUPLICATED:
+        if duplicates > _DUPLICATED:
             consequence = "they are dropped" if data.drop_duplicates else "data.drop_duplicates is off"
             evidence = f"train: {duplicates} came before; {consequence}"
             yield config_finding("much-duplicated", evidence, "note" if data.drop_duplicates else None)
-        if split.filtered and (odd := Share(split.filtered.ratio, read)) > ODD:
+        if split.filtered and (odd := Share(split.filtered.ratio, read)) > _ODD:
             evidence = f"train: {odd} pairs with one side over {data.max_ratio:g} times as long as the other"
             yield config_finding("odd-lengths", evidence)
         return
-    if name == "valid" and read < FEW_VALIDATION:
+    if name == "valid" and read < _FEW_VALIDATION:
         yield config_finding("few-validation-texts", f"valid: {read:,} texts")
     overlap = split.overlap.get("train")
-    if overlap is None or (seen := Share(overlap.pairs, read)) <= HELD_OUT:
+    if overlap is None or (seen := Share(overlap.pairs, read)) <= _HELD_OUT:
         return
     evidence = f"{name}: {seen} stand in train"
     if data.drop_overlap:
         evidence += "; data.drop_overlap takes them out of train"
         yield config_finding("held-out-in-train", evidence, "note")
     else:
-        yield config_finding("held-out-in-train", evidence, "error" if seen > HELD_OUT_WRONG else "warning")
+        yield config_finding("held-out-in-train", evidence, "error" if seen > _HELD_OUT_WRONG else "warning")

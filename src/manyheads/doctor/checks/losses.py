@@ -16,48 +16,34 @@ from manyheads.doctor.report import Finding
 from manyheads.doctor.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.doctor.tolerances import SAME_LOSS
 
-__all__ = [
-    "batching_findings",
-    "check_batching",
-    "check_context",
-    "check_logged_loss",
-    "check_logged_stream",
-    "check_source",
-    "check_stream_batching",
-    "context_findings",
-    "logged_findings",
-    "rotate",
-    "source_findings",
-]
-
 # Nats a prediction that other sources must cost: 4.6 more in the run multi30k-de-en.
-IGNORED, LEAST_GAIN = 0.05, 0.3
+_IGNORED, _LEAST_GAIN = 0.05, 0.3
 # Loss of the validation text now, above that in the log; published weights may be averaged ones.
-DEARER, DEARER_FACTOR = 1.0, 1.5
+_DEARER, _DEARER_FACTOR = 1.0, 1.5
 FAR = 7  # positions, in the order of length, from a source to the one that replaces it
-SMALL_BATCH = 60  # tokens
-CONTEXTS, READ_TOGETHER = 128, 16  # windows whose context is replaced; how many of them at a time
+_SMALL_BATCH = 60  # tokens
+_CONTEXTS, _READ_TOGETHER = 128, 16  # windows whose context is replaced; how many of them at a time
 
 
 def check_logged_loss(trained: TrainedTranslator) -> Iterator[Finding]:
     """Compare the validation loss of a translator with the best one in the log of its training."""
-    return logged_findings(trained.read_loss, len(trained.read_pairs), trained.logged_loss)
+    return _logged_findings(trained.read_loss, len(trained.read_pairs), trained.logged_loss)
 
 
 def check_source(trained: TrainedTranslator) -> Iterator[Finding]:
     """Compare the loss of validation targets with that of the same targets with other sources (invariant N)."""
     sources, targets = trained.read_rows
-    own, shuffled = trained.read_loss, trained.loss(rotate(sources), targets)
+    own, shuffled = trained.read_loss, trained.loss(_rotate(sources), targets)
     trained.facts["reading"] = f"{own:.2f} nats a token of the validation set, {shuffled:.2f} with other sources"
     return source_findings(own, shuffled, len(sources))
 
 
 def check_batching(trained: TrainedTranslator) -> Iterator[Finding]:
     """Compare the validation loss of a translator in large and in small batches (invariant L)."""
-    return batching_findings(trained.read_loss, trained.loss(*trained.read_rows, SMALL_BATCH))
+    return batching_findings(trained.read_loss, trained.loss(*trained.read_rows, _SMALL_BATCH))
 
 
-def rotate(rows: list[list[int]]) -> list[list[int]]:
+def _rotate(rows: list[list[int]]) -> list[list[int]]:
     """Return rows rotated by `FAR` positions, or by one if there are few rows."""
     distance = FAR if len(rows) > FAR else 1
     return rows[distance:] + rows[:distance]
@@ -66,7 +52,7 @@ def rotate(rows: list[list[int]]) -> list[list[int]]:
 def check_logged_stream(trained: TrainedLanguageModel) -> Iterator[Finding]:
     """Compare the validation loss of a language model with the best one in the log of its training."""
     trained.facts["loss"] = f"{trained.read_loss:.3f} nats a token of the validation text"
-    return logged_findings(trained.read_loss, len(trained.tokens) - 1, trained.logged_loss)
+    return _logged_findings(trained.read_loss, len(trained.tokens) - 1, trained.logged_loss)
 
 
 def check_stream_batching(trained: TrainedLanguageModel) -> Iterator[Finding]:
@@ -76,13 +62,13 @@ def check_stream_batching(trained: TrainedLanguageModel) -> Iterator[Finding]:
 
 def check_context(trained: TrainedLanguageModel) -> Iterator[Finding]:
     """Replace the context of the last token of some windows by that of other windows (invariant N)."""
-    windows, change = context_change(trained)
+    windows, change = _context_change(trained)
     trained.facts["context"] = f"another one changes the loss of a token by {change:.3f} nats in the mean"
-    return context_findings(change, windows)
+    return _context_findings(change, windows)
 
 
 @torch.no_grad()
-def context_change(trained: TrainedLanguageModel) -> tuple[int, float]:
+def _context_change(trained: TrainedLanguageModel) -> tuple[int, float]:
     """Replace the context of the last token of some windows, all but the token before it, by that of other windows.
 
     Tokens stay at their positions, so that a model which uses nothing but the token before and its position
@@ -93,14 +79,14 @@ def context_change(trained: TrainedLanguageModel) -> tuple[int, float]:
     """
     tokens, model, device = trained.tokens, trained.model, device_of(trained.model)
     width = min(trained.config.data.max_length, len(tokens) // 2)
-    starts = np.unique(np.linspace(0, len(tokens) - width - 1, CONTEXTS).astype(np.int64))
+    starts = np.unique(np.linspace(0, len(tokens) - width - 1, _CONTEXTS).astype(np.int64))
     windows = torch.from_numpy(tokens[starts[:, None] + np.arange(width + 1)]).long()  # (N, T + 1)
     own, labels = windows[:, :-1], windows[:, -1:]
     other = own.roll(1, 0)
     other[:, -1] = own[:, -1]
     losses = []
     for contexts in (own, other):
-        rows = contexts.to(device).split(READ_TOGETHER)
+        rows = contexts.to(device).split(_READ_TOGETHER)
         log_probabilities = torch.cat([model(ids)[:, -1].float().log_softmax(-1) for ids in rows]).cpu()  # (N, V)
         losses.append(-log_probabilities.gather(1, labels))
     return len(windows), float((losses[0] - losses[1]).abs().mean())
@@ -109,15 +95,15 @@ def context_change(trained: TrainedLanguageModel) -> tuple[int, float]:
 def source_findings(own: float, shuffled: float, examples: int) -> Iterator[Finding]:
     """Yield a finding unless other sources raise the loss of the examples, in nats a prediction."""
     gain = shuffled - own
-    if gain < LEAST_GAIN:
+    if gain < _LEAST_GAIN:
         evidence = (
             f"{examples:,} validation texts cost {own:.2f} nats a prediction, and {shuffled:.2f} with each other's "
             "sources"
         )
-        yield run_finding("source-ignored", evidence, None if gain < IGNORED else "warning")
+        yield run_finding("source-ignored", evidence, None if gain < _IGNORED else "warning")
 
 
-def logged_findings(own: float, examples: int, logged: float | None) -> Iterator[Finding]:
+def _logged_findings(own: float, examples: int, logged: float | None) -> Iterator[Finding]:
     """Compare the validation loss of the weights with the best one in the log of the training, if it has any.
 
     Args:
@@ -125,7 +111,7 @@ def logged_findings(own: float, examples: int, logged: float | None) -> Iterator
         examples: number of texts or tokens of which this is the mean.
         logged: the best one in the log, in the same unit.
     """
-    if logged is not None and own > logged + DEARER and own > DEARER_FACTOR * logged:
+    if logged is not None and own > logged + _DEARER and own > _DEARER_FACTOR * logged:
         evidence = (
             f"the best validation loss in the log is {logged:.2f} nats a prediction; {examples:,} "
             f"validation texts cost {own:.2f} with these weights"
@@ -133,9 +119,9 @@ def logged_findings(own: float, examples: int, logged: float | None) -> Iterator
         yield run_finding("training-differs", evidence)
 
 
-def context_findings(change: float, tokens: int) -> Iterator[Finding]:
+def _context_findings(change: float, tokens: int) -> Iterator[Finding]:
     """Yield a finding unless another context changes the mean loss of the tokens, in nats."""
-    if change < IGNORED:
+    if change < _IGNORED:
         evidence = (
             f"the loss of {tokens:,} tokens changes by {change:.3f} nats in the mean when all of their context but "
             "the token before is replaced by other text"

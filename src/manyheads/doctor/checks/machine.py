@@ -22,15 +22,13 @@ from manyheads.doctor.catalogue import machine_finding
 from manyheads.doctor.report import Diagnosis, Finding, make_report
 from manyheads.training.precision import pick_device, pick_precision
 
-__all__ = ["Machine", "describe_machine", "examine_machine", "machine_findings", "memory"]
-
-GIB = 1 << 30
-LEAST_PYTHON = (3, 11)
-LEAST_MEMORY, LEAST_DISK = 2.0, 2.0  # GiB; training Multi30k with the default recipe takes about 1.5 and 0.5
+_GIB = 1 << 30
+_LEAST_PYTHON = (3, 11)
+_LEAST_MEMORY, _LEAST_DISK = 2.0, 2.0  # GiB; training Multi30k with the default recipe takes about 1.5 and 0.5
 
 
 @dataclass(frozen=True)
-class Machine:
+class _Machine:
     """Properties of a machine.
 
     Attributes:
@@ -58,8 +56,7 @@ class Machine:
     extras: Mapping[str, Sequence[str]]
 
     def facts(self) -> dict[str, str]:
-        """Return a line for each property, for people."""
-        memory, free = gib(self.memory_gib), gib(self.free_memory_gib)
+        memory, free = _gib(self.memory_gib), _gib(self.free_memory_gib)
         return {
             "manyheads": self.manyheads,
             "Python": f"{self.python} on {self.system}",
@@ -68,26 +65,25 @@ class Machine:
             "threads": f"{self.threads} on {self.processors} processors",
             "decoding on the CPU": self.decoding,
             "memory": f"{memory}, {free} free",
-            "disk": f"{gib(self.disk_gib)} free here",
-            **{f"extra {name}": describe_extra(name, missing) for name, missing in self.extras.items()},
+            "disk": f"{_gib(self.disk_gib)} free here",
+            **{f"extra {name}": _describe_extra(name, missing) for name, missing in self.extras.items()},
         }
 
 
 def examine_machine(folder: Path | None = None) -> Diagnosis:
     """Examine this machine; the disk is that of a folder, by default the working directory."""
-    machine = describe_machine(folder or Path.cwd())
-    report = make_report(machine_findings(machine), ["Python", "torch", "memory", "disk"])
+    machine = _describe_machine(folder or Path.cwd())
+    report = make_report(_machine_findings(machine), ["Python", "torch", "memory", "disk"])
     return Diagnosis(machine.facts(), report, {"machine": asdict(machine)})
 
 
-def describe_machine(folder: Path) -> Machine:
-    """Return the properties of this machine."""
+def _describe_machine(folder: Path) -> _Machine:
     device = pick_device("auto")
     name = (
         torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     )
     total, free = memory(device)
-    return Machine(
+    return _Machine(
         manyheads=__version__,
         python=platform.python_version(),
         torch=torch.__version__,
@@ -95,17 +91,17 @@ def describe_machine(folder: Path) -> Machine:
         device=device.type,
         device_name=name,
         precision=pick_precision("auto", device),
-        processors=processors(),
+        processors=_processors(),
         threads=torch.get_num_threads(),
-        decoding=describe_decoding(),
+        decoding=_describe_decoding(),
         memory_gib=total,
         free_memory_gib=free,
-        disk_gib=shutil.disk_usage(folder).free / GIB,
-        extras=missing_packages(),
+        disk_gib=shutil.disk_usage(folder).free / _GIB,
+        extras=_missing_packages(),
     )
 
 
-def describe_decoding() -> str:
+def _describe_decoding() -> str:
     """Say whether C (and its file) or torch (and why) computes decoding steps on the CPU, and how they compare."""
     if (code := library()) is None:
         return f"torch; the C decoder is off: {why_none()}"
@@ -117,7 +113,7 @@ def describe_decoding() -> str:
     return f"{chosen} for {build}, whose speed over that of torch is {ratios}"
 
 
-def processors() -> int:
+def _processors() -> int:
     """Return the number of processors that this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
@@ -128,15 +124,15 @@ def memory(device: torch.device) -> tuple[float | None, float | None]:
     """Return total and free memory in GiB, of the GPU if training would use it; None where unknown."""
     if device.type == "cuda":
         free, total = torch.cuda.mem_get_info(device)
-        return total / GIB, free / GIB
+        return total / _GIB, free / _GIB
     try:
-        page = os.sysconf("SC_PAGE_SIZE") / GIB
+        page = os.sysconf("SC_PAGE_SIZE") / _GIB
         return os.sysconf("SC_PHYS_PAGES") * page, os.sysconf("SC_AVPHYS_PAGES") * page
     except (AttributeError, ValueError, OSError):  # Windows; a system without these figures
         return None, None
 
 
-def missing_packages() -> dict[str, list[str]]:
+def _missing_packages() -> dict[str, list[str]]:
     """Return the missing packages of each extra of the installed package except "all", for this system."""
     try:
         requirements = metadata.requires("manyheads") or []
@@ -149,29 +145,28 @@ def missing_packages() -> dict[str, list[str]]:
         not_on = re.search(r"""sys_platform != ['"](\w+)['"]""", line)
         if (not_on and not_on[1] == sys.platform) or not (extra and package) or extra[1] == "all":
             continue
-        missing.setdefault(extra[1], []).extend([] if installed(package[0]) else [package[0]])
+        missing.setdefault(extra[1], []).extend([] if _installed(package[0]) else [package[0]])
     return missing
 
 
-def describe_extra(name: str, missing: Sequence[str]) -> str:
+def _describe_extra(name: str, missing: Sequence[str]) -> str:
     """Return whether an extra is installed, or what is missing and the command that installs it."""
     return f'missing: {", ".join(missing)}; pip install "manyheads[{name}]"' if missing else "installed"
 
 
-def installed(package: str) -> bool:
-    """Return whether a package can be imported."""
+def _installed(package: str) -> bool:
     return importlib.util.find_spec(package.replace("-", "_")) is not None
 
 
-def machine_findings(machine: Machine) -> Iterator[Finding]:
+def _machine_findings(machine: _Machine) -> Iterator[Finding]:
     """Yield a finding for each quantity that is too small, and for a GPU that is not used."""
-    if sys.version_info < LEAST_PYTHON:
+    if sys.version_info < _LEAST_PYTHON:
         yield machine_finding("old-python", f"Python is {machine.python}")
-    if machine.memory_gib is not None and machine.memory_gib < LEAST_MEMORY:
+    if machine.memory_gib is not None and machine.memory_gib < _LEAST_MEMORY:
         yield machine_finding("little-memory", f"{machine.memory_gib:.1f} GiB of memory")
-    if machine.disk_gib < LEAST_DISK:
+    if machine.disk_gib < _LEAST_DISK:
         yield machine_finding("little-disk", f"{machine.disk_gib:.1f} GiB free here")
-    if machine.device == "cpu" and has_nvidia_driver():
+    if machine.device == "cpu" and _has_nvidia_driver():
         evidence = f"an NVIDIA driver is installed, but torch {machine.torch} uses the CPU"
         yield machine_finding("gpu-not-used", evidence)
     if machine.threads > machine.processors:
@@ -179,11 +174,10 @@ def machine_findings(machine: Machine) -> Iterator[Finding]:
         yield machine_finding("too-many-threads", evidence, processors=machine.processors)
 
 
-def has_nvidia_driver() -> bool:
-    """Return whether nvidia-smi is installed."""
+def _has_nvidia_driver() -> bool:
     return shutil.which("nvidia-smi") is not None
 
 
-def gib(value: float | None) -> str:
+def _gib(value: float | None) -> str:
     """Return a size in GiB as text."""
     return "unknown" if value is None else f"{value:.1f} GiB"

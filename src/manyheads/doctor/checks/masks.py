@@ -18,13 +18,11 @@ from torch import Tensor
 
 from manyheads.doctor.trace import HIDES, Attention
 
-__all__ = ["PHRASES", "AttentionPart", "MaskFault", "covered_scores", "hidden_scores", "mask_fault", "per_row"]
-
-MOVED = 50.0  # how far below its product a score is moved by a mask
-SAME = 1e-3  # share of the largest score up to which two scores are equal
+_MOVED = 50.0  # how far below its product a score is moved by a mask
+_SAME = 1e-3  # share of the largest score up to which two scores are equal
 
 # Kinds of wrong masks, the most certain ones last, and how the evidence names them.
-PHRASES = {
+_PHRASES = {
     "absent": "without a mask",
     "partial": "with a mask that hides other keys",
     "heads": "with a mask that some heads lack",
@@ -67,14 +65,14 @@ class AttentionPart:
     @cached_property
     def faults(self) -> list[MaskFault | None]:
         """Return the fault of each layer, None where its mask is right."""
-        faults = [[mask_fault(attention, self.hide, self.show) for attention in layer] for layer in self.layers]
+        faults = [[_mask_fault(attention, self.hide, self.show) for attention in layer] for layer in self.layers]
         return [next(filter(None, layer), None) for layer in faults]
 
     def clause(self, *, skip: Sequence[MaskFault] = ()) -> str:
         """Return the number of layers with each fault, such as "cross-attention 2 of 2 without a mask"."""
         faults = self.faults
-        kinds = [kind for kind in PHRASES if kind in faults and kind not in skip]
-        return ", ".join(f"{self.name} {faults.count(kind)} of {len(faults)} {PHRASES[kind]}" for kind in kinds)
+        kinds = [kind for kind in _PHRASES if kind in faults and kind not in skip]
+        return ", ".join(f"{self.name} {faults.count(kind)} of {len(faults)} {_PHRASES[kind]}" for kind in kinds)
 
 
 def per_row(attention: Attention, values: Tensor, batch: int) -> Iterator[Tensor]:
@@ -89,28 +87,28 @@ def per_row(attention: Attention, values: Tensor, batch: int) -> Iterator[Tensor
         yield values.unflatten(0, (-1, batch)).transpose(0, 1)
 
 
-def hidden_scores(attention: Attention) -> Tensor:
+def _hidden_scores(attention: Attention) -> Tensor:
     """Return which scores are hidden from the softmax: bool (lead, T, S)."""
     logits, used, weights = attention.logits, attention.used, attention.weights
     if logits is None:
         return torch.zeros_like(attention.raw, dtype=torch.bool)
-    moved = logits - attention.raw * score_factor(attention)
-    hidden = (logits == -math.inf) | ((logits <= HIDES) & (moved < -MOVED))
+    moved = logits - attention.raw * _score_factor(attention)
+    hidden = (logits == -math.inf) | ((logits <= HIDES) & (moved < -_MOVED))
     if attention.filled is not None:
         hidden |= attention.filled
     if used is not None and weights is not None:  # weights that were masked late, and divided by their sum again
         sums = used.sum(-1, keepdim=True)
-        hidden |= (used == 0) & (weights > 0) & ((sums - 1).abs() < SAME)
+        hidden |= (used == 0) & (weights > 0) & ((sums - 1).abs() < _SAME)
     return hidden
 
 
 def covered_scores(attention: Attention) -> Tensor:
     """Return which scores are hidden, or were to be hidden by a mask: bool (lead, T, S)."""
-    hidden = hidden_scores(attention)
+    hidden = _hidden_scores(attention)
     return hidden if attention.intended is None else hidden | attention.intended
 
 
-def mask_fault(attention: Attention, hide: Tensor, show: Tensor) -> MaskFault | None:
+def _mask_fault(attention: Attention, hide: Tensor, show: Tensor) -> MaskFault | None:
     """Return how a mask is wrong, None where it hides what it has to, or where rows cannot be told apart.
 
     Args:
@@ -119,19 +117,19 @@ def mask_fault(attention: Attention, hide: Tensor, show: Tensor) -> MaskFault | 
         show: scores that need not be hidden, bool (B, T, S).
     """
     batch = len(hide)
-    hidden = list(per_row(attention, hidden_scores(attention), batch))
+    hidden = list(per_row(attention, _hidden_scores(attention), batch))
     if not hidden and bool((hide == hide[:1]).all()):  # no batch, as in a loop over rows
-        hidden = [hidden_scores(attention).flatten(0, -3)[None].expand(batch, -1, -1, -1)] if (
+        hidden = [_hidden_scores(attention).flatten(0, -3)[None].expand(batch, -1, -1, -1)] if (
             attention.raw.dim() > 2
-        ) else [hidden_scores(attention)[None, None].expand(batch, -1, -1, -1)]  # fmt: skip
+        ) else [_hidden_scores(attention)[None, None].expand(batch, -1, -1, -1)]  # fmt: skip
         hide, show = hide[:1].expand(batch, -1, -1), show[:1].expand(batch, -1, -1)
     if not hidden or any(bool(row_scores.permute(0, 2, 3, 1)[hide].all()) for row_scores in hidden):
         return None
-    faults = [fault_of(attention, order, row_scores, hide, show) for order, row_scores in enumerate(hidden)]
-    return max(faults, key=list(PHRASES).index)
+    faults = [_fault_of(attention, order, row_scores, hide, show) for order, row_scores in enumerate(hidden)]
+    return max(faults, key=list(_PHRASES).index)
 
 
-def fault_of(attention: Attention, order: int, hidden: Tensor, hide: Tensor, show: Tensor) -> MaskFault:
+def _fault_of(attention: Attention, order: int, hidden: Tensor, hide: Tensor, show: Tensor) -> MaskFault:
     """Return the fault of a mask that leaves scores visible: hidden (B, H, T, S), hide and show (B, T, S)."""
     batch = len(hide)
     hide, show = (mask[:, None].expand_as(hidden) for mask in (hide, show))
@@ -150,13 +148,13 @@ def fault_of(attention: Attention, order: int, hidden: Tensor, hide: Tensor, sho
     if any(fill > HIDES for fill in attention.fills):
         return "fill"
     if hidden.any():
-        return fault_of_a_hiding_mask(hidden, visible, hide, show)
+        return _fault_of_a_hiding_mask(hidden, visible, hide, show)
     if logits is None or not bool(logits.isfinite().all()):
         return "absent"
-    scores = raw * score_factor(attention)
+    scores = raw * _score_factor(attention)
     moved = logits - scores
     moved = moved - (moved * show).sum(-1, keepdim=True) / show.sum(-1, keepdim=True).clamp_min(1)
-    same = float(scores.abs().max()) * max(SAME, 4 * torch.finfo(attention.query.dtype).eps) + 1e-9
+    same = float(scores.abs().max()) * max(_SAME, 4 * torch.finfo(attention.query.dtype).eps) + 1e-9
     inside = moved[visible]
     if float(moved[show].abs().max()) > same:
         return "absent"
@@ -167,13 +165,13 @@ def fault_of(attention: Attention, order: int, hidden: Tensor, hide: Tensor, sho
     return "absent"
 
 
-def score_factor(attention: Attention) -> float:
+def _score_factor(attention: Attention) -> float:
     """Return the number that scores are multiplied with, 1 where it is unknown."""
     factor = attention.factor / attention.input_factor if attention.input_factor else 1.0
     return factor if math.isfinite(factor) else 1.0
 
 
-def fault_of_a_hiding_mask(hidden: Tensor, visible: Tensor, hide: Tensor, show: Tensor) -> MaskFault:
+def _fault_of_a_hiding_mask(hidden: Tensor, visible: Tensor, hide: Tensor, show: Tensor) -> MaskFault:
     """Return the fault of a mask that hides some scores, but not all that it has to; all bool (B, H, T, S)."""
     if bool((hidden | ~hide).transpose(0, 1).flatten(1).all(1).any()):
         return "heads"

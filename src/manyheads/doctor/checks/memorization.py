@@ -30,26 +30,12 @@ from manyheads.doctor.model_adapter import ModelAdapter
 from manyheads.doctor.report import Finding
 from manyheads.training.log import Advance
 
-__all__ = [
-    "TrainingFunctions",
-    "as_number",
-    "decoder_ids",
-    "least_loss",
-    "memorization_findings",
-    "memorize",
-    "mode_findings",
-    "prompt_of",
-    "rows_of",
-    "scoring_findings",
-    "start_findings",
-]
-
 # Nats a token below which pairs count as memorized: none of their 22 tokens can then have a probability below
 # e^-0.66, about a half, so each is the most likely one.
-LEARNED = 0.03
-IN_A_ROW = 5  # updates whose loss must be below it
-GROWN = 1.05  # factor of the first loss above which a loss has grown
-PROMPT = 2  # tokens of a target that a language model continues
+_LEARNED = 0.03
+_IN_A_ROW = 5  # updates whose loss must be below it
+_GROWN = 1.05  # factor of the first loss above which a loss has grown
+_PROMPT = 2  # tokens of a target that a language model continues
 
 
 @dataclass(frozen=True)
@@ -81,7 +67,7 @@ class Memorized:
 
     def learned(self, least: float) -> bool:
         """Return whether the last losses are near the least that is possible."""
-        return len(self.losses) >= IN_A_ROW and max(self.losses[-IN_A_ROW:]) < least + LEARNED
+        return len(self.losses) >= _IN_A_ROW and max(self.losses[-_IN_A_ROW:]) < least + _LEARNED
 
 
 def memorize(functions: TrainingFunctions, vocabulary: Vocabulary, least: float, advance: Advance) -> Memorized:
@@ -89,7 +75,7 @@ def memorize(functions: TrainingFunctions, vocabulary: Vocabulary, least: float,
     sources, targets = vocabulary.pairs(LENGTHS)
     losses: list[float] = []
     memorized = Memorized(sources, targets, arguments(functions.collate(sources, targets)), losses)
-    with WithoutDropout():
+    with _WithoutDropout():
         while len(losses) < functions.updates and not memorized.learned(least):
             loss = as_number(functions.train_step(*memorized.batch))
             losses.append(math.inf if loss is None else loss)
@@ -125,17 +111,17 @@ def memorization_findings(
     if not memorized.learned(least):
         last = losses[-1] if losses else 0
         evidence = f"after {len(losses)} updates on {len(targets)} pairs the loss is {last:.2f}"
-        end = sum(losses[-IN_A_ROW:]) / IN_A_ROW if len(losses) >= IN_A_ROW else 0.0
+        end = sum(losses[-_IN_A_ROW:]) / _IN_A_ROW if len(losses) >= _IN_A_ROW else 0.0
         before = min([losses[0], *([] if first_loss is None else [first_loss])]) if losses else 0.0
-        grows = not end <= before * GROWN + LEARNED and before > 0 and end != math.inf
+        grows = not end <= before * _GROWN + _LEARNED and before > 0 and end != math.inf
         severity = "warning" if grows else "note"
         yield model_finding(
             "not-learned", f"{evidence}; it was {before:.2f} at first" if grows else evidence, severity
         )
         return
-    rows = [plain_row(row, adapter, starts) for row in decoded]
+    rows = [_plain_row(row, adapter, starts) for row in decoded]
     wrong = [
-        index for index, target in enumerate(targets) if not same_output(adapter, rows[index : index + 1], target)
+        index for index, target in enumerate(targets) if not _same_output(adapter, rows[index : index + 1], target)
     ]
     if wrong:
         first = sum(rows[index : index + 1] == [] or rows[index][:1] != list(targets[index][:1]) for index in wrong)
@@ -146,9 +132,9 @@ def memorization_findings(
         yield model_finding("decodes-otherwise", evidence)
 
 
-def same_output(adapter: ModelAdapter, decoded: Sequence[Sequence[int]], target: Sequence[int]) -> bool:
+def _same_output(adapter: ModelAdapter, decoded: Sequence[Sequence[int]], target: Sequence[int]) -> bool:
     """Return whether a target was decoded; a continuation may include its prompt or not."""
-    accepted = [list(target)] + ([list(target[PROMPT:])] if adapter.kind == "decoder" else [])
+    accepted = [list(target)] + ([list(target[_PROMPT:])] if adapter.kind == "decoder" else [])
     return bool(decoded) and list(decoded[0]) in accepted
 
 
@@ -164,16 +150,15 @@ def prompt_of(adapter: ModelAdapter, batch: Sequence[Any], targets: Rows) -> Any
     starts = [list(row).index(target[0]) for row, target in zip(rows_of(ids), targets, strict=True)]
     if not isinstance(ids, Tensor) or ids.dim() != 2 or len(set(starts)) != 1:
         raise ValueError("the rows of the batch do not begin with their targets")
-    return ids[:, : starts[0] + PROMPT]
+    return ids[:, : starts[0] + _PROMPT]
 
 
-class WithoutDropout(TorchFunctionMode):
+class _WithoutDropout(TorchFunctionMode):
     """Mode without dropout, so that training computes what decoding computes."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: object, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
-        """Call the function without its dropout, or return the input of a dropout."""
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if name == "dropout":
@@ -188,10 +173,10 @@ class WithoutDropout(TorchFunctionMode):
 def decoder_ids(tracer: StepTracer, table: int, sources: Rows) -> list[Tensor]:
     """Return the ids that a decoder was fed, in order: lookups in its embedding matrix without a source in them."""
     fed = [lookup.ids.cpu() for lookup in tracer.fed if lookup.table == table and lookup.ids.dim() == 2]
-    return [ids for ids in fed if not holds_any(ids, [source[:2] for source in sources])]
+    return [ids for ids in fed if not _holds_any(ids, [source[:2] for source in sources])]
 
 
-def holds_any(ids: Tensor, parts: Rows) -> bool:
+def _holds_any(ids: Tensor, parts: Rows) -> bool:
     """Return whether a row of ids, batch first or time first, holds one of the parts, in either direction."""
     rows = [row for matrix in (ids, ids.t()) for row in matrix.tolist()]
     return any(contains(row, part) or contains(row, part[::-1]) for row in rows for part in parts)
@@ -210,7 +195,7 @@ def start_findings(trained_batch: TrainedBatch, fed: Sequence[Tensor]) -> Iterat
 
 def scoring_findings(targets: Rows, fed: Sequence[Tensor]) -> Iterator[Finding]:
     """Yield a finding if the decoder is fed references while outputs are scored, and never its own output."""
-    taught = [sum(holds_any(ids, [target[:3]]) for target in targets) for ids in fed]
+    taught = [sum(_holds_any(ids, [target[:3]]) for target in targets) for ids in fed]
     free = any(ids.numel() // max(len(ids), 1) > 2 and not count for ids, count in zip(fed, taught, strict=True))
     if any(taught) and not free:
         evidence = (
@@ -239,7 +224,7 @@ def rows_of(decoded: Any) -> list[list[int]]:
     return decoded.tolist() if isinstance(decoded, Tensor) else [list(map(int, row)) for row in decoded]
 
 
-def plain_row(row: Sequence[int], adapter: ModelAdapter, starts: Sequence[int]) -> list[int]:
+def _plain_row(row: Sequence[int], adapter: ModelAdapter, starts: Sequence[int]) -> list[int]:
     """Return a row of ids up to its end mark, without padding and the marks before its first token.
 
     The marks before it are those before the targets in training, the end mark perhaps, and other marks.

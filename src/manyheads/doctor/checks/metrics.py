@@ -11,16 +11,14 @@ from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.doctor.tolerances import SAME_BLEU, SAME_LOSS
 from manyheads.errors import UsageError
 
-__all__ = ["examine_bleu", "examine_evaluation"]
-
-HYPOTHESES = (
+_HYPOTHESES = (
     "the small dog runs across the wet street in the rain",
     "two men are sitting on a bench and talk about the news",
     "a woman reads",
     "children play football in the park near the old town hall",
     "a cat sleeps on the warm window sill all day long",
 )
-REFERENCES = (
+_REFERENCES = (
     "the small dog is running across the wet street in the rain",
     "two men are sitting on a bench and talking about the news",
     "a woman is reading a book about the history of the city",
@@ -65,37 +63,37 @@ def examine_bleu(bleu: Callable[[list[str], list[str]], float]) -> Report:
 
     0 to 1 and 0 to 100 are both accepted, and so is any of sacreBLEU's tokenizers.
     """
-    findings = list(bleu_findings(bleu))
+    findings = list(_bleu_findings(bleu))
     return make_report(findings, ["BLEU is that of sacreBLEU", "no sentence is left out of the score"])
 
 
-def bleu_findings(bleu: Callable[[list[str], list[str]], float]) -> Iterator[Finding]:
+def _bleu_findings(bleu: Callable[[list[str], list[str]], float]) -> Iterator[Finding]:
     """Compare a BLEU with that of sacreBLEU, with all outputs and with one empty output more."""
     from sacrebleu import corpus_bleu
 
-    hypotheses, references = list(HYPOTHESES), list(REFERENCES)
+    hypotheses, references = list(_HYPOTHESES), list(_REFERENCES)
     expected = corpus_bleu(hypotheses, [references]).score
-    result = as_percent(bleu(hypotheses, references), expected)
+    result = _as_percent(bleu(hypotheses, references), expected)
     if abs(result - expected) > SAME_BLEU:
         evidence = f"{result:.2f} where sacreBLEU gives {expected:.2f}"
-        characters = word_by_word(hypotheses, references)
+        characters = _word_by_word(hypotheses, references)
         if abs(result - characters) < SAME_BLEU:
             evidence += f"; it is the mean over words of the BLEU of their characters, {characters:.2f}"
         yield model_finding("not-bleu", evidence)
     try:
-        with_empty = float(bleu([*hypotheses, ""], [*references, REFERENCES[0]]))
+        with_empty = float(bleu([*hypotheses, ""], [*references, _REFERENCES[0]]))
     except Exception:  # any exception: failing loudly is no fault of a score
         return
     if math.isclose(with_empty, float(bleu(hypotheses, references)), rel_tol=1e-9):
         yield model_finding("errors-swallowed", f"an empty output more does not change the score: {with_empty:.4g}")
 
 
-def as_percent(value: float, expected: float) -> float:
+def _as_percent(value: float, expected: float) -> float:
     """Return a score as one of 0 to 100; a score of at most 1 where `expected` is larger is taken for 0 to 1."""
     return 100 * value if value <= 1 < expected else float(value)
 
 
-def word_by_word(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+def _word_by_word(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """Return the mean over sentences of a BLEU of words at the same position, n-grams counted over characters."""
     from sacrebleu.metrics.bleu import BLEU
 

@@ -16,17 +16,15 @@ from manyheads.doctor.checks.lines import LEAST_LINES, LineCounts
 from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
 
-__all__ = ["PairCounts", "language_findings"]
-
 # Shares of the pairs of a split from which on a defect is a warning, or an error. Khayrallah and Koehn (2018) put
 # 5 % to 100 % of each noise into a corpus: 5 % of copies already ruin a translator, 5 % of misaligned lines hardly.
-COPIED, COPIED_WRONG = 0.005, 0.05
-MIXED = 0.03  # frequent words are wrong about a line now and then, names and citations are in another language
-SWAPPED = 0.5  # of the pairs whose languages were recognised
-LEAST_RECOGNISED = 10  # pairs; fewer say nothing
-TOGETHER = 0.3  # least correlation of lengths: of true pairs it is 0.59 to 0.97, in eleven public sets
-SHIFTED = 0.1  # by how much a shift by one line must be better
-WORDS_LEARNT_FROM = 20_000  # pairs
+_COPIED, _COPIED_WRONG = 0.005, 0.05
+_MIXED = 0.03  # frequent words are wrong about a line now and then, names and citations are in another language
+_SWAPPED = 0.5  # of the pairs whose languages were recognised
+_LEAST_RECOGNISED = 10  # pairs; fewer say nothing
+_TOGETHER = 0.3  # least correlation of lengths: of true pairs it is 0.59 to 0.97, in eleven public sets
+_SHIFTED = 0.1  # by how much a shift by one line must be better
+_WORDS_LEARNT_FROM = 20_000  # pairs
 
 
 class PairCounts:
@@ -64,7 +62,7 @@ class PairCounts:
         for index, text in enumerate(texts):
             self.sides[index].add(text, pair.line)
             self.lengths[index].append(len(text))
-            if self.classify is None and len(self.lines) < WORDS_LEARNT_FROM:
+            if self.classify is None and len(self.lines) < _WORDS_LEARNT_FROM:
                 self.words[index].update(WORD.findall(text.casefold()))
         self.lines.append(pair.line)
         if len(pair.source.split()) >= LEAST_WORDS and letters_of(pair.source) == letters_of(pair.target):
@@ -90,19 +88,19 @@ class PairCounts:
         for side, lines in zip(("source", "target"), self.sides, strict=True):
             yield from lines.findings(f"{name}, {side}")
         copied = Share(self.copied.count, self.pairs)
-        if copied > COPIED and self.copied.count >= LEAST_LINES:
+        if copied > _COPIED and self.copied.count >= LEAST_LINES:
             evidence = f"{name}: {copied} are the same on both sides{self.copied}"
-            yield config_finding("source-copied", evidence, "error" if copied > COPIED_WRONG else None)
+            yield config_finding("source-copied", evidence, "error" if copied > _COPIED_WRONG else None)
         alignment = measure_alignment(*self.lengths)
         if alignment is not None:
-            yield from alignment_findings(name, alignment, self.lines)
+            yield from _alignment_findings(name, alignment, self.lines)
 
 
-def alignment_findings(name: str, alignment: Alignment, lines: array[int]) -> Iterator[Finding]:
+def _alignment_findings(name: str, alignment: Alignment, lines: array[int]) -> Iterator[Finding]:
     """Yield a finding if lines do not correspond, everywhere or in some stretches."""
-    if alignment.whole < TOGETHER and alignment.blocks < TOGETHER:
+    if alignment.whole < _TOGETHER and alignment.blocks < _TOGETHER:
         evidence = f"{name}: the lengths of the two sides do not go together (correlation {alignment.whole:.2f})"
-        if alignment.shifted > alignment.whole + SHIFTED:
+        if alignment.shifted > alignment.whole + _SHIFTED:
             evidence += f"; with one side moved by one line they do ({alignment.shifted:.2f})"
         elif alignment.apart and alignment.apart[0].first > 0:
             evidence += f"; up to line {lines[alignment.apart[0].first]:,} they do"
@@ -121,24 +119,24 @@ def language_findings(splits: Mapping[str, PairCounts]) -> Iterator[Finding]:
     """Yield findings about swapped or mixed languages in each split."""
     for name, counts in splits.items():
         swapped = counts.swapped
-        if counts.recognised >= LEAST_RECOGNISED and swapped.count > SWAPPED * counts.recognised:
+        if counts.recognised >= _LEAST_RECOGNISED and swapped.count > _SWAPPED * counts.recognised:
             part = Share(swapped.count, counts.recognised)
             evidence = f"{name}: in {part} pairs each side looks like the other's language{swapped}"
             yield config_finding("languages-swapped", evidence)
             continue
         for quoted, side in ((counts.only_source, "source"), (counts.only_target, "target"), (swapped, "")):
             part = Share(quoted.count, counts.pairs)
-            if quoted.count >= LEAST_LINES and part > MIXED:
+            if quoted.count >= LEAST_LINES and part > _MIXED:
                 looks = f"both sides look like the {side}'s language" if side else "the sides look swapped"
                 yield config_finding("languages-mixed", f"{name}: in {part} pairs {looks}{quoted}")
     train = splits.get("train")
     if train is not None and train.classify is None:
         for name, counts in splits.items():
             if name != "train" and all(counts.words):
-                yield from swapped_against_train(name, counts, train)
+                yield from _swapped_against_train(name, counts, train)
 
 
-def swapped_against_train(name: str, counts: PairCounts, train: PairCounts) -> Iterator[Finding]:
+def _swapped_against_train(name: str, counts: PairCounts, train: PairCounts) -> Iterator[Finding]:
     """Yield a finding if the words of each side of a held-out split are those of the other side of train."""
     straight = [likeness(words, known) for words, known in zip(counts.words, train.words, strict=True)]
     crossed = [likeness(words, known) for words, known in zip(counts.words, reversed(train.words), strict=True)]

@@ -18,46 +18,36 @@ from manyheads.doctor.checks.calls import trace_pass
 from manyheads.doctor.model_adapter import ModelAdapter, Samples
 from manyheads.doctor.report import Finding
 
-__all__ = [
-    "embedding_findings",
-    "fit_sinusoids",
-    "position_tables",
-    "signal",
-    "sinusoid_fault",
-    "sinusoid_findings",
-    "token_signal",
-]
-
 # Ratio of tokens' deviation to that of positions below which tokens are lost. S0 has 1 / 121; a Marian model at its
 # start without scale_embedding, which trains, has 1 / 35.
-WEAKEST = 1 / 40
-FITS = 2e-3  # share of a column's variance that a sinusoid leaves over, half precision included
-FLAT = 1e-3  # share of the largest deviation up to which a column counts as constant
-SLOWEST = 0.06  # radians per position: too little of slower sinusoids is seen
-SAME_FREQUENCY, SAME_RATIO = 1e-2, 3e-2
-QUADRATURE = 0.1  # radians
-BASES = (300.0, 3e6)  # of the geometric progression: 10,000 in the paper
-FREQUENCIES, ZOOMS, POINTS, CHUNK = 1500, 4, 21, 128
-FEWEST_POSITIONS = 24
-TOKENS_FOR_SIGNAL, POSITIONS_FOR_SIGNAL = 64, 31
-POSITIONS_FOR_SINUSOIDS = 64
-SHORT_POSITIONS, SHORTER = 31, (15, 7)  # lengths that are tried where the model refuses longer ones
+_WEAKEST = 1 / 40
+_FITS = 2e-3  # share of a column's variance that a sinusoid leaves over, half precision included
+_FLAT = 1e-3  # share of the largest deviation up to which a column counts as constant
+_SLOWEST = 0.06  # radians per position: too little of slower sinusoids is seen
+_SAME_FREQUENCY, _SAME_RATIO = 1e-2, 3e-2
+_QUADRATURE = 0.1  # radians
+_BASES = (300.0, 3e6)  # of the geometric progression: 10,000 in the paper
+_FREQUENCIES, _ZOOMS, _POINTS, _CHUNK = 1500, 4, 21, 128
+_FEWEST_POSITIONS = 24
+_TOKENS_FOR_SIGNAL, _POSITIONS_FOR_SIGNAL = 64, 31
+_POSITIONS_FOR_SINUSOIDS = 64
+_SHORT_POSITIONS, _SHORTER = 31, (15, 7)  # lengths that are tried where the model refuses longer ones
 
 
 def signal(adapter: ModelAdapter, samples: Samples) -> dict[str, float]:
     """Return, by side, how much the first layer's input varies over tokens, as a ratio to that over positions."""
     # no mark at the first position: every position has all kinds of tokens
-    streams = first_streams(
+    streams = _first_streams(
         adapter,
         samples,
-        POSITIONS_FOR_SIGNAL,
-        lambda side, length: samples.content(side, TOKENS_FOR_SIGNAL, length),
+        _POSITIONS_FOR_SIGNAL,
+        lambda side, length: samples.content(side, _TOKENS_FOR_SIGNAL, length),
     )
-    ratios = {side: token_signal(stream, TOKENS_FOR_SIGNAL) for side, (stream, _) in streams.items()}
+    ratios = {side: _token_signal(stream, _TOKENS_FOR_SIGNAL) for side, (stream, _) in streams.items()}
     return {side: ratio for side, ratio in ratios.items() if ratio is not None}
 
 
-def first_streams(
+def _first_streams(
     adapter: ModelAdapter, samples: Samples, longest: int, make: Callable[[str, int], Tensor]
 ) -> dict[str, tuple[Tensor, int]]:
     """Return, by side, the first layer's input and its length, for the longest ids that the model takes.
@@ -69,7 +59,7 @@ def first_streams(
         make: function of a side and a length that returns ids (B, length).
     """
     longest = min(longest, adapter.stated_limit or longest)
-    tried = [longest, *(length for length in (SHORT_POSITIONS, *SHORTER) if length < longest)]
+    tried = [longest, *(length for length in (_SHORT_POSITIONS, *_SHORTER) if length < longest)]
     choices = [dict.fromkeys(adapter.sides, length) for length in tried]
     own = {"source": samples.source, "target": samples.target}
     for lengths in [*([] if samples.fixed_length else choices), own]:
@@ -87,8 +77,8 @@ def first_streams(
 def position_tables(adapter: ModelAdapter, samples: Samples) -> dict[str, Tensor]:
     """Return, by side, the first layer's input for one token at every position: (L, D)."""
     rows = max(2, samples.batch)
-    streams = first_streams(
-        adapter, samples, POSITIONS_FOR_SINUSOIDS,
+    streams = _first_streams(
+        adapter, samples, _POSITIONS_FOR_SINUSOIDS,
         lambda side, length: torch.full((rows, length), adapter.content(side)[1]),
     )  # fmt: skip
     tables = {}
@@ -104,7 +94,7 @@ def position_tables(adapter: ModelAdapter, samples: Samples) -> dict[str, Tensor
     return tables
 
 
-def token_signal(stream: Tensor, batch: int) -> float | None:
+def _token_signal(stream: Tensor, batch: int) -> float | None:
     """Return how much the first layer's input varies over tokens, as a ratio to that over positions.
 
     Args:
@@ -125,7 +115,7 @@ def token_signal(stream: Tensor, batch: int) -> float | None:
 
 def embedding_findings(adapter: ModelAdapter, signal: Mapping[str, float]) -> Iterator[Finding]:
     """Yield findings about weak token embeddings and the embedding of padding."""
-    weak = {side: ratio for side, ratio in signal.items() if ratio < WEAKEST}
+    weak = {side: ratio for side, ratio in signal.items() if ratio < _WEAKEST}
     if weak:
         sides = " and ".join(f"{1 / max(ratio, 1e-9):.0f} times on the {side} side" for side, ratio in weak.items())
         evidence = f"tokens vary less than positions where the first layer reads them: {sides}"
@@ -145,7 +135,7 @@ def embedding_findings(adapter: ModelAdapter, signal: Mapping[str, float]) -> It
 
 
 @dataclass(frozen=True)
-class Sinusoids:
+class _Sinusoids:
     """Sinusoids that fit the columns of a table.
 
     Attributes:
@@ -168,39 +158,39 @@ def sinusoid_findings(tables: Mapping[str, Tensor]) -> Iterator[Finding]:
         tables: by side, embeddings of one token at every position, (L, D).
     """
     for side, table in tables.items():
-        if len(table) < FEWEST_POSITIONS or not bool(table.isfinite().all()):
+        if len(table) < _FEWEST_POSITIONS or not bool(table.isfinite().all()):
             continue
-        fault = sinusoid_fault(fit_sinusoids(table))
+        fault = _sinusoid_fault(_fit_sinusoids(table))
         if fault:
             yield model_finding("wrong-sinusoids", f"positions of the {side} side are sinusoids; {fault}")
 
 
-def fit_sinusoids(table: Tensor) -> Sinusoids:
+def _fit_sinusoids(table: Tensor) -> _Sinusoids:
     """Fit a sinusoid and a constant to each column of a table (L, D) that is not flat."""
     table = table.detach().cpu().double()
     x = table - table.mean(0)
     deviation = x.square().mean(0).sqrt()
-    x = x[:, deviation > FLAT * deviation.max().clamp_min(1e-12)].t()  # (N, L)
-    fits = [fit_columns(chunk) for chunk in x.split(CHUNK)]
+    x = x[:, deviation > _FLAT * deviation.max().clamp_min(1e-12)].t()  # (N, L)
+    fits = [_fit_columns(chunk) for chunk in x.split(_CHUNK)]
     if not fits:
         empty = torch.zeros(0, dtype=torch.float64)
-        return Sinusoids(empty, empty, empty, table.size(1))
+        return _Sinusoids(empty, empty, empty, table.size(1))
     frequency, phase, left_over = (torch.cat(parts) for parts in zip(*fits, strict=True))
-    return Sinusoids(frequency, phase, left_over, table.size(1))
+    return _Sinusoids(frequency, phase, left_over, table.size(1))
 
 
-def fit_columns(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _fit_columns(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return frequency, phase and left-over share of the variance of columns (N, L): (N,) each."""
-    step = math.pi / FREQUENCIES
-    grid = torch.arange(1, FREQUENCIES, dtype=torch.float64) * step
-    left_over = remainders(x, grid.expand(len(x), -1))
+    step = math.pi / _FREQUENCIES
+    grid = torch.arange(1, _FREQUENCIES, dtype=torch.float64) * step
+    left_over = _remainders(x, grid.expand(len(x), -1))
     best = grid[left_over.argmin(1)]
-    for _ in range(ZOOMS):
-        around = best[:, None] + step * torch.linspace(-1, 1, POINTS, dtype=torch.float64)
+    for _ in range(_ZOOMS):
+        around = best[:, None] + step * torch.linspace(-1, 1, _POINTS, dtype=torch.float64)
         around = around.clamp(1e-6, math.pi)
-        left_over = remainders(x, around)
+        left_over = _remainders(x, around)
         best = around.gather(1, left_over.argmin(1, keepdim=True))[:, 0]
-        step *= 2 / (POINTS - 1)
+        step *= 2 / (_POINTS - 1)
     time = torch.arange(x.size(1), dtype=torch.float64)
     angles = best[:, None] * time
     basis = torch.stack([torch.ones_like(angles), angles.sin(), angles.cos()], -1)  # (N, L, 3)
@@ -208,7 +198,7 @@ def fit_columns(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return best, torch.atan2(weights[:, 2], weights[:, 1]), left_over.min(1).values
 
 
-def remainders(x: Tensor, frequencies: Tensor) -> Tensor:
+def _remainders(x: Tensor, frequencies: Tensor) -> Tensor:
     """Return the share of the variance of columns (N, L) that sinusoids (N, F) leave over: (N, F)."""
     time = torch.arange(x.size(1), dtype=torch.float64)
     total = x.square().sum(1, keepdim=True).clamp_min(1e-30)
@@ -222,38 +212,38 @@ def remainders(x: Tensor, frequencies: Tensor) -> Tensor:
     return 1 - fitted / total
 
 
-def sinusoid_fault(fit: Sinusoids) -> str:
+def _sinusoid_fault(fit: _Sinusoids) -> str:
     """Return the fault of sinusoids, empty where they are those of the paper or no sinusoids.
 
     Frequencies have to be a geometric progression, each with a sine and a cosine, in any order of the columns.
     """
-    clear = fit.frequency >= SLOWEST
-    if int(clear.sum()) < 2 or not bool((fit.left_over[clear] < FITS).all()):
+    clear = fit.frequency >= _SLOWEST
+    if int(clear.sum()) < 2 or not bool((fit.left_over[clear] < _FITS).all()):
         return ""
     order = fit.frequency[clear].argsort(descending=True)
     frequency, phase = fit.frequency[clear][order].tolist(), fit.phase[clear][order].tolist()
     groups: list[list[int]] = []
     for number, radians in enumerate(frequency):
-        if groups and math.isclose(radians, frequency[groups[-1][0]], rel_tol=SAME_FREQUENCY):
+        if groups and math.isclose(radians, frequency[groups[-1][0]], rel_tol=_SAME_FREQUENCY):
             groups[-1].append(number)
         else:
             groups.append([number])
-    if len(groups) > 1 and frequency[groups[-1][0]] < SLOWEST * (1 + SAME_RATIO):  # its pair may lie below
+    if len(groups) > 1 and frequency[groups[-1][0]] < _SLOWEST * (1 + _SAME_RATIO):  # its pair may lie below
         groups.pop()
     for group in groups:
         sines = [abs(math.sin(phase[number] - phase[group[0]])) for number in group]
-        if 2 * sum(sine > math.cos(QUADRATURE) for sine in sines) != len(group):
+        if 2 * sum(sine > math.cos(_QUADRATURE) for sine in sines) != len(group):
             alone = "a sine without a cosine" if len(group) == 1 else "not a sine and a cosine each"
             return f"of the frequency {frequency[group[0]]:.4g} there is {alone}"
     values = [frequency[group[0]] for group in groups]
     ratios = [second / first for first, second in pairwise(values)]
     if not ratios:
-        fastest = BASES[1] ** (-1 / max(fit.width / 2 - 1, 1))  # the least that the second frequency can be
-        return f"only the frequency {values[0]:.4g} is not close to 0" if fastest > 2 * SLOWEST else ""
-    if any(not math.isclose(ratio, ratios[0], rel_tol=SAME_RATIO) for ratio in ratios):
+        fastest = _BASES[1] ** (-1 / max(fit.width / 2 - 1, 1))  # the least that the second frequency can be
+        return f"only the frequency {values[0]:.4g} is not close to 0" if fastest > 2 * _SLOWEST else ""
+    if any(not math.isclose(ratio, ratios[0], rel_tol=_SAME_RATIO) for ratio in ratios):
         shown = ", ".join(f"{value:.4g}" for value in values[:4])
         return f"the frequencies {shown} are no geometric progression"
     bases = [ratios[0] ** -number for number in (fit.width / 2, fit.width / 2 - 1)]
-    if not any(BASES[0] < base < BASES[1] for base in bases):
+    if not any(_BASES[0] < base < _BASES[1] for base in bases):
         return f"their frequencies fall with base {bases[0]:.3g}, not 10000, over the width {fit.width}"
     return ""

@@ -19,16 +19,14 @@ from manyheads.doctor.report import Finding
 from manyheads.doctor.tolerances import SAME_FACTOR
 from manyheads.doctor.trace import Attention
 
-__all__ = ["TiedLogits", "measured_factor", "scale_findings", "tied_logits_findings"]
-
-LINEAR = 1e-2  # share of the largest score up to which scores are a multiple of their products
-UNIFORM = 2.2  # a kurtosis below it: drawn from a uniform distribution, whose kurtosis is 1.8; a normal one has 3
-COMPENSATED = 0.25  # relative difference up to which queries are drawn weaker than keys by 1 / sqrt(E)
-FEWEST_WEIGHTS = 32
-SMALL_ROWS = 0.5  # rows of an embedding with a smaller norm are not normalised ones
+_LINEAR = 1e-2  # share of the largest score up to which scores are a multiple of their products
+_UNIFORM = 2.2  # a kurtosis below it: drawn from a uniform distribution, whose kurtosis is 1.8; a normal one has 3
+_COMPENSATED = 0.25  # relative difference up to which queries are drawn weaker than keys by 1 / sqrt(E)
+_FEWEST_WEIGHTS = 32
+_SMALL_ROWS = 0.5  # rows of an embedding with a smaller norm are not normalised ones
 
 
-def measured_factor(attention: Attention, other: Attention | None) -> float | None:
+def _measured_factor(attention: Attention, other: Attention | None) -> float | None:
     """Return the factor of the scores before the softmax, None where it is not known.
 
     It is measured from how products and scores differ between two passes, so that an equal addition to both (a
@@ -49,28 +47,27 @@ def measured_factor(attention: Attention, other: Attention | None) -> float | No
         return attention.factor
     slope = float((change * result).sum()) / strength
     rest = float((result - slope * change).abs().max())
-    if not rest <= max(LINEAR, 8 * rounding(attention)) * float(result.abs().max()):
+    if not rest <= max(_LINEAR, 8 * _rounding(attention)) * float(result.abs().max()):
         return None
     return attention.input_factor * slope
 
 
-def rounding(attention: Attention) -> float:
-    """Return the relative rounding of the numbers of an attention."""
+def _rounding(attention: Attention) -> float:
     return torch.finfo(attention.query.dtype).eps
 
 
 def scale_findings(attentions: Sequence[Attention], others: Sequence[Attention]) -> Iterator[Finding]:
     """Yield findings about the factor before the softmax where it is not 1 / sqrt(E)."""
     paired = len(attentions) == len(others)
-    biased = any(adds_a_bias(first, second) for first, second in zip(attentions, others, strict=False))
+    biased = any(_adds_a_bias(first, second) for first, second in zip(attentions, others, strict=False))
     for number, attention in enumerate(attentions):
-        width, factor = attention.width, measured_factor(attention, others[number] if paired else None)
+        width, factor = attention.width, _measured_factor(attention, others[number] if paired else None)
         if width < 2 or factor is None:
             continue
-        tolerance = max(SAME_FACTOR, 2 * rounding(attention))
+        tolerance = max(SAME_FACTOR, 2 * _rounding(attention))
         if math.isclose(factor, width**-0.5, rel_tol=tolerance):
             continue
-        wide = model_width(attention, attentions, factor, tolerance)
+        wide = _model_width(attention, attentions, factor, tolerance)
         if wide is not None:
             evidence = (
                 f"{wide // width} heads of width {width}: scores are multiplied by {factor:.4g} = 1 / sqrt({wide}) "
@@ -78,11 +75,11 @@ def scale_findings(attentions: Sequence[Attention], others: Sequence[Attention])
             )
             yield at_line(model_finding("scaled-by-model-width", evidence), attention)
         else:
-            for finding in unusual_scale(attention, factor, tolerance, biased=biased):
+            for finding in _unusual_scale(attention, factor, tolerance, biased=biased):
                 yield at_line(finding, attention)
 
 
-def model_width(
+def _model_width(
     attention: Attention, attentions: Sequence[Attention], factor: float, tolerance: float
 ) -> int | None:
     """Return the width of the model where scores are divided by its root, None where they are not."""
@@ -102,7 +99,7 @@ def model_width(
     )
 
 
-def unusual_scale(attention: Attention, factor: float, tolerance: float, *, biased: bool) -> Iterator[Finding]:
+def _unusual_scale(attention: Attention, factor: float, tolerance: float, *, biased: bool) -> Iterator[Finding]:
     """Yield a finding about a factor that is neither that of the paper nor that of the model width."""
     width = attention.width
     evidence = f"heads of width {width}: scores are multiplied by {factor:.4g}"
@@ -112,9 +109,9 @@ def unusual_scale(attention: Attention, factor: float, tolerance: float, *, bias
 
     roots = sum(close(part, width**-0.5) for part in attention.factors)
     if close(factor, 1.0):
-        if biased or is_compensated(attention):  # as in T5, whose weights are drawn weaker instead
+        if biased or _is_compensated(attention):  # as in T5, whose weights are drawn weaker instead
             return
-        fresh = drawn_uniformly(attention)
+        fresh = _drawn_uniformly(attention)
         evidence = f"heads of width {width}: scores are multiplied by nothing before the softmax"
         evidence += ", and the weights of the queries are drawn as for scaled scores" if fresh else ""
         yield in_case(model_finding("unusual-scale", evidence, "warning" if fresh else "note"), "scale-missing")
@@ -133,7 +130,7 @@ def unusual_scale(attention: Attention, factor: float, tolerance: float, *, bias
         yield in_case(model_finding("unusual-scale", evidence, "note"), "scale-other")
 
 
-def adds_a_bias(attention: Attention, other: Attention) -> bool:
+def _adds_a_bias(attention: Attention, other: Attention) -> bool:
     """Return whether scores get a bias by position: numbers that differ by key, the same for other tokens."""
     if attention.logits is None or other.logits is None or attention.raw.shape != other.raw.shape:
         return False
@@ -144,35 +141,34 @@ def adds_a_bias(attention: Attention, other: Attention) -> bool:
         biases.append((record.logits - factor * record.raw).masked_fill(covered_scores(record), 0))
     first, second = biases
     largest = float(first.abs().max())
-    low = max(LINEAR, 8 * rounding(attention)) * float(attention.raw.abs().max())
+    low = max(_LINEAR, 8 * _rounding(attention)) * float(attention.raw.abs().max())
     return math.isfinite(largest) and low < largest < 1e3 and float((first - second).abs().max()) < low
 
 
-def weight_of_queries(attention: Attention) -> Tensor | None:
-    """Return the weight that computes the queries."""
+def _weight_of_queries(attention: Attention) -> Tensor | None:
     layer = attention.projection
-    if layer is None or layer.weight.numel() < FEWEST_WEIGHTS:
+    if layer is None or layer.weight.numel() < _FEWEST_WEIGHTS:
         return None
     return layer.weight.detach().float().flatten()
 
 
-def drawn_uniformly(attention: Attention) -> bool:
+def _drawn_uniformly(attention: Attention) -> bool:
     """Return whether the weights of the queries are those of an initialiser for linear layers, not yet trained."""
-    weight = weight_of_queries(attention)
+    weight = _weight_of_queries(attention)
     if weight is None:
         return False
     centred = weight - weight.mean()
     variance = float(centred.square().mean())
-    return variance > 0 and float(centred.pow(4).mean()) / variance**2 < UNIFORM
+    return variance > 0 and float(centred.pow(4).mean()) / variance**2 < _UNIFORM
 
 
-def is_compensated(attention: Attention) -> bool:
+def _is_compensated(attention: Attention) -> bool:
     """Return whether the weights of the queries are weaker than those of the keys by 1 / sqrt(E)."""
     queries, keys = attention.projection, attention.key_projection
-    if queries is None or keys is None or queries.weight is keys.weight or queries.weight.numel() < FEWEST_WEIGHTS:
+    if queries is None or keys is None or queries.weight is keys.weight or queries.weight.numel() < _FEWEST_WEIGHTS:
         return False
     ratio = float(queries.weight.detach().float().std() / keys.weight.detach().float().std().clamp_min(1e-12))
-    return math.isclose(ratio, attention.width**-0.5, rel_tol=COMPENSATED)
+    return math.isclose(ratio, attention.width**-0.5, rel_tol=_COMPENSATED)
 
 
 @dataclass(frozen=True)
@@ -203,7 +199,7 @@ def tied_logits_findings(tied: TiedLogits | None) -> Iterator[Finding]:
     names: Mapping[str, float] = {f"sqrt({tied.width})": root, f"1 / sqrt({tied.width})": 1 / root}
     name = next((name for name, value in names.items() if math.isclose(tied.factor, value, rel_tol=1e-2)), None)
     unscaled = tied.spread / tied.factor
-    needless = abs(math.log(tied.spread)) > abs(math.log(unscaled)) or (tied.factor > 1 and tied.norm < SMALL_ROWS)
+    needless = abs(math.log(tied.spread)) > abs(math.log(unscaled)) or (tied.factor > 1 and tied.norm < _SMALL_ROWS)
     if name is not None and needless:
         evidence = (
             f"logits of the tied matrix are multiplied by {tied.factor:.4g} = {name}: their standard deviation is "

@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from manyheads.doctor.catalogue import model_finding
 from manyheads.doctor.report import Finding, Report, make_report
 
-__all__ = ["examine_split", "examine_split_function"]
-
 Pair = str | Sequence[str]
 Words = tuple[str, ...]
-WORDS = re.compile(r"[^\W\d_]+")
-WRONG = 0.05  # the share of test pairs seen in training from which on a score means little
-LONG_ENOUGH = 4  # words from which on one other word makes a near copy
+_WORDS = re.compile(r"[^\W\d_]+")
+_WRONG = 0.05  # the share of test pairs seen in training from which on a score means little
+_LONG_ENOUGH = 4  # words from which on one other word makes a near copy
 # Words from which on only all of them are compared: each is left out in turn, which takes n * n steps.
-TOO_LONG = 120
+_TOO_LONG = 120
 
 
 def examine_split(train: Sequence[Pair], test: Sequence[Pair]) -> Report:
@@ -25,15 +23,15 @@ def examine_split(train: Sequence[Pair], test: Sequence[Pair]) -> Report:
     A near copy has the same words, but for case, punctuation and figures; or, from four words on (and below
     120), all but one.
     """
-    return make_report(list(overlap(train, test)), ["test data do not stand in the training data"])
+    return make_report(list(_overlap(train, test)), ["test data do not stand in the training data"])
 
 
 def examine_split_function(split: Callable[[], tuple[Sequence[Pair], Sequence[Pair]]]) -> Report:
     """Examine a function that splits data into training and test data, called twice."""
     train, test = split()
     again = split()[1]
-    findings = list(overlap(train, test))
-    first, second = ({text_of(pair) for pair in part} for part in (test, again))
+    findings = list(_overlap(train, test))
+    first, second = ({_text_of(pair) for pair in part} for part in (test, again))
     if first != second:
         evidence = f"called twice, {len(first - second)} of {len(first)} test pairs are others"
         findings.append(model_finding("unseeded-split", evidence))
@@ -41,34 +39,33 @@ def examine_split_function(split: Callable[[], tuple[Sequence[Pair], Sequence[Pa
     return make_report(findings, asked)
 
 
-def overlap(train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
+def _overlap(train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
     """Yield a finding if test pairs or near copies of them stand in the training data."""
-    exact = {text_of(pair) for pair in train}
+    exact = {_text_of(pair) for pair in train}
     near = {key for pair in train for key in near_keys(words_of(pair))}
-    same = [pair for pair in test if text_of(pair) in exact]
-    alike = [pair for pair in test if text_of(pair) not in exact and near & set(near_keys(words_of(pair)))]
+    same = [pair for pair in test if _text_of(pair) in exact]
+    alike = [pair for pair in test if _text_of(pair) not in exact and near & set(near_keys(words_of(pair)))]
     share = (len(same) + len(alike)) / max(len(test), 1)
     if share == 0:
         return
     evidence = (
         f"{len(same)} of {len(test)} test pairs stand in the training data, and near copies of {len(alike)} more"
     )
-    yield model_finding("tested-on-training-data", evidence, "error" if share >= WRONG else "note")
+    yield model_finding("tested-on-training-data", evidence, "error" if share >= _WRONG else "note")
 
 
-def text_of(pair: Pair) -> str:
-    """Return a pair as one text."""
+def _text_of(pair: Pair) -> str:
     return pair if isinstance(pair, str) else "\t".join(pair)
 
 
 def words_of(pair: Pair) -> Words:
     """Return the words of a pair, case folded."""
-    return tuple(WORDS.findall(text_of(pair).casefold()))
+    return tuple(_WORDS.findall(_text_of(pair).casefold()))
 
 
 def near_keys(words: Words) -> Iterator[Words]:
     """Yield keys, one of which near copies share: the words, and the words with each one left out in turn."""
     yield words
-    if LONG_ENOUGH <= len(words) < TOO_LONG:
+    if _LONG_ENOUGH <= len(words) < _TOO_LONG:
         for index in range(len(words)):
             yield ("", *words[:index], "_", *words[index + 1 :])

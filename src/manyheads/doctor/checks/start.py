@@ -22,15 +22,13 @@ from manyheads.training.objective import Objective
 from manyheads.training.precision import Precision, autocast
 from manyheads.training.update import Updater
 
-__all__ = ["first_loss", "measure_update", "saved_for_backward", "start_findings"]
-
-SMALL = 1_500  # positions of the batch whose memory is measured; larger batches need more in proportion
-TIMED = 4  # updates, the first of which is not counted
-PATIENCE = 8.0  # seconds, after which no further update is timed
+_SMALL = 1_500  # positions of the batch whose memory is measured; larger batches need more in proportion
+_TIMED = 4  # updates, the first of which is not counted
+_PATIENCE = 8.0  # seconds, after which no further update is timed
 # Bounds of the first loss as multiples of ln V; a new model is not below the first but by the chance of one batch.
 # With tied embeddings the logit of the input token begins at about 0.4 sqrt(D) (docs/decisions.md), which
 # exceeds ln V for few choices.
-LEAST, MOST, OWN_LOGIT = 0.8, 2.0, 0.4
+_LEAST, _MOST, _OWN_LOGIT = 0.8, 2.0, 0.4
 
 
 @torch.no_grad()
@@ -50,8 +48,8 @@ def start_findings(loss: float, choices: int, tied_width: int = 0) -> Iterator[F
         tied_width: D where the output matrix is that of the input, else 0.
     """
     blind = math.log(choices)
-    most = MOST * max(blind, OWN_LOGIT * math.sqrt(tied_width))
-    if not LEAST * blind <= loss <= most:
+    most = _MOST * max(blind, _OWN_LOGIT * math.sqrt(tied_width))
+    if not _LEAST * blind <= loss <= most:
         evidence = (
             f"the loss of the first batch is {loss:.2f} nats before any update; a blind guess among "
             f"{choices:,} costs {blind:.2f}"
@@ -85,7 +83,7 @@ def measure_update(
     updater = Updater(objective(), training, device=device, precision=precision, world=ALONE)
     epoch = updates.epoch(0)
     times, tokens, begin = [], [], time.perf_counter()
-    for position in range(min(TIMED, len(epoch))):
+    for position in range(min(_TIMED, len(epoch))):
         batch = updates.batches(0, position, epoch[position])
         start = time.perf_counter()
         tokens.append(sum(part.target_tokens for part in batch))
@@ -94,30 +92,29 @@ def measure_update(
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         times.append(time.perf_counter() - start)
-        if time.perf_counter() - begin > PATIENCE:
+        if time.perf_counter() - begin > _PATIENCE:
             break
     counted = sorted(times[1:] or times)
     heaviest = updates.batches(0, updates.heaviest(), epoch[updates.heaviest()])
-    saved = max(saved_for_backward(model, objective(), part, device, precision) for part in heaviest)
-    weights = bytes_of(model.parameters())
+    saved = max(_saved_for_backward(model, objective(), part, device, precision) for part in heaviest)
+    weights = _bytes_of(model.parameters())
     states = updater.optimizer.state.values()
-    moments = bytes_of(value for state in states for value in state.values() if isinstance(value, Tensor))
+    moments = _bytes_of(value for state in states for value in state.values() if isinstance(value, Tensor))
     averages = weights if training.ema else 0
     memory = 2 * weights + moments + averages + saved
     return counted[len(counted) // 2], memory, sum(tokens) / len(tokens)
 
 
-def bytes_of(tensors: Iterator[Tensor] | Iterator[nn.Parameter]) -> int:
-    """Return the number of bytes that tensors take."""
+def _bytes_of(tensors: Iterator[Tensor] | Iterator[nn.Parameter]) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
-def saved_for_backward(
+def _saved_for_backward(
     model: nn.Module, objective: Objective, batch: MicroBatch, device: torch.device, precision: Precision
 ) -> float:
     """Return the bytes that a batch saves for the backward pass, measured on a share of its rows."""
     small: Any = batch
-    while small.num_positions > SMALL and small.examples > 1:
+    while small.num_positions > _SMALL and small.examples > 1:
         small = small.halves()[0]
     own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     sizes: dict[int, int] = {}

@@ -24,12 +24,13 @@ from torch.overrides import TorchFunctionMode
 
 from manyheads.doctor.torch_calls import is_active_dropout
 
-__all__ = ["FedIds", "ScoreGradient", "StepTracer", "UpdateTracer"]
-
-PRODUCTS = {"linear", "matmul", "__matmul__", "addmm", "bmm", "baddbmm", "einsum", "mm"}
-NORMALIZERS = {"log_softmax", "cross_entropy"}  # functions with a logarithm, whose inputs must not be probabilities
-SUM_ROUNDING = 0.03  # of a sum of probabilities in bfloat16
-SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
+_PRODUCTS = {"linear", "matmul", "__matmul__", "addmm", "bmm", "baddbmm", "einsum", "mm"}
+_NORMALIZERS = {
+    "log_softmax",
+    "cross_entropy",
+}  # functions with a logarithm, whose inputs must not be probabilities
+_SUM_ROUNDING = 0.03  # of a sum of probabilities in bfloat16
+_SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
 
 
 @dataclass
@@ -97,7 +98,6 @@ class StepTracer(TorchFunctionMode):
         self._hooks = ExitStack()
 
     def __enter__(self) -> StepTracer:
-        """Begin to trace, and watch the modules."""
         for part in self.module.modules() if self.module is not None else ():
             try:
                 self._hooks.callback(part.register_forward_pre_hook(self._watch_inputs, with_kwargs=True).remove)
@@ -108,24 +108,22 @@ class StepTracer(TorchFunctionMode):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """End the trace."""
         super().__exit__(*error)  # type: ignore[no-untyped-call]
         self._hooks.close()
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
-        """Call the function and record what it reads or returns."""
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if name in SOFTMAXES and args:
+        if name in _SOFTMAXES and args:
             self._record_softmax(name, args, kwargs)
         result = func(*args, **kwargs)
         if name == "embedding":
             self._record_lookup(result, *args, **kwargs)
         elif name == "__getitem__" and isinstance(args[0], nn.Parameter) and isinstance(args[1], Tensor):
             self._record_lookup(result, args[1], args[0])
-        elif name in PRODUCTS:
+        elif name in _PRODUCTS:
             self._record_scores(result, normalized=False)
         elif name == "dropout":
             self.active_dropouts += is_active_dropout(args, kwargs)
@@ -160,8 +158,8 @@ class StepTracer(TorchFunctionMode):
             axis = 1
         if axis is None or not isinstance(axis, int):
             axis = -1
-        if name in NORMALIZERS and scores.requires_grad and scores.size(axis) in self.widths:
-            self.probabilities += are_probabilities(scores.detach().float(), axis)
+        if name in _NORMALIZERS and scores.requires_grad and scores.size(axis) in self.widths:
+            self.probabilities += _are_probabilities(scores.detach().float(), axis)
         self._record_scores(scores, normalized=True, axis=axis)
 
     def _record_scores(self, scores: Any, *, normalized: bool, axis: int = -1) -> None:
@@ -200,21 +198,19 @@ class StepTracer(TorchFunctionMode):
         self.fed.append(record)
 
     def _watch_inputs(self, module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any]) -> None:
-        """Record ids that a module gets."""
         for value in (*inputs, *named.values()):
             if isinstance(value, Tensor) and value.dim() == 2 and value.dtype in (torch.int64, torch.int32):
                 self.fed.append(FedIds(value.detach().clone(), 0, self._next()))
 
     def _watch_output(self, module: nn.Module, inputs: Sequence[Any], output: Any) -> None:
-        """Record scores that a module returns."""
         values = output.values() if isinstance(output, Mapping) else output
         for scores in values if isinstance(output, (tuple, list, Mapping)) else (output,):
             self._record_scores(scores, normalized=False)
 
 
-def are_probabilities(scores: Tensor, axis: int) -> bool:
+def _are_probabilities(scores: Tensor, axis: int) -> bool:
     """Return whether scores are results of a softmax over an axis: not negative, with a sum of 1."""
-    return bool((scores >= 0).all()) and bool(((scores.sum(axis) - 1).abs() < SUM_ROUNDING).all())
+    return bool((scores >= 0).all()) and bool(((scores.sum(axis) - 1).abs() < _SUM_ROUNDING).all())
 
 
 @dataclass
@@ -253,7 +249,7 @@ class UpdateTracer:
     @property
     def changed(self) -> list[str]:
         """Return the names of the parameters whose values are no longer those of the start."""
-        return [name for name, parameter in self.parameters.items() if not same_bits(parameter, self.start[name])]
+        return [name for name, parameter in self.parameters.items() if not _same_bits(parameter, self.start[name])]
 
     @contextmanager
     def watch(self) -> Iterator[None]:
@@ -272,7 +268,7 @@ class UpdateTracer:
             return
         for name, parameter in self.parameters.items():
             known = self._latest.get(name, self.start[name])
-            if not same_bits(parameter, known):
+            if not _same_bits(parameter, known):
                 self._updated.add(name)
                 self._latest[name] = parameter.detach().clone()
 
@@ -282,11 +278,11 @@ class UpdateTracer:
         def receive(gradient: Tensor) -> None:
             self._arrivals[name] = self._arrivals.get(name, 0) + 1
             self.passes[self.count] = max(self.passes.get(self.count, 0), self._arrivals[name])
-            if is_nonzero(gradient):
+            if _is_nonzero(gradient):
                 self.reached.add(name)
             if name in self._updated:
                 self._updated.discard(name)
-                if parameter.grad is not None and is_nonzero(parameter.grad):
+                if parameter.grad is not None and _is_nonzero(parameter.grad):
                     self.left_over.add(name)
 
         return receive
@@ -309,11 +305,11 @@ class UpdateTracer:
             self._arrivals.clear()
 
 
-def is_nonzero(gradient: Tensor) -> bool:
+def _is_nonzero(gradient: Tensor) -> bool:
     """Return whether any value of a gradient, which may be sparse, is not zero."""
     return bool((gradient.coalesce().values() if gradient.is_sparse else gradient).any())
 
 
-def same_bits(left: Tensor, right: Tensor) -> bool:
+def _same_bits(left: Tensor, right: Tensor) -> bool:
     """Return whether two tensors are equal, NaN being equal to NaN."""
     return torch.equal(left.detach().nan_to_num(), right.nan_to_num())

@@ -17,12 +17,10 @@ from manyheads.doctor.model_adapter import ModelAdapter, Samples
 from manyheads.doctor.report import Report, make_report
 from manyheads.doctor.tolerances import percentage, relative_change
 
-__all__ = ["STEPPING", "Stepping", "check_stepper"]
-
 STEPPING = "step-by-step decoding gives the scores of teacher forcing"
-ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
+_ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
 # Wrong positions, counted from 0, that a decoder with a KV cache may use at steps 1, 2, 3, ...
-WRONG_POSITIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+_WRONG_POSITIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "one too high": lambda positions: positions + 1,
     "one too high from the second step on": lambda positions: positions + (positions > 0).long(),
     "one too low": lambda positions: (positions - 1).clamp_min(0),
@@ -54,19 +52,19 @@ def check_stepper(adapter: ModelAdapter, samples: Samples, start: Callable[[Tens
     evidence = (
         f"at step {first + 1} the log-probabilities differ by {percentage(changes[first])} of their spread"
         + (f", and at {len(wrong)} of {len(steps)} steps" if len(wrong) > 1 else "")
-        + positions_clause(adapter, ids, torch.stack(steps, 1))
+        + _positions_clause(adapter, ids, torch.stack(steps, 1))
     )
     return make_report([model_finding("cache-differs", evidence)], [STEPPING])
 
 
-def positions_clause(adapter: ModelAdapter, ids: Mapping[str, Tensor], steps: Tensor) -> str:
+def _positions_clause(adapter: ModelAdapter, ids: Mapping[str, Tensor], steps: Tensor) -> str:
     """Return a clause for the evidence if teacher forcing with wrong positions gives the scores (B, T, V)."""
     length = ids["target"].size(1)
     longer = {**ids, "target": torch.cat([ids["target"], ids["target"][:, -1:]], 1)}
     plain = adapter(longer)[:, :length].float().log_softmax(-1)
-    for words, wrong in WRONG_POSITIONS.items():
+    for words, wrong in _WRONG_POSITIONS.items():
         positions = wrong(torch.arange(length + 1)).clamp_max(length)
-        with WrongPositions(positions, len(steps)):
+        with _WrongPositions(positions, len(steps)):
             scores = adapter(longer)[:, :length].float().log_softmax(-1)
         moved = relative_change(plain, scores) > adapter.tolerances.other_shape
         if moved and relative_change(scores, steps) <= adapter.tolerances.other_shape:
@@ -74,7 +72,7 @@ def positions_clause(adapter: ModelAdapter, ids: Mapping[str, Tensor], steps: Te
     return ""
 
 
-class WrongPositions(TorchFunctionMode):
+class _WrongPositions(TorchFunctionMode):
     """Mode that gives each position the encoding of another one.
 
     A table of position encodings is a tensor that is added to a tensor (B, L, D) and is the same for all rows of
@@ -100,12 +98,11 @@ class WrongPositions(TorchFunctionMode):
             if any(other is not value for other, value in zip(others, args, strict=True)):
                 self.done.append(result)
             return result
-        if func.__name__ in ADDITIONS and len(args) == 2 and all(isinstance(value, Tensor) for value in args):
+        if func.__name__ in _ADDITIONS and len(args) == 2 and all(isinstance(value, Tensor) for value in args):
             args = [self.added(table, other) for table, other in (args, args[::-1])]
         return func(*args, **(kwargs or {}))
 
     def looked_up(self, ids: Tensor) -> Tensor:
-        """Return the positions to look up for ids that count the positions, other ids as they are."""
         length = len(self.positions)
         if ids.is_floating_point() or ids.dim() == 0 or ids.size(-1) != length or ids.numel() == 1:
             return ids

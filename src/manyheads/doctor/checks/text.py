@@ -17,28 +17,26 @@ from manyheads.doctor.checks.pairs import PairCounts, language_findings
 from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Diagnosis, Finding, make_report, merge_findings
 
-__all__ = ["examine_text"]
-
-UNBALANCED = 10  # times
-LONG_LINE = 40  # characters from which on a repeated line is no coincidence
-REPEATED = 0.1  # share of such lines of the validation text
+_UNBALANCED = 10  # times
+_LONG_LINE = 40  # characters from which on a repeated line is no coincidence
+_REPEATED = 0.1  # share of such lines of the validation text
 # Each check of a text, and the findings that contradict it.
-LINES = {
+_LINES = {
     "no letters are damaged": ("encoding-damaged", "html-entities"),
     "held-out text does not stand in train": ("held-out-in-train", "near-copies-in-train"),
 }
-PAIRS = {
+_PAIRS = {
     "each side is in its own language": ("languages-swapped", "languages-mixed"),
     "line i is the translation of line i": ("misaligned",),
     "targets are not copies of their sources": ("source-copied",),
-    **LINES,
+    **_LINES,
     "few lines are empty, doubled, or of odd lengths": ("empty-lines", "much-duplicated", "odd-lengths"),
 }
-LABELS = {
+_LABELS = {
     "labels do not contradict each other, and all are in the validation set": (
         "labels-contradict", "labels-missing",
     ),
-    **LINES,
+    **_LINES,
     "few lines are empty or doubled": ("empty-lines", "much-duplicated"),
 }  # fmt: skip
 
@@ -57,28 +55,28 @@ def examine_text(
     if config.task == "translation":
         classify = language_classifier(config.data.source, config.data.target)
         pairs = {name: PairCounts(classify) for name in splits}
-        figures, near_copies = count_splits(config, splits, pairs, normalize)
-        findings += [*count_findings(figures, config), *language_findings(pairs)]
+        figures, near_copies = _count_splits(config, splits, pairs, normalize)
+        findings += [*_count_findings(figures, config), *language_findings(pairs)]
         for name, counts in pairs.items():
             findings += counts.findings(name)
             if name in near_copies.pairs:
                 findings += near_copies.findings(name, counts.pairs)
-        return diagnosis(facts(figures, config), findings, PAIRS, figures)
+        return _diagnosis(_facts(figures, config), findings, _PAIRS, figures)
     if config.task == "classification":
-        labels = {name: LabelCounts() for name in splits}
-        figures, near_copies = count_splits(config, splits, labels, normalize)
-        findings += [*count_findings(figures, config), *label_findings(labels)]
+        labels = {name: _LabelCounts() for name in splits}
+        figures, near_copies = _count_splits(config, splits, labels, normalize)
+        findings += [*_count_findings(figures, config), *_label_findings(labels)]
         for name, texts in near_copies.pairs.items():
             findings += near_copies.findings(name, len(texts))
         classes = labels["train"].classes
         named = ", ".join(f'{count:,} of "{label}"' for label, count in classes.most_common(5))
         more = ", ..." if len(classes) > 5 else ""
         described = f"{len(classes)}: {named}{more}"
-        return diagnosis(facts(figures, config) | {"labels": described}, findings, LABELS, figures)
-    return examine_lines(splits)
+        return _diagnosis(_facts(figures, config) | {"labels": described}, findings, _LABELS, figures)
+    return _examine_lines(splits)
 
 
-def diagnosis(
+def _diagnosis(
     facts: Mapping[str, str],
     findings: Iterable[Finding],
     checks: Mapping[str, Sequence[str]],
@@ -91,37 +89,35 @@ def diagnosis(
     return Diagnosis(facts, report, figures.to_json() if figures else {}, figures.lines() if figures else ())
 
 
-def count_splits(
+def _count_splits(
     config: Config,
     splits: Mapping[str, Iterable[Pair]],
-    counts: Mapping[str, PairCounts] | Mapping[str, LabelCounts],
+    counts: Mapping[str, PairCounts] | Mapping[str, _LabelCounts],
     normalize: Callable[[str], str],
 ) -> tuple[DataReport, NearCopies]:
     """Read and count all splits; return the report on the data, and near copies of held-out splits."""
     held_out = {name: list(pairs) for name, pairs in splits.items() if name != "train"}
     near_copies = NearCopies(held_out)
-    watched = {"train": watch(splits["train"], [near_copies, counts["train"]])}
-    watched |= {name: watch(pairs, [counts[name]]) for name, pairs in held_out.items()}
+    watched = {"train": _watch(splits["train"], [near_copies, counts["train"]])}
+    watched |= {name: _watch(pairs, [counts[name]]) for name, pairs in held_out.items()}
     named = {} if config.task == "translation" else {"source": "text", "target": "label"}
     data = config.data.model_copy(update=named)
     return report(data, watched, normalize, fault=READINGS[config.task].fault), near_copies
 
 
-def watch(pairs: Iterable[Pair], observers: Sequence[PairCounts | LabelCounts | NearCopies]) -> Iterator[Pair]:
-    """Yield pairs, and add each of them to observers."""
+def _watch(pairs: Iterable[Pair], observers: Sequence[PairCounts | _LabelCounts | NearCopies]) -> Iterator[Pair]:
     for pair in pairs:
         for observer in observers:
             observer.add(pair)
         yield pair
 
 
-def count_findings(figures: DataReport, config: Config) -> Iterator[Finding]:
-    """Yield the findings about the counts of each split."""
+def _count_findings(figures: DataReport, config: Config) -> Iterator[Finding]:
     for name, split in figures.splits.items():
         yield from split_findings(name, split, config)
 
 
-def facts(figures: DataReport, config: Config) -> dict[str, str]:
+def _facts(figures: DataReport, config: Config) -> dict[str, str]:
     """Return the amount of text in each split, for people."""
     reading, train = READINGS[config.task], figures.splits["train"]
     others = ", ".join(f"{name} {split.read:,}" for name, split in figures.splits.items() if name != "train")
@@ -134,7 +130,7 @@ def facts(figures: DataReport, config: Config) -> dict[str, str]:
     return {"text": f"train {used}; {others}"} | more
 
 
-class LabelCounts:
+class _LabelCounts:
     """Counts of the texts of a split and their labels.
 
     Attributes:
@@ -149,14 +145,13 @@ class LabelCounts:
         self.labels: dict[int, str] = {}  # labels by the hash of a text
 
     def add(self, pair: Pair) -> None:
-        """Count a text."""
         self.text.add(pair.source, pair.line)
         self.classes[pair.target] += 1
         if self.labels.setdefault(hash(pair.source.strip()), pair.target) != pair.target:
             self.conflicts.add(pair.line, f"{pair.target}: {pair.source}")
 
 
-def label_findings(splits: Mapping[str, LabelCounts]) -> Iterator[Finding]:
+def _label_findings(splits: Mapping[str, _LabelCounts]) -> Iterator[Finding]:
     """Yield findings about labels that contradict each other, are rare, or are missing from a split."""
     for name, counts in splits.items():
         yield from counts.text.findings(name)
@@ -166,7 +161,7 @@ def label_findings(splits: Mapping[str, LabelCounts]) -> Iterator[Finding]:
             yield config_finding("labels-contradict", evidence)
     train, valid = splits["train"], splits.get("valid")
     (most, largest), *_, (fewest, smallest) = train.classes.most_common()
-    if largest > UNBALANCED * smallest:
+    if largest > _UNBALANCED * smallest:
         evidence = f'train: {largest:,} texts of "{most}", {smallest:,} of "{fewest}"'
         yield config_finding("labels-unbalanced", evidence)
     missing = sorted(train.classes.keys() - valid.classes.keys()) if valid else []
@@ -175,8 +170,7 @@ def label_findings(splits: Mapping[str, LabelCounts]) -> Iterator[Finding]:
         yield config_finding("labels-missing", f"valid: no text of {named}{', ...' if missing[5:] else ''}")
 
 
-def examine_lines(splits: Mapping[str, Iterable[Pair]]) -> Diagnosis:
-    """Examine the lines of a text for a language model."""
+def _examine_lines(splits: Mapping[str, Iterable[Pair]]) -> Diagnosis:
     findings: list[Finding] = []
     train_lines: set[int] = set()  # hashes
     sizes = []
@@ -184,7 +178,7 @@ def examine_lines(splits: Mapping[str, Iterable[Pair]]) -> Diagnosis:
         counts, repeated, long_lines = LineCounts(), QuotedLines(), 0
         for pair in pairs:
             counts.add(pair.target, pair.line)
-            if len(pair.target) < LONG_LINE:
+            if len(pair.target) < _LONG_LINE:
                 continue
             long_lines += 1
             key = hash(pair.target.strip())
@@ -194,8 +188,8 @@ def examine_lines(splits: Mapping[str, Iterable[Pair]]) -> Diagnosis:
                 repeated.add(pair.line, pair.target)
         findings += counts.findings(name)
         part = Share(repeated.count, long_lines)
-        if part > REPEATED:
+        if part > _REPEATED:
             evidence = f"{name}: {part} of its longer lines stand in train{repeated}"
             findings.append(config_finding("held-out-in-train", evidence))
         sizes.append(f"{name} {counts.lines:,} lines")
-    return diagnosis({"text": ", ".join(sizes)}, findings, LINES)
+    return _diagnosis({"text": ", ".join(sizes)}, findings, _LINES)

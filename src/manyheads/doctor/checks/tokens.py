@@ -22,28 +22,14 @@ from manyheads.text.interface import lower
 from manyheads.text.normalize import unify
 from manyheads.text.tokenizer import EOS, SPECIALS, UNK, Tokenizer
 
-__all__ = [
-    "SideTokens",
-    "Vocabulary",
-    "count_side",
-    "count_tokens",
-    "count_vocabulary",
-    "entropy",
-    "length_findings",
-    "side_findings",
-    "size_findings",
-    "token_entropy",
-    "use_findings",
-]
-
 # Share of a held-out side's tokens that are unknown. Of whole words seen twice, 3 % of Multi30k's German are.
-UNKNOWN, UNKNOWN_WRONG = 0.05, 0.2
-CHANGED = 0.01  # of the texts that hold nothing unknown
-RARE = 5  # occurrences; the embedding of a rarer piece hardly differs from its initial value
-TOO_RARE = 0.65  # of the pieces; 0.51 of 8,000 pieces of SST-2
-UNUSED, MOSTLY_UNUSED = 0.15, 0.5  # of the pieces that are neither bytes nor single characters
-CUT, CUT_WRONG = 0.05, 0.2
-BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+_UNKNOWN, _UNKNOWN_WRONG = 0.05, 0.2
+_CHANGED = 0.01  # of the texts that hold nothing unknown
+_RARE = 5  # occurrences; the embedding of a rarer piece hardly differs from its initial value
+_TOO_RARE = 0.65  # of the pieces; 0.51 of 8,000 pieces of SST-2
+_UNUSED, _MOSTLY_UNUSED = 0.15, 0.5  # of the pieces that are neither bytes nor single characters
+_CUT, _CUT_WRONG = 0.05, 0.2
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
 @dataclass(frozen=True)
@@ -70,7 +56,7 @@ class Vocabulary:
 
     Attributes:
         pieces: number of pieces.
-        rare, unused: number of pieces that occur less than `RARE` times in train, and of pieces that never occur.
+        rare, unused: number of pieces that occur less than `_RARE` times in train, and of pieces that never occur.
         tokens: number of tokens of train, on all sides that share the vocabulary.
     """
 
@@ -90,13 +76,13 @@ def count_side(name: str, tokenizer: Tokenizer, texts: Sequence[str]) -> SideTok
             continue
         decoded += 1
         round_trip = tokenizer.decode(row)
-        if comparable(round_trip, tokenizer) != comparable(text, tokenizer):
+        if _comparable(round_trip, tokenizer) != _comparable(text, tokenizer):
             changed.add(number, f"{text} -> {round_trip}")
     unknown = sum(list(row).count(UNK) for row in rows)
     return SideTokens(name, sum(map(len, rows)), unknown, decoded, changed)
 
 
-def comparable(text: str, tokenizer: Tokenizer) -> str:
+def _comparable(text: str, tokenizer: Tokenizer) -> str:
     """Return the part of a text that a tokenizer preserves: without blanks where it does not keep them."""
     text = lower(text) if tokenizer.lowercase else text
     return unify(text) if tokenizer.keep_space else "".join(text.split())
@@ -112,8 +98,8 @@ def count_vocabulary(name: str, tokenizer: Tokenizer, counts: NDArray[np.int64])
     """Return the counts of a vocabulary, from the frequency of each token (V,)."""
     ids = range(len(SPECIALS), tokenizer.size)
     pieces = zip(ids, tokenizer.pieces(ids), strict=True)
-    used = counts[[token for token, piece in pieces if not BYTE.fullmatch(piece) and len(piece.strip("▁")) > 1]]
-    return Vocabulary(name, len(used), int((used < RARE).sum()), int((used == 0).sum()), int(counts.sum()))
+    used = counts[[token for token, piece in pieces if not _BYTE.fullmatch(piece) and len(piece.strip("▁")) > 1]]
+    return Vocabulary(name, len(used), int((used < _RARE).sum()), int((used == 0).sum()), int(counts.sum()))
 
 
 def token_entropy(counts: NDArray[np.int64], ends: int) -> float:
@@ -133,10 +119,10 @@ def entropy(counts: Iterable[int]) -> float:
 def side_findings(side: SideTokens) -> Iterator[Finding]:
     """Yield findings about unknown tokens, and texts that their ids do not decode to."""
     unknown, changed = Share(side.unknown, side.tokens), Share(side.changed.count, side.texts)
-    if unknown > UNKNOWN:
+    if unknown > _UNKNOWN:
         evidence = f"{side.name}: {unknown} tokens are <unk>"
-        yield config_finding("many-unknown", evidence, "error" if unknown > UNKNOWN_WRONG else None)
-    if changed > CHANGED:
+        yield config_finding("many-unknown", evidence, "error" if unknown > _UNKNOWN_WRONG else None)
+    if changed > _CHANGED:
         evidence = f"{side.name}: {changed} texts without an unknown token do not come back{side.changed}"
         yield config_finding("round-trip", evidence)
 
@@ -144,10 +130,10 @@ def side_findings(side: SideTokens) -> Iterator[Finding]:
 def size_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
     """Yield a finding if the vocabulary is too large for the text."""
     rare = Share(vocabulary.rare, vocabulary.pieces)
-    if rare > TOO_RARE:
+    if rare > _TOO_RARE:
         evidence = (
-            f"{vocabulary.name}: {rare} pieces occur less than {RARE} times in the {vocabulary.tokens:,} tokens of "
-            f"train, {vocabulary.unused:,} of them never"
+            f"{vocabulary.name}: {rare} pieces occur less than {_RARE} times in the {vocabulary.tokens:,} tokens "
+            f"of train, {vocabulary.unused:,} of them never"
         )
         yield config_finding("vocabulary-too-large", evidence, frequent=f"{vocabulary.pieces - vocabulary.rare:,}")
 
@@ -155,15 +141,15 @@ def size_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
 def use_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
     """Yield a finding about pieces that never occurred in training."""
     unused = Share(vocabulary.unused, vocabulary.pieces)
-    if unused > UNUSED:
+    if unused > _UNUSED:
         evidence = f"{vocabulary.name}: {unused} pieces never occur in train"
-        yield run_finding("unused-vocabulary", evidence, None if unused > MOSTLY_UNUSED else "note")
+        yield run_finding("unused-vocabulary", evidence, None if unused > _MOSTLY_UNUSED else "note")
 
 
 def length_findings(longer: int, size: int, limit: int, *, dropped: bool) -> Iterator[Finding]:
     """Yield a finding about texts longer than data.max_length, `longer` of `size` texts."""
     part = Share(longer, size)
-    if part > CUT:
+    if part > _CUT:
         consequence = "are dropped" if dropped else "are cut"
         evidence = f"train: {part} have more than {limit:,} tokens and {consequence}"
-        yield config_finding("cut-or-dropped", evidence, None if part > CUT_WRONG or dropped else "note")
+        yield config_finding("cut-or-dropped", evidence, None if part > _CUT_WRONG or dropped else "note")

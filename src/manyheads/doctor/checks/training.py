@@ -22,38 +22,19 @@ from manyheads.doctor.checks.step_tracer import ScoreGradient, StepTracer
 from manyheads.doctor.model_adapter import ModelAdapter
 from manyheads.doctor.tolerances import NO_GRADIENT
 
-__all__ = [
-    "BEGIN",
-    "IGNORED",
-    "LENGTHS",
-    "UNKNOWN",
-    "Collate",
-    "Rows",
-    "TrainStep",
-    "TrainedBatch",
-    "Vocabulary",
-    "arguments",
-    "contains",
-    "default_collate",
-    "position_weights",
-    "read_batch",
-    "read_classes",
-    "token_rows",
-]
-
 Rows = Sequence[Sequence[int]]
 Collate = Callable[[list[list[int]], list[list[int]]], Sequence[Any]]
 TrainStep = Callable[..., Any]
 
 LENGTHS = (3, 5, 4, 6)  # tokens of the targets of a traced batch, and of the pairs to memorize
-TESTED_LOW, TESTED_HIGH = 12, 4  # lowest and highest ids that are tried as labels: special ids stand there
-AGREES = 0.9  # share of the labels that two readings have in common, at positions without a label too
-AlignedScores = tuple[Tensor, Tensor]  # scores and gradient, each (B, T, V)
+_TESTED_LOW, _TESTED_HIGH = 12, 4  # lowest and highest ids that are tried as labels: special ids stand there
+_AGREES = 0.9  # share of the labels that two readings have in common, at positions without a label too
+_AlignedScores = tuple[Tensor, Tensor]  # scores and gradient, each (B, T, V)
 UNKNOWN = -2  # an input after the last one
 BEGIN = 3  # tokens by which a text is recognised
-NO_TAG = -100  # label that cross_entropy ignores by default
-UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1 for a token
-SURE = 1 - 1e-6  # softmax from which on it leaves no gradient
+_NO_TAG = -100  # label that cross_entropy ignores by default
+_UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1 for a token
+_SURE = 1 - 1e-6  # softmax from which on it leaves no gradient
 IGNORED = -1  # label of a position that the loss ignores
 
 
@@ -82,7 +63,7 @@ class Vocabulary:
 
         These follow some other tokens, by which the target is recognised.
         """
-        tested = list(dict.fromkeys([*self.known[:TESTED_LOW], *self.known[-TESTED_HIGH:]]))
+        tested = list(dict.fromkeys([*self.known[:_TESTED_LOW], *self.known[-_TESTED_HIGH:]]))
         rows = [tested[start : start + 4] for start in range(0, len(tested), 4)]
         targets = [[*self.draw(self.target, BEGIN), *row] for row in rows]
         return [self.draw(self.source, len(row) + 1) for row in targets], targets
@@ -109,7 +90,7 @@ def default_collate(adapter: ModelAdapter, *, time_first: bool) -> Collate:
                 return (read,)
             if all(len(row) == 1 for row in targets):
                 return read, torch.tensor([row[0] for row in targets], device=adapter.device)
-            return read, tensor(targets, None, None if adapter.eos is None else NO_TAG, NO_TAG)
+            return read, tensor(targets, None, None if adapter.eos is None else _NO_TAG, _NO_TAG)
         target = tensor(targets, adapter.bos, adapter.eos)
         return (target,) if adapter.kind == "decoder" else (tensor(sources, None, adapter.eos), target)
 
@@ -157,11 +138,11 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
     """Return the inputs and labels of a traced step, None where they cannot be read."""
     known = [(fed, rows) for fed in tracer.fed if (rows := token_rows(fed.ids, targets)) is not None]
     known = [(fed, rows) for fed, rows in known if fed.table] or known
-    parts: list[tuple[Part, Tensor, AlignedScores]] = []
+    parts: list[tuple[Part, Tensor, _AlignedScores]] = []
     for index, (fed, inputs) in enumerate(known):
         end = known[index + 1][0].order if index + 1 < len(known) else tracer.count + 1
         between = [score for score in tracer.scores if fed.order < score.order < end and score.gradient is not None]
-        aligned = align_scores(between, inputs, turned=not torch.equal(fed.ids.cpu(), inputs))
+        aligned = _align_scores(between, inputs, turned=not torch.equal(fed.ids.cpu(), inputs))
         if aligned is not None:
             parts.append((Part(len(inputs), between[-1].update), inputs, aligned))
     if not parts:
@@ -172,7 +153,7 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
         return torch.cat([functional.pad(row, (0, longest - row.size(1)), value=fill) for row in rows])
 
     inputs = join([inputs for _, inputs, _ in parts], UNKNOWN)
-    labels, weights, nats = zip(*(read_labels(*aligned) for _, _, aligned in parts), strict=True)
+    labels, weights, nats = zip(*(_read_labels(*aligned) for _, _, aligned in parts), strict=True)
     return TrainedBatch(
         [next((target for target in targets if contains(row, target[:BEGIN])), ()) for row in inputs.tolist()],
         inputs,
@@ -195,24 +176,24 @@ def token_rows(ids: Tensor, texts: Rows, begin: int | None = BEGIN) -> Tensor | 
     return None
 
 
-def align_scores(recorded: Sequence[ScoreGradient], inputs: Tensor, *, turned: bool) -> AlignedScores | None:
+def _align_scores(recorded: Sequence[ScoreGradient], inputs: Tensor, *, turned: bool) -> _AlignedScores | None:
     """Return the scores of inputs (B, T) and the gradient of the loss by them, each (B, T, V), None if unknown.
 
     Scores that a softmax reads are preferred to a product of the same width, and the last ones to earlier ones. The
     order of the rows of flat scores, (B * T, V) or (T * B, V), is that of scores with three axes.
     """
-    candidates = [(record, pair) for record in recorded for pair in arrangements(record, inputs, turned=turned)]
+    candidates = [(record, pair) for record in recorded for pair in _arrangements(record, inputs, turned=turned)]
     shaped = [pair for record, pair in candidates if record.values.dim() == 3]
     labels = shaped[-1][1].argmin(-1) if shaped else None
     for normalized in (True, False):
         for record, pair in reversed(candidates):
-            agrees = labels is None or float((pair[1].argmin(-1) == labels).float().mean()) > AGREES
+            agrees = labels is None or float((pair[1].argmin(-1) == labels).float().mean()) > _AGREES
             if record.normalized == normalized and agrees:
                 return pair
     return None
 
 
-def arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> Iterator[AlignedScores]:
+def _arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> Iterator[_AlignedScores]:
     """Yield scores and gradient as (B, T, V) in float64, the likelier arrangement last, nothing if axes do not fit.
 
     A step that scores all inputs but the last ones gives no gradient to these.
@@ -234,23 +215,23 @@ def arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> It
             yield functional.pad(rows[0], missing), functional.pad(rows[1], missing)
 
 
-def read_labels(scores: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _read_labels(scores: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels, weights and cross-entropies (...) of scores (..., V) and the gradient of a loss by them."""
     strength = gradient.abs().amax(-1)
     raised = gradient.amax(-1) > -gradient.amin(-1)
-    if raised[strength > NO_GRADIENT * strength.max()].float().mean() > AGREES:  # the loss is maximised
-        labels, weights, nats = read_labels(scores, -gradient)
+    if raised[strength > NO_GRADIENT * strength.max()].float().mean() > _AGREES:  # the loss is maximised
+        labels, weights, nats = _read_labels(scores, -gradient)
         return labels, -weights, nats
     ignored = strength <= NO_GRADIENT * strength.max()
     labels = gradient.argmin(-1)
     nats = -scores.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
-    weights = position_weights(scores, gradient, labels)
-    sure = scores.softmax(-1).amax(-1) > SURE
-    labels = labels.masked_fill(ignored, IGNORED).masked_fill(ignored & sure, UNCLEAR)
+    weights = _position_weights(scores, gradient, labels)
+    sure = scores.softmax(-1).amax(-1) > _SURE
+    labels = labels.masked_fill(ignored, IGNORED).masked_fill(ignored & sure, _UNCLEAR)
     return labels, weights.masked_fill(ignored, 0), nats.masked_fill(ignored, 0)
 
 
-def position_weights(scores: Tensor, gradient: Tensor, labels: Tensor) -> Tensor:
+def _position_weights(scores: Tensor, gradient: Tensor, labels: Tensor) -> Tensor:
     """Return the factor w of each position's loss, (...), from scores and their gradient (..., V).
 
     The gradient of w times a cross-entropy by the scores is w (p - q), p being the softmax and q the labels'
@@ -276,7 +257,7 @@ def read_classes(tracer: StepTracer, rows: int) -> tuple[Tensor, float, Part, fl
         for recorded in reversed(tracer.scores):
             gradient, values = recorded.gradient, recorded.values
             if gradient is not None and recorded.normalized == normalized and values.shape[:-1] == (rows,):
-                labels, weights, nats = read_labels(values.cpu().double(), gradient.cpu().double())
+                labels, weights, nats = _read_labels(values.cpu().double(), gradient.cpu().double())
                 mean = float(nats[labels >= 0].mean()) if (labels >= 0).any() else 0.0
                 return labels, mean, Part(rows, recorded.update), float(weights.sum())
     return None

@@ -19,15 +19,13 @@ from manyheads.doctor.model_adapter import ModelAdapter, Samples
 from manyheads.doctor.report import reason_of
 from manyheads.training.log import Listener
 
-__all__ = ["RANDOM_LENGTH", "RANDOM_UPDATES", "TRACED", "Trial", "estimate"]
-
-UNEVEN = (2, 2, 8, 2)  # tokens of the targets of a batch with much padding
-RANDOM_PAIRS, RANDOM_LENGTH, RANDOM_UPDATES = 8, 6, 40
+_UNEVEN = (2, 2, 8, 2)  # tokens of the targets of a batch with much padding
+_RANDOM_PAIRS, RANDOM_LENGTH, RANDOM_UPDATES = 8, 6, 40
 TRACED = 3  # steps before the random ones
-MOST_CLASSES = 16  # classes that are tried as labels
+_MOST_CLASSES = 16  # classes that are tried as labels
 
 
-def estimate(functions: TrainingFunctions, seconds: float) -> str:
+def _estimate(functions: TrainingFunctions, seconds: float) -> str:
     """Return the largest number of updates of the training checks, and the time that they take in seconds."""
     updates = TRACED + RANDOM_UPDATES + (functions.updates if functions.greedy is not None else 0)
     return f"about {updates * seconds:.0f} s: {updates} updates"
@@ -83,18 +81,21 @@ class Trial:
             Vocabulary(adapter, seed),
             scores.size(-1),
             not writes and scores.size(1) == 1,
-            True if writes and looks_up_shifted(tracer, ids["target"]) else depends_on_own_token(adapter, samples),
+            True if writes and _looks_up_shifted(tracer, ids["target"]) else depends_on_own_token(adapter, samples),
             UpdateRecord(UpdateTracer.of(adapter.module)),
         )
 
     def step_rows(self) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
         """Yield the sources and targets of each step."""
-        vocabulary, lengths = self.vocabulary, [LENGTHS, UNEVEN, *[[RANDOM_LENGTH] * RANDOM_PAIRS] * RANDOM_UPDATES]
+        vocabulary, lengths = (
+            self.vocabulary,
+            [LENGTHS, _UNEVEN, *[[RANDOM_LENGTH] * _RANDOM_PAIRS] * RANDOM_UPDATES],
+        )
         if "target" in self.adapter.sides:
             pairs = [vocabulary.pairs(row_lengths) for row_lengths in lengths]
             yield from (*pairs[:2], vocabulary.pairs_of_special_ids(), *pairs[2:])
             return
-        every_class = [len(LENGTHS)] * min(self.width, MOST_CLASSES)
+        every_class = [len(LENGTHS)] * min(self.width, _MOST_CLASSES)
         for number, row_lengths in enumerate(
             (*lengths[:2], every_class if self.classifier else LENGTHS, *lengths[2:])
         ):
@@ -129,7 +130,7 @@ class Trial:
                     self.sets_training = module.training
                     module.train()
                     listener.message(
-                        f"training checks: {estimate(self.functions, time.perf_counter() - started)}; quick=True "
+                        f"training checks: {_estimate(self.functions, time.perf_counter() - started)}; quick=True "
                         "(--quick) leaves them out"
                     )
                 advance(1)
@@ -158,7 +159,7 @@ class Trial:
         self.record.add(tokens, of_sources, seen, self.adapter.pad)
 
 
-def looks_up_shifted(tracer: StepTracer, target: Tensor) -> bool:
+def _looks_up_shifted(tracer: StepTracer, target: Tensor) -> bool:
     """Return whether the ids of a target (B, T) were looked up one position later than given, as in T5."""
     expected, length = target.cpu(), target.size(1)
     for ids in (fed.ids.cpu() for fed in tracer.fed if fed.table and fed.ids.dim() == 2):

@@ -21,19 +21,6 @@ from manyheads.errors import UsageError
 if TYPE_CHECKING:
     from manyheads.doctor.report import Report
 
-__all__ = [
-    "EXHIBIT_TEXTS",
-    "TEXTS",
-    "Exhibit",
-    "ExhibitText",
-    "Visit",
-    "exhibit",
-    "exhibits",
-    "perform",
-    "play",
-    "visit",
-]
-
 FIX = "# fix: "
 
 

@@ -13,15 +13,13 @@ from manyheads.inspection.svg.figures import draw_bars, draw_lines, draw_links, 
 from manyheads.inspection.svg.maps import draw_heat_map, draw_thumbnails
 from manyheads.inspection.svg.tree import draw_tree
 
-__all__ = ["PIXELS_PER_MM", "svg_of"]
-
-WIDTH, WIDEST = 800, 1_100  # width in pixels of a picture, and of one of many small maps
-MARGIN, NARROW_MARGIN = 16, 2
+_WIDTH, _WIDEST = 800, 1_100  # width in pixels of a picture, and of one of many small maps
+_MARGIN, _NARROW_MARGIN = 16, 2
 PIXELS_PER_MM = 96 / 25.4
-POINTS_PER_PIXEL = 0.75
-SMALLEST_PRINT = 5.0  # points
+_POINTS_PER_PIXEL = 0.75
+_SMALLEST_PRINT = 5.0  # points
 
-DRAW: dict[type, Callable[[Any, float], Canvas]] = {
+_DRAW: dict[type, Callable[[Any, float], Canvas]] = {
     Table: draw_table,
     HeatMap: draw_heat_map,
     Bars: draw_bars,
@@ -41,15 +39,15 @@ def svg_of(charts: Sequence[Chart], *, titled: bool = True, width: float | None 
         width: width of the picture in millimetres for print; the charts are laid out for it, and a chart that needs
             more is scaled down. A `UserWarning` says when its smallest text gets less than 5 points.
     """
-    margin = MARGIN if width is None else NARROW_MARGIN
-    page = WIDTH if width is None else width * PIXELS_PER_MM
+    margin = _MARGIN if width is None else _NARROW_MARGIN
+    page = _WIDTH if width is None else width * PIXELS_PER_MM
     canvas = Canvas()
     y = float(margin)
     for chart in charts:
         if titled:
-            y = draw_heading(canvas, chart, margin, y)
-        available = WIDEST if width is None and isinstance(chart, Thumbnails) else page
-        canvas.put(DRAW[type(chart)](chart, available - 2 * margin), margin, y)
+            y = _draw_heading(canvas, chart, margin, y)
+        available = _WIDEST if width is None and isinstance(chart, Thumbnails) else page
+        canvas.put(_DRAW[type(chart)](chart, available - 2 * margin), margin, y)
         y = canvas.height + 28
     height = canvas.height + margin
     if width is None:
@@ -57,7 +55,7 @@ def svg_of(charts: Sequence[Chart], *, titled: bool = True, width: float | None 
     else:
         view = max(page, canvas.width + margin)
         size = (f"{width:g}mm", f"{height * width / view:.2f}mm")
-        check_print(canvas.smallest, page / view, width)
+        _check_print(canvas.smallest, page / view, width)
     name = escape(visible("; ".join(chart.title for chart in charts)))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" '
@@ -66,18 +64,18 @@ def svg_of(charts: Sequence[Chart], *, titled: bool = True, width: float | None 
     )
 
 
-def draw_heading(canvas: Canvas, chart: Chart, x: float, y: float) -> float:
+def _draw_heading(canvas: Canvas, chart: Chart, x: float, y: float) -> float:
     """Draw the title and the note of a chart; return the y below them."""
     canvas.text(x, y + 14, chart.title, size=15, bold=True)
-    return canvas.paragraph(x, y + 34, chart.note, WIDTH - 2 * x) + 18 if chart.note else y + 32
+    return canvas.paragraph(x, y + 34, chart.note, _WIDTH - 2 * x) + 18 if chart.note else y + 32
 
 
-def check_print(smallest: float, scale: float, width: float) -> None:
+def _check_print(smallest: float, scale: float, width: float) -> None:
     """Warn of letters that are too small in print."""
-    points = smallest * POINTS_PER_PIXEL * scale
-    if points < SMALLEST_PRINT:
+    points = smallest * _POINTS_PER_PIXEL * scale
+    if points < _SMALLEST_PRINT:
         warnings.warn(
-            f"the smallest text is {points:.1f} pt at a width of {width:g} mm; less than {SMALLEST_PRINT:g} pt is "
-            f"hard to read. Use {width * SMALLEST_PRINT / points:.0f} mm, or a shorter text.",
+            f"the smallest text is {points:.1f} pt at a width of {width:g} mm; less than {_SMALLEST_PRINT:g} pt is "
+            f"hard to read. Use {width * _SMALLEST_PRINT / points:.0f} mm, or a shorter text.",
             stacklevel=4,
         )

@@ -12,44 +12,42 @@ from rich.cells import cell_len
 from manyheads.inspection.charts import visible
 from manyheads.inspection.colours import INK
 
-__all__ = ["FONTS", "FONT_SIZE", "SMALL", "Canvas", "clipped", "displayed", "text_width", "widest"]
-
-KOREAN_FONTS = "'Noto Sans KR','Noto Sans CJK KR','Malgun Gothic','Apple SD Gothic Neo',NanumGothic,'Nanum Gothic'"
+_KOREAN_FONTS = "'Noto Sans KR','Noto Sans CJK KR','Malgun Gothic','Apple SD Gothic Neo',NanumGothic,'Nanum Gothic'"
 FONTS = "'DejaVu Sans',Arial,sans-serif"
 FONT_SIZE, SMALL = 12, 11  # pixels
 # Width of a letter over the size of its font, a little more than in DejaVu Sans, the widest of the fonts above.
-NARROW, COMMON, CAPITAL, BROAD = 0.38, 0.63, 0.75, 1.0
-NARROW_LETTERS, BROAD_LETTERS = frozenset(" .,:;'|!()[]ijlftIr-"), frozenset("mwMW@%—…")
+_NARROW, _COMMON, _CAPITAL, _BROAD = 0.38, 0.63, 0.75, 1.0
+_NARROW_LETTERS, _BROAD_LETTERS = frozenset(" .,:;'|!()[]ijlftIr-"), frozenset("mwMW@%—…")
 
 
 def text_width(text: str, size: float = FONT_SIZE) -> float:
     """Estimate the width of a text."""
-    return size * sum(map(letter_width, text))
+    return size * sum(map(_letter_width, text))
 
 
-def letter_width(letter: str) -> float:
+def _letter_width(letter: str) -> float:
     """Estimate the width of a letter in a font of size 1."""
     cells = cell_len(letter)
     if cells != 1:
         return cells / 2
-    if letter in NARROW_LETTERS:
-        return NARROW
-    return BROAD if letter in BROAD_LETTERS else CAPITAL if letter.isupper() else COMMON
+    if letter in _NARROW_LETTERS:
+        return _NARROW
+    return _BROAD if letter in _BROAD_LETTERS else _CAPITAL if letter.isupper() else _COMMON
 
 
 def widest(texts: Iterable[str], size: float = FONT_SIZE) -> float:
     """Estimate the width of the widest of some texts; 0 without any."""
-    return max((text_width(displayed(text), size) for text in texts), default=0.0)
+    return max((text_width(_displayed(text), size) for text in texts), default=0.0)
 
 
-def displayed(text: str) -> str:
+def _displayed(text: str) -> str:
     """Return a text as it is drawn: without control characters, and the blank before a word as ␣."""
     return visible(text).replace("▁", "␣")
 
 
 def clipped(text: str, width: float, size: float = FONT_SIZE) -> str:
     """Return a text as it is drawn, cut to a width with an ellipsis."""
-    plain = displayed(text)
+    plain = _displayed(text)
     if text_width(plain, size) <= width:
         return plain
     while plain and text_width(plain + "…", size) > width:
@@ -83,12 +81,12 @@ class Canvas:
         bold: bool = False,
     ) -> None:
         """Add a text whose base line starts, ends or has its middle at a point; `turn` in degrees."""
-        shown = displayed(text)
+        shown = _displayed(text)
         turned = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
         weight = ' font-weight="bold"' if bold else ""
         # A renderer may take letters that the first font lacks from a font of any weight.
         korean = (
-            f' font-family="{KOREAN_FONTS},sans-serif"' if any("가" <= letter <= "힣" for letter in shown) else ""
+            f' font-family="{_KOREAN_FONTS},sans-serif"' if any("가" <= letter <= "힣" for letter in shown) else ""
         )
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{fill}"{weight}'

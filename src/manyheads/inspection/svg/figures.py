@@ -9,20 +9,18 @@ from manyheads.inspection.colours import DASHES, INK, LINES, MARKERS, NEGATIVE, 
 from manyheads.inspection.svg.canvas import SMALL, Canvas, clipped, text_width, widest
 from manyheads.inspection.words import localized
 
-__all__ = ["draw_bars", "draw_lines", "draw_links", "draw_table"]
-
-ROW = 20
-BAR, NUMBER = 180, 62  # width of the longest bar, and of the numbers
-LABEL = 200  # longer labels of bars are cut; in narrow pictures a third of the width
-DETAIL = 100  # least width for the text beside a bar
-GRID = "#d0d0d0"
-PLOT_HEIGHT, PLOT_TOP = 260, 8.0
-SAMPLE = 30  # width of a piece of line in a legend
-LINE = 15  # height of a line of a legend
-BESIDE = 0.55  # least share of the width for a plot whose names are beside it
-MAX_MARKERS = 12
+_ROW = 20
+_BAR, _NUMBER = 180, 62  # width of the longest bar, and of the numbers
+_LABEL = 200  # longer labels of bars are cut; in narrow pictures a third of the width
+_DETAIL = 100  # least width for the text beside a bar
+_GRID = "#d0d0d0"
+_PLOT_HEIGHT, _PLOT_TOP = 260, 8.0
+_SAMPLE = 30  # width of a piece of line in a legend
+_LINE = 15  # height of a line of a legend
+_BESIDE = 0.55  # least share of the width for a plot whose names are beside it
+_MAX_MARKERS = 12
 # Marker: where its path begins beside the point, and the rest of the path.
-OUTLINES = {
+_OUTLINES = {
     "circle": (-3, 0, "a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z"),
     "ring": (-3, 0, "a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z"),
     "square": (-3, -3, "h6v6h-6z"),
@@ -31,23 +29,23 @@ OUTLINES = {
     "cross": (-3, -3, "l6 6m0 -6l-6 6"),
     "plus": (-4, 0, "h8m-4 -4v8"),
 }
-HOLLOW = ("ring", "cross", "plus")
-WORD_ROW, LINK = 26, 150  # height of a word, and width of the space for the lines between two words
-MAX_LINK = 4.0  # width of the line of weight 1
-CELL, MIN_CELL = 330, 60  # widths of a column of a table; longer texts are cut
-MAX_ROWS = 400
+_HOLLOW = ("ring", "cross", "plus")
+_WORD_ROW, _LINK = 26, 150  # height of a word, and width of the space for the lines between two words
+_MAX_LINK = 4.0  # width of the line of weight 1
+_CELL, _MIN_CELL = 330, 60  # widths of a column of a table; longer texts are cut
+_MAX_ROWS = 400
 
 
 def draw_bars(chart: Bars, room: float) -> Canvas:
     """Draw a bar for each label with its number; a doubtful bar has a dashed outline, a dotted line and a "?"."""
     canvas = Canvas()
-    labels = [clipped(bar.label, min(LABEL, room / 3)) for bar in chart.bars]
+    labels = [clipped(bar.label, min(_LABEL, room / 3)) for bar in chart.bars]
     left = widest(labels) + 10
-    reach = min(BAR, max(40.0, room - left - NUMBER))
+    reach = min(_BAR, max(40.0, room - left - _NUMBER))
     low, high = min(0.0, chart.low), max(0.0, chart.high)
     zero = left + fraction(0.0, low, high) * reach
     for row, (label, bar) in enumerate(zip(labels, chart.bars, strict=True)):
-        top = row * ROW
+        top = row * _ROW
         canvas.text(left - 6, top + 14, label, anchor="end")
         if bar.doubtful:
             canvas.line(left - 6 - text_width(label), top + 17, left - 6, top + 17, dash="1 3", width=1.5)
@@ -55,14 +53,14 @@ def draw_bars(chart: Bars, room: float) -> Canvas:
         colour = POSITIVE if bar.value >= 0 else NEGATIVE
         extra = f'stroke="{colour}" stroke-dasharray="3 2"' if bar.doubtful else ""
         canvas.box(
-            min(zero, end), top + 3, abs(end - zero), ROW - 7, "#ffffff" if bar.doubtful else colour, extra=extra
+            min(zero, end), top + 3, abs(end - zero), _ROW - 7, "#ffffff" if bar.doubtful else colour, extra=extra
         )
         number = minus(chart.number(bar.value)) + (" ?" if bar.doubtful else "")
-        canvas.text(left + reach + NUMBER - 4, top + 14, number, anchor="end", size=SMALL)
-        beside = left + reach + NUMBER + 10
-        if bar.detail and room - beside >= DETAIL:
+        canvas.text(left + reach + _NUMBER - 4, top + 14, number, anchor="end", size=SMALL)
+        beside = left + reach + _NUMBER + 10
+        if bar.detail and room - beside >= _DETAIL:
             canvas.text(beside, top + 14, clipped(bar.detail, room - beside, SMALL), size=SMALL)
-    bottom = len(labels) * ROW
+    bottom = len(labels) * _ROW
     canvas.line(zero, 0, zero, bottom, width=1)
     for value in ticks(low, high, 4):
         x = left + fraction(value, low, high) * reach
@@ -71,7 +69,7 @@ def draw_bars(chart: Bars, room: float) -> Canvas:
     title_left = left if text_width(chart.value_title, SMALL) <= room - left else 0.0
     below = canvas.paragraph(title_left, bottom + 31, chart.value_title, room - title_left) + 9
     if chart.doubt and any(bar.doubtful for bar in chart.bars):
-        canvas.box(left, below, 22, ROW - 7, "#ffffff", extra=f'stroke="{POSITIVE}" stroke-dasharray="3 2"')
+        canvas.box(left, below, 22, _ROW - 7, "#ffffff", extra=f'stroke="{POSITIVE}" stroke-dasharray="3 2"')
         canvas.text(left + 28, below + 11, f"? {chart.doubt}", size=SMALL)
     return canvas
 
@@ -89,32 +87,32 @@ def draw_lines(chart: Lines, room: float) -> Canvas:
     x_range, (y_low, y_high) = chart.extent()
     names = [f"{line.name}: {shown(line.y[-1])}" for line in lines]
     left = widest(map(tick_text, ticks(y_low, y_high)), 10) + 28
-    legend = SAMPLE + 10 + widest(names, SMALL)
-    beside = room - left - legend >= BESIDE * room and len(lines) * LINE <= PLOT_HEIGHT
+    legend = _SAMPLE + 10 + widest(names, SMALL)
+    beside = room - left - legend >= _BESIDE * room and len(lines) * _LINE <= _PLOT_HEIGHT
     plot_width = min(560.0, room - left - (legend + 10 if beside else 8))
-    draw_axes(canvas, chart, left, plot_width)
+    _draw_axes(canvas, chart, left, plot_width)
     ends = []
     for number, line in enumerate(lines):
         points = [
-            (left + fraction(x, *x_range) * plot_width, PLOT_TOP + fraction(y, y_high, y_low) * PLOT_HEIGHT)
+            (left + fraction(x, *x_range) * plot_width, _PLOT_TOP + fraction(y, y_high, y_low) * _PLOT_HEIGHT)
             for x, y in zip(line.x, line.y, strict=True)
         ]
-        draw_curve(canvas, points, number)
+        _draw_curve(canvas, points, number)
         x, y = points[-1]
         canvas.path(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", fill="#ffffff", stroke=INK, width=1.5)
         ends.append(y)
     below = canvas.height + 16
-    rows = [below + LINE * row for row in range(len(ends))]
+    rows = [below + _LINE * row for row in range(len(ends))]
     if beside:
-        rows = spread(ends, LINE, PLOT_TOP + PLOT_HEIGHT)
+        rows = _spread(ends, _LINE, _PLOT_TOP + _PLOT_HEIGHT)
     for number, (name, y) in enumerate(zip(names, rows, strict=True)):
         x = left + plot_width + 10 if beside else 8.0
-        draw_curve(canvas, [(x, y), (x + SAMPLE / 2, y), (x + SAMPLE, y)], number, markers=1)
-        canvas.text(x + SAMPLE + 6, y + 4, name, size=SMALL)
+        _draw_curve(canvas, [(x, y), (x + _SAMPLE / 2, y), (x + _SAMPLE, y)], number, markers=1)
+        canvas.text(x + _SAMPLE + 6, y + 4, name, size=SMALL)
     return canvas
 
 
-def spread(heights: list[float], distance: float, bottom: float) -> list[float]:
+def _spread(heights: list[float], distance: float, bottom: float) -> list[float]:
     """Return heights near the given ones, in their order, at least `distance` pixels apart and above the bottom."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     moved, last = [0.0] * len(heights), -distance
@@ -126,77 +124,78 @@ def spread(heights: list[float], distance: float, bottom: float) -> list[float]:
     return moved
 
 
-def draw_axes(canvas: Canvas, chart: Lines, left: float, plot_width: float) -> None:
+def _draw_axes(canvas: Canvas, chart: Lines, left: float, plot_width: float) -> None:
     """Draw the frame, the grid, its numbers and the titles of the axes."""
     x_range, (y_low, y_high) = chart.extent()
-    bottom = PLOT_TOP + PLOT_HEIGHT
-    canvas.box(left, PLOT_TOP, plot_width, PLOT_HEIGHT, "none", extra=f'stroke="{INK}"')
+    bottom = _PLOT_TOP + _PLOT_HEIGHT
+    canvas.box(left, _PLOT_TOP, plot_width, _PLOT_HEIGHT, "none", extra=f'stroke="{INK}"')
     for value in ticks(*x_range, max(2, int(plot_width / 60))):
         x = left + fraction(value, *x_range) * plot_width
-        canvas.line(x, PLOT_TOP, x, bottom, stroke=GRID, width=0.5)
+        canvas.line(x, _PLOT_TOP, x, bottom, stroke=_GRID, width=0.5)
         canvas.text(x, bottom + 14, tick_text(value), anchor="middle", size=10)
     for value in ticks(y_low, y_high):
-        y = PLOT_TOP + fraction(value, y_high, y_low) * PLOT_HEIGHT
-        canvas.line(left, y, left + plot_width, y, stroke=GRID, width=0.5)
+        y = _PLOT_TOP + fraction(value, y_high, y_low) * _PLOT_HEIGHT
+        canvas.line(left, y, left + plot_width, y, stroke=_GRID, width=0.5)
         canvas.text(left - 5, y + 3.5, minus(tick_text(value)), anchor="end", size=10)
     canvas.text(left + plot_width / 2, bottom + 32, chart.x_title, anchor="middle", size=SMALL)
-    canvas.text(12, PLOT_TOP + PLOT_HEIGHT / 2, chart.y_title, anchor="middle", size=SMALL, turn=-90)
+    canvas.text(12, _PLOT_TOP + _PLOT_HEIGHT / 2, chart.y_title, anchor="middle", size=SMALL, turn=-90)
 
 
-def draw_curve(canvas: Canvas, points: list[tuple[float, float]], number: int, markers: int = MAX_MARKERS) -> None:
+def _draw_curve(
+    canvas: Canvas, points: list[tuple[float, float]], number: int, markers: int = _MAX_MARKERS
+) -> None:
     """Draw one curve with some markers; its number selects colour, dash and marker."""
     colour, kind = LINES[number % len(LINES)], MARKERS[number % len(MARKERS)]
     data = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     canvas.path(data, stroke=colour, width=1.8, dash=DASHES[number % len(DASHES)])
     every = max(1, len(points) // markers)
     for x, y in points[every // 2 :: every][:markers]:
-        dx, dy, outline = OUTLINES[kind]
-        fill = "none" if kind in HOLLOW else colour
+        dx, dy, outline = _OUTLINES[kind]
+        fill = "none" if kind in _HOLLOW else colour
         canvas.path(f"M{x + dx:.1f} {y + dy:.1f}{outline}", fill=fill, stroke=colour, width=1.5)
 
 
 def draw_links(chart: Links, room: float) -> Canvas:
     """Draw the source words at the left, the target words at the right, and a line for each link."""
     canvas = Canvas()
-    most = (room - LINK / 2) / 2
+    most = (room - _LINK / 2) / 2
     source, target = ([clipped(word, most) for word in words] for words in (chart.source, chart.target))
     left = max(widest(source), text_width(chart.source_title, SMALL) * 1.1) + 8
-    right = left + min(LINK, room - 2 * most)
+    right = left + min(_LINK, room - 2 * most)
     canvas.text(left - 8, 12, chart.source_title, size=SMALL, bold=True, anchor="end")
     canvas.text(right + 8, 12, chart.target_title, size=SMALL, bold=True)
     middle = (left + right) / 2
     for upper, lower, weight in chart.links:
-        start, end = (24 + WORD_ROW * (index + 0.5) for index in (upper, lower))
+        start, end = (24 + _WORD_ROW * (index + 0.5) for index in (upper, lower))
         canvas.parts.append(
             f'<path d="M{left:.1f} {start:.1f}C{middle:.1f} {start:.1f} {middle:.1f} {end:.1f} {right:.1f} '
-            f'{end:.1f}" fill="none" stroke="{POSITIVE}" stroke-width="{link_width(weight):.2f}">'
+            f'{end:.1f}" fill="none" stroke="{POSITIVE}" stroke-width="{_link_width(weight):.2f}">'
             f"<title>{escape(source[upper] + ' - ' + target[lower])}: {weight:.3f}</title></path>"
         )
     for words, x, anchor in ((source, left - 8, "end"), (target, right + 8, "start")):
         for index, word in enumerate(words):
-            canvas.text(x, 24 + WORD_ROW * (index + 0.5) + 4, word, anchor=anchor)
+            canvas.text(x, 24 + _WORD_ROW * (index + 0.5) + 4, word, anchor=anchor)
     bottom, x = canvas.height + 22, 0.0
     canvas.text(x, bottom, f"{chart.legend}:", size=SMALL)
     x += text_width(f"{chart.legend}:", SMALL) + 12
     for weight in (0.25, 0.5, 1.0):
-        canvas.line(x, bottom - 4, x + 24, bottom - 4, stroke=POSITIVE, width=link_width(weight))
+        canvas.line(x, bottom - 4, x + 24, bottom - 4, stroke=POSITIVE, width=_link_width(weight))
         canvas.text(x + 30, bottom, f"{weight:g}", size=SMALL)
         x += 62
     return canvas
 
 
-def link_width(weight: float) -> float:
-    """Return the width of the line of a link."""
-    return 0.8 + (MAX_LINK - 0.8) * weight
+def _link_width(weight: float) -> float:
+    return 0.8 + (_MAX_LINK - 0.8) * weight
 
 
 def draw_table(table: Table, room: float) -> Canvas:
     """Draw the columns side by side, the widest ones cut to fit; a very long table is cut."""
     canvas = Canvas()
-    rows = [[shown(cell) for cell in row] for row in table.rows[:MAX_ROWS]]
-    widths = [min(CELL, widest([name, *(row[column] for row in rows)]) * 1.02) + 16
+    rows = [[shown(cell) for cell in row] for row in table.rows[:_MAX_ROWS]]
+    widths = [min(_CELL, widest([name, *(row[column] for row in rows)]) * 1.02) + 16
               for column, name in enumerate(table.columns)]  # fmt: skip
-    while sum(widths) > room and max(widths) > MIN_CELL:
+    while sum(widths) > room and max(widths) > _MIN_CELL:
         widths[widths.index(max(widths))] *= 0.95
     x = 0.0
     for column, (title, width) in enumerate(zip(table.columns, widths, strict=True)):
@@ -209,7 +208,7 @@ def draw_table(table: Table, room: float) -> Canvas:
             )
         x += width
     canvas.line(0, 18, x, 18)
-    if len(table.rows) > MAX_ROWS:
-        more = localized("... {count:,} more rows", count=len(table.rows) - MAX_ROWS)
-        canvas.text(0, 33 + MAX_ROWS * 18, more, size=SMALL)
+    if len(table.rows) > _MAX_ROWS:
+        more = localized("... {count:,} more rows", count=len(table.rows) - _MAX_ROWS)
+        canvas.text(0, 33 + _MAX_ROWS * 18, more, size=SMALL)
     return canvas

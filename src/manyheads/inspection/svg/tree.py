@@ -14,19 +14,17 @@ from manyheads.inspection.colours import INK
 from manyheads.inspection.svg.canvas import SMALL, Canvas, clipped, text_width, widest
 from manyheads.inspection.words import localized
 
-__all__ = ["draw_tree"]
-
-TOKEN = 90  # longer tokens are cut
-HEAD = 20
-ROW, DOWN_ROW = 34, 56  # from one box to the next one below: of the same step, of the next step
-BOX, NARROW_BOX, COMMON_BOX = 28, 28, 52  # height, least width, and least width with letters of the common size
-GAP, NARROW_GAP = 34, 3  # between boxes beside each other: of two steps, of the same step
-STEP_NUMBER = 18  # width of the number of a step at the left of its row
-BEST, PLAIN, FAINT = "#0072B2", "#1a1a1a", "#6b6b6b"
+_TOKEN = 90  # longer tokens are cut
+_HEAD = 20
+_ROW, _DOWN_ROW = 34, 56  # from one box to the next one below: of the same step, of the next step
+_BOX, _NARROW_BOX, _COMMON_BOX = 28, 28, 52  # height, least width, and least width with letters of the common size
+_GAP, _NARROW_GAP = 34, 3  # between boxes beside each other: of two steps, of the same step
+_STEP_NUMBER = 18  # width of the number of a step at the left of its row
+_BEST, _PLAIN, _FAINT = "#0072B2", "#1a1a1a", "#6b6b6b"
 
 
 @dataclass(frozen=True)
-class Layout:
+class _Layout:
     """The boxes of a tree.
 
     Attributes:
@@ -41,53 +39,51 @@ class Layout:
 
     @property
     def sizes(self) -> tuple[float, float]:
-        """Return the sizes of the letters of a token and of its number."""
-        return (SMALL, 9) if self.width >= COMMON_BOX else (8, 7.5)
+        return (SMALL, 9) if self.width >= _COMMON_BOX else (8, 7.5)
 
     def token(self, node: BeamNode) -> str:
-        """Return the text in the box of a node."""
-        return clipped(node.piece, min(TOKEN, self.width - 4), self.sizes[0])
+        return clipped(node.piece, min(_TOKEN, self.width - 4), self.sizes[0])
 
 
-def layout_of(tree: BeamTree, room: float) -> Layout:
+def _layout_of(tree: BeamTree, room: float) -> _Layout:
     """Place the candidates of each step by rank: in a column, or in a row where the columns are too wide."""
-    wide = max(widest(clipped(node.piece, TOKEN) for node in tree.nodes), COMMON_BOX) + 12
+    wide = max(widest(clipped(node.piece, _TOKEN) for node in tree.nodes), _COMMON_BOX) + 12
     seen: Counter[int] = Counter()
     cells = {}
     for node in tree.nodes:
         cells[node.number] = (node.step, seen[node.step])
         seen[node.step] += 1
-    down = (1 + max(seen, default=0)) * (wide + GAP) - GAP > room
+    down = (1 + max(seen, default=0)) * (wide + _GAP) - _GAP > room
     if not down:
-        corners = {node: (step * (wide + GAP), HEAD + float(rank * ROW)) for node, (step, rank) in cells.items()}
-        return Layout(down, wide, corners)
-    pitch = max(NARROW_BOX + NARROW_GAP, min(wide + GAP, (room - STEP_NUMBER) / max(seen.values())))
-    wide = min(wide, pitch - NARROW_GAP)
+        corners = {node: (step * (wide + _GAP), _HEAD + float(rank * _ROW)) for node, (step, rank) in cells.items()}
+        return _Layout(down, wide, corners)
+    pitch = max(_NARROW_BOX + _NARROW_GAP, min(wide + _GAP, (room - _STEP_NUMBER) / max(seen.values())))
+    wide = min(wide, pitch - _NARROW_GAP)
     corners = {
-        node: (STEP_NUMBER + rank * pitch, HEAD + float(step * DOWN_ROW)) for node, (step, rank) in cells.items()
+        node: (_STEP_NUMBER + rank * pitch, _HEAD + float(step * _DOWN_ROW)) for node, (step, rank) in cells.items()
     }
-    return Layout(down, wide, corners)
+    return _Layout(down, wide, corners)
 
 
 def draw_tree(chart: Tree, room: float) -> Canvas:
     """Draw the candidates of each step by rank; the path of the best output is thick."""
     canvas, tree = Canvas(), chart.tree
-    layout = layout_of(tree, room)
-    draw_steps(canvas, tree, layout)
+    layout = _layout_of(tree, room)
+    _draw_steps(canvas, tree, layout)
     for node in tree.nodes:
-        draw_branch(canvas, node, layout)
+        _draw_branch(canvas, node, layout)
     for node in tree.nodes:
-        draw_node(canvas, node, layout, reason(node, tree))
-    draw_legend(canvas, canvas.height + 22, room if layout.down else max(room, canvas.width))
+        _draw_node(canvas, node, layout, reason(node, tree))
+    _draw_legend(canvas, canvas.height + 22, room if layout.down else max(room, canvas.width))
     return canvas
 
 
-def draw_steps(canvas: Canvas, tree: BeamTree, layout: Layout) -> None:
+def _draw_steps(canvas: Canvas, tree: BeamTree, layout: _Layout) -> None:
     """Draw the number of each step above its column, or at the left of its row."""
     for step, number in {node.step: node.number for node in reversed(tree.nodes)}.items():  # the first of each step
         x, y = layout.corners[number]
         if layout.down:
-            canvas.text(STEP_NUMBER - 5, y + BOX / 2 + 4, str(step + 1), anchor="end", size=9)
+            canvas.text(_STEP_NUMBER - 5, y + _BOX / 2 + 4, str(step + 1), anchor="end", size=9)
         else:
             name = localized("step {step}", step=step + 1)
             canvas.text(x + layout.width / 2, 11, name, anchor="middle", size=SMALL)
@@ -95,49 +91,48 @@ def draw_steps(canvas: Canvas, tree: BeamTree, layout: Layout) -> None:
         canvas.text(0, 11, localized("step"), size=SMALL)
 
 
-def draw_branch(canvas: Canvas, node: BeamNode, layout: Layout) -> None:
-    """Draw the branch from the parent."""
+def _draw_branch(canvas: Canvas, node: BeamNode, layout: _Layout) -> None:
     if node.parent is None:
         return
     (x, y), (left, top) = layout.corners[node.parent], layout.corners[node.number]
     if layout.down:
-        x, y, left = x + layout.width / 2, y + BOX, left + layout.width / 2
+        x, y, left = x + layout.width / 2, y + _BOX, left + layout.width / 2
         bends = f"{x:.1f} {(y + top) / 2:.1f} {left:.1f} {(y + top) / 2:.1f}"
     else:
-        x, y, top = x + layout.width, y + BOX / 2, top + BOX / 2
+        x, y, top = x + layout.width, y + _BOX / 2, top + _BOX / 2
         bends = f"{(x + left) / 2:.1f} {y:.1f} {(x + left) / 2:.1f} {top:.1f}"
     canvas.path(
         f"M{x:.1f} {y:.1f}C{bends} {left:.1f} {top:.1f}",
-        stroke=BEST if node.best else FAINT,
+        stroke=_BEST if node.best else _FAINT,
         width=3 if node.best else 1,
         dash="4 3" if node.state in DROPPED else "",
     )
 
 
-def draw_node(canvas: Canvas, node: BeamNode, layout: Layout, why: str) -> None:
+def _draw_node(canvas: Canvas, node: BeamNode, layout: _Layout, why: str) -> None:
     """Draw a box with token and log-probability so far; its border shows its state."""
     (x, y), wide = layout.corners[node.number], layout.width
     dropped = node.state in DROPPED
-    colour = BEST if node.best else FAINT if dropped else PLAIN
+    colour = _BEST if node.best else _FAINT if dropped else _PLAIN
     title = f"{node.piece} {node.total:.3f} {why or localized('continued')}"
     extra = f'stroke="{colour}" stroke-width="{2.5 if node.best else 1}" rx="3"'
     extra += ' stroke-dasharray="4 3"' if dropped else ""
-    canvas.box(x, y, wide, BOX, "#ffffff", extra=extra, title=visible(title))
+    canvas.box(x, y, wide, _BOX, "#ffffff", extra=extra, title=visible(title))
     if node.state == "finished":
-        canvas.box(x + 3, y + 3, wide - 6, BOX - 6, "none", extra=f'stroke="{colour}" rx="2"')
-    ink = FAINT if dropped else INK
+        canvas.box(x + 3, y + 3, wide - 6, _BOX - 6, "none", extra=f'stroke="{colour}" rx="2"')
+    ink = _FAINT if dropped else INK
     token_size, number_size = layout.sizes
     canvas.text(x + wide / 2, y + 12, layout.token(node), anchor="middle", size=token_size, fill=ink)
     canvas.text(x + wide / 2, y + 23, minus(f"{node.total:.2f}"), anchor="middle", size=number_size, fill=ink)
 
 
-def draw_legend(canvas: Canvas, top: float, room: float) -> None:
+def _draw_legend(canvas: Canvas, top: float, room: float) -> None:
     """Draw the meaning of the borders, in as many lines as needed."""
     entries = [
-        (localized("continued, or left open"), f'stroke="{PLAIN}"', False),
-        (localized("pruned or outranked"), f'stroke="{FAINT}" stroke-dasharray="4 3"', False),
-        (localized("finished"), f'stroke="{PLAIN}"', True),
-        (localized("on the path of the best output"), f'stroke="{BEST}" stroke-width="2.5"', False),
+        (localized("continued, or left open"), f'stroke="{_PLAIN}"', False),
+        (localized("pruned or outranked"), f'stroke="{_FAINT}" stroke-dasharray="4 3"', False),
+        (localized("finished"), f'stroke="{_PLAIN}"', True),
+        (localized("on the path of the best output"), f'stroke="{_BEST}" stroke-width="2.5"', False),
     ]
     x = 0.0
     for text, extra, double in entries:

@@ -28,16 +28,8 @@ from manyheads.search.options import SearchOptions
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.tokenizer import TokenizerPair
 
-__all__ = [
-    "QUANTIZATIONS",
-    "check_ctranslate2",
-    "engine_for",
-    "load_ctranslate2",
-    "write_ctranslate2",
-]
-
-KIND = "ctranslate2"
-CACHED = "ctranslate2-"  # beginning of the names of converted runs in their cache
+_KIND = "ctranslate2"
+_CACHED = "ctranslate2-"  # beginning of the names of converted runs in their cache
 QUANTIZATIONS = ("float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16")
 
 
@@ -63,7 +55,7 @@ def write_ctranslate2(
         if isinstance(tokenizer, MarianTokenizer):  # its own file is no SentencePiece model, but holds one
             write_atomically(folder / f"{side}.spm", tokenizer.model)
     details = {"quantization": quantization}
-    write_metadata(folder, config, tokenizers, KIND, details, "model.bin")
+    write_metadata(folder, config, tokenizers, _KIND, details, "model.bin")
 
 
 def check_ctranslate2(folder: Path, expected: Reference) -> Parity:
@@ -96,7 +88,7 @@ def load_ctranslate2(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTra
         MissingExtraError: ctranslate2 is not installed.
     """
     metadata = read_metadata(folder)
-    if metadata.kind != KIND:
+    if metadata.kind != _KIND:
         raise RunError(f"{folder} was exported to {metadata.kind}, which this engine cannot open.")
     model = metadata.config.model
     engine = CTranslate2Engine(
@@ -124,33 +116,31 @@ def engine_for(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate
     if is_export(folder):
         return load_ctranslate2(folder, **choices)
     weights = RunDirectory.existing(folder).weights_path
-    converted = folder / "cache" / f"{CACHED}{sha256(weights)[:16]}"
+    converted = folder / "cache" / f"{_CACHED}{sha256(weights)[:16]}"
     if not is_export(converted):
         try:
             refuse_links(folder, ["cache"])
-            with locked_beside(converted.with_name(CACHED), RunError):
+            with locked_beside(converted.with_name(_CACHED), RunError):
                 with new_folder(converted) as draft:
-                    convert(folder, draft)
-                older = [path for path in converted.parent.glob(f"{CACHED}*") if path != converted]
+                    _convert(folder, draft)
+                older = [path for path in converted.parent.glob(f"{_CACHED}*") if path != converted]
                 for path in sorted(older, key=lambda path: path.stat().st_mtime)[:-1]:
                     discard(path)  # all but the newest, which a program may still use
         except RunError:  # the cache cannot be written, or another process writes it now
-            return convert_temporarily(folder, choices)
+            return _convert_temporarily(folder, choices)
     return load_ctranslate2(converted, **choices)
 
 
-def convert(run: Path, draft: Path) -> None:
-    """Convert a run, and compare the result with the run."""
+def _convert(run: Path, draft: Path) -> None:
     loaded = load_run(run)
     write_ctranslate2(draft, loaded.config, loaded.tokenizers, loaded.model)
     check_ctranslate2(draft, reference(loaded.model, random_samples(loaded.tokenizers.source)))
 
 
-def convert_temporarily(run: Path, choices: dict[str, Any]) -> tuple[BundleMetadata, CTranslate2Engine]:
-    """Return the engine of a run in a temporary folder, which is removed with the engine."""
+def _convert_temporarily(run: Path, choices: dict[str, Any]) -> tuple[BundleMetadata, CTranslate2Engine]:
     with ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(TemporaryDirectory(prefix="manyheads-")))
-        convert(run, folder)
+        _convert(run, folder)
         metadata, engine = load_ctranslate2(folder, **choices)
         finalize(engine, cleanup.pop_all().close)
     return metadata, engine

@@ -15,11 +15,9 @@ from manyheads.search.interface import Cancelled, Hypothesis, best_outputs, neve
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import EOS, SPECIALS
 
-__all__ = ["CTranslate2Engine"]
-
-MAX_BATCH_TOKENS = 1024  # more are no faster on a CPU, and leave fewer batches for the workers
-KNOWN = {"n_best", "min_length_ratio", "no_repeat_ngram", "alignment", "attention_layer", "prefixes", "forbidden"}
-REASONS = {
+_MAX_BATCH_TOKENS = 1024  # more are no faster on a CPU, and leave fewer batches for the workers
+_KNOWN = {"n_best", "min_length_ratio", "no_repeat_ngram", "alignment", "attention_layer", "prefixes", "forbidden"}
+_REASONS = {
     "sampling": "what it draws for a row depends on the rows beside it",
     "coverage_penalty": "its coverage penalty follows another formula",
     "attention_layer": "it gives the attention of the last decoder layer only",
@@ -128,7 +126,7 @@ class CTranslate2Engine:
             for group in self.row_groups(rows, options, [i for i in again if limits[i] == limit]):
                 self.search_group(group, texts, options, results)
         for i in long:  # one token more was allowed, for the end mark
-            cut = [shortened(output, limits[i]) for output in results[i]]
+            cut = [_shortened(output, limits[i]) for output in results[i]]
             results[i] = list({output.tokens: output for output in reversed(cut)}.values())[::-1]
         rescored = range(len(rows)) if options.token_scores or options.prefixes else long
         self.add_scores(rows, results, list(rescored), options)
@@ -140,7 +138,7 @@ class CTranslate2Engine:
         results = translator.score_batch(
             [self.source_text(row) for row in rows],
             [self.target_pieces(output) for output in outputs],
-            max_batch_size=batch_tokens([len(output) for output in outputs], MAX_BATCH_TOKENS, translator),
+            max_batch_size=_batch_tokens([len(output) for output in outputs], _MAX_BATCH_TOKENS, translator),
             batch_type="tokens",
             max_input_length=0,
         )
@@ -171,13 +169,13 @@ class CTranslate2Engine:
 
     def refuse(self, options: SearchOptions) -> None:
         """Raise `UsageError` with the names of the options that the library does not have."""
-        wrong = [name for name in options.in_use() if name not in KNOWN]
+        wrong = [name for name in options.in_use() if name not in _KNOWN]
         if options.alignment and options.attention_layer not in (-1, self.last_layer):
             wrong.append("attention_layer")
         if options.alignment and options.prefixes:
             wrong.append("prefixes")
         if wrong:
-            reasons = [f"{name} ({REASONS[name]})" if name in REASONS else name for name in wrong]
+            reasons = [f"{name} ({_REASONS[name]})" if name in _REASONS else name for name in wrong]
             raise UsageError(f"--engine ctranslate2 cannot do: {', '.join(reasons)}. Use --engine torch.")
 
     def row_groups(
@@ -209,7 +207,7 @@ class CTranslate2Engine:
         outputs = translator.translate_batch(
             [texts[i] for i in group.rows],
             target_prefix=group.prefixes,
-            max_batch_size=batch_tokens(
+            max_batch_size=_batch_tokens(
                 [len(texts[i]) for i in group.rows], options.batch_tokens // beam, translator
             ),
             batch_type="tokens",
@@ -291,13 +289,13 @@ class CTranslate2Engine:
         return self.translators[shape]
 
 
-def batch_tokens(lengths: Sequence[int], most: int, translator: Any) -> int:
+def _batch_tokens(lengths: Sequence[int], most: int, translator: Any) -> int:
     """Return the tokens of a batch, padding included, so that every worker gets some."""
     share = -(-sum(length + 1 for length in lengths) // translator.num_translators)
-    return max(1, min(most, MAX_BATCH_TOKENS, share))
+    return max(1, min(most, _MAX_BATCH_TOKENS, share))
 
 
-def shortened(output: Hypothesis, limit: int) -> Hypothesis:
+def _shortened(output: Hypothesis, limit: int) -> Hypothesis:
     """Cut an output to `limit` tokens; its score stays."""
     if len(output.tokens) <= limit:
         return output

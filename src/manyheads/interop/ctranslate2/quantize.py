@@ -17,11 +17,9 @@ from torch.nn import functional
 
 from manyheads.interop.ctranslate2.spec import specs_of
 
-__all__ = ["quantize_spec", "round_rows"]
-
-LARGEST_PAIR = 127  # before rounding, which adds one half to each of the two: 128 afterwards
-SMALLEST = 1e-20  # of a sum: what is smaller becomes zero
-OTHER_TENSORS = {
+_LARGEST_PAIR = 127  # before rounding, which adds one half to each of the two: 128 afterwards
+_SMALLEST = 1e-20  # of a sum: what is smaller becomes zero
+_OTHER_TENSORS = {
     "int8": torch.float32,
     "int8_float32": torch.float32,
     "int8_bfloat16": torch.bfloat16,
@@ -29,24 +27,24 @@ OTHER_TENSORS = {
 }
 
 
-def round_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+def _round_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
     """Return a matrix (N, K) in int8 and the factor of each row (N,)."""
     pairs = functional.pad(weight, (0, weight.size(1) % 2)).unflatten(1, (-1, 2))
     positive, negative = (side.clamp(min=0).sum(2).amax(1) for side in (pairs, -pairs))
-    scale = LARGEST_PAIR / torch.maximum(positive, negative).clamp(min=SMALLEST)
+    scale = _LARGEST_PAIR / torch.maximum(positive, negative).clamp(min=_SMALLEST)
     return (weight * scale[:, None]).round().to(torch.int8), scale
 
 
 def quantize_spec(spec: Any, quantization: str) -> None:
     """Quantize a specification before its validation, instead of its own `optimize`."""
-    other_type = OTHER_TENSORS[quantization]
+    other_type = _OTHER_TENSORS[quantization]
 
     def quantize(layer: Any, name: str, value: object) -> None:
         key = name.rpartition("/")[2]
         if not isinstance(value, Tensor):
             return
         if hasattr(layer, f"{key}_scale"):
-            rounded, scale = round_rows(value)
+            rounded, scale = _round_rows(value)
             setattr(layer, key, rounded.numpy())
             setattr(layer, f"{key}_scale", scale.numpy())
         else:

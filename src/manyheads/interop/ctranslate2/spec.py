@@ -21,10 +21,8 @@ from manyheads.model.layers import DecoderLayer, EncoderLayer, FeedForward
 from manyheads.model.positions import LearnedPositions, sinusoids
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
 
-__all__ = ["build_spec", "piece_names", "specs_of"]
-
-FORBIDDEN_BIAS = -1e4  # of tokens that no decoder may choose: probability 0 in every number format
-FEWEST_POSITIONS = 1024  # rows of a table of sinusoids, which is defined for any length
+_FORBIDDEN_BIAS = -1e4  # of tokens that no decoder may choose: probability 0 in every number format
+_FEWEST_POSITIONS = 1024  # rows of a table of sinusoids, which is defined for any length
 
 
 def specs_of() -> ModuleType:
@@ -57,7 +55,7 @@ def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
     if model.config.token_types:
         raise RunError(f"a CTranslate2 model cannot be this one: model.token_types = {model.config.token_types}.")
     specs = specs_of()
-    options, heads = shared_options(specs, model), model.config.num_heads
+    options, heads = _shared_options(specs, model), model.config.num_heads
     encoder = specs.transformer_spec.TransformerEncoderSpec(len(model.encoder_layers), **options)
     if model.rotary is not None:
         delattr(encoder, "position_encodings")
@@ -65,8 +63,8 @@ def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
     decoder = specs.transformer_spec.TransformerDecoderSpec(
         len(model.decoder_layers), alignment_heads=heads, **options
     )
-    fill_encoder(encoder, model)
-    fill_decoder(decoder, model)
+    _fill_encoder(encoder, model)
+    _fill_decoder(decoder, model)
     spec = specs.TransformerSpec(encoder, decoder)
     names = piece_names(tokenizers.source), piece_names(tokenizers.target)
     spec.register_source_vocabulary(names[0])
@@ -79,8 +77,7 @@ def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
     return spec
 
 
-def shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
-    """Return the options of both encoder and decoder."""
+def _shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
     config, kinds = model.config, specs.common_spec.Activation
     activations = {
         "relu": kinds.RELU,
@@ -101,97 +98,93 @@ def shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
     }
 
 
-def fill_encoder(spec: Any, model: EncoderDecoder) -> None:
-    """Set the weights of the encoder."""
-    fill_embedding(spec, spec.embeddings[0], model.source_embedding, model)
+def _fill_encoder(spec: Any, model: EncoderDecoder) -> None:
+    _fill_embedding(spec, spec.embeddings[0], model.source_embedding, model)
     for layer_spec, layer in zip(spec.layer, model.encoder_layers, strict=True):
-        fill_encoder_layer(layer_spec, layer)
+        _fill_encoder_layer(layer_spec, layer)
     if isinstance(model.encoder_norm, nn.LayerNorm):
-        fill_norm(spec.layer_norm, model.encoder_norm)
+        _fill_norm(spec.layer_norm, model.encoder_norm)
 
 
-def fill_decoder(spec: Any, model: EncoderDecoder) -> None:
+def _fill_decoder(spec: Any, model: EncoderDecoder) -> None:
     """Set the weights of the decoder and the output layer."""
-    fill_embedding(spec, spec.embeddings, model.target_embedding, model)
+    _fill_embedding(spec, spec.embeddings, model.target_embedding, model)
     for layer_spec, layer in zip(spec.layer, model.decoder_layers, strict=True):
-        fill_decoder_layer(layer_spec, layer)
+        _fill_decoder_layer(layer_spec, layer)
     if isinstance(model.decoder_norm, nn.LayerNorm):
-        fill_norm(spec.layer_norm, model.decoder_norm)
+        _fill_norm(spec.layer_norm, model.decoder_norm)
     weight, bias = model.output.weight, model.output.bias
-    spec.projection.weight = plain(weight)
-    forbidding = torch.zeros(weight.size(0)) if bias is None else plain(bias)
-    forbidding[[PAD, BOS]] = FORBIDDEN_BIAS
+    spec.projection.weight = _plain(weight)
+    forbidding = torch.zeros(weight.size(0)) if bias is None else _plain(bias)
+    forbidding[[PAD, BOS]] = _FORBIDDEN_BIAS
     spec.projection.bias = forbidding
 
 
-def fill_embedding(spec: Any, table: Any, embedding: TokenEmbedding, model: EncoderDecoder) -> None:
+def _fill_embedding(spec: Any, table: Any, embedding: TokenEmbedding, model: EncoderDecoder) -> None:
     """Set the token embeddings, their scale, and the table of positions."""
-    table.weight = plain(embedding.tokens.weight)
+    table.weight = _plain(embedding.tokens.weight)
     spec.scale_embeddings = model.config.scale_embeddings
     if isinstance(embedding.norm, nn.LayerNorm):
-        fill_norm(spec.layernorm_embedding, embedding.norm)
+        _fill_norm(spec.layernorm_embedding, embedding.norm)
     if isinstance(embedding.positions, LearnedPositions):
-        spec.position_encodings.encodings = plain(embedding.positions.table.weight)
+        spec.position_encodings.encodings = _plain(embedding.positions.table.weight)
     elif model.rotary is None:  # the library's own sinusoids differ
-        rows = max(model.config.max_positions, FEWEST_POSITIONS)
+        rows = max(model.config.max_positions, _FEWEST_POSITIONS)
         spec.position_encodings.encodings = sinusoids(rows, model.config.d_model)
 
 
-def fill_encoder_layer(spec: Any, layer: EncoderLayer) -> None:
-    """Set the sublayers of an encoder layer."""
-    fill_attention(spec.self_attention, layer.self_attention)
-    fill_norm(spec.self_attention.layer_norm, layer.around_attention.norm)
-    fill_feed_forward(spec.ffn, layer.feed_forward)
-    fill_norm(spec.ffn.layer_norm, layer.around_feed_forward.norm)
+def _fill_encoder_layer(spec: Any, layer: EncoderLayer) -> None:
+    _fill_attention(spec.self_attention, layer.self_attention)
+    _fill_norm(spec.self_attention.layer_norm, layer.around_attention.norm)
+    _fill_feed_forward(spec.ffn, layer.feed_forward)
+    _fill_norm(spec.ffn.layer_norm, layer.around_feed_forward.norm)
 
 
-def fill_decoder_layer(spec: Any, layer: DecoderLayer) -> None:
-    """Set the sublayers of a decoder layer."""
-    fill_attention(spec.self_attention, layer.self_attention)
-    fill_norm(spec.self_attention.layer_norm, layer.around_self_attention.norm)
-    fill_attention(spec.attention, layer.cross_attention)
-    fill_norm(spec.attention.layer_norm, layer.around_cross_attention.norm)
-    fill_feed_forward(spec.ffn, layer.feed_forward)
-    fill_norm(spec.ffn.layer_norm, layer.around_feed_forward.norm)
+def _fill_decoder_layer(spec: Any, layer: DecoderLayer) -> None:
+    _fill_attention(spec.self_attention, layer.self_attention)
+    _fill_norm(spec.self_attention.layer_norm, layer.around_self_attention.norm)
+    _fill_attention(spec.attention, layer.cross_attention)
+    _fill_norm(spec.attention.layer_norm, layer.around_cross_attention.norm)
+    _fill_feed_forward(spec.ffn, layer.feed_forward)
+    _fill_norm(spec.ffn.layer_norm, layer.around_feed_forward.norm)
 
 
-def fill_attention(spec: Any, attention: MultiHeadAttention) -> None:
+def _fill_attention(spec: Any, attention: MultiHeadAttention) -> None:
     """Set an attention: one matrix for queries, keys and values, but two in the cross-attention of CTranslate2."""
     *first, last = spec.linear
     width = attention.project_out.in_features
-    fill_parts(first, attention.project_in, [3 * width] if len(first) == 1 else [width, 2 * width])
-    fill_linear(last, attention.project_out)
+    _fill_parts(first, attention.project_in, [3 * width] if len(first) == 1 else [width, 2 * width])
+    _fill_linear(last, attention.project_out)
 
 
-def fill_feed_forward(spec: Any, layer: FeedForward) -> None:
+def _fill_feed_forward(spec: Any, layer: FeedForward) -> None:
     """Set two matrices, or three if one half gates the other (swiglu)."""
     if layer.activation == "swiglu":
         inner = layer.contract.in_features
-        fill_parts([spec.linear_0, spec.linear_0_noact], layer.expand, [inner, inner])
+        _fill_parts([spec.linear_0, spec.linear_0_noact], layer.expand, [inner, inner])
     else:
-        fill_linear(spec.linear_0, layer.expand)
-    fill_linear(spec.linear_1, layer.contract)
+        _fill_linear(spec.linear_0, layer.expand)
+    _fill_linear(spec.linear_1, layer.contract)
 
 
-def fill_linear(spec: Any, layer: nn.Linear) -> None:
+def _fill_linear(spec: Any, layer: nn.Linear) -> None:
     """Set the weight, and the bias if there is one."""
-    fill_parts([spec], layer, [layer.out_features])
+    _fill_parts([spec], layer, [layer.out_features])
 
 
-def fill_parts(specs: Sequence[Any], layer: nn.Linear, sizes: list[int]) -> None:
+def _fill_parts(specs: Sequence[Any], layer: nn.Linear, sizes: list[int]) -> None:
     """Set linear layers with `sizes` outputs that are one layer in manyheads."""
     for spec, weight in zip(specs, layer.weight.split(sizes), strict=True):
-        spec.weight = plain(weight)
+        spec.weight = _plain(weight)
     if layer.bias is not None:
         for spec, bias in zip(specs, layer.bias.split(sizes), strict=True):
-            spec.bias = plain(bias)
+            spec.bias = _plain(bias)
 
 
-def fill_norm(spec: Any, norm: nn.LayerNorm) -> None:
-    """Set gain and bias."""
-    spec.gamma, spec.beta = plain(norm.weight), plain(norm.bias)
+def _fill_norm(spec: Any, norm: nn.LayerNorm) -> None:
+    spec.gamma, spec.beta = _plain(norm.weight), _plain(norm.bias)
 
 
-def plain(tensor: Tensor) -> Tensor:
+def _plain(tensor: Tensor) -> Tensor:
     """Return a copy in float32 on the CPU, because the library quantises in place."""
     return tensor.detach().to("cpu", torch.float32, copy=True).contiguous()

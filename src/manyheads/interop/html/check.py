@@ -23,14 +23,12 @@ from manyheads.interop.parity import RANDOM_PIECES, Parity, Reference, Samples, 
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import TextClassifier
 
-__all__ = ["compare_packed", "find_node", "reference_of_text_model", "translate_packed"]
-
-OLDEST_NODE = 18
-SECONDS = 600  # timeout of a comparison
+_OLDEST_NODE = 18
+_SECONDS = 600  # timeout of a comparison
 
 
 @cache
-def find_node() -> str | None:
+def _find_node() -> str | None:
     """Return the path of Node.js, or None if there is none that is new enough."""
     path = shutil.which("node")
     if path is None:
@@ -40,7 +38,7 @@ def find_node() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     version = re.match(r"v(\d+)", output)
-    return path if version and int(version[1]) >= OLDEST_NODE else None
+    return path if version and int(version[1]) >= _OLDEST_NODE else None
 
 
 @torch.inference_mode()
@@ -81,7 +79,7 @@ def compare_packed(head: str, tensors: bytes, task: str, expected: Reference, nu
         {"source": row, "target": output, "limit": limit} if task == "translation" else {"ids": row}
         for row, output, limit in rows
     ]
-    answers = compute_packed(head, tensors, requests)
+    answers = _compute_packed(head, tensors, requests)
     if answers is None:
         return None
     scores, outputs = ([answer[part] for answer in answers] for part in ("scores", "output"))
@@ -90,16 +88,16 @@ def compare_packed(head: str, tensors: bytes, task: str, expected: Reference, nu
 
 def translate_packed(head: str, tensors: bytes, texts: Sequence[str]) -> list[str] | None:
     """Return the greedy translations of lines by a page; None without Node.js. See `compare_packed`."""
-    return compute_packed(head, tensors, [{"text": text} for text in texts])
+    return _compute_packed(head, tensors, [{"text": text} for text in texts])
 
 
-def compute_packed(head: str, tensors: bytes, requests: Sequence[dict[str, Any]]) -> list[Any] | None:
+def _compute_packed(head: str, tensors: bytes, requests: Sequence[dict[str, Any]]) -> list[Any] | None:
     """Return the answers of parity.js to requests; None without Node.js.
 
     Raises:
         ParityError: the engine fails.
     """
-    node = find_node()
+    node = _find_node()
     if node is None:
         return None
     with TemporaryDirectory() as name:
@@ -110,9 +108,9 @@ def compute_packed(head: str, tensors: bytes, requests: Sequence[dict[str, Any]]
         command = [node, "-", *map(str, paths)]
         script = joined_script("parity.js").encode()
         try:
-            done = subprocess.run(command, input=script, capture_output=True, timeout=SECONDS, check=False)
+            done = subprocess.run(command, input=script, capture_output=True, timeout=_SECONDS, check=False)
         except subprocess.TimeoutExpired as error:
-            raise ParityError(f"Node.js did not compute the model within {SECONDS} seconds.") from error
+            raise ParityError(f"Node.js did not compute the model within {_SECONDS} seconds.") from error
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip()
         raise ParityError(f"the model could not be computed in Node.js, and was not kept: {reason}")

@@ -50,16 +50,14 @@ from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.text.interface import BOS, EOS, PAD, UNK
 
-__all__ = ["FORMAT", "PANEL_WIDTH", "PackedModel", "pack_model", "rounded_model"]
-
-AnyModel = TypeVar("AnyModel", bound=Transformer)
-FORMAT = 1
-PANEL_WIDTH = 8  # of engine.wasm, which refuses another width
-ALIGNMENT = 16  # bytes: a vector of weights then lies within a cache line
-PRECISIONS = ("fp32", "int8")
-MODEL_SETTINGS = ("d_model", "num_heads", "positions", "max_positions", "token_types", "pooling", "pooler")
-SEARCH_SETTINGS = ("beam_size", "length_penalty", "max_length_ratio", "max_length_offset", "attention_layer")
-UNSUPPORTED_SEARCH = ("coverage_penalty", "no_repeat_ngram")  # settings of the search that must be off
+_AnyModel = TypeVar("_AnyModel", bound=Transformer)
+_FORMAT = 1
+_PANEL_WIDTH = 8  # of engine.wasm, which refuses another width
+_ALIGNMENT = 16  # bytes: a vector of weights then lies within a cache line
+_PRECISIONS = ("fp32", "int8")
+_MODEL_SETTINGS = ("d_model", "num_heads", "positions", "max_positions", "token_types", "pooling", "pooler")
+_SEARCH_SETTINGS = ("beam_size", "length_penalty", "max_length_ratio", "max_length_offset", "attention_layer")
+_UNSUPPORTED_SEARCH = ("coverage_penalty", "no_repeat_ngram")  # settings of the search that must be off
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,43 +92,43 @@ def pack_model(config: Config, model: Transformer, precision: str = "int8") -> P
         UsageError: a page cannot hold such a model: its task, a setting of its search, or the precision.
         RunError: a weight is not finite.
     """
-    checked = check_supported(config, precision)
+    checked = _check_supported(config, precision)
     if not isinstance(model, EncoderDecoder | TextClassifier | DecoderOnly):
-        raise UsageError(f'a page cannot hold a model of the task "{config.task}". {TASKS}')
-    weights = PageWeights(named_tensors(model), tied_names(model), config.model, checked)
+        raise UsageError(f'a page cannot hold a model of the task "{config.task}". {_TASKS}')
+    weights = _PageWeights(_named_tensors(model), _tied_names(model), config.model, checked)
     header = {
-        "format": FORMAT,
+        "format": _FORMAT,
         "task": config.task,
         "precision": checked,
-        "panel_width": PANEL_WIDTH,
+        "panel_width": _PANEL_WIDTH,
         "special_ids": {"unk": UNK, "pad": PAD, "bos": BOS, "eos": EOS},
-        "model": {name: getattr(config.model, name) for name in MODEL_SETTINGS},
-        "search": {name: getattr(config.search, name) for name in SEARCH_SETTINGS},
-        **structs_of(weights, model, config),
+        "model": {name: getattr(config.model, name) for name in _MODEL_SETTINGS},
+        "search": {name: getattr(config.search, name) for name in _SEARCH_SETTINGS},
+        **_structs_of(weights, model, config),
     }
     entries, size = weights.table()
     return PackedModel({**header, "bytes": size, "tensors": entries}, weights.arrays)
 
 
-TASKS = "Export a run of translation, classification or language-modeling."
+_TASKS = "Export a run of translation, classification or language-modeling."
 
 
-def check_supported(config: Config, precision: str) -> Precision:
+def _check_supported(config: Config, precision: str) -> Precision:
     """Return the precision; raise `UsageError` for a setting that a page does not support."""
     checked = parse_precision(precision)
-    if checked not in PRECISIONS:
+    if checked not in _PRECISIONS:
         raise UsageError(
-            f'a page cannot hold weights of precision "{precision}". Use one of {", ".join(PRECISIONS)}.'
+            f'a page cannot hold weights of precision "{precision}". Use one of {", ".join(_PRECISIONS)}.'
         )
     if config.task == "masked-lm":
-        raise UsageError(f'a page cannot hold a model of the task "{config.task}". {TASKS}')
-    for name in UNSUPPORTED_SEARCH:
+        raise UsageError(f'a page cannot hold a model of the task "{config.task}". {_TASKS}')
+    for name in _UNSUPPORTED_SEARCH:
         if config.task == "translation" and (value := getattr(config.search, name)):
             raise UsageError(f"search.{name} = {value} is not supported by a page. Use search.{name} = 0.")
     return checked
 
 
-def named_tensors(model: Transformer) -> dict[str, FloatArray]:
+def _named_tensors(model: Transformer) -> dict[str, FloatArray]:
     """Return the float32 weights of a model by their names, tied weights by all of their names.
 
     Raises:
@@ -150,14 +148,14 @@ def named_tensors(model: Transformer) -> dict[str, FloatArray]:
     return tensors
 
 
-def tied_names(model: Transformer) -> dict[str, str]:
+def _tied_names(model: Transformer) -> dict[str, str]:
     """Return each name of a weight -> the first name of the same weight."""
     first: dict[int, str] = {}
     named = model.named_parameters(remove_duplicate=False)
     return {name: first.setdefault(id(weight), name) for name, weight in named}
 
 
-def rounded_model(model: AnyModel) -> AnyModel:
+def rounded_model(model: _AnyModel) -> _AnyModel:
     """Return a copy of a model with the weights of linear layers and token embeddings rounded to int8."""
     copied = copy.deepcopy(model)
     rounded: dict[int, nn.Parameter] = {}
@@ -170,20 +168,19 @@ def rounded_model(model: AnyModel) -> AnyModel:
     return copied
 
 
-class PageWeights(PackedWeights):
+class _PageWeights(PackedWeights):
     """The weights of a page: a field of a struct holds the number of a tensor, from 1, instead of an address."""
 
     def __init__(
         self, tensors: Mapping[str, FloatArray], tied: Mapping[str, str], config: ModelConfig, precision: Precision
     ) -> None:
         """Start without packed weights; tied: each name of a weight -> the first name of the same weight."""
-        super().__init__(tensors, config, precision, PANEL_WIDTH)
+        super().__init__(tensors, config, precision, _PANEL_WIDTH)
         self.tied = tied
         self.matrices: dict[tuple[str, int | None, int | None], tuple[int, int | None]] = {}
         self.scales: dict[int, int] = {}  # number of an int8 embedding -> number of its scales
 
     def keep(self, array: NDArray[Any]) -> int:
-        """Store an array and return its number."""
         self.arrays.append(np.ascontiguousarray(array))
         return len(self.arrays)
 
@@ -221,17 +218,17 @@ class PageWeights(PackedWeights):
             if number in self.scales:
                 entry["scale"] = self.scales[number] - 1
             entries.append(entry)
-            offset += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+            offset += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
         return entries, offset
 
 
-def structs_of(weights: PageWeights, model: Transformer, config: Config) -> dict[str, Any]:
+def _structs_of(weights: _PageWeights, model: Transformer, config: Config) -> dict[str, Any]:
     """Pack the structs of a model; return their part of the header."""
     if isinstance(model, EncoderDecoder):
         return {
-            "encoder": model_json(weights.encoder(model.source_embedding.tokens.num_embeddings)),
-            "decoder": model_json(weights.decoder(model.output.out_features)),
-            "memory_kv": [struct_json(linear) for linear in weights.memory_keys_values()],
+            "encoder": _model_json(weights.encoder(model.source_embedding.tokens.num_embeddings)),
+            "decoder": _model_json(weights.decoder(model.output.out_features)),
+            "memory_kv": [_struct_json(linear) for linear in weights.memory_keys_values()],
             "positions": {
                 "encoder": weights.position_tensors("source_embedding"),
                 "decoder": weights.position_tensors("target_embedding"),
@@ -239,42 +236,41 @@ def structs_of(weights: PageWeights, model: Transformer, config: Config) -> dict
         }
     if isinstance(model, DecoderOnly):
         return {
-            "decoder": model_json(weights.language_model(model.output.out_features)),
+            "decoder": _model_json(weights.language_model(model.output.out_features)),
             "positions": {"decoder": weights.position_tensors("embedding")},
             "window": config.data.max_length,
         }
     assert isinstance(model, TextClassifier)
     return {
-        "encoder": model_json(weights.encoder(model.embedding.tokens.num_embeddings, "embedding")),
+        "encoder": _model_json(weights.encoder(model.embedding.tokens.num_embeddings, "embedding")),
         "head": {
-            "pooler": struct_json(weights.linear("pooler", config.model.d_model, bias=True)),
-            "output": struct_json(weights.linear("output", model.output.out_features, bias=True)),
+            "pooler": _struct_json(weights.linear("pooler", config.model.d_model, bias=True)),
+            "output": _struct_json(weights.linear("output", model.output.out_features, bias=True)),
         },
         "positions": {"encoder": weights.position_tensors("embedding")},
     }
 
 
-def model_json(model: Model) -> dict[str, Any]:
+def _model_json(model: Model) -> dict[str, Any]:
     """Return a struct `Model` with the lists of its layers and norms."""
     count = model.num_layers
     cross = any(model.layers[number].cross_query.weight for number in range(count))
     norms = (3 if cross else 2) * count + 1
     fields = {name: getattr(model, name) for name, *_ in Model._fields_ if name not in ("layers", "norms")}
     return {
-        **{name: value_json(name, value) for name, value in fields.items()},
-        "layers": [struct_json(model.layers[number]) for number in range(count)],
-        "norms": [struct_json(model.norms[number]) for number in range(norms)],
+        **{name: _value_json(name, value) for name, value in fields.items()},
+        "layers": [_struct_json(model.layers[number]) for number in range(count)],
+        "norms": [_struct_json(model.norms[number]) for number in range(norms)],
         "embedding": model.embedding - 1,
     }
 
 
-def struct_json(struct: ctypes.Structure) -> dict[str, Any]:
+def _struct_json(struct: ctypes.Structure) -> dict[str, Any]:
     """Return the fields of a struct; a field that points to an array holds the index of a tensor, or null."""
-    return {name: value_json(name, getattr(struct, name)) for name, *_ in struct._fields_}
+    return {name: _value_json(name, getattr(struct, name)) for name, *_ in struct._fields_}
 
 
-def value_json(name: str, value: Any) -> Any:
-    """Return a field of a struct."""
+def _value_json(name: str, value: Any) -> Any:
     if isinstance(value, ctypes.Structure):
-        return None if isinstance(value, Linear) and not value.weight else struct_json(value)
+        return None if isinstance(value, Linear) and not value.weight else _struct_json(value)
     return value - 1 if name in ("weight", "scale", "bias") and value is not None else value

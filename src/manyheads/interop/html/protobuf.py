@@ -5,9 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-__all__ = ["read_fields"]
-
-FLOATS = {1: struct.Struct("<d"), 5: struct.Struct("<f")}  # by type of field
+_FLOATS = {1: struct.Struct("<d"), 5: struct.Struct("<f")}  # by type of field
 
 
 def read_fields(data: bytes) -> dict[int, list[Any]]:
@@ -19,15 +17,15 @@ def read_fields(data: bytes) -> dict[int, list[Any]]:
     value: int | float | bytes
     position = 0
     while position < len(data):
-        key, position = read_varint(data, position)
+        key, position = _read_varint(data, position)
         match key & 7:
             case 0:  # an integer
-                value, position = read_varint(data, position)
+                value, position = _read_varint(data, position)
             case 1 | 5 as kind:
-                (value,) = FLOATS[kind].unpack_from(data, position)
-                position += FLOATS[kind].size
+                (value,) = _FLOATS[kind].unpack_from(data, position)
+                position += _FLOATS[kind].size
             case 2:  # bytes, a string, or a message
-                length, position = read_varint(data, position)
+                length, position = _read_varint(data, position)
                 value, position = data[position : position + length], position + length
             case kind:
                 raise ValueError(f"field {key >> 3} has the type {kind}")
@@ -35,7 +33,7 @@ def read_fields(data: bytes) -> dict[int, list[Any]]:
     return fields
 
 
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
+def _read_varint(data: bytes, position: int) -> tuple[int, int]:
     """Return the integer at a position, in groups of 7 bits, the lowest first, and the position after it."""
     value = shift = 0
     while data[position] & 0x80:

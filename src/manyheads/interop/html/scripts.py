@@ -6,13 +6,11 @@ import re
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ENGINE", "JS", "joined_script"]
-
-HTML = Path(__file__).parent
-JS = HTML / "js"
-ENGINE = HTML / "engine.wasm"
-IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";\n', re.MULTILINE)
-EXPORT = re.compile(r"^export (?:const|let|async function|function|class) (\w+)", re.MULTILINE)
+_HTML = Path(__file__).parent
+JS = _HTML / "js"
+ENGINE = _HTML / "engine.wasm"
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?:const|let|async function|function|class) (\w+)", re.MULTILINE)
 
 
 @cache
@@ -38,9 +36,11 @@ def joined_script(entry: str) -> str:
             return names[path]
         names[path] = ""
         text = path.read_text(encoding="utf-8")
-        imports = [(binding, add((path.parent / imported).resolve())) for binding, imported in IMPORT.findall(text)]
-        body = IMPORT.sub("", text)
-        exported = EXPORT.findall(body)
+        imports = [
+            (binding, add((path.parent / imported).resolve())) for binding, imported in _IMPORT.findall(text)
+        ]
+        body = _IMPORT.sub("", text)
+        exported = _EXPORT.findall(body)
         head = "".join(f"const {binding} = {name};\n" for binding, name in imports)
         names[path] = f"module_{path.stem}_{len(names)}"
         if whole:

@@ -20,28 +20,26 @@ from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-__all__ = ["AUTO_CLASSES", "check_pretrained", "compare_back", "our_scores", "sample_rows", "their_inputs"]
-
 AUTO_CLASSES: dict[Task, str] = {
     "classification": "AutoModelForSequenceClassification",
     "masked-lm": "AutoModelForMaskedLM",
     "language-modeling": "AutoModelForCausalLM",
 }
-OUTPUTS: dict[Task, str] = {
+_OUTPUTS: dict[Task, str] = {
     "classification": "labels",
     "masked-lm": "most likely tokens",
     "language-modeling": "most likely next tokens",
 }
-LARGEST = 1e-3  # nats, in float32
-COUNT = 8  # rows
+_LARGEST = 1e-3  # nats, in float32
+_COUNT = 8  # rows
 
 
 def sample_rows(tokenizer: HuggingFaceTokenizer, model: Transformer) -> list[list[int]]:
     """Return rows of random tokens of various lengths, to which a model can add two marks."""
-    return random_rows(tokenizer, COUNT, 1, max(1, min(LONGEST, model.config.max_positions - 2)))
+    return random_rows(tokenizer, _COUNT, 1, max(1, min(LONGEST, model.config.max_positions - 2)))
 
 
-def marked(rows: Sequence[Sequence[int]], task: Task) -> Tensor:
+def _marked(rows: Sequence[Sequence[int]], task: Task) -> Tensor:
     """Return rows with the marks of a task (B, S)."""
     return pad_rows(rows, PAD) if task == "language-modeling" else pad_rows(rows, PAD, first=BOS, last=EOS)
 
@@ -63,25 +61,25 @@ def check_pretrained(
         ParityError: the results differ.
     """
     rows = sample_rows(tokenizer, model)
-    ids = marked(rows, task)
-    expected = their_scores(folder, tokenizer, task, ids, trust_pickle)
+    ids = _marked(rows, task)
+    expected = _their_scores(folder, tokenizer, task, ids, trust_pickle)
     actual = our_scores(model, ids)
     if task != "classification":
         numbers = [i for i, number in enumerate(tokenizer.original_ids) if number is not None]
         real = ids != PAD
         actual, expected = actual[real][:, numbers], expected[real][:, [tokenizer.original_ids[i] for i in numbers]]
-    return compared(actual, expected, rows, OUTPUTS[task])
+    return compared(actual, expected, rows, _OUTPUTS[task])
 
 
 def compare_back(model: Transformer, again: Transformer, tokenizer: HuggingFaceTokenizer, task: Task) -> Parity:
     """Compare a manyheads model with its export, read back; raises `ParityError`."""
     rows = sample_rows(tokenizer, model)
-    ids = marked(rows, task)
+    ids = _marked(rows, task)
     real = ... if task == "classification" else ids != PAD
-    return compared(our_scores(model, ids)[real], our_scores(again, ids)[real], rows, OUTPUTS[task])
+    return compared(our_scores(model, ids)[real], our_scores(again, ids)[real], rows, _OUTPUTS[task])
 
 
-def their_scores(
+def _their_scores(
     folder: Path, tokenizer: HuggingFaceTokenizer, task: Task, ids: Tensor, trust_pickle: bool
 ) -> Tensor:
     """Compute log-probabilities with transformers, over its own token ids."""
@@ -117,7 +115,7 @@ def compared(actual: Tensor, expected: Tensor, rows: Sequence[Sequence[int]], ou
         compared=len(actual),
         outputs=outputs,
     )
-    if parity.largest > LARGEST:
+    if parity.largest > _LARGEST:
         raise ParityError(
             f"transformers does not give what ours gives, and nothing was kept: {parity.line()}. "
             "Please report this with the configuration of the model."

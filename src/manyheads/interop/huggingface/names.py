@@ -22,10 +22,8 @@ from manyheads.errors import RunError
 from manyheads.interop.huggingface.settings import FAMILIES
 from manyheads.text.huggingface import Family, HuggingFaceTokenizer
 
-__all__ = ["Entry", "Form", "body", "head", "our_tensors", "their_names", "their_tensors"]
-
 # Beginnings of the names of heads, which lack the prefix of the model; BERT's pooler has it.
-HEADS = ("classifier.", "pre_classifier.", "cls.", "lm_head.", "vocab_")
+_HEADS = ("classifier.", "pre_classifier.", "cls.", "lm_head.", "vocab_")
 
 
 class Form(Enum):
@@ -52,7 +50,7 @@ class Entry:
     form: Form = Form.PLAIN
 
 
-def linear(name: str, *hf_names: str, form: Form = Form.PLAIN) -> Iterator[Entry]:
+def _linear(name: str, *hf_names: str, form: Form = Form.PLAIN) -> Iterator[Entry]:
     """Yield weight and bias of a linear layer or a norm."""
     yield Entry(f"{name}.weight", tuple(f"{hf_name}.weight" for hf_name in hf_names), form)
     yield Entry(f"{name}.bias", tuple(f"{hf_name}.bias" for hf_name in hf_names))
@@ -63,8 +61,8 @@ def body(family: Family, config: ModelConfig) -> Iterator[Entry]:
     if family == "gpt2":
         yield Entry("embedding.tokens.weight", ("wte.weight",), Form.VOCABULARY)
         yield Entry("embedding.positions.table.weight", ("wpe.weight",), Form.POSITIONS)
-        yield from layers(family, "decoder_layers", config.num_decoder_layers)
-        yield from linear("decoder_norm", "ln_f")
+        yield from _layers(family, "decoder_layers", config.num_decoder_layers)
+        yield from _linear("decoder_norm", "ln_f")
         if config.tied_embeddings == "none":
             yield Entry("output.weight", ("lm_head.weight",), Form.VOCABULARY)
         return
@@ -72,18 +70,18 @@ def body(family: Family, config: ModelConfig) -> Iterator[Entry]:
     yield Entry("embedding.positions.table.weight", ("embeddings.position_embeddings.weight",), Form.POSITIONS)
     if config.token_types:
         yield Entry("embedding.types.weight", ("embeddings.token_type_embeddings.weight",))
-    yield from linear("embedding.norm", "embeddings.LayerNorm")
-    yield from layers(family, "encoder_layers", config.num_encoder_layers)
+    yield from _linear("embedding.norm", "embeddings.LayerNorm")
+    yield from _layers(family, "encoder_layers", config.num_encoder_layers)
 
 
-def layers(family: Family, our_name: str, count: int) -> Iterator[Entry]:
+def _layers(family: Family, our_name: str, count: int) -> Iterator[Entry]:
     """Yield the weights of `count` layers."""
     names = FAMILIES[family]
     for number in range(count):
         for table, form in (("transposed", Form.TRANSPOSED), ("layers", Form.PLAIN)):
             for our_layer, their_layers in names.get(table, {}).items():
                 full_names = [f"{names['layer']}.{number}.{name}" for name in their_layers]
-                yield from linear(f"{our_name}.{number}.{our_layer}", *full_names, form=form)
+                yield from _linear(f"{our_name}.{number}.{our_layer}", *full_names, form=form)
 
 
 def head(family: Family, task: Task) -> Iterator[Entry]:
@@ -93,12 +91,12 @@ def head(family: Family, task: Task) -> Iterator[Entry]:
     """
     names = FAMILIES[family]
     if task == "classification" and "pooler" in names:
-        yield from linear("pooler", names["pooler"])
-        yield from linear("output", names["output"])
+        yield from _linear("pooler", names["pooler"])
+        yield from _linear("output", names["output"])
     elif task == "masked-lm" and "masked_lm_head" in names:
         transform, norm, bias = names["masked_lm_head"]
-        yield from linear("transform", transform)
-        yield from linear("transform_norm", norm)
+        yield from _linear("transform", transform)
+        yield from _linear("transform_norm", norm)
         yield Entry("output.bias", (bias,), Form.VOCABULARY)
 
 
@@ -152,14 +150,13 @@ def their_tensors(
     prefix = FAMILIES[tokenizer.stored.family]["prefix"]
     tensors: dict[str, Tensor] = {}
     for entry in entries:
-        parts = their_tensor(entry, weights[entry.name].float(), tokenizer).chunk(len(entry.hf_names))
+        parts = _their_tensor(entry, weights[entry.name].float(), tokenizer).chunk(len(entry.hf_names))
         for name, part in zip(entry.hf_names, parts, strict=True):
-            tensors[name if name.startswith(HEADS) else prefix + name] = part.clone()
+            tensors[name if name.startswith(_HEADS) else prefix + name] = part.clone()
     return tensors
 
 
-def their_tensor(entry: Entry, weight: Tensor, tokenizer: HuggingFaceTokenizer) -> Tensor:
-    """Convert one weight of manyheads to transformers."""
+def _their_tensor(entry: Entry, weight: Tensor, tokenizer: HuggingFaceTokenizer) -> Tensor:
     if entry.form is Form.TRANSPOSED and weight.ndim == 2:
         return weight.T
     if entry.form is Form.VOCABULARY:

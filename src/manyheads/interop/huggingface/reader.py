@@ -24,15 +24,13 @@ from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import Family, HuggingFaceTokenizer
 
-__all__ = ["HuggingFaceModel", "is_pretrained", "read_pretrained"]
-
 # Weights of heads that manyheads does not use, and tables that are computed, not trained.
-KNOWN = (
+_KNOWN = (
     "cls.", "pooler.", "classifier.", "pre_classifier.", "lm_head.", "vocab_", "qa_outputs.", "score.", "dropout.",
 )  # fmt: skip
-COMPUTED = (".position_ids", ".attn.bias", ".attn.masked_bias", "embeddings.token_type_ids")
-HEADS: tuple[Task, ...] = ("classification", "masked-lm")
-MOST_NAMED = 5
+_COMPUTED = (".position_ids", ".attn.bias", ".attn.masked_bias", "embeddings.token_type_ids")
+_HEADS: tuple[Task, ...] = ("classification", "masked-lm")
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -89,26 +87,26 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise RunError(f"{folder / 'config.json'} makes no model: {reason}") from error
-    weights = tidied(read_weights(folder, trust_pickle=trust_pickle), family, config)
+    weights = _tidied(read_weights(folder, trust_pickle=trust_pickle), family, config)
     table = "wte.weight" if family == "gpt2" else "embeddings.word_embeddings.weight"
     absent = (name for name in their_names(body(family, config)) if name not in weights)
-    missing = list(islice(absent, MOST_NAMED + 1))
+    missing = list(islice(absent, _MOST_NAMED + 1))
     if missing:
-        raise RunError(f"{folder} lacks weights that its config.json asks for: {named(missing)}.")
+        raise RunError(f"{folder} lacks weights that its config.json asks for: {_named(missing)}.")
     rows = weights[table].size(0) if weights[table].ndim == 2 else 0
     if settings.get("vocab_size", rows) != rows or not rows:
         raise RunError(f"{folder}: {table} has {rows:,} rows, and vocab_size is {settings.get('vocab_size')!r}.")
     tokenizer = read_tokenizer(folder, family, rows)
-    heads = {task: present_head(family, task, weights) for task in HEADS}
-    labels = labels_of(settings, heads["classification"], weights)
+    heads = {task: _present_head(family, task, weights) for task in _HEADS}
+    labels = _labels_of(settings, heads["classification"], weights)
     if not labels:
-        heads["classification"] = poolers(heads["classification"])
+        heads["classification"] = _poolers(heads["classification"])
     if settings.get("tie_word_embeddings") is False or (config.activation != "gelu" and family != "roberta"):
         heads["masked-lm"] = []  # the head in manyheads is tied to the embeddings, and has gelu
     used = set(their_names([*body(family, config), *chain(*heads.values())]))
-    unknown = sorted(name for name in weights if name not in used and not name.startswith(KNOWN))
+    unknown = sorted(name for name in weights if name not in used and not name.startswith(_KNOWN))
     if unknown:
-        raise RunError(f"{folder} has weights that its config.json does not speak of: {named(unknown)}.")
+        raise RunError(f"{folder} has weights that its config.json does not speak of: {_named(unknown)}.")
     offset = position_offset(settings, family)
     model = HuggingFaceModel(
         where=str(folder),
@@ -123,13 +121,13 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
         labels=labels,
         unused=tuple(sorted(weights.keys() - used)),
     )
-    check_shapes(model, config)
+    _check_shapes(model, config)
     return model
 
 
-def tidied(weights: Mapping[str, Tensor], family: Family, config: ModelConfig) -> dict[str, Tensor]:
+def _tidied(weights: Mapping[str, Tensor], family: Family, config: ModelConfig) -> dict[str, Tensor]:
     """Return weights of transformers under current names, without computed tables and copies."""
-    tensors = {renamed(name, family): tensor for name, tensor in weights.items() if not name.endswith(COMPUTED)}
+    tensors = {_renamed(name, family): tensor for name, tensor in weights.items() if not name.endswith(_COMPUTED)}
     for name, old in FAMILIES[family]["older_names"]:
         for kind in ("weight", "bias"):
             if f"{name}.{kind}" not in tensors and f"{old}.{kind}" in tensors:
@@ -140,30 +138,28 @@ def tidied(weights: Mapping[str, Tensor], family: Family, config: ModelConfig) -
     return tensors
 
 
-def renamed(name: str, family: Family) -> str:
+def _renamed(name: str, family: Family) -> str:
     """Return a name without the prefix of the model, with the current name of a norm."""
     plain = name.removeprefix(FAMILIES[family]["prefix"])
     return plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
-def named(names: list[str]) -> str:
-    """Return the first names, for a message."""
-    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
 
 
-def present_head(family: Family, task: Task, weights: Mapping[str, Tensor]) -> list[Entry]:
+def _present_head(family: Family, task: Task, weights: Mapping[str, Tensor]) -> list[Entry]:
     """Return the entries of a complete head, or only those of the pooler of a classifier."""
     entries = list(head(family, task))
-    parts = (entries, poolers(entries))
+    parts = (entries, _poolers(entries))
     return next((part for part in parts if all(name in weights for name in their_names(part))), [])
 
 
-def poolers(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries of a pooler."""
+def _poolers(entries: Iterable[Entry]) -> list[Entry]:
     return [entry for entry in entries if entry.name.startswith("pooler.")]
 
 
-def labels_of(settings: Mapping[str, Any], entries: list[Entry], weights: Mapping[str, Tensor]) -> tuple[str, ...]:
+def _labels_of(settings: Mapping[str, Any], entries: list[Entry], weights: Mapping[str, Tensor]) -> tuple[str, ...]:
     """Return the names of the classes of a head, in order; empty unless it assigns one class to each text."""
     outputs = [entry for entry in entries if entry.name == "output.bias"]
     count = weights[outputs[0].hf_names[0]].numel() if outputs else 0
@@ -175,7 +171,7 @@ def labels_of(settings: Mapping[str, Any], entries: list[Entry], weights: Mappin
     return tuple(str(name) for name in labels) if valid else tuple(f"LABEL_{number}" for number in range(count))
 
 
-def check_shapes(pretrained: HuggingFaceModel, config: ModelConfig) -> None:
+def _check_shapes(pretrained: HuggingFaceModel, config: ModelConfig) -> None:
     """Compare the shapes of the weights with config.json, without memory for a model; raises `RunError`."""
     size = pretrained.tokenizer.size
     try:
@@ -186,7 +182,7 @@ def check_shapes(pretrained: HuggingFaceModel, config: ModelConfig) -> None:
                 models = [TextClassifier(config, size, classes), MaskedLanguageModel(config, size)]
     except (RuntimeError, OverflowError) as error:
         raise RunError(f"{pretrained.where} asks for a model that cannot be: {error}") from error
-    for model, task in zip(models, HEADS, strict=False):
+    for model, task in zip(models, _HEADS, strict=False):
         shapes = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
         tensors = pretrained.body if pretrained.is_decoder else pretrained.tensors(task)
         mismatches = [

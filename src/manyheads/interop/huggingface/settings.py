@@ -11,13 +11,11 @@ from manyheads.config.schema import ModelConfig
 from manyheads.errors import RunError
 from manyheads.text.huggingface import Family
 
-__all__ = ["FAMILIES", "family_of", "model_settings", "our_shape", "position_offset"]
-
 FAMILIES: dict[Family, dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "families.toml").read_text(encoding="utf-8")
 )  # type: ignore[assignment]
 FAMILIES["roberta"] |= {name: FAMILIES["bert"][name] for name in ("settings", "defaults", "layers")}
-ACTIVATIONS = {
+_ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu-tanh",
     "gelu_pytorch_tanh": "gelu-tanh",
@@ -25,11 +23,11 @@ ACTIVATIONS = {
     "silu": "swish",
     "swish": "swish",
 }
-HF_ACTIVATIONS = {"gelu": "gelu", "gelu-tanh": "gelu_new", "relu": "relu", "swish": "silu"}
+_HF_ACTIVATIONS = {"gelu": "gelu", "gelu-tanh": "gelu_new", "relu": "relu", "swish": "silu"}
 # Settings of all these models.
-COMMON = {"positions": "learned", "scale_embeddings": False, "bias": True}
+_COMMON = {"positions": "learned", "scale_embeddings": False, "bias": True}
 # Settings of other variants, and the only value of each that manyheads supports.
-ONLY: dict[str, Any] = {
+_ONLY: dict[str, Any] = {
     "position_embedding_type": "absolute",
     "is_decoder": False,
     "add_cross_attention": False,
@@ -70,20 +68,20 @@ def our_shape(settings: Mapping[str, Any], family: Family, folder: Path) -> dict
     if family == "gpt2" and shape["d_ff"] is None and type(shape["d_model"]) is int:
         shape["d_ff"] = 4 * shape["d_model"]
     problems = [
-        f"{names[setting]} is {value!r}" for setting, value in shape.items() if not is_valid(setting, value)
+        f"{names[setting]} is {value!r}" for setting, value in shape.items() if not _is_valid(setting, value)
     ]
     problems += [
         f"{name} is {settings[name]!r}"
-        for name, supported in ONLY.items()
+        for name, supported in _ONLY.items()
         if name in settings and settings[name] != supported
     ]
     if problems:
         raise RunError(f"{folder} cannot be a model of ours: {'; '.join(problems)}.")
-    shape["activation"] = ACTIVATIONS[shape["activation"]]
+    shape["activation"] = _ACTIVATIONS[shape["activation"]]
     tied = settings.get("tie_word_embeddings", True) is not False
     if family == "gpt2":
         tying = "all" if tied else "none"
-        return {**shape, **COMMON, "norm": "pre", "embedding_norm": False, "tied_embeddings": tying}
+        return {**shape, **_COMMON, "norm": "pre", "embedding_norm": False, "tied_embeddings": tying}
     shape.setdefault("norm_epsilon", 1e-12)
     shape.setdefault("token_types", 0)
     if family == "roberta":
@@ -91,15 +89,14 @@ def our_shape(settings: Mapping[str, Any], family: Family, folder: Path) -> dict
         if shape["max_positions"] < 1:
             raise RunError(f"{folder} cannot be a model of ours: max_position_embeddings leaves no position.")
     # The head of a masked language model is read as tied; the head of a folder with another setting is not read.
-    return {**shape, **COMMON, "norm": "post", "embedding_norm": True, "tied_embeddings": "all"}
+    return {**shape, **_COMMON, "norm": "post", "embedding_norm": True, "tied_embeddings": "all"}
 
 
-def is_valid(name: str, value: Any) -> bool:
-    """Return whether a value is valid for a setting."""
+def _is_valid(name: str, value: Any) -> bool:
     if ModelConfig.model_fields[name].annotation is int:
         return type(value) is int and (value > 0 or name == "token_types")
     if name == "activation":
-        return isinstance(value, str) and value in ACTIVATIONS
+        return isinstance(value, str) and value in _ACTIVATIONS
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
 
 
@@ -120,7 +117,7 @@ def model_settings(config: ModelConfig, family: Family, rows: int, padding: int 
     """
     values = config.model_dump()
     shape = {name: values[setting] for setting, name in FAMILIES[family]["settings"].items()}
-    shape[FAMILIES[family]["settings"]["activation"]] = HF_ACTIVATIONS[config.activation]
+    shape[FAMILIES[family]["settings"]["activation"]] = _HF_ACTIVATIONS[config.activation]
     if family == "gpt2" and config.embedding_dropout is None:
         shape["embd_pdrop"] = config.dropout
     settings = {"model_type": family, "vocab_size": rows, **shape, "dtype": "float32"}

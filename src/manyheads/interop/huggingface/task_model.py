@@ -19,10 +19,8 @@ from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import PAD, Tokenizer
 
-__all__ = ["TaskModel", "build_task_model", "empty_model", "load_task_model", "task_of"]
-
-HEAD_SEED = 1  # seed of an untrained head
-NO_LANGUAGE = "und"  # ISO 639-2 for an undetermined language
+_HEAD_SEED = 1  # seed of an untrained head
+_NO_LANGUAGE = "und"  # ISO 639-2 for an undetermined language
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,10 @@ def build_task_model(
     """
     names = (tuple(labels) or pretrained.labels) if task == "classification" else ()
     trained = bool(pretrained.labels) and len(names) == len(pretrained.labels)
-    config = run_config(pretrained, task, language or NO_LANGUAGE, trained)
+    config = _run_config(pretrained, task, language or _NO_LANGUAGE, trained)
     tokenizer = HuggingFaceTokenizer(pretrained.tokenizer.stored, keep_space=config.tokenizer.keep_space)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(HEAD_SEED)
+        torch.manual_seed(_HEAD_SEED)
         model = empty_model(config, tokenizer, len(names))
     tensors = pretrained.tensors(task)
     if task == "classification" and not trained:
@@ -113,7 +111,7 @@ def task_of(pretrained: HuggingFaceModel, labels: Sequence[str] = ()) -> Task:
     )
 
 
-def run_config(pretrained: HuggingFaceModel, task: Task, language: str, trained: bool) -> Config:
+def _run_config(pretrained: HuggingFaceModel, task: Task, language: str, trained: bool) -> Config:
     """Return the configuration of the new run.
 
     Raises:

@@ -12,9 +12,7 @@ from manyheads.errors import RunError, require
 from manyheads.interop.huggingface.settings import FAMILIES
 from manyheads.text.huggingface import Family, HuggingFaceTokenizer, StoredTokenizer
 
-__all__ = ["read_tokenizer", "write_tokenizer"]
-
-ENCODER_ROLES = ("unk", "pad", "cls", "sep")  # in the order of the ids in manyheads
+_ENCODER_ROLES = ("unk", "pad", "cls", "sep")  # in the order of the ids in manyheads
 
 
 def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokenizer:
@@ -30,9 +28,9 @@ def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokeni
     if named.is_file():
         settings = {**read_json(named), **settings}
     usual = FAMILIES[family]["tokens"]
-    names = {role: symbol_name(settings.get(f"{role}_token"), name) for role, name in usual.items()}
+    names = {role: _symbol_name(settings.get(f"{role}_token"), name) for role, name in usual.items()}
     try:
-        processor = load_processor(library, folder, settings, names)
+        processor = _load_processor(library, folder, settings, names)
         processor.no_truncation()
         processor.no_padding()
         content = json.loads(processor.to_str())
@@ -47,8 +45,8 @@ def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokeni
     if family == "gpt2":
         specials, marks = (None, None, None, numbers["eos"]), 1
     else:
-        unk, pad, begin, end = (numbers[role] for role in ENCODER_ROLES)
-        specials, marks = (unk, pad, begin, end), marks_between(processor, begin, end, 1 + (family == "roberta"))
+        unk, pad, begin, end = (numbers[role] for role in _ENCODER_ROLES)
+        specials, marks = (unk, pad, begin, end), _marks_between(processor, begin, end, 1 + (family == "roberta"))
     try:
         stored = StoredTokenizer(
             family=family,
@@ -63,24 +61,23 @@ def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokeni
     return HuggingFaceTokenizer(stored)
 
 
-def symbol_name(setting: Any, default: str) -> str:
+def _symbol_name(setting: Any, default: str) -> str:
     """Return the special symbol that the settings name by its text or in an object."""
     name = setting.get("content") if isinstance(setting, Mapping) else setting
     return name if isinstance(name, str) else default
 
 
-def load_processor(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
-    """Return the library's tokenizer from the files of the folder."""
+def _load_processor(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
     if (folder / "tokenizer.json").is_file():
         return library.Tokenizer.from_str(read_json_text(folder / "tokenizer.json"))
     if (folder / "vocab.txt").is_file():
-        return word_pieces(library, folder, settings, names)
+        return _word_pieces(library, folder, settings, names)
     if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
-        return byte_pieces(library, folder, settings, names)
+        return _byte_pieces(library, folder, settings, names)
     raise RunError(f"{folder} has no vocabulary: no tokenizer.json, vocab.txt, or vocab.json and merges.txt.")
 
 
-def word_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+def _word_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
     """Build WordPiece from a list of pieces, one a line (Devlin et al. 2019)."""
     lines = read_bytes(folder / "vocab.txt").decode().removesuffix("\n").split("\n")
     vocabulary = {line.removesuffix("\r"): number for number, line in enumerate(lines)}
@@ -97,7 +94,7 @@ def word_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: 
     return processor
 
 
-def byte_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+def _byte_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
     """Build byte-level BPE from a vocabulary and the list of its merges (Radford et al. 2019)."""
     lines = read_bytes(folder / "merges.txt").decode().split("\n")
     merges = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
@@ -110,7 +107,7 @@ def byte_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: 
     return processor
 
 
-def marks_between(processor: Any, begin: int, end: int, default: int) -> int:
+def _marks_between(processor: Any, begin: int, end: int, default: int) -> int:
     """Return the number of end marks between two texts.
 
     Raises:
@@ -131,7 +128,7 @@ def marks_between(processor: Any, begin: int, end: int, default: int) -> int:
 def write_tokenizer(folder: Path, tokenizer: HuggingFaceTokenizer, longest: int) -> None:
     """Write tokenizer.json and tokenizer_config.json, for texts of `longest` tokens at most, marks included."""
     stored = tokenizer.stored
-    roles = ("eos",) if stored.family == "gpt2" else ENCODER_ROLES
+    roles = ("eos",) if stored.family == "gpt2" else _ENCODER_ROLES
     numbers = stored.specials[-1:] if stored.family == "gpt2" else stored.specials
     pairs = zip(roles, numbers, strict=True)
     symbols = {role: tokenizer.names[number] for role, number in pairs if number is not None}
@@ -144,11 +141,11 @@ def write_tokenizer(folder: Path, tokenizer: HuggingFaceTokenizer, longest: int)
         "model_input_names": ["input_ids", *types, "attention_mask"],
         **{f"{role}_token": name for role, name in symbols.items()},
     }
-    write_atomically(folder / "tokenizer.json", as_json(content_with_marks(tokenizer)))
+    write_atomically(folder / "tokenizer.json", as_json(_content_with_marks(tokenizer)))
     write_atomically(folder / "tokenizer_config.json", as_json(settings))
 
 
-def content_with_marks(tokenizer: HuggingFaceTokenizer) -> dict[str, Any]:
+def _content_with_marks(tokenizer: HuggingFaceTokenizer) -> dict[str, Any]:
     """Return the document of the library; the marks of texts are added if an encoder's document lacks them."""
     stored = tokenizer.stored
     if stored.family == "gpt2" or stored.content.get("post_processor") is not None:

@@ -18,29 +18,27 @@ from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import Family, HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
 
-__all__ = ["longest", "write_encoder", "write_pretrained"]
-
-DISTILBERT_EPSILON = 1e-12  # fixed in its layer norm
+_DISTILBERT_EPSILON = 1e-12  # fixed in its layer norm
 
 
-def tokenizer_unless(reasons: Sequence[str], config: Config, tokenizer: Tokenizer) -> HuggingFaceTokenizer:
+def _tokenizer_unless(reasons: Sequence[str], config: Config, tokenizer: Tokenizer) -> HuggingFaceTokenizer:
     """Return the tokenizer; raises `RunError` if there are reasons why transformers has no such model."""
     if reasons or not isinstance(tokenizer, HuggingFaceTokenizer):
-        family = family_of_tokenizer(config, tokenizer)
+        family = _family_of_tokenizer(config, tokenizer)
         raise RunError(f"a model of the type {family} of transformers cannot be this one: {'; '.join(reasons)}.")
     return tokenizer
 
 
-def family_of_tokenizer(config: Config, tokenizer: Tokenizer) -> Family:
+def _family_of_tokenizer(config: Config, tokenizer: Tokenizer) -> Family:
     """Return the type of the model of a vocabulary, or the usual type for a task."""
     if isinstance(tokenizer, HuggingFaceTokenizer):
         return tokenizer.stored.family
     return "gpt2" if config.task == "language-modeling" else "bert"
 
 
-def body_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
+def _body_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
     """Return the reasons why transformers has no such layers, embeddings or vocabulary."""
-    model, task, family = config.model, config.task, family_of_tokenizer(config, tokenizer)
+    model, task, family = config.model, config.task, _family_of_tokenizer(config, tokenizer)
     decoder, distilled = family == "gpt2", family == "distilbert"
     norm, activations = ("pre" if decoder else "post"), ("gelu", "gelu-tanh", "relu", "swish")
     pretrained = isinstance(tokenizer, HuggingFaceTokenizer)
@@ -59,16 +57,16 @@ def body_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
         (model.embedding_norm == decoder, f"model.embedding_norm = {str(model.embedding_norm).lower()}"),
         ((decoder or distilled) and model.token_types > 0, f"model.token_types = {model.token_types}"),
         (
-            distilled and model.norm_epsilon != DISTILBERT_EPSILON,
-            f"model.norm_epsilon = {model.norm_epsilon} (it has {DISTILBERT_EPSILON})",
+            distilled and model.norm_epsilon != _DISTILBERT_EPSILON,
+            f"model.norm_epsilon = {model.norm_epsilon} (it has {_DISTILBERT_EPSILON})",
         ),
     )
     return [reason for wrong, reason in checks if wrong]
 
 
-def head_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
+def _head_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
     """Return the reasons why transformers has no such head."""
-    model, task, family = config.model, config.task, family_of_tokenizer(config, tokenizer)
+    model, task, family = config.model, config.task, _family_of_tokenizer(config, tokenizer)
     pooler = "relu" if family == "distilbert" else "tanh"
     classifier = task == "classification"
     checks = (
@@ -93,12 +91,12 @@ def write_pretrained(
     Raises:
         RunError: transformers has no such model; the message has every reason.
     """
-    reasons = [*body_reasons(config, tokenizer), *head_reasons(config, tokenizer)]
-    checked = tokenizer_unless(reasons, config, tokenizer)
+    reasons = [*_body_reasons(config, tokenizer), *_head_reasons(config, tokenizer)]
+    checked = _tokenizer_unless(reasons, config, tokenizer)
     family = checked.stored.family
     entries = [*body(family, config.model), *head(family, config.task)]
     tensors = their_tensors(entries, dict(model.named_parameters()), checked)
-    write_parts(folder, config, checked, tensors, FAMILIES[family]["architectures"][config.task], labels)
+    _write_parts(folder, config, checked, tensors, FAMILIES[family]["architectures"][config.task], labels)
 
 
 def write_encoder(
@@ -109,7 +107,7 @@ def write_encoder(
     The pooler of a classifier is kept if such a model has one; it reads the first token or the mean, as in
     manyheads.
     """
-    checked = tokenizer_unless(body_reasons(config, tokenizer), config, tokenizer)
+    checked = _tokenizer_unless(_body_reasons(config, tokenizer), config, tokenizer)
     family = checked.stored.family
     parameters = dict(model.named_parameters())
     with_prefix = their_tensors(body(family, config.model), parameters, checked)
@@ -118,10 +116,10 @@ def write_encoder(
         tensors |= {
             f"pooler.dense.{kind}": parameters[f"pooler.{kind}"].detach().float() for kind in ("weight", "bias")
         }
-    write_parts(folder, config, checked, tensors, FAMILIES[family]["architectures"]["encoder"], labels)
+    _write_parts(folder, config, checked, tensors, FAMILIES[family]["architectures"]["encoder"], labels)
 
 
-def write_parts(
+def _write_parts(
     folder: Path,
     config: Config,
     tokenizer: HuggingFaceTokenizer,

@@ -18,12 +18,10 @@ from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
 
-__all__ = ["Entry", "entries", "our_width", "their_width"]
-
-LAYERS: dict[str, dict[str, list[str]]] = tomllib.loads(
+_LAYERS: dict[str, dict[str, list[str]]] = tomllib.loads(
     (Path(__file__).parent / "layers.toml").read_text(encoding="utf-8")
 )
-READERS = ("project_in", "expand")  # layers whose input has the model width; in all others the output has it
+_READERS = ("project_in", "expand")  # layers whose input has the model width; in all others the output has it
 
 
 @dataclass(frozen=True)
@@ -45,23 +43,23 @@ def entries(config: ModelConfig) -> Iterator[Entry]:
     """Yield all weights between the embeddings and the output layer."""
     for side, count in (("encoder", config.num_encoder_layers), ("decoder", config.num_decoder_layers)):
         for number in range(count):
-            for our_layer, their_layers in LAYERS[side].items():
+            for our_layer, their_layers in _LAYERS[side].items():
                 for kind in ("weight", "bias") if config.bias or our_layer.endswith(".norm") else ("weight",):
                     names = tuple(f"model.{side}.layers.{number}.{name}.{kind}" for name in their_layers)
-                    axis = 0 if not our_layer.endswith(READERS) else 1 if kind == "weight" else None
+                    axis = 0 if not our_layer.endswith(_READERS) else 1 if kind == "weight" else None
                     yield Entry(f"{side}_layers.{number}.{our_layer}.{kind}", names, axis)
 
 
 def their_width(tensor: Tensor, axis: int | None) -> Tensor:
     """Permute the width of a manyheads tensor to MarianMT's order."""
-    return tensor if axis is None else tensor.index_select(axis, permutation(tensor.size(axis)))
+    return tensor if axis is None else tensor.index_select(axis, _permutation(tensor.size(axis)))
 
 
 def our_width(tensor: Tensor, axis: int | None) -> Tensor:
     """Permute the width of a MarianMT tensor to manyheads' order."""
-    return tensor if axis is None else tensor.index_select(axis, permutation(tensor.size(axis)).argsort())
+    return tensor if axis is None else tensor.index_select(axis, _permutation(tensor.size(axis)).argsort())
 
 
-def permutation(width: int) -> Tensor:
+def _permutation(width: int) -> Tensor:
     """Return the manyheads index of each MarianMT index of the width."""
     return torch.cat([torch.arange(0, width, 2), torch.arange(1, width, 2)])

@@ -23,21 +23,19 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, TokenizerPair
 
-__all__ = ["START_BIAS", "check_marian", "is_marian", "read_marian", "their_numbers"]
-
-ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
+_ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 START_BIAS = -100.0  # bias of a begin mark that MarianMT lacks: probability 0, and finite
-NUMBERS = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim")
-VOCABULARY = {
+_NUMBERS = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim")
+_VOCABULARY = {
     "model.shared.weight",
     "model.encoder.embed_tokens.weight",
     "model.decoder.embed_tokens.weight",
     "lm_head.weight",
     "final_logits_bias",
 }
-POSITIONS = {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}  # computed, not trained
+_POSITIONS = {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}  # computed, not trained
 # Settings of other variants of the model, which manyheads does not have.
-MUST_BE_OFF = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "separate_vocabs")
+_MUST_BE_OFF = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "separate_vocabs")
 
 
 def is_marian(folder: Path) -> bool:
@@ -58,19 +56,19 @@ def read_marian(
     """
     settings = read_json(folder / "config.json")
     tokenizer = read_json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
-    unsupported = [name for name in MUST_BE_OFF if settings.get(name) or tokenizer.get(name)]
+    unsupported = [name for name in _MUST_BE_OFF if settings.get(name) or tokenizer.get(name)]
     if unsupported:
         raise RunError(f"{folder} cannot be a model of ours: {', '.join(unsupported)} is on.")
-    symbols, rows = vocabulary(folder, settings)
-    config = our_config(
+    symbols, rows = _vocabulary(folder, settings)
+    config = _our_config(
         folder,
         settings,
         len(symbols),
         source or tokenizer.get("source_lang"),
         target or tokenizer.get("target_lang"),
     )
-    pair = tokenizer_pair(folder, symbols[len(SPECIALS) :])
-    tensors = our_tensors(config.model, read_weights(folder, trust_pickle=trust_pickle), rows, folder)
+    pair = _tokenizer_pair(folder, symbols[len(SPECIALS) :])
+    tensors = _our_tensors(config.model, read_weights(folder, trust_pickle=trust_pickle), rows, folder)
     model = EncoderDecoder(config.model, pair.source.size, pair.target.size)
     load_weights(model, tensors, str(folder))
     return LoadedModel(config, pair, model.eval())
@@ -78,10 +76,10 @@ def read_marian(
 
 def their_numbers(folder: Path) -> list[int]:
     """Return the MarianMT id of each id; the begin mark has the first decoder token. Raises `RunError`."""
-    return vocabulary(folder, read_json(folder / "config.json"))[1]
+    return _vocabulary(folder, read_json(folder / "config.json"))[1]
 
 
-def tokenizer_pair(folder: Path, symbols: list[str]) -> TokenizerPair:
+def _tokenizer_pair(folder: Path, symbols: list[str]) -> TokenizerPair:
     """Return the tokenizers of both sides, one for both if their SentencePiece models are the same."""
     source = MarianTokenizer(symbols, read_bytes(folder / "source.spm"))
     target = MarianTokenizer(symbols, read_bytes(folder / "target.spm"))
@@ -89,7 +87,7 @@ def tokenizer_pair(folder: Path, symbols: list[str]) -> TokenizerPair:
     return TokenizerPair(source, source if joint else target, joint=joint)
 
 
-def vocabulary(folder: Path, settings: Mapping[str, Any]) -> tuple[list[str], list[int]]:
+def _vocabulary(folder: Path, settings: Mapping[str, Any]) -> tuple[list[str], list[int]]:
     """Return the symbols in the order of manyheads ids, and the row of each in the matrices of MarianMT."""
     path = folder / "vocab.json"
     ids = read_json(path)
@@ -109,18 +107,18 @@ def vocabulary(folder: Path, settings: Mapping[str, Any]) -> tuple[list[str], li
     return [*SPECIALS, *(names[i] for i in rest)], [*special, *rest]
 
 
-def our_config(
+def _our_config(
     folder: Path, settings: Mapping[str, Any], size: int, source: str | None, target: str | None
 ) -> Config:
     """Return the manyheads configuration of a MarianMT model."""
     if not source or not target:
         raise RunError(f"{folder} does not name its languages. Give --source and --target.")
-    values = {name: settings.get(name) for name in NUMBERS}
+    values = {name: settings.get(name) for name in _NUMBERS}
     problems = [f"{name} is {value!r}" for name, value in values.items() if type(value) is not int]
     problems += [f"encoder and decoder have another {n}" for n in ("attention_heads", "ffn_dim")
               if settings.get(f"encoder_{n}") != settings.get(f"decoder_{n}")]  # fmt: skip
     activation = settings.get("activation_function")
-    if str(activation) not in ACTIVATIONS:
+    if str(activation) not in _ACTIVATIONS:
         problems.append(f"activation_function is {activation!r}")
     if problems:
         raise RunError(f"{folder} cannot be a model of ours: {'; '.join(problems)}.")
@@ -144,7 +142,7 @@ def our_config(
                     "norm": "post",
                     "positions": "sinusoidal",
                     "max_positions": settings.get("max_position_embeddings", 512),
-                    "activation": ACTIVATIONS[str(activation)],
+                    "activation": _ACTIVATIONS[str(activation)],
                     "tied_embeddings": "all" if shared else "decoder" if tied else "none",
                     "scale_embeddings": bool(settings.get("scale_embedding", False)),
                 },
@@ -156,7 +154,7 @@ def our_config(
         raise RunError(str(error)) from error
 
 
-def our_tensors(
+def _our_tensors(
     config: ModelConfig, weights: Mapping[str, Tensor], rows: list[int], folder: Path
 ) -> dict[str, Tensor]:
     """Return the weights of MarianMT under the names and in the order of manyheads."""
@@ -165,15 +163,15 @@ def our_tensors(
             entry.name: our_width(torch.cat([weights[name] for name in entry.marian_names]), entry.axis)
             for entry in entries(config)
         }
-        target = first(weights, "model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
-        source = first(weights, "model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+        target = _first(weights, "model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+        source = _first(weights, "model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
         bias = weights.get("final_logits_bias", torch.zeros(1, len(target)))[0][rows].clone()
         tensors["source_embedding.tokens.weight"] = our_width(source[rows], 1)
         if config.tied_embeddings != "all":
             tensors["target_embedding.tokens.weight"] = our_width(target[rows], 1)
         if config.tied_embeddings == "none":
             tensors["output.weight"] = our_width(weights["lm_head.weight"][rows], 1)
-        refuse_unused(weights, {name for entry in entries(config) for name in entry.marian_names}, folder)
+        _refuse_unused(weights, {name for entry in entries(config) for name in entry.marian_names}, folder)
     except (KeyError, IndexError, RuntimeError) as error:
         raise RunError(f"{folder} lacks weights, or they do not fit its config.json: {error}.") from error
     if rows[BOS] in (rows[i] for i in range(len(SPECIALS)) if i != BOS):
@@ -182,14 +180,14 @@ def our_tensors(
     return {name: tensor.float().contiguous() for name, tensor in tensors.items()}
 
 
-def refuse_unused(weights: Mapping[str, Tensor], used: set[str], folder: Path) -> None:
+def _refuse_unused(weights: Mapping[str, Tensor], used: set[str], folder: Path) -> None:
     """Raise `RunError` if there are weights that the configuration does not use."""
-    unused = sorted(set(weights) - used - VOCABULARY - POSITIONS)
+    unused = sorted(set(weights) - used - _VOCABULARY - _POSITIONS)
     if unused:
         raise RunError(f"{folder} has weights, but its config.json does not use them: {', '.join(unused[:5])}.")
 
 
-def first(tensors: Mapping[str, Tensor], *names: str) -> Tensor:
+def _first(tensors: Mapping[str, Tensor], *names: str) -> Tensor:
     """Return the first tensor that exists: a shared matrix is stored under one of its names."""
     return tensors[next((name for name in names if name in tensors), names[0])]
 

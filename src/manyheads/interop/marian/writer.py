@@ -19,13 +19,11 @@ from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
 
-__all__ = ["marian_numbers", "refuse_other_variants", "write_marian"]
-
-EPSILON = 1e-5  # fixed in MarianMT's layer norm
-ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish"}
+_EPSILON = 1e-5  # fixed in MarianMT's layer norm
+_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish"}
 
 
-def refuse_other_variants(config: Config, tokenizers: TokenizerPair) -> None:
+def _refuse_other_variants(config: Config, tokenizers: TokenizerPair) -> None:
     """Raise `RunError` with every reason why MarianMT has no such model."""
     model, pair = config.model, tokenizers
     subwords = isinstance(pair.source, SubwordTokenizer | MarianTokenizer)
@@ -35,15 +33,15 @@ def refuse_other_variants(config: Config, tokenizers: TokenizerPair) -> None:
             (model.norm != "post", f'model.norm = "{model.norm}" (it has "post")'),
             (model.positions != "sinusoidal", f'model.positions = "{model.positions}" (it has "sinusoidal")'),
             (
-                model.activation not in ACTIVATIONS,
+                model.activation not in _ACTIVATIONS,
                 f'model.activation = "{model.activation}" (relu, gelu, swish)',
             ),
             (model.embedding_norm, "model.embedding_norm = true"),
             (bool(model.token_types), f"model.token_types = {model.token_types}"),
-            (model.norm_epsilon != EPSILON, f"model.norm_epsilon = {model.norm_epsilon} (it has {EPSILON})"),
+            (model.norm_epsilon != _EPSILON, f"model.norm_epsilon = {model.norm_epsilon} (it has {_EPSILON})"),
             (not subwords, f'tokenizer.kind = "{config.tokenizer.kind}" (it has "bpe" or "unigram")'),
             (config.tokenizer.lowercase, "tokenizer.lowercase = true (it keeps capitals)"),
-            (subwords and not shared(pair), "tokenizer.joint = false (it has one vocabulary)"),
+            (subwords and not _shared(pair), "tokenizer.joint = false (it has one vocabulary)"),
         )
         if wrong
     ]
@@ -54,17 +52,17 @@ def refuse_other_variants(config: Config, tokenizers: TokenizerPair) -> None:
         )
 
 
-def shared(pair: TokenizerPair) -> bool:
+def _shared(pair: TokenizerPair) -> bool:
     """Return whether both sides have the same pieces in the same order."""
-    return pair.joint or names_of(pair.source) == names_of(pair.target)
+    return pair.joint or _names_of(pair.source) == _names_of(pair.target)
 
 
-def names_of(tokenizer: Tokenizer) -> list[str]:
+def _names_of(tokenizer: Tokenizer) -> list[str]:
     """Return the pieces after the special symbols."""
     return tokenizer.pieces(range(len(SPECIALS), tokenizer.size))
 
 
-def marian_rows(model: EncoderDecoder) -> tuple[list[int], int]:
+def _marian_rows(model: EncoderDecoder) -> tuple[list[int], int]:
     """Return the manyheads ids in the order of MarianMT ids, and the MarianMT id of the first decoder token.
 
     Padding is last. A begin mark whose vector is zero, as in every opus-mt model, becomes padding; any other begin
@@ -79,16 +77,16 @@ def marian_rows(model: EncoderDecoder) -> tuple[list[int], int]:
 
 def marian_numbers(model: EncoderDecoder) -> list[int]:
     """Return the MarianMT id of each manyheads id; the begin mark has the first decoder token."""
-    rows, start = marian_rows(model)
+    rows, start = _marian_rows(model)
     numbers = {row: number for number, row in enumerate(rows)} | {BOS: start}
     return [numbers[i] for i in range(model.output.out_features)]
 
 
 @torch.no_grad()
-def their_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
+def _their_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
     """Return the weights under the names and in the order of MarianMT; the vector of padding is zero."""
     config, parameters = model.config, dict(model.named_parameters())
-    rows, _ = marian_rows(model)
+    rows, _ = _marian_rows(model)
     tensors: dict[str, Tensor] = {}
     for entry in entries(config.model_copy(update={"bias": True})):
         if entry.name in parameters:
@@ -97,7 +95,7 @@ def their_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
             weight = torch.zeros(parameters[entry.name.replace(".bias", ".weight")].size(0))
         parts = their_width(weight.float(), entry.axis).chunk(len(entry.marian_names))
         tensors |= dict(zip(entry.marian_names, parts, strict=True))
-    for name, matrix in matrices(model):
+    for name, matrix in _matrices(model):
         tensors[name] = their_width(matrix.float()[rows], 1)
         tensors[name][-1] = 0.0
     bias = torch.zeros(len(rows)) if model.output.bias is None else model.output.bias.float()[rows].clone()
@@ -107,7 +105,7 @@ def their_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
     return {name: tensor.clone() for name, tensor in tensors.items()}
 
 
-def matrices(model: EncoderDecoder) -> Iterator[tuple[str, Tensor]]:
+def _matrices(model: EncoderDecoder) -> Iterator[tuple[str, Tensor]]:
     """Yield the matrices of the vocabulary with their names in MarianMT, tied matrices once."""
     tied = model.config.tied_embeddings
     if tied == "all":
@@ -125,13 +123,13 @@ def write_marian(folder: Path, config: Config, tokenizers: TokenizerPair, model:
     Raises:
         RunError: MarianMT has no such model; the message has every reason.
     """
-    refuse_other_variants(config, tokenizers)
-    write_tensors(folder / "model.safetensors", their_tensors(model))
+    _refuse_other_variants(config, tokenizers)
+    write_tensors(folder / "model.safetensors", _their_tensors(model))
     for name, content in (
-        ("config.json", model_settings(config, model)),
-        ("generation_config.json", generation_settings(config, model)),
-        ("tokenizer_config.json", tokenizer_settings(config)),
-        ("vocab.json", vocabulary(tokenizers.target, model)),
+        ("config.json", _model_settings(config, model)),
+        ("generation_config.json", _generation_settings(config, model)),
+        ("tokenizer_config.json", _tokenizer_settings(config)),
+        ("vocab.json", _vocabulary(tokenizers.target, model)),
     ):
         write_atomically(folder / name, as_json(content))
     for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
@@ -139,10 +137,10 @@ def write_marian(folder: Path, config: Config, tokenizers: TokenizerPair, model:
         write_atomically(folder / f"{side}.spm", tokenizer.model)
 
 
-def vocabulary(tokenizer: Tokenizer, model: EncoderDecoder) -> dict[str, int]:
+def _vocabulary(tokenizer: Tokenizer, model: EncoderDecoder) -> dict[str, int]:
     """Return the MarianMT id of every piece."""
-    rows, _ = marian_rows(model)
-    pieces = [*SPECIALS, *names_of(tokenizer)]
+    rows, _ = _marian_rows(model)
+    pieces = [*SPECIALS, *_names_of(tokenizer)]
     numbered: dict[str, int] = {}
     for number, row in enumerate(rows):
         name = pieces[row]
@@ -152,15 +150,14 @@ def vocabulary(tokenizer: Tokenizer, model: EncoderDecoder) -> dict[str, int]:
     return numbered
 
 
-def special_ids(model: EncoderDecoder) -> dict[str, int]:
+def _special_ids(model: EncoderDecoder) -> dict[str, int]:
     """Return the MarianMT ids of padding, the end mark and the first decoder token."""
-    rows, start = marian_rows(model)
+    rows, start = _marian_rows(model)
     return {"pad_token_id": len(rows) - 1, "eos_token_id": 0, "decoder_start_token_id": start}
 
 
-def model_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
-    """Return config.json of MarianMT."""
-    shape, size = config.model, special_ids(model)["pad_token_id"] + 1
+def _model_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
+    shape, size = config.model, _special_ids(model)["pad_token_id"] + 1
     layer_settings: dict[str, Any] = {}
     for side, layers in (("encoder", shape.num_encoder_layers), ("decoder", shape.num_decoder_layers)):
         layer_settings |= {
@@ -176,7 +173,7 @@ def model_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
         "decoder_vocab_size": size,
         "d_model": shape.d_model,
         **layer_settings,
-        "activation_function": ACTIVATIONS[shape.activation],
+        "activation_function": _ACTIVATIONS[shape.activation],
         "max_position_embeddings": shape.max_positions,
         "static_position_embeddings": True,
         "normalize_before": False,
@@ -187,15 +184,14 @@ def model_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
         "dropout": shape.dropout,
         "attention_dropout": shape.attention_dropout,
         "activation_dropout": shape.feed_forward_dropout,
-        **special_ids(model),
+        **_special_ids(model),
         "forced_eos_token_id": 0,
         "dtype": "float32",
     }
 
 
-def generation_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
-    """Return generation_config.json of MarianMT."""
-    special = special_ids(model)
+def _generation_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
+    special = _special_ids(model)
     return {
         **special,
         "bad_words_ids": [[special["pad_token_id"]]],
@@ -207,8 +203,7 @@ def generation_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]
     }
 
 
-def tokenizer_settings(config: Config) -> dict[str, Any]:
-    """Return tokenizer_config.json of MarianMT."""
+def _tokenizer_settings(config: Config) -> dict[str, Any]:
     return {
         "tokenizer_class": "MarianTokenizer",
         "source_lang": config.data.source,

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Atom", "Block", "Element", "Token", "make_block"]
-
-MAX_DEPTH = 50  # nested elements; a deeper tag is kept, but handled as one that is never closed
-SPACE = re.compile("[ \t\r\n\f]+")
+_MAX_DEPTH = 50  # nested elements; a deeper tag is kept, but handled as one that is never closed
+_SPACE = re.compile("[ \t\r\n\f]+")
 
 
 @dataclass(frozen=True)
@@ -85,11 +83,11 @@ def make_block(tokens: Sequence[Token], raw: str) -> Block:
         tokens: the tokens, in order.
         raw: the HTML of the tokens in the source.
     """
-    text, stack, ends = "", [Element()], closing_indices(tokens)
+    text, stack, ends = "", [Element()], _closing_indices(tokens)
     closing = set(ends.values())
     for index, token in enumerate(tokens):
         if token.kind == "text":
-            text = append_text(text, token.raw)
+            text = _append_text(text, token.raw)
         elif index in ends:
             element = Element(token.raw, tokens[ends[index]].raw, len(text))
             stack[-1].children.append(element)
@@ -98,24 +96,24 @@ def make_block(tokens: Sequence[Token], raw: str) -> Block:
             stack.pop().end = len(text)
         else:
             behind = next((later.raw for later in tokens[index:] if later.kind == "text"), "")
-            atom = Atom(token.raw, len(text), text.endswith(" "), SPACE.match(behind) is not None)
+            atom = Atom(token.raw, len(text), text.endswith(" "), _SPACE.match(behind) is not None)
             stack[-1].children.append(atom)
     stack[0].end = len(text)
     return Block(text, stack[0], raw)
 
 
-def append_text(text: str, more: str) -> str:
+def _append_text(text: str, more: str) -> str:
     """Append to a text, with one blank for each run of white space."""
-    more = SPACE.sub(" ", more)
+    more = _SPACE.sub(" ", more)
     return text + (more[1:] if text.endswith(" ") and more.startswith(" ") else more)
 
 
-def closing_indices(tokens: Sequence[Token]) -> dict[int, int]:
+def _closing_indices(tokens: Sequence[Token]) -> dict[int, int]:
     """Map the index of each opening tag to that of its closing tag; tags that are never closed are left out."""
     closing: dict[int, int] = {}
     stack: list[int] = []
     for index, token in enumerate(tokens):
-        if token.kind == "open" and len(stack) < MAX_DEPTH:
+        if token.kind == "open" and len(stack) < _MAX_DEPTH:
             stack.append(index)
         elif token.kind == "close" and any(tokens[opening].name == token.name for opening in stack):
             while tokens[stack[-1]].name != token.name:  # these are never closed

@@ -13,26 +13,23 @@ from manyheads.serving.markup.blocks import Block, Token, make_block
 from manyheads.serving.markup.tag_projection import project_tags
 from manyheads.tasks.result import Translation
 
-__all__ = ["Document", "read_blocks", "read_html"]
 
-
-def words(text: str) -> frozenset[str]:
-    """Return the words of a text."""
+def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-INLINE = words(
+_INLINE = _words(
     "a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark q ruby s small span strike strong sub "
     "sup time tt u var"
 )
-VOID = words("area base br col embed hr img input link meta param source track wbr")
-VOID_INLINE = words("img wbr input")
+_VOID = _words("area base br col embed hr img input link meta param source track wbr")
+_VOID_INLINE = _words("img wbr input")
 # Elements whose content is not translated.
-UNTOUCHED_INLINE = words("code kbd samp svg math canvas audio video object")
-UNTOUCHED = words("pre script style template textarea noscript") | UNTOUCHED_INLINE
-ALL_INLINE = INLINE | UNTOUCHED_INLINE | VOID_INLINE  # elements that do not end a block
-CLASSES = words("notranslate mention hashtag")
-Attributes = list[tuple[str, str | None]]
+_UNTOUCHED_INLINE = _words("code kbd samp svg math canvas audio video object")
+_UNTOUCHED = _words("pre script style template textarea noscript") | _UNTOUCHED_INLINE
+_ALL_INLINE = _INLINE | _UNTOUCHED_INLINE | _VOID_INLINE  # elements that do not end a block
+_CLASSES = _words("notranslate mention hashtag")
+_Attributes = list[tuple[str, str | None]]
 
 
 @dataclass(frozen=True)
@@ -86,18 +83,18 @@ class Document:
 
 def read_html(text: str) -> Document:
     """Return the document of an HTML text; invalid HTML is accepted."""
-    return Document(text, read_blocks(text))
+    return Document(text, _read_blocks(text))
 
 
-def read_blocks(source: str) -> list[str | Block]:
+def _read_blocks(source: str) -> list[str | Block]:
     """Return the pieces of a document in order; their HTML, joined, is the document."""
-    reader = BlockReader(source)
+    reader = _BlockReader(source)
     reader.feed(source)
     reader.close()
     return reader.finish()
 
 
-class BlockReader(HTMLParser):
+class _BlockReader(HTMLParser):
     """Parses tags and divides the source into pieces.
 
     Attributes:
@@ -124,31 +121,28 @@ class BlockReader(HTMLParser):
         return self.line_starts[line - 1] + column
 
     def tag_end(self) -> int:
-        """Return the offset where the present tag ends."""
         index = self.source.find(">", self.position)
         return len(self.source) if index < 0 else index + 1
 
-    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
-        """Handle a start tag."""
+    def handle_starttag(self, tag: str, attrs: _Attributes) -> None:
         raw = self.get_starttag_text() or ""
         if self.skipping is not None:
             self.depth += tag == self.skipping[0] and not raw.endswith("/>")
             return
-        if is_untouched(tag, attrs) and tag not in VOID:
-            self.skipping, self.depth = (tag, self.position, tag in ALL_INLINE), 1
-        elif tag in INLINE:
+        if _is_untouched(tag, attrs) and tag not in _VOID:
+            self.skipping, self.depth = (tag, self.position, tag in _ALL_INLINE), 1
+        elif tag in _INLINE:
             self.tokens.append(Token("open", raw, tag))
         else:
-            self.copy(self.position, self.position + len(raw), inline=tag in VOID_INLINE)
+            self.copy(self.position, self.position + len(raw), inline=tag in _VOID_INLINE)
 
-    def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
+    def handle_startendtag(self, tag: str, attrs: _Attributes) -> None:
         """Handle `<x/>` as in XHTML, where it is a complete element; in HTML it would open one."""
         if self.skipping is None:
             end = self.position + len(self.get_starttag_text() or "")
-            self.copy(self.position, end, inline=tag in ALL_INLINE)
+            self.copy(self.position, end, inline=tag in _ALL_INLINE)
 
     def handle_endtag(self, tag: str) -> None:
-        """Handle an end tag."""
         end = self.tag_end()
         if self.skipping is not None:
             name, start, inline = self.skipping
@@ -156,13 +150,12 @@ class BlockReader(HTMLParser):
             if self.depth == 0:
                 self.skipping = None
                 self.copy(start, end, inline=inline)
-        elif tag in INLINE:
+        elif tag in _INLINE:
             self.tokens.append(Token("close", self.source[self.position : end], tag))
         else:
-            self.copy(self.position, end, inline=tag in UNTOUCHED_INLINE)
+            self.copy(self.position, end, inline=tag in _UNTOUCHED_INLINE)
 
     def handle_data(self, data: str) -> None:
-        """Handle unescaped text."""
         if self.skipping is None:
             self.tokens.append(Token("text", data))
 
@@ -186,7 +179,6 @@ class BlockReader(HTMLParser):
         self.block_start = end
 
     def end_block(self, end: int) -> None:
-        """End the present block at an offset of the source."""
         raw = self.source[self.block_start : end]
         if self.tokens:
             self.pieces.append(make_block(self.tokens, raw))
@@ -195,7 +187,6 @@ class BlockReader(HTMLParser):
         self.tokens, self.block_start = [], end
 
     def finish(self) -> list[str | Block]:
-        """End the last block and return all pieces."""
         if self.skipping is not None:  # never closed: the rest of the source belongs to it
             _, start, inline = self.skipping
             self.copy(start, len(self.source), inline=inline)
@@ -203,11 +194,11 @@ class BlockReader(HTMLParser):
         return self.pieces
 
 
-def is_untouched(tag: str, attributes: Attributes) -> bool:
+def _is_untouched(tag: str, attributes: _Attributes) -> bool:
     """Return whether the content of an element is not translated."""
-    if tag in UNTOUCHED:
+    if tag in _UNTOUCHED:
         return True
     values = {name: value or "" for name, value in reversed(attributes)}
     if values.get("translate", "").strip().lower() == "no":
         return True
-    return not CLASSES.isdisjoint(re.split(r"\s+", values.get("class", "")))
+    return not _CLASSES.isdisjoint(re.split(r"\s+", values.get("class", "")))

@@ -11,12 +11,10 @@ from itertools import accumulate
 
 from manyheads.serving.markup.blocks import Atom, Block, Element
 
-__all__ = ["project_tags"]
-
-WORD = re.compile(r"\S+")
-AFTER_A_WORD = ".,;:!?…)]}»”’。，、！？"
-BEFORE_A_WORD = "([{«„“‚‘¿¡"
-Region = tuple[int, int]
+_WORD = re.compile(r"\S+")
+_AFTER_A_WORD = ".,;:!?…)]}»”’。，、！？"
+_BEFORE_A_WORD = "([{«„“‚‘¿¡"
+_Region = tuple[int, int]
 
 
 def project_tags(block: Block, text: str, links: str | None) -> str:
@@ -32,12 +30,12 @@ def project_tags(block: Block, text: str, links: str | None) -> str:
     """
     if not block.is_tagged:
         return escape(text, quote=False)
-    projector = TagProjector(block.text, text, links)
+    projector = _TagProjector(block.text, text, links)
     return projector.render(block.root, projector.whole, 0, len(text))
 
 
 @dataclass
-class PlacedMarkup:
+class _PlacedMarkup:
     """An element or atom with its offsets in the translation.
 
     Attributes:
@@ -51,10 +49,10 @@ class PlacedMarkup:
     end: int
     markup: str = ""
     element: Element | None = None
-    region: Region = (0, 0)
+    region: _Region = (0, 0)
 
 
-class TagProjector:
+class _TagProjector:
     """Places the tags of one block in its translation.
 
     Words are numbered from 0. A region is (first, last + 1) of words of the translation.
@@ -62,13 +60,12 @@ class TagProjector:
 
     def __init__(self, source: str, target: str, links: str | None) -> None:
         self.source, self.target = source, target
-        self.source_words = [match.span() for match in WORD.finditer(source)]
-        self.words = [match.span() for match in WORD.finditer(target)]
-        self.aligned = aligned_words(links, len(self.source_words), len(self.words))
-        self.whole: Region = (0, len(self.words))
+        self.source_words = [match.span() for match in _WORD.finditer(source)]
+        self.words = [match.span() for match in _WORD.finditer(target)]
+        self.aligned = _aligned_words(links, len(self.source_words), len(self.words))
+        self.whole: _Region = (0, len(self.words))
 
-    def render(self, element: Element, region: Region, start: int, end: int) -> str:
-        """Return the HTML of the translation from start to end with the children of an element."""
+    def render(self, element: Element, region: _Region, start: int, end: int) -> str:
         parts, offset = [], start
         for child in self.place_children(element, region, start, end):
             parts += [escape(self.target[offset : child.start], quote=False), child.markup]
@@ -78,23 +75,23 @@ class TagProjector:
             offset = child.end
         return "".join([*parts, escape(self.target[offset:end], quote=False)])
 
-    def place_children(self, element: Element, region: Region, start: int, end: int) -> list[PlacedMarkup]:
+    def place_children(self, element: Element, region: _Region, start: int, end: int) -> list[_PlacedMarkup]:
         """Return the children of an element with their offsets, in order and without overlap."""
-        placed: list[PlacedMarkup] = []
+        placed: list[_PlacedMarkup] = []
         taken: set[int] = set()
         for child in element.children:
             if isinstance(child, Atom):
                 placed.append(self.place_atom(child, element, region))
                 continue
             words = self.source_words_in(child)
-            run = best_run([word in words for word in self.aligned], region, taken)
+            run = _best_run([word in words for word in self.aligned], region, taken)
             if run is None:
                 offset = self.gap(child.start, element, region)
-                placed.append(PlacedMarkup(offset, offset, element=child))
+                placed.append(_PlacedMarkup(offset, offset, element=child))
                 continue
             taken |= set(range(*run))
             first, last = self.edges(child, run)
-            placed.append(PlacedMarkup(first, last, element=child, region=run))
+            placed.append(_PlacedMarkup(first, last, element=child, region=run))
         placed.sort(key=lambda markup: markup.start)
         for markup in placed:  # within start and end, and behind its predecessor
             markup.start = min(max(markup.start, start), end)
@@ -103,33 +100,31 @@ class TagProjector:
         return placed
 
     def source_words_in(self, element: Element) -> range:
-        """Return the words of the source that are wholly or partly in an element."""
         first = bisect_right([end for _, end in self.source_words], element.start)
         return range(first, max(first, self.words_before(element.end)))
 
     def words_before(self, offset: int) -> int:
-        """Return how many words of the source begin before an offset."""
         return bisect_left([start for start, _ in self.source_words], offset)
 
-    def edges(self, element: Element, region: Region) -> tuple[int, int]:
+    def edges(self, element: Element, region: _Region) -> tuple[int, int]:
         """Return the offsets of a region, without punctuation that is outside the element in the source."""
         start, end = self.words[region[0]][0], self.words[region[1] - 1][1]
-        if self.source[element.end : element.end + 1] in tuple(AFTER_A_WORD):
-            end = max(start + 1, start + len(self.target[start:end].rstrip(AFTER_A_WORD)))
-        if element.start and self.source[element.start - 1] in BEFORE_A_WORD:
-            start = min(end - 1, end - len(self.target[start:end].lstrip(BEFORE_A_WORD)))
+        if self.source[element.end : element.end + 1] in tuple(_AFTER_A_WORD):
+            end = max(start + 1, start + len(self.target[start:end].rstrip(_AFTER_A_WORD)))
+        if element.start and self.source[element.start - 1] in _BEFORE_A_WORD:
+            start = min(end - 1, end - len(self.target[start:end].lstrip(_BEFORE_A_WORD)))
         return start, end
 
-    def place_atom(self, atom: Atom, element: Element, region: Region) -> PlacedMarkup:
+    def place_atom(self, atom: Atom, element: Element, region: _Region) -> _PlacedMarkup:
         """Return an atom with its offset: between two words, or at the end of one."""
         offset = self.gap(atom.offset, element, region)
         behind_word = offset > 0 and not self.target[offset - 1].isspace()
         before_word = offset < len(self.target) and not self.target[offset].isspace()
         before = " " if atom.before and behind_word else ""
-        behind = " " if atom.behind and before_word and self.target[offset] not in AFTER_A_WORD else ""
-        return PlacedMarkup(offset, offset, f"{before}{atom.raw}{behind}")
+        behind = " " if atom.behind and before_word and self.target[offset] not in _AFTER_A_WORD else ""
+        return _PlacedMarkup(offset, offset, f"{before}{atom.raw}{behind}")
 
-    def gap(self, offset: int, element: Element, region: Region) -> int:
+    def gap(self, offset: int, element: Element, region: _Region) -> int:
         """Return the offset in the translation, within a region, for an offset in the source.
 
         The cut is chosen so that as few words as possible are on the other side of it than their aligned words.
@@ -147,14 +142,14 @@ class TagProjector:
             return self.words[best][0]
         start, end = self.words[best - 1]
         tail = self.source[offset : self.source_words[passed - 1][1]]
-        if tail and all(character in AFTER_A_WORD for character in tail):  # only punctuation follows in the source
-            end = max(start + 1, start + len(self.target[start:end].rstrip(AFTER_A_WORD)))
+        if tail and all(character in _AFTER_A_WORD for character in tail):  # only punctuation follows in the source
+            end = max(start + 1, start + len(self.target[start:end].rstrip(_AFTER_A_WORD)))
         spaced = self.source[offset - 1 : offset].isspace() and not self.source[offset : offset + 1].isspace()
         glued = not self.source[offset - 1 : offset].isspace() or best == region[1]
         return self.words[best][0] if spaced and not glued else end
 
 
-def aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
+def _aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
     """Return the aligned source word of each word of the translation.
 
     Args:
@@ -175,7 +170,7 @@ def aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
     return aligned
 
 
-def best_run(inside: Sequence[bool], region: Region, taken: set[int]) -> Region | None:
+def _best_run(inside: Sequence[bool], region: _Region, taken: set[int]) -> _Region | None:
     """Return the run of free words of a region with the highest score, or None if no word is inside the element.
 
     A word inside the element adds 1 to the score of a run, any other word subtracts 0.6.

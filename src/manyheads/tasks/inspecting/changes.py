@@ -20,8 +20,6 @@ from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.positions import RotaryPositions
 from manyheads.model.transformer import Transformer
 
-__all__ = ["Changes", "HeadName", "changed"]
-
 
 class HeadName(NamedTuple):
     """A head: kind of attention ("encoder", "decoder" or "cross"), layer and head, both from 0."""
@@ -97,15 +95,15 @@ def changed(model: Transformer, changes: Changes) -> Iterator[None]:
     """
     with ExitStack() as hooks:
         for name in changes.heads:
-            hooks.enter_context(head_off(name.check(model), name.head))
+            hooks.enter_context(_head_off(name.check(model), name.head))
         if not changes.mask:
-            hooks.enter_context(causal_mask_off(model))
+            hooks.enter_context(_causal_mask_off(model))
         if not changes.positions:
-            hooks.enter_context(positions_off(model))
+            hooks.enter_context(_positions_off(model))
         yield
 
 
-def head_off(module: MultiHeadAttention, head: int) -> RemovableHandle:
+def _head_off(module: MultiHeadAttention, head: int) -> RemovableHandle:
     """Set the output of a head to zero, before the output projection."""
 
     def hook(_: nn.Module, inputs: tuple[Tensor]) -> Tensor:
@@ -118,7 +116,7 @@ def head_off(module: MultiHeadAttention, head: int) -> RemovableHandle:
 
 
 @contextmanager
-def causal_mask_off(model: Transformer) -> Iterator[None]:
+def _causal_mask_off(model: Transformer) -> Iterator[None]:
     """Let each position of the decoder attend to all positions."""
     groups = attention_groups(model)
     if "decoder" not in groups:
@@ -137,7 +135,7 @@ def causal_mask_off(model: Transformer) -> Iterator[None]:
 
 
 @contextmanager
-def positions_off(model: Transformer) -> Iterator[None]:
+def _positions_off(model: Transformer) -> Iterator[None]:
     """Replace position embeddings by zeros, and the angles of rotary positions by 0."""
 
     def rotate_nothing(_: nn.Module, __: Any, cos_sin: Tensor) -> Tensor:

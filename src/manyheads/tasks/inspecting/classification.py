@@ -20,14 +20,12 @@ from manyheads.tasks.inspecting.options import InspectOptions, check_length
 from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import BOS, EOS
 
-__all__ = ["classifier_inputs", "inspect_classification"]
-
-DEFAULTS = InspectOptions()
-SMALLEST = 1e-300  # smallest probability whose logarithm is taken
+_DEFAULTS = InspectOptions()
+_SMALLEST = 1e-300  # smallest probability whose logarithm is taken
 
 
 def inspect_classification(
-    classifier: Classifier, text: str | tuple[str, str], options: InspectOptions = DEFAULTS
+    classifier: Classifier, text: str | tuple[str, str], options: InspectOptions = _DEFAULTS
 ) -> ClassificationInspection:
     """Classify a text as `Classifier.classify` does, and return the computation of the model.
 
@@ -50,7 +48,7 @@ def inspect_classification(
         label=classifier.labels.names[best],
         classes=tuple(map(ClassProbability, classifier.labels.names, probabilities)),
         pooling=classifier.config.model.pooling,
-        occlusion=leave_out_words(classifier, ids, best) if options.occlusion else None,
+        occlusion=_leave_out_words(classifier, ids, best) if options.occlusion else None,
         neighbours=neighbours(model.embedding.tokens, marked, tokenizer, options.neighbours),
     )
 
@@ -74,12 +72,12 @@ def classifier_inputs(
     return ids, rows.to(device), None if types is None else types.to(device)
 
 
-def leave_out_words(classifier: Classifier, ids: list[int], label: int) -> Occlusion:
+def _leave_out_words(classifier: Classifier, ids: list[int], label: int) -> Occlusion:
     """Return the drop in log-probability of each class, and the best class, for each word left out."""
     names = classifier.labels.names
     words, rows = without_each_word(classifier.tokenizer, ids)
     probabilities = classifier.probabilities([ids, *rows])  # (1 + N, C)
-    logs = np.log(np.maximum(probabilities, SMALLEST))
+    logs = np.log(np.maximum(probabilities, _SMALLEST))
     drops = logs[:1] - logs[1:]
     assert all(math.isfinite(value) for value in drops.flatten())
     return Occlusion(

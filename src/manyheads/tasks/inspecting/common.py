@@ -19,10 +19,8 @@ from manyheads.search.candidates import best_tokens
 from manyheads.tasks.assembly import word_numbers
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
-__all__ = ["facts", "neighbours", "predictions", "rivals_of", "text_of", "tokens_of", "without_each_word"]
-
-MARKS = (PAD, BOS, EOS)
-SUPPRESSED_IDS = (PAD, BOS)  # never generated
+_MARKS = (PAD, BOS, EOS)
+_SUPPRESSED_IDS = (PAD, BOS)  # never generated
 
 
 def facts(config: Config) -> ModelFacts:
@@ -45,10 +43,10 @@ def tokens_of(tokenizer: Tokenizer, ids: Sequence[int], source: str = "") -> tup
 
     `source`: see `Tokenizer.whole_characters`.
     """
-    plain = [token for token in ids if token not in MARKS]
+    plain = [token for token in ids if token not in _MARKS]
     words = iter(word_numbers(tokenizer, plain, source) if tokenizer.output_text(plain, source).strip() else [])
     return tuple(
-        Token(token, piece, None if token in MARKS else next(words, None))
+        Token(token, piece, None if token in _MARKS else next(words, None))
         for token, piece in zip(ids, tokenizer.pieces(ids), strict=True)
     )
 
@@ -64,7 +62,7 @@ def without_each_word(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[list[in
 
 def text_of(tokenizer: Tokenizer, ids: Sequence[int], text: str, language: str, source: str = "") -> Text:
     """Return a text with its tokens, marks included; `source`: see `Tokenizer.whole_characters`."""
-    words = tokenizer.output_text([token for token in ids if token not in MARKS], source).split()
+    words = tokenizer.output_text([token for token in ids if token not in _MARKS], source).split()
     return Text(text, normal_form(language), tokens_of(tokenizer, ids, source), tuple(words))
 
 
@@ -97,7 +95,7 @@ def rivals_of(log_probs: Tensor, tokenizer: Tokenizer, count: int) -> tuple[Riva
     """Return the likeliest tokens that can be generated, best first: (V,) float64 -> at most `count`."""
     if not count:
         return ()
-    _, ids = best_tokens(log_probs[None].float(), count, SUPPRESSED_IDS)
+    _, ids = best_tokens(log_probs[None].float(), count, _SUPPRESSED_IDS)
     tokens = [token for token in ids[0].tolist() if log_probs[token] > -math.inf]
     values = log_probs[tokens].tolist()
     return tuple(
@@ -110,15 +108,15 @@ def neighbours(
     embedding: nn.Embedding, ids: Iterable[int], tokenizer: Tokenizer, count: int
 ) -> tuple[Neighbours, ...]:
     """Return the nearest tokens of each distinct token other than marks, by the cosine of their rows (V, D)."""
-    distinct = [token for token in dict.fromkeys(ids) if token not in MARKS]
+    distinct = [token for token in dict.fromkeys(ids) if token not in _MARKS]
     if not count or not distinct:
         return ()
     with torch.inference_mode():
         rows = functional.normalize(embedding.weight.detach().float().cpu(), dim=1)
         cosines = rows[distinct] @ rows.T
-        cosines[:, list(MARKS)] = -torch.inf
+        cosines[:, list(_MARKS)] = -torch.inf
         cosines[torch.arange(len(distinct)), torch.tensor(distinct)] = -torch.inf
-        values, near = cosines.topk(min(count, rows.size(0) - len(MARKS) - 1), dim=1)
+        values, near = cosines.topk(min(count, rows.size(0) - len(_MARKS) - 1), dim=1)
     return tuple(
         Neighbours(
             token,

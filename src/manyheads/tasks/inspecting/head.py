@@ -25,13 +25,11 @@ from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.loading import evaluating
 from manyheads.tasks.translation import Translator
 
-__all__ = ["inspect_head"]
-
-DEFAULTS = InspectOptions()
+_DEFAULTS = InspectOptions()
 
 
 def inspect_head(
-    loaded: Translator | Classifier | Generator, text: str, name: HeadName, options: InspectOptions = DEFAULTS
+    loaded: Translator | Classifier | Generator, text: str, name: HeadName, options: InspectOptions = _DEFAULTS
 ) -> HeadSteps:
     """Return the computation of a head; its rows and columns are those of the attention of an inspection.
 
@@ -39,12 +37,12 @@ def inspect_head(
         UsageError: there is no such head, or the text or an option is not valid for this model.
     """
     name.check(loaded.model)
-    with reading(loaded, text, options) as inputs:
+    with _reading(loaded, text, options) as inputs:
         return watch_head(loaded.model, *name, *inputs)
 
 
 @contextmanager
-def reading(
+def _reading(
     loaded: Translator | Classifier | Generator, text: str, options: InspectOptions
 ) -> Iterator[tuple[Tensor | None, ...]]:
     """Yield the inputs of the model for this text; the model is in evaluation mode within the context."""

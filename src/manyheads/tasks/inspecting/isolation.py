@@ -25,21 +25,19 @@ from manyheads.tasks.inspecting.translation import single_model
 from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
 
-__all__ = ["isolated", "isolated_with_changes"]
-
-Module = TypeVar("Module", bound=nn.Module)
+_Module = TypeVar("_Module", bound=nn.Module)
 
 
-def isolated(
+def _isolated(
     loaded: Translator | Classifier | Generator, cancelled: Cancelled = never_cancelled
 ) -> Translator | Classifier | Generator:
     """Return a copy with its own modules; once `cancelled` returns a row, each search ends at its next step."""
     if isinstance(loaded, Translator):
         engine = loaded.torch_engine
-        isolated_engine = loaded.engine if engine is None else CancellableEngine(engine, cancelled)
+        isolated_engine = loaded.engine if engine is None else _CancellableEngine(engine, cancelled)
         return Translator(loaded.config, loaded.tokenizers, isolated_engine)
     isolated_copy = copy.copy(loaded)
-    isolated_copy.model = with_same_weights(loaded.model)
+    isolated_copy.model = _with_same_weights(loaded.model)
     return isolated_copy
 
 
@@ -52,24 +50,24 @@ def isolated_with_changes(
     Raises:
         UsageError: the model lacks a part that is to be turned off, or is not a single model in PyTorch.
     """
-    copied = isolated(loaded, cancelled)
+    copied = _isolated(loaded, cancelled)
     if not changes:
         yield copied
         return
     if isinstance(copied, Translator):
         engine = single_model(copied)
-        copied = Translator(copied.config, copied.tokenizers, RereadingEngine(engine, cancelled))
+        copied = Translator(copied.config, copied.tokenizers, _RereadingEngine(engine, cancelled))
     elif isinstance(copied, Generator):
-        copied = RereadingGenerator(copied.config, copied.tokenizer, copied.model)
+        copied = _RereadingGenerator(copied.config, copied.tokenizer, copied.model)
     with changed(copied.model, changes):
         yield copied
 
 
-class CancellableEngine(TorchEngine):
+class _CancellableEngine(TorchEngine):
     """An engine with separate modules around the weights of another engine; its searches can be cancelled."""
 
     def __init__(self, engine: TorchEngine, cancelled: Cancelled) -> None:
-        super().__init__(list(map(with_same_weights, engine.models)), engine.combine, engine.precision)
+        super().__init__(list(map(_with_same_weights, engine.models)), engine.combine, engine.precision)
         self.packed = engine.packed
         self.cancelled = cancelled
 
@@ -82,12 +80,11 @@ class CancellableEngine(TorchEngine):
         return super().searched(self.cancellable(job))
 
     def cancellable(self, job: Job) -> Job:
-        """Return a job whose rows are all cancelled together."""
         rows = range(len(job.rows))
         return replace(job, cancelled=lambda: rows if self.cancelled() else ())
 
 
-class RereadingEngine(CancellableEngine):
+class _RereadingEngine(_CancellableEngine):
     """An engine that searches by calling the model itself, so that hooks of its modules take effect."""
 
     def steppers(self, source: Tensor) -> list[Stepper]:
@@ -99,7 +96,7 @@ class RereadingEngine(CancellableEngine):
         return False
 
 
-class RereadingGenerator(Generator):
+class _RereadingGenerator(Generator):
     """A language model that continues a text by calling the model itself, so that its hooks take effect."""
 
     def stepper(self, contexts: Sequence[Sequence[int]]) -> Stepper:
@@ -107,7 +104,7 @@ class RereadingGenerator(Generator):
         return RereadingTextStepper(self.model, contexts, self.window)
 
 
-def with_same_weights(model: Module) -> Module:
+def _with_same_weights(model: _Module) -> _Module:
     """Return a copy of the modules that shares all parameters and buffers."""
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     return copy.deepcopy(model, shared)

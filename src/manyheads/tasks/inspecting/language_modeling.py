@@ -19,13 +19,11 @@ from manyheads.tasks.language_modeling import GenerateOptions, Generator, first_
 from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import EOS
 
-__all__ = ["generator_inputs", "inspect_language_model"]
-
-DEFAULTS = InspectOptions()
+_DEFAULTS = InspectOptions()
 
 
 def inspect_language_model(
-    generator: Generator, text: str, options: InspectOptions = DEFAULTS
+    generator: Generator, text: str, options: InspectOptions = _DEFAULTS
 ) -> LanguageModelInspection:
     """Read a text, generate `max_tokens` more greedily, and return the prediction of each token.
 
@@ -70,12 +68,12 @@ def generator_inputs(generator: Generator, text: str, options: InspectOptions) -
     more, ends = prefix_ids(options.prefix, tokenizer)
     prompt = [*tokenizer.encode([text])[0], *more, *([EOS] if ends else [])]
     first = first_token(generator.config, tokenizer)
-    ids = [*prompt, *continuation(generator, text, more, options.max_tokens)] if not ends else prompt
+    ids = [*prompt, *_continuation(generator, text, more, options.max_tokens)] if not ends else prompt
     check_length(len(ids), "text", generator.window - 1)
     return torch.tensor([[first, *ids]], device=generator.model.output.weight.device), len(prompt)
 
 
-def continuation(generator: Generator, text: str, more: tuple[int, ...], count: int) -> list[int]:
+def _continuation(generator: Generator, text: str, more: tuple[int, ...], count: int) -> list[int]:
     """Return the tokens generated greedily after a text and further ids, with the end mark if any."""
     if not count:
         return []

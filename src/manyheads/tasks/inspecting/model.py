@@ -26,11 +26,9 @@ from manyheads.tasks.inspecting.common import facts
 from manyheads.training.loss import cross_entropy_sums
 from manyheads.training.schedule import Schedule
 
-__all__ = ["inspect_model", "learning_rate", "positions_of"]
-
-SHOWN_POSITIONS = 64
-POINTS = 200  # on the learning-rate curve
-RATES = {
+_SHOWN_POSITIONS = 64
+_POINTS = 200  # on the learning-rate curve
+_RATES = {
     "noam": "lr D^-0.5 min(t^-0.5, t w^-1.5), w warm-up steps",
     "inverse-sqrt": "lr t / w up to step w, then lr sqrt(w / t)",
     "linear": "lr t / w up to step w, then down to 0 in a straight line",
@@ -38,12 +36,12 @@ RATES = {
     "plateau": "lr t / w up to step w, then times plateau_factor when the validation loss no longer falls",
     "constant": "lr t / w up to step w, then lr",
 }
-POSITION_SYMBOLS: dict[str, tuple[str, str, Callable[..., Any]]] = {  # equation, section, code
+_POSITION_SYMBOLS: dict[str, tuple[str, str, Callable[..., Any]]] = {  # equation, section, code
     "sinusoidal": ("PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(p / 10000^(2i/D))", "3.5", sinusoids),
     "learned": ("PE(p) = row p of a trained table", "3.5", LearnedPositions),
     "rotary": ("q, k rotated by p / 10000^(2i/E) in each pair", "3.2.2 of Su et al. (2021)", apply_rotary),
 }
-NORM_SYMBOLS: dict[str, tuple[str, Callable[..., Any]]] = {
+_NORM_SYMBOLS: dict[str, tuple[str, Callable[..., Any]]] = {
     "pre": ("x + Sublayer(LayerNorm(x))", PreNorm),
     "post": ("LayerNorm(x + Sublayer(x))", PostNorm),
 }
@@ -60,7 +58,7 @@ def inspect_model(
         total_steps: planned updates of its training (default: those of the configuration).
         run: name of the run in the result.
     """
-    tensors = tuple(tensor_rows(model))
+    tensors = tuple(_tensor_rows(model))
     sizes: dict[str, int] = {}
     for row in tensors:
         sizes[row.block] = sizes.get(row.block, 0) + (row.parameters if row.tied_to is None else 0)
@@ -70,13 +68,13 @@ def inspect_model(
         parameters=sum(sizes.values()),
         blocks=tuple(Block(name, count) for name, count in sizes.items()),
         tensors=tensors,
-        positions=positions_of(model),
-        learning_rate=learning_rate(config, total_steps or config.training.steps),
-        symbols=tuple(symbols(config)),
+        positions=_positions_of(model),
+        learning_rate=_learning_rate(config, total_steps or config.training.steps),
+        symbols=tuple(_symbols(config)),
     )
 
 
-def tensor_rows(model: Transformer) -> Iterator[TensorRow]:
+def _tensor_rows(model: Transformer) -> Iterator[TensorRow]:
     """Yield every tensor by name; the first of tied tensors has no `tied_to`."""
     first: dict[Tensor, str] = {}
     for name, tensor in model.named_parameters(remove_duplicate=False):
@@ -87,8 +85,7 @@ def tensor_rows(model: Transformer) -> Iterator[TensorRow]:
         first.setdefault(tensor, name)
 
 
-def positions_of(model: Transformer, count: int = SHOWN_POSITIONS) -> Positions:
-    """Return the position encoding of the first positions."""
+def _positions_of(model: Transformer, count: int = _SHOWN_POSITIONS) -> Positions:
     config = model.config
     if config.positions == "rotary":
         width = config.d_model // config.num_heads
@@ -103,29 +100,28 @@ def positions_of(model: Transformer, count: int = SHOWN_POSITIONS) -> Positions:
     return Positions(config.positions, signal, signal @ signal.T)
 
 
-def learning_rate(config: Config, total_steps: int) -> LearningRate:
+def _learning_rate(config: Config, total_steps: int) -> LearningRate:
     """Return the planned schedule; the changes of a plateau schedule after validations are not in it."""
     schedule = Schedule(config.training, config.model.d_model)
     warmup = config.training.warmup_steps
     points = {1, min(max(1, warmup), total_steps), total_steps}
-    points |= {int(point) for point in np.linspace(1, total_steps, min(POINTS, total_steps))}
+    points |= {int(point) for point in np.linspace(1, total_steps, min(_POINTS, total_steps))}
     steps = tuple(sorted(points))
     rates = tuple(schedule.rate(step, total_steps) for step in steps)
     return LearningRate(config.training.schedule, warmup, total_steps, steps, rates)
 
 
-def location(thing: Callable[..., Any]) -> str:
+def _location(thing: Callable[..., Any]) -> str:
     """Return the file, relative to the package, and the line of a function or class."""
     path = Path(inspect.getsourcefile(thing) or "").relative_to(Path(manyheads.__file__).parent)
     return f"{path.as_posix()}:{inspect.getsourcelines(thing)[1]}"
 
 
-def symbols(config: Config) -> Iterator[Symbol]:
-    """Yield the symbols of the paper, in the order of its sections."""
+def _symbols(config: Config) -> Iterator[Symbol]:
     model = config.model
     heads, width, head_width = model.num_heads, model.d_model, model.d_model // model.num_heads
-    position_equation, position_section, position_code = POSITION_SYMBOLS[model.positions]
-    norm_equation, norm_code = NORM_SYMBOLS[model.norm]
+    position_equation, position_section, position_code = _POSITION_SYMBOLS[model.positions]
+    norm_equation, norm_code = _NORM_SYMBOLS[model.norm]
     attention_equation = "Attention(Q, K, V) = A V"
     embedding_equation = "x = E(w) sqrt(D)" if model.scale_embeddings else "x = E(w)"
     feed_forward = "FFN(x) = f(x W_1 + b_1) W_2 + b_2, f = " + model.activation
@@ -140,9 +136,9 @@ def symbols(config: Config) -> Iterator[Symbol]:
         ("residual, norm", "around every sublayer", norm_equation, "3.1", norm_code, f"D = {width}"),
         ("E(w)", "a token as a vector", embedding_equation, "3.4", TokenEmbedding, f"D = {width}"),
         ("PE", "position embedding", position_equation, position_section, position_code, ""),
-        ("lrate", "the learning rate", RATES[config.training.schedule], "5.3", Schedule.rate, ""),
+        ("lrate", "the learning rate", _RATES[config.training.schedule], "5.3", Schedule.rate, ""),
         ("loss", "cross-entropy with label smoothing", "-sum q(w) log p(w)", "5.4", cross_entropy_sums,
          f"epsilon = {config.training.label_smoothing:g}"),
     ]  # fmt: skip
     for symbol, meaning, equation, section, code, shape in rows:
-        yield Symbol(symbol, meaning, equation, section, location(code), shape)
+        yield Symbol(symbol, meaning, equation, section, _location(code), shape)

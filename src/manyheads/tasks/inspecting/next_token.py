@@ -17,8 +17,6 @@ from manyheads.search.sampling import drawing_weights
 from manyheads.tasks.language_modeling import SUPPRESSED_IDS, Generator
 from manyheads.tasks.loading import evaluating
 
-__all__ = ["NextToken", "NextTokens", "next_tokens"]
-
 
 @dataclass(frozen=True)
 class NextToken:

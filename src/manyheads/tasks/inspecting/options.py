@@ -10,9 +10,7 @@ from manyheads.search.options import Ids
 from manyheads.tasks.options import spelled
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
-__all__ = ["MOST_TOKENS", "InspectOptions", "check_length", "prefix_ids"]
-
-MOST_TOKENS = 256  # maximum length of a text; the attention weights grow with its square
+_MOST_TOKENS = 256  # maximum length of a text; the attention weights grow with its square
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,8 @@ class InspectOptions:
 
     def __post_init__(self) -> None:
         for name in ("rivals", "neighbours", "padding", "max_tokens"):
-            if not 0 <= vars(self)[name] <= MOST_TOKENS:
-                raise UsageError(f"{name} = {vars(self)[name]} must be 0 to {MOST_TOKENS}.")
+            if not 0 <= vars(self)[name] <= _MOST_TOKENS:
+                raise UsageError(f"{name} = {vars(self)[name]} must be 0 to {_MOST_TOKENS}.")
         if not 0.1 <= self.temperature <= 3.0:
             raise UsageError(f"temperature = {self.temperature} must be 0.1 to 3.")
         if self.beam_size is not None and self.beam_size < 1:
@@ -66,9 +64,9 @@ class InspectOptions:
 
 def check_length(tokens: int, what: str, most: int, *, may_be_empty: bool = False) -> None:
     """Raise `UsageError` if a text has more tokens than the model takes or pictures can show, or has none."""
-    limit = min(most, MOST_TOKENS)
+    limit = min(most, _MOST_TOKENS)
     if tokens > limit:
-        reason = "as much as the model takes" if most < MOST_TOKENS else "so that pictures can be read"
+        reason = "as much as the model takes" if most < _MOST_TOKENS else "so that pictures can be read"
         raise UsageError(
             f"the {what} has {tokens:,} tokens; {limit:,} can be looked at, {reason}. Give one sentence."
         )

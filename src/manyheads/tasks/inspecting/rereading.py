@@ -18,8 +18,6 @@ from manyheads.decoding.language_model import held_tokens
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 
-__all__ = ["RereadingStepper", "RereadingTextStepper"]
-
 
 class RereadingStepper:
     """The stepper of an encoder-decoder; see `search.interface.Stepper`."""

@@ -39,10 +39,8 @@ from manyheads.tasks.options import PerLine, TranslateOptions, search_options
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
-__all__ = ["inspect_translation", "inspected_search", "outputs_of", "single_model", "translator_inputs"]
-
-DEFAULTS = InspectOptions()
-BATCH_TOKENS = 2_048  # source and target tokens a batch when words are left out
+_DEFAULTS = InspectOptions()
+_BATCH_TOKENS = 2_048  # source and target tokens a batch when words are left out
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class Outputs:
 
 
 def inspect_translation(
-    translator: Translator, text: str, options: InspectOptions = DEFAULTS
+    translator: Translator, text: str, options: InspectOptions = _DEFAULTS
 ) -> TranslationInspection:
     """Translate a sentence as `Translator.translate` does, and return the computation of the model.
 
@@ -83,7 +81,7 @@ def inspect_translation(
         output = with_end_mark(best)
         inputs = translator_inputs(engine, ids, output, options.padding)
         reading = watch_pair(model, *inputs)
-        occlusion = leave_out_words(translator, engine, ids, output, search) if options.occlusion else None
+        occlusion = _leave_out_words(translator, engine, ids, output, search) if options.occlusion else None
     source = inputs[0][0].tolist()
     logits = reading.logits / options.temperature
     source_text = text_of(source_side, source, text, config.data.source)
@@ -103,9 +101,9 @@ def inspect_translation(
         ended=best.ended,
         forced=outputs.tree is None,
         prefix=outputs.num_forced,
-        hypotheses=tuple(output_of(hypothesis, target_side, text) for hypothesis in searched),
+        hypotheses=tuple(_output_of(hypothesis, target_side, text) for hypothesis in searched),
         beam=outputs.tree,
-        alignment=align_words(reading, source_text, target_text, config.search.attention_layer),
+        alignment=_align_words(reading, source_text, target_text, config.search.attention_layer),
         occlusion=occlusion,
         source_neighbours=neighbours(model.source_embedding.tokens, source, source_side, options.neighbours),
         target_neighbours=neighbours(model.target_embedding.tokens, output, target_side, options.neighbours),
@@ -123,7 +121,7 @@ def outputs_of(
     (ids,) = translator.tokenizers.source.encode([text])
     check_length(len(ids), "sentence", engine.longest)
     engine.check(replace(search, prefixes=()))
-    outputs = find_outputs(translator, engine, ids, search, options)
+    outputs = _find_outputs(translator, engine, ids, search, options)
     check_length(len(outputs.hypotheses[0].tokens), "output", engine.longest, may_be_empty=True)
     return ids, outputs
 
@@ -155,30 +153,28 @@ def inspected_search(translator: Translator, options: InspectOptions) -> SearchO
     return replace(search, n_best=search.beam_size, prefixes=(prefix,) if prefix else ())
 
 
-def find_outputs(
+def _find_outputs(
     translator: Translator, engine: TorchEngine, ids: list[int], search: SearchOptions, options: InspectOptions
 ) -> Outputs:
-    """Search for the output, or score a given one."""
     tokenizer = translator.tokenizers.target
     prefix, ends = prefix_ids(options.prefix, tokenizer)
     check_length(len(prefix), "prefix", engine.longest, may_be_empty=True)
     if options.target is None and not ends:
-        return recorded_search(engine, ids, search, tokenizer, len(prefix))
+        return _recorded_search(engine, ids, search, tokenizer, len(prefix))
     forced = list(prefix)
     if options.target is not None:
         (forced,) = tokenizer.encode([options.target])
         check_length(len(forced), "target", engine.longest, may_be_empty=True)
     with torch.inference_mode():
-        scores = tuple(token_log_probs(engine, [ids], [*forced, EOS])[0].tolist())
+        scores = tuple(_token_log_probs(engine, [ids], [*forced, EOS])[0].tolist())
     total = sum(scores)
     score = total / len(scores) ** search.length_penalty
     return Outputs([Hypothesis(tuple(forced), total, score, scores, ended=True)], None, len(forced) + 1)
 
 
-def recorded_search(
+def _recorded_search(
     engine: TorchEngine, ids: list[int], search: SearchOptions, tokenizer: Tokenizer, num_forced: int
 ) -> Outputs:
-    """Search as the engine does, and record every step."""
     recorder = BeamRecorder(
         beam_size=search.beam_size,
         length_penalty=search.length_penalty,
@@ -192,12 +188,12 @@ def recorded_search(
     return Outputs(reviewed, recorder.tree(with_end_mark(best)), num_forced)
 
 
-def token_log_probs(engine: TorchEngine, rows: Sequence[Sequence[int]], output: Sequence[int]) -> Tensor:
+def _token_log_probs(engine: TorchEngine, rows: Sequence[Sequence[int]], output: Sequence[int]) -> Tensor:
     """Return the log-probability of each token of an output (T) for each of N sources, in float64: (N, T)."""
     model, device = engine.models[0], engine.device
     target_in = pad_rows([output[:-1]], PAD, first=BOS).to(device)
     tokens = torch.tensor(output, device=device)[None, :, None]
-    size = max(1, BATCH_TOKENS // (max(map(len, rows)) + 1 + len(output)))
+    size = max(1, _BATCH_TOKENS // (max(map(len, rows)) + 1 + len(output)))
     chunks = []
     for first in range(0, len(rows), size):
         source = pad_rows(rows[first : first + size], PAD, last=EOS).to(device)
@@ -208,13 +204,13 @@ def token_log_probs(engine: TorchEngine, rows: Sequence[Sequence[int]], output: 
 
 
 @torch.inference_mode()
-def leave_out_words(
+def _leave_out_words(
     translator: Translator, engine: TorchEngine, ids: list[int], output: list[int], search: SearchOptions
 ) -> Occlusion:
     """Leave out each source word: score the output and translate greedily without the word."""
     target = translator.tokenizers.target
     words, rows = without_each_word(translator.tokenizers.source, ids)
-    log_probs = token_log_probs(engine, [ids, *rows], output)
+    log_probs = _token_log_probs(engine, [ids, *rows], output)
     drops = log_probs[:1] - log_probs[1:]  # (N, T)
     greedy = replace(search, beam_size=1, n_best=1, prefixes=())
     translations = iter(engine.search([row for row in rows if row], greedy))
@@ -232,7 +228,7 @@ def leave_out_words(
     )
 
 
-def align_words(reading: Reading, source: Text, target: Text, layer: int) -> Alignment | None:
+def _align_words(reading: Reading, source: Text, target: Text, layer: int) -> Alignment | None:
     """Align words by the mean of the heads of a decoder layer; None if a side has no words."""
     source_words = [token.word for token in source.tokens if token.word is not None]
     target_words = [token.word for token in target.tokens if token.word is not None]
@@ -241,11 +237,11 @@ def align_words(reading: Reading, source: Text, target: Text, layer: int) -> Ali
     attention = reading.attention[2]
     cross = attention.of(layer, None)[: len(target_words), : len(source_words)]
     links = word_alignment(cross.tolist(), source_words, target_words)
-    weights = word_weights(cross, source_words, target_words)
+    weights = _word_weights(cross, source_words, target_words)
     return Alignment(layer % len(attention.weights), pharaoh(links), tuple(links), weights)
 
 
-def word_weights(cross: Array, source_words: list[int], target_words: list[int]) -> Array:
+def _word_weights(cross: Array, source_words: list[int], target_words: list[int]) -> Array:
     """Return the attention between words, the mean over the tokens of a target word: (T, S) -> words."""
     sums = np.zeros((max(target_words) + 1, max(source_words) + 1), np.float32)
     np.add.at(sums, (np.array(target_words)[:, None], np.array(source_words)[None]), cross)
@@ -254,8 +250,7 @@ def word_weights(cross: Array, source_words: list[int], target_words: list[int])
     return mean
 
 
-def output_of(hypothesis: Hypothesis, tokenizer: Tokenizer, source: str) -> Output:
-    """Return a hypothesis for a source with its text and pieces."""
+def _output_of(hypothesis: Hypothesis, tokenizer: Tokenizer, source: str) -> Output:
     ids = tuple(with_end_mark(hypothesis))
     return Output(
         text=tokenizer.output_text(hypothesis.tokens, source),

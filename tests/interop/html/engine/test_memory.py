@@ -10,13 +10,13 @@ import pytest
 from tests.interop.html.engine.node import pack
 from tests.model.samples import TARGET_SIZE, random_ids, scrambled_model
 
-from manyheads.decoding.native.interface import layout_in_python
-from manyheads.interop.html.pack import PANEL_WIDTH
+from manyheads.decoding.native.interface import _layout_in_python
+from manyheads.interop.html.pack import _PANEL_WIDTH
 
 
 def test_the_module_describes_every_struct_of_python(node) -> None:
     layout = dict(node.call("layout"))
-    assert layout.keys() == layout_in_python().keys()
+    assert layout.keys() == _layout_in_python().keys()
     assert layout["Beam.step"] == "Step"
     assert layout["Step.tokens"] == "pointer"
     assert layout["Step.rows"] == "int64"
@@ -25,7 +25,7 @@ def test_the_module_describes_every_struct_of_python(node) -> None:
 
 
 def test_the_panel_width_of_the_module_is_that_of_python(node) -> None:
-    assert node.call("panelWidth") == PANEL_WIDTH
+    assert node.call("panelWidth") == _PANEL_WIDTH
 
 
 def test_blocks_do_not_overlap_and_freed_blocks_are_merged(node) -> None:

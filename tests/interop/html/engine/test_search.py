@@ -22,7 +22,7 @@ from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.language_model import DecoderOnlyStepper, held_tokens
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.engine import NativeEngine
-from manyheads.decoding.prepare import native_model
+from manyheads.decoding.prepare import _native_model
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
 from manyheads.inspection.capture import watch_pair
@@ -36,7 +36,7 @@ from manyheads.search.options import Sampling, SearchOptions
 from manyheads.search.parameters import SearchParameters
 from manyheads.search.sampling import drawing_weights
 from manyheads.tasks.inspecting.changes import Changes, changed
-from manyheads.tasks.inspecting.isolation import RereadingEngine
+from manyheads.tasks.inspecting.isolation import _RereadingEngine
 from manyheads.tasks.inspecting.rereading import RereadingTextStepper
 
 ROWS = [random_ids(1, 2 + number % 9, TARGET_SIZE, seed=number)[0].tolist() for number in range(8)]
@@ -68,7 +68,7 @@ def search_natively(model: EncoderDecoder, precision: str, chosen: SearchOptions
     code = library()
     if code is None:
         return TorchEngine([rounded_model(model) if precision == "int8" else model]).search(ROWS, chosen)
-    engine = NativeEngine(native_model(model, precision, code), lambda: TorchEngine([model]))  # type: ignore[arg-type]
+    engine = NativeEngine(_native_model(model, precision, code), lambda: TorchEngine([model]))  # type: ignore[arg-type]
     return engine.search(ROWS, chosen)
 
 
@@ -129,7 +129,7 @@ def test_all_engines_agree_at_the_limit_of_positions(node, positions, beam) -> N
     torch_engine, code = TorchEngine([model]), library()
     engines = [torch_engine]
     if code is not None:
-        engines.append(NativeEngine(native_model(model, "fp32", code), lambda: torch_engine))
+        engines.append(NativeEngine(_native_model(model, "fp32", code), lambda: torch_engine))
     for length, prefix in [*product((1, 7, 18, 19, 20), (0,)), *product((7, 19), (18, 19, 20))]:
         source, forced = (
             random_ids(1, count, TARGET_SIZE)[0].tolist() if count else [] for count in (length, prefix)
@@ -235,7 +235,7 @@ def check_trees(node: Node, engine: TorchEngine, prefix: tuple[int, ...], beam_s
 def test_outputs_without_the_causal_mask_are_those_of_the_rereading_engine(node, variant) -> None:
     """Greedy and beam outputs agree; the mask changes some of them."""
     model = load_model(node, ending_model(**variant), search=SEARCH)
-    engine = RereadingEngine(TorchEngine([model]), never_cancelled)
+    engine = _RereadingEngine(TorchEngine([model]), never_cancelled)
     with changed(engine.models[0], Changes(mask=False)):
         for chosen in (options(), options(5), options(4, 3, 0.6)):
             outputs = engine.search(ROWS, chosen)
@@ -251,7 +251,7 @@ def test_outputs_without_the_causal_mask_are_those_of_the_rereading_engine(node,
 @pytest.mark.parametrize("prefix", [(), (7, 9), (8,) * 30], ids=["free", "prefix", "long prefix"])
 def test_the_recorded_steps_without_the_causal_mask_give_the_beam_tree_of_python(node, prefix, beam_size) -> None:
     model = load_model(node, ending_model(positions="rotary"), search=SEARCH)
-    engine = RereadingEngine(TorchEngine([model]), never_cancelled)
+    engine = _RereadingEngine(TorchEngine([model]), never_cancelled)
     with changed(engine.models[0], Changes(mask=False)):
         check_trees(node, engine, prefix, beam_size, causal=False)
 

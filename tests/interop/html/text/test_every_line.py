@@ -18,7 +18,7 @@ from tests.interop.html.text.browser import LITERALS, Browser, first_difference,
 from manyheads.config.schema import TokenizerConfig
 from manyheads.data.literals import spans_to_translate
 from manyheads.interop.html.tokenizer import describe_tokenizer
-from manyheads.tasks.parts import Splitter, sentence_case
+from manyheads.tasks.parts import Splitter, _sentence_case
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.interface import lower
@@ -116,7 +116,7 @@ def test_every_line_is_normalised_and_split_as_by_python(browser: Browser, langu
     for batch in batches(all_texts()):
         normalized = [[normalize(text), unify(text), lower(text)] for text in batch]
         assert first_difference(batch, normalized, browser.call("normalized", batch)) == ""
-        split = [[[*map(list, sentence_spans(text, language))], sentence_case(text, language)] for text in batch]
+        split = [[[*map(list, sentence_spans(text, language))], _sentence_case(text, language)] for text in batch]
         assert first_difference(batch, split, browser.call("sentences", batch, language)) == ""
         literals = [[*map(list, spans_to_translate(text))] for text in batch]
         assert first_difference(batch, literals, browser.call("literals", LITERALS, batch)) == ""

@@ -6,14 +6,14 @@ from tests.interop.html.text.browser import LITERALS, first_difference, open_bro
 
 from manyheads.data.literals import spans_to_translate
 from manyheads.languages import normal_form
-from manyheads.tasks.parts import sentence_case
+from manyheads.tasks.parts import _sentence_case
 from manyheads.text.sentences import sentence_spans
 
 
 @pytest.mark.parametrize("language", ["", "en", "deu_Latn", "no", "ko"])
 def test_sentence_spans_are_those_of_python(language: str) -> None:
     texts = quick_texts()
-    expected = [[[list(span) for span in sentence_spans(t, language)], sentence_case(t, language)] for t in texts]
+    expected = [[[list(span) for span in sentence_spans(t, language)], _sentence_case(t, language)] for t in texts]
     with open_browser() as browser:
         found = browser.call("sentences", texts, normal_form(language))
     assert first_difference(texts, expected, found) == ""

@@ -21,7 +21,7 @@ from manyheads.config.schema import TokenizerConfig
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.assembly import Assembler, copied_links, pharaoh, word_alignment, word_numbers
+from manyheads.tasks.assembly import Assembler, _copied_links, pharaoh, word_alignment, word_numbers
 from manyheads.tasks.options import Expected
 from manyheads.tasks.parts import Line, Splitter
 from manyheads.text.characters import ByteTokenizer
@@ -63,7 +63,7 @@ def test_word_alignments_are_those_of_python_also_with_tied_weights(browser: Bro
 def test_links_of_copied_words_are_those_of_python(browser: Browser) -> None:
     texts = quick_texts()
     triples = [[texts[i], texts[i - 1], texts[i - 2]] for i in range(len(texts))]
-    python_result = [[list(link) for link in copied_links(*triple)] for triple in triples]
+    python_result = [[list(link) for link in _copied_links(*triple)] for triple in triples]
     assert first_difference(triples, python_result, browser.call("copiedLinks", triples)) == ""
 
 
