@@ -109,4 +109,4 @@ def decode(
     echo_result(speed, as_json=as_json)
 
 
-_VERBS = {"bench": bench}
+VERBS = {"bench": bench}

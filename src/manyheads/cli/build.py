@@ -121,4 +121,4 @@ def _described_products(builder: Builder, only: tuple[str, ...]) -> tuple[dict[s
     return {"plan": str(plan.path), "output": str(plan.out), "steps": steps}, lines
 
 
-_VERBS = {"build": build}
+VERBS = {"build": build}

@@ -60,4 +60,4 @@ def _output_lines(index: int, result: Classification) -> list[str]:
     return [f"{result.label}\t{result.probability:.4f}" if result.label else ""]
 
 
-_VERBS = {"classify": classify}
+VERBS = {"classify": classify}

@@ -224,4 +224,4 @@ def _report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     echo(result.to_json(), result.lines(), as_json=as_json)
 
 
-_VERBS = {"data": data}
+VERBS = {"data": data}

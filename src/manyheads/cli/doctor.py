@@ -289,4 +289,4 @@ def _widened(text: str) -> str:
     return "".join(letter + _FILLER * (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 
-_VERBS = {"doctor": doctor}
+VERBS = {"doctor": doctor}

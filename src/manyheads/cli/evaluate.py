@@ -111,4 +111,4 @@ def evaluate(
     echo_result(result, as_json=as_json)
 
 
-_VERBS = {"evaluate": evaluate}
+VERBS = {"evaluate": evaluate}

@@ -168,4 +168,4 @@ def push(run: Path, name: str, private: bool, as_json: bool) -> None:
     echo({"run": str(run), "name": name, "address": address}, [f"{run}: {address}"], as_json=as_json)
 
 
-_VERBS = {"export": export, "import": import_, "push": push}
+VERBS = {"export": export, "import": import_, "push": push}

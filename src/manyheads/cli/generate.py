@@ -157,4 +157,4 @@ def _write_texts(texts: Iterator[Iterator[str]], sink: BinaryIO) -> None:
         sink.flush()
 
 
-_VERBS = {"generate": generate}
+VERBS = {"generate": generate}

@@ -22,4 +22,4 @@ def help_of(context: click.Context, verbs: tuple[str, ...]) -> None:
     click.echo(context.get_help())
 
 
-_VERBS = {"help": help_of}
+VERBS = {"help": help_of}

@@ -192,4 +192,4 @@ def _write(path: Path, content: bytes) -> None:
             file.write(content)
 
 
-_VERBS = {"init": init}
+VERBS = {"init": init}

@@ -252,4 +252,4 @@ def curves(
                 click.echo(f"{path}: {line}" if len(run) > 1 else line)
 
 
-_VERBS = {"inspect": inspect, "curves": curves}
+VERBS = {"inspect": inspect, "curves": curves}

@@ -113,4 +113,4 @@ def _described_setting(key: str, section: Section) -> Iterator[str]:
         yield f"{line}  # same as the default" if key in section.model_fields_set else f"#{line}"
 
 
-_VERBS = {"recipes": _recipes, "show-config": show_config}
+VERBS = {"recipes": _recipes, "show-config": show_config}

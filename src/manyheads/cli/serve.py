@@ -126,4 +126,4 @@ def remove(file: Path, name: str) -> None:
     KeyFile(file).remove(name)
 
 
-_VERBS = {"serve": serve}
+VERBS = {"serve": serve}

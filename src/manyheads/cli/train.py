@@ -132,4 +132,4 @@ def demo(pair: str, output: Path | None, device: str) -> None:
         )
 
 
-_VERBS = {"train": _train, "demo": demo}
+VERBS = {"train": _train, "demo": demo}

@@ -288,4 +288,4 @@ def _write_stream(
     constraints.finish()
 
 
-_VERBS = {"translate": translate}
+VERBS = {"translate": translate}
