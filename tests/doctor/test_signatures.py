@@ -54,6 +54,7 @@ def test_a_decode_function_has_a_target_and_a_memory(text: str) -> None:
     assert found.count("target") == found.count("memory") == 1
 
 
+@pytest.mark.exact_bits("torch.jit.trace runs in no dispatch mode")
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 def test_arguments_of_functions_modules_and_scripts_are_read() -> None:
     class Module(nn.Module):

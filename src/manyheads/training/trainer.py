@@ -428,13 +428,13 @@ class Trainer:
             }
             self.ema.restore(averages or dict(self.model.named_parameters()))  # `--force` may have turned EMA on
         self.progress = progress = Progress.restored(state["progress"])
-        if self.limit is None or state["plan"] != _plan(
+        if self.limit is None or state.get("plan", _plan(config)) != _plan(
             config
         ):  # `--force` allows other settings and another corpus
             progress.total_steps = self.planned_steps()
         progress.stopped_early = progress.out_of_patience(config.patience)
         if self.limit is not None:
-            self.limit.restore(state["limit"])
+            self.limit.restore(state.get("limit", {}))
         if self.timed_validation is not None and state.get("validation_size"):
             self.timed_validation.size = state["validation_size"]
         self.oom.splits = state["splits"]

@@ -31,7 +31,7 @@ from torch import nn
 
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import pointers
-from manyheads.decoding.native.structs import EncoderInput, Failure, Linear, Model, Step, _Heads
+from manyheads.decoding.native.structs import EncoderInput, Failure, Heads, Linear, Model, Step
 from manyheads.decoding.native.weights import _FORMATS, PackedWeights, Precision, quantize_int8
 from manyheads.inspection.capture import watch_continuation, watch_head, watch_pair, watch_text
 from manyheads.model import decoder_only, encoder_decoder
@@ -208,8 +208,8 @@ class Code:
 
 def heads_struct(
     weights: np.ndarray | None, factors: np.ndarray | None, vectors: np.ndarray | None = None
-) -> _Heads:
-    return _Heads(*(None if one is None else one.ctypes.data for one in (weights, factors, vectors)))
+) -> Heads:
+    return Heads(*(None if one is None else one.ctypes.data for one in (weights, factors, vectors)))
 
 
 @contextmanager

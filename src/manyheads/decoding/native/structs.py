@@ -43,7 +43,7 @@ class Layer(ctypes.Structure):
     _fields_ = _fields(Linear, "self_qkv self_out cross_query cross_out expand contract")
 
 
-class _Heads(ctypes.Structure):
+class Heads(ctypes.Structure):
     """The attention weights and vectors that a call reports, and the factors of heads; null if not requested."""
 
     __slots__ = ()
@@ -72,7 +72,7 @@ class EncoderInput(ctypes.Structure):
     _fields_ = (
         *_fields(POINTER, "tokens sentence_ids positions starts position_signals rotary"),
         *_fields(INT64, "sentences max_length"),
-        ("heads", _Heads),
+        ("heads", Heads),
         ("output", POINTER),
     )
 
@@ -87,7 +87,7 @@ class Step(ctypes.Structure):
         ("source_bias", POINTER),
         *_fields(INT64, "sentences rows length capacity num_visible source_length source_capacity"),
         *_fields(INT64, "shared_cache num_later"),
-        *_fields(_Heads, "self_heads cross_heads"),
+        *_fields(Heads, "self_heads cross_heads"),
     )
 
 
@@ -145,6 +145,6 @@ class Beam(ctypes.Structure):
 
 
 STRUCTS: tuple[type[ctypes.Structure], ...] = (
-    Linear, LayerNorm, Layer, _Heads, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
+    Linear, LayerNorm, Layer, Heads, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
     Candidate, Beam
 )  # fmt: skip

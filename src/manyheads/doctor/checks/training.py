@@ -29,6 +29,7 @@ TrainStep = Callable[..., Any]
 LENGTHS = (3, 5, 4, 6)  # tokens of the targets of a traced batch, and of the pairs to memorize
 _TESTED_LOW, _TESTED_HIGH = 12, 4  # lowest and highest ids that are tried as labels: special ids stand there
 _AGREES = 0.9  # share of the labels that two readings have in common, at positions without a label too
+_CLEARLY = 1.01  # where a softmax is sure of a wrong token, rise and fall are equal, and rounding must not decide
 _AlignedScores = tuple[Tensor, Tensor]  # scores and gradient, each (B, T, V)
 UNKNOWN = -2  # an input after the last one
 BEGIN = 3  # tokens by which a text is recognised
@@ -218,7 +219,7 @@ def _arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> I
 def _read_labels(scores: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels, weights and cross-entropies (...) of scores (..., V) and the gradient of a loss by them."""
     strength = gradient.abs().amax(-1)
-    raised = gradient.amax(-1) > -gradient.amin(-1)
+    raised = gradient.amax(-1) > -_CLEARLY * gradient.amin(-1)
     if raised[strength > NO_GRADIENT * strength.max()].float().mean() > _AGREES:  # the loss is maximised
         labels, weights, nats = _read_labels(scores, -gradient)
         return labels, -weights, nats
