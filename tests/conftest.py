@@ -16,8 +16,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # Programs that the tests start inherit an ignored Ctrl-C, as of a command that a script runs in the background.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# The C decoder is tested wherever it can be compiled, also where it is slower than torch.
-os.environ.setdefault("MANYHEADS_NATIVE", "1")
 # The number of the rounding mode (tests/rounding.py), which moves the last bits of results; 0: off.
 ROUNDING_SEED = int(os.environ.get("MANYHEADS_TEST_ROUNDING") or 0)
 if ROUNDING_SEED:

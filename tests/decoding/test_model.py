@@ -48,7 +48,7 @@ def test_a_packed_model_gives_the_log_probabilities_of_the_model(
     precision, positions, rows, compiler, monkeypatch
 ) -> None:
     if not compiler:
-        monkeypatch.setattr(prepare, "used_library", lambda: None)
+        monkeypatch.setattr(prepare, "library", lambda: None)
     model = small_model(positions=positions)
     right = log_probs_of_three_steps(model, rows, TARGET_SIZE)
     found = log_probs_of_three_steps(pack(model, precision), rows, TARGET_SIZE)
@@ -64,7 +64,7 @@ def test_a_packed_model_gives_the_log_probabilities_of_the_model(
 def test_a_precision_means_the_same_with_and_without_compiled_code(precision, monkeypatch) -> None:
     model = small_model(positions="rotary")
     found = log_probs_of_three_steps(pack(model, precision), 5, TARGET_SIZE)
-    monkeypatch.setattr(prepare, "used_library", lambda: None)
+    monkeypatch.setattr(prepare, "library", lambda: None)
     assert_close(found, log_probs_of_three_steps(pack(model, precision), 5, TARGET_SIZE))
 
 

@@ -1,40 +1,29 @@
-"""Packing of a model for decoding: in C where that is possible and faster, in the precision that was chosen."""
+"""Packing of a model for decoding: in C where that is possible, in the precision that was chosen."""
 
 from __future__ import annotations
 
 import pytest
-import torch
 from tests.model.samples import scrambled_model
 
 from manyheads.decoding import prepare
 from manyheads.decoding.native.build import library
-from manyheads.decoding.prepare import _ROW_COUNTS, pack
+from manyheads.decoding.prepare import pack
 from manyheads.errors import UsageError
 
 needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
 
 @needs_compiler
-def test_a_measurement_times_both_and_does_not_change_the_rng_state(monkeypatch) -> None:
-    monkeypatch.setattr(prepare, "_MAX_MEASUREMENT_SECONDS", 0.0)
-    before = torch.get_rng_state()
-    speed = prepare.measure(library())
-    assert torch.equal(torch.get_rng_state(), before)
-    assert set(speed.native) == set(speed.torch) == set(_ROW_COUNTS)
-    assert all(0 < seconds < 60 for seconds in (*speed.native.values(), *speed.torch.values()))
-
-
-@needs_compiler
 @pytest.mark.parametrize("used", [True, False])
 def test_a_model_is_packed_for_the_chosen_implementation(used, monkeypatch) -> None:
-    monkeypatch.setattr(prepare, "used_library", lambda: library() if used else None)
+    monkeypatch.setattr(prepare, "library", lambda: library() if used else None)
     assert (pack(scrambled_model().float()).native is not None) == used
 
 
 def test_models_that_the_c_code_does_not_support_are_computed_by_torch(monkeypatch) -> None:
     assert pack(scrambled_model()).native is None, "float64"
     assert pack(scrambled_model().float().to("meta")).native is None
-    monkeypatch.setattr(prepare, "used_library", lambda: None)
+    monkeypatch.setattr(prepare, "library", lambda: None)
     assert pack(scrambled_model().float()).native is None
 
 

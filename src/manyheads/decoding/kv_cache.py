@@ -1,4 +1,4 @@
-"""The KV cache of decoder self-attention, so that decoding computes each token once.
+"""The KV cache of decoder self-attention, so that decoding computes each token once, and the input of a step.
 
 Shapes: G sentences, W rows (hypotheses in progress) each, H heads, E head width, N cached tokens of a sentence (the
 tokens of all of its W rows, in this step and in earlier steps).
@@ -7,12 +7,16 @@ tokens of all of its W rows, in this step and in earlier steps).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from manyheads.model.layers import KeysValues
 
 _FIRST_CAPACITY = 16  # tokens a row; the capacity doubles whenever the cache is full
 
@@ -112,3 +116,29 @@ def _as_array(tensor: Tensor) -> Any:
     releases it ten times a step waits for other threads ten times a step.
     """
     return tensor.numpy() if tensor.device.type == "cpu" and tensor.dtype != torch.bfloat16 else tensor
+
+
+@dataclass(frozen=True)
+class StepInput:
+    """The input of a decoding step: rows that append a token, all at the same position.
+
+    Attributes:
+        tokens: (R,) tokens to append, W rows for each of the G sentences.
+        position: target position of these tokens, from 0.
+        cache: KV cache of the self-attention; the step appends to it.
+        memory: keys and values of the source, (G, H, S, E) each, of each decoder layer.
+        source_bias: (G, 1, 1, S) added to the scores of cross-attention; None without padding.
+        live: (R',) indices of the rows whose next tokens are needed; None: all.
+    """
+
+    tokens: Tensor
+    position: int
+    cache: KVCache
+    memory: Sequence[KeysValues]
+    source_bias: Tensor | None
+    live: Tensor | None
+
+    @property
+    def width(self) -> int:
+        """The rows of a sentence, W."""
+        return len(self.tokens) // self.memory[0][0].size(0)

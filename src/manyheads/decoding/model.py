@@ -7,7 +7,6 @@ E head width, N cached tokens of a sentence (`KVCache`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from manyheads.data.batch import pad_rows
-from manyheads.decoding.kv_cache import KVCache
+from manyheads.decoding.kv_cache import KVCache, StepInput
 from manyheads.decoding.layers import (
     InferenceDecoderLayer,
     InferenceEmbedding,
@@ -33,32 +32,6 @@ _MIN_PRECOMPUTED_POSITIONS = 64  # target positions
 # The vector added to the embedding of a token (D,), and the cosines and sines of rotary positions (E / 2, 2), if
 # any.
 PositionEncoding = tuple[Tensor | None, Tensor | None]
-
-
-@dataclass(frozen=True)
-class StepInput:
-    """The input of a decoding step: rows that append a token, all at the same position.
-
-    Attributes:
-        tokens: (R,) tokens to append, W rows for each of the G sentences.
-        position: target position of these tokens, from 0.
-        cache: KV cache of the self-attention; the step appends to it.
-        memory: keys and values of the source, (G, H, S, E) each, of each decoder layer.
-        source_bias: (G, 1, 1, S) added to the scores of cross-attention; None without padding.
-        live: (R',) indices of the rows whose next tokens are needed; None: all.
-    """
-
-    tokens: Tensor
-    position: int
-    cache: KVCache
-    memory: Sequence[KeysValues]
-    source_bias: Tensor | None
-    live: Tensor | None
-
-    @property
-    def width(self) -> int:
-        """The rows of a sentence, W."""
-        return len(self.tokens) // self.memory[0][0].size(0)
 
 
 class InferenceModel:

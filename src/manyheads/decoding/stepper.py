@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.decoding.model import InferenceModel, StepInput
+from manyheads.decoding.kv_cache import StepInput
+from manyheads.decoding.model import InferenceModel
 from manyheads.model.encoder_decoder import EncoderDecoder
 
 

@@ -170,7 +170,7 @@ def test_auto_is_the_cpu_without_a_gpu_driver(monkeypatch) -> None:
 
 def test_an_ensemble_and_a_machine_where_torch_is_faster_use_the_engine_with_torch(run, monkeypatch) -> None:
     assert isinstance(Translator.load(run, device="cpu", ensemble=[run]).engine, TorchEngine)
-    monkeypatch.setattr(module, "used_library", lambda: None)
+    monkeypatch.setattr(module, "library", lambda: None)
     translator = Translator.load(run, device="cpu")
     assert isinstance(translator.engine, TorchEngine)
     assert translator.translate(["abc"], options=TranslateOptions(alignment=True))[0].alignment is not None

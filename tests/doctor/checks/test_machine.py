@@ -122,9 +122,8 @@ def test_the_file_of_the_c_decoder_or_the_reason_why_it_is_off_is_shown(
     path = tmp_path / "decoder.so"
     path.touch()
     monkeypatch.setattr(machine, "library", lambda: SimpleNamespace(_name=str(path)))
-    monkeypatch.setattr(machine, "native_speed", lambda code: None)
     monkeypatch.setattr(machine, "instruction_set", lambda: "AVX2")
-    assert machine._describe_decoding() == f"the C decoder for AVX2 ({path}), not measured"
+    assert machine._describe_decoding() == f"the C decoder for AVX2 ({path})"
     monkeypatch.setattr(machine, "library", lambda: None)
     monkeypatch.setattr(machine, "why_none", lambda: "cc cannot compile it: error; see FILE")
     assert machine._describe_decoding() == "torch; the C decoder is off: cc cannot compile it: error; see FILE"

@@ -1,7 +1,7 @@
 """The C decoder as a library: compiled once on a machine, and stored in the user's cache.
 
-The cache holds `decoder-SOURCES-TARGET-COMPILER-CONTENT.so` (hashes), its measured speed (`.json`), or the message
-of a compiler that failed (`.failed`). A library whose content has another hash is not opened: calling a function of
+The cache holds `decoder-SOURCES-TARGET-COMPILER-CONTENT.so` (hashes), or the message of a compiler that failed
+(`.failed`). A library whose content has another hash is not opened: calling a function of
 a file that was cut would kill the process. Without a compiler there is no library, and torch computes everything.
 """
 
@@ -11,7 +11,6 @@ import ctypes
 import errno
 import functools
 import hashlib
-import json
 import os
 import platform
 import shlex
@@ -20,18 +19,17 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
 from manyheads.decoding.native.interface import InterfaceError, check_interface
 from manyheads.files import DRAFTS, discard, write_atomically
 
-SWITCH = "MANYHEADS_NATIVE"  # 0: compile nothing; 1: use the library without measuring it
+_SWITCH = "MANYHEADS_NATIVE"  # 0: compile nothing, decode with torch
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-pthread", "-fopenmp-simd", "-fno-math-errno", "-Wno-psabi")
 _VECTORS = {
@@ -66,8 +64,8 @@ def why_none() -> str:
 
 def _switched_off() -> str:
     """Return the reason why native code is off, or an empty string."""
-    if os.environ.get(SWITCH) == "0":
-        return f"{SWITCH}=0"
+    if os.environ.get(_SWITCH) == "0":
+        return f"{_SWITCH}=0"
     return "not supported on Windows" if sys.platform == "win32" else ""
 
 
@@ -235,25 +233,6 @@ def _open_library(path: Path) -> tuple[ctypes.CDLL | None, str]:
 def origin(code: ctypes.CDLL) -> str:
     """Describe where a library comes from."""
     return code._name if Path(code._name).exists() else "compiled for this process, without a cache"
-
-
-def measurement_path(code: ctypes.CDLL) -> Path | None:
-    """Return the path of a library's measurement, beside it in the cache; None outside of the cache."""
-    path = Path(code._name)
-    return path.with_suffix(".json") if path.exists() else None
-
-
-def load_measurement(path: Path) -> Any:
-    """Read a measurement; return None if there is none that can be read."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def store_measurement(path: Path, measurement: Mapping[str, object]) -> None:
-    """Store a measurement, if the system lets it be written."""
-    _write_file(path, json.dumps(measurement).encode())
 
 
 def _write_file(path: Path, content: bytes) -> bool:

@@ -23,9 +23,9 @@ from manyheads.decoding.batching import (
     finish,
     search_in_batches,
 )
+from manyheads.decoding.native.build import library
 from manyheads.decoding.native.continuous import NativeContinuousBatching, can_search
 from manyheads.decoding.native.model import MAX_SOURCE_LENGTH, NativeModel
-from manyheads.decoding.native.speed import used_library
 from manyheads.decoding.native.threads import num_threads, threads_for_native
 from manyheads.decoding.native.weights import Precision, WeightsError
 from manyheads.errors import RunError
@@ -139,7 +139,7 @@ def open_native_engine(
         precision: number format of the matrices.
     """
     model, sizes = config.model, (tokenizers.source.size, tokenizers.target.size)
-    if not _is_cpu(device) or (code := used_library()) is None:
+    if not _is_cpu(device) or (code := library()) is None:
         return None
     try:
         tensors = TensorFile(run.weights_path, _tied_matrices(model))

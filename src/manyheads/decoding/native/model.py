@@ -25,7 +25,7 @@ from manyheads.errors import OverflowedError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from manyheads.decoding.model import StepInput
+    from manyheads.decoding.kv_cache import StepInput
 
 FloatArray = NDArray[np.float32]
 MAX_SOURCE_LENGTH = 256  # tokens: torch encodes longer sentences, because its attention is faster there

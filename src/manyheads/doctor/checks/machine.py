@@ -17,7 +17,6 @@ import torch
 
 from manyheads import __version__
 from manyheads.decoding.native.build import instruction_set, library, origin, why_none
-from manyheads.decoding.native.speed import is_used, native_speed
 from manyheads.doctor.catalogue import machine_finding
 from manyheads.doctor.report import Diagnosis, Finding, make_report
 from manyheads.training.precision import pick_device, pick_precision
@@ -102,15 +101,10 @@ def _describe_machine(folder: Path) -> _Machine:
 
 
 def _describe_decoding() -> str:
-    """Say whether C (and its file) or torch (and why) computes decoding steps on the CPU, and how they compare."""
+    """Say whether C (and its file) or torch (and why) computes decoding steps on the CPU."""
     if (code := library()) is None:
         return f"torch; the C decoder is off: {why_none()}"
-    speed, build = native_speed(code), f"{instruction_set()} ({origin(code)})"
-    if speed is None:
-        return f"the C decoder for {build}, not measured"
-    ratios = ", ".join(f"{ratio:.1f}x for {rows} row{'s' * (rows > 1)}" for rows, ratio in speed.ratios.items())
-    chosen = "the C decoder" if is_used(code) else "torch instead of the C decoder"
-    return f"{chosen} for {build}, whose speed over that of torch is {ratios}"
+    return f"the C decoder for {instruction_set()} ({origin(code)})"
 
 
 def _processors() -> int:
