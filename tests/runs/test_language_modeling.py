@@ -134,13 +134,6 @@ def test_evaluation_is_the_sum_over_single_tokens(finished: Path) -> None:
     assert min(validated) == approx(found.loss)
 
 
-def test_a_shorter_stride_gives_more_context_and_a_lower_loss(memorized: Path) -> None:
-    losses = [
-        evaluate(memorized, split="valid", overrides=[f"evaluation.stride={stride}"]).loss for stride in (96, 24)
-    ]
-    assert losses[0] > losses[1]
-
-
 def test_a_file_is_scored_with_all_its_bytes(finished: Path, tmp_path: Path) -> None:
     """Bytes of the file are counted, also those of multi-byte characters and of a last line without a newline."""
     path = tmp_path / "new.txt"
@@ -231,7 +224,6 @@ def test_settings_that_do_not_fit_a_language_model_are_refused(root: Path) -> No
         return str(caught.value)
 
     assert "max_positions" in refused(model={"positions": "learned", "max_positions": 15})
-    assert "evaluation.stride" in refused(evaluation={"stride": 17})
     assert "tokenizer.kind" in refused(tokenizer={"kind": "words"})
     assert "tokenizer.sampling" in refused(tokenizer={"kind": "bpe", "sampling": 0.1})
     assert "white space" in refused(tokenizer={"keep_space": False})
@@ -245,5 +237,5 @@ def test_white_space_is_kept_by_language_models_only(root: Path) -> None:
 
 
 def test_overrides_of_a_finished_run_are_checked_too(finished: Path) -> None:
-    with pytest.raises(ConfigError, match="stride"):
-        evaluate(finished, split="valid", overrides=["evaluation.stride=17"])
+    with pytest.raises(ConfigError, match="max_positions"):
+        evaluate(finished, split="valid", overrides=["model.positions=learned", "model.max_positions=15"])

@@ -107,7 +107,7 @@ class RunStorage:
                 self.listener.message(f"warning: {error}")
                 continue
             if self.world.is_main:
-                forget_metrics_after(self.run, step, pending=checkpoint.state["progress"]["pending"])
+                forget_metrics_after(self.run, step, pending=checkpoint.state["progress"].get("pending", False))
             return Snapshot(checkpoint.model, checkpoint.optimizer, checkpoint.state)
         if steps:
             raise RunError(

@@ -120,11 +120,6 @@ class Config(Section):
                 f"data.max_length = {data.max_length} tokens a block, but model.max_positions = "
                 f"{model.max_positions}. Use as many."
             )
-        if self.evaluation.stride is not None and self.evaluation.stride > data.max_length:
-            raise ValueError(
-                f"evaluation.stride = {self.evaluation.stride} leaves out text: it is more than data.max_length = "
-                f"{data.max_length}, the window."
-            )
         return self
 
     @model_validator(mode="after")
@@ -157,7 +152,7 @@ class Config(Section):
         if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
             raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
         if self.model.init_from is None:
-            for name in ("init_vocabulary", "init_encoder_layers", "init_decoder_layers"):
+            for name in ("init_vocabulary", "init_decoder_layers"):
                 if getattr(self.model, name) not in ("keep", None):
                     raise ValueError(
                         f"model.{name} is for a pre-trained model, and model.init_from names none. "
