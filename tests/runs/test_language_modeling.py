@@ -226,14 +226,12 @@ def test_settings_that_do_not_fit_a_language_model_are_refused(root: Path) -> No
     assert "max_positions" in refused(model={"positions": "learned", "max_positions": 15})
     assert "tokenizer.kind" in refused(tokenizer={"kind": "words"})
     assert "tokenizer.sampling" in refused(tokenizer={"kind": "bpe", "sampling": 0.1})
-    assert "white space" in refused(tokenizer={"keep_space": False})
     assert "read" in refused(data={"temperature": 2.0})
 
 
 def test_white_space_is_kept_by_language_models_only(root: Path) -> None:
-    assert make_language_config(root).tokenizer.keep_space
-    with pytest.raises(ValueError, match="keep_space"):
-        Config.model_validate({"data": {"source": "de", "target": "en"}, "tokenizer": {"keep_space": True}})
+    assert make_language_config(root).keep_space
+    assert not Config.model_validate({"data": {"source": "de", "target": "en"}}).keep_space
 
 
 def test_overrides_of_a_finished_run_are_checked_too(finished: Path) -> None:

@@ -203,11 +203,10 @@ def _from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
     shape = _settings(pretrained.shape, SHAPE)
     if task == "classification" and pretrained.labels:
         shape |= {"pooling": "cls", "pooler": "relu" if stored.family == "distilbert" else "tanh"}
-    keep_space = task == "language-modeling"
 
     @cache
     def tokenizers() -> TokenizerPair:
-        tokenizer = HuggingFaceTokenizer(stored, keep_space=keep_space)
+        tokenizer = HuggingFaceTokenizer(stored, keep_space=task == "language-modeling")
         return TokenizerPair(tokenizer, tokenizer, joint=True)
 
     def unused() -> tuple[str, ...]:
@@ -218,9 +217,7 @@ def _from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
         where=where,
         shape=shape,
         pooled={"pooling": "cls", "pooler": "tanh"} | _settings(shape, HEAD),  # as in BERT
-        tokenizer_config=TokenizerConfig(
-            kind="huggingface", vocab_size=max(8, pretrained.tokenizer.size), keep_space=keep_space
-        ),
+        tokenizer_config=TokenizerConfig(kind="huggingface", vocab_size=max(8, pretrained.tokenizer.size)),
         tokenizers=tokenizers,
         tensors=lambda: pretrained.tensors(task),
         unused=unused,

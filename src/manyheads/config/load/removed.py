@@ -22,6 +22,7 @@ class _Removed(NamedTuple):
 
 
 REMOVED = {
+    "tokenizer.keep_space": _Removed("language models keep white space, other models do not"),
     "model.feed_forward_dropout": _Removed("model.dropout is on each sublayer's output"),
     "model.layer_dropout": _Removed("use model.dropout"),
     "model.init_encoder_layers": _Removed("all encoder layers are taken"),

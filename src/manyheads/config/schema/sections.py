@@ -214,12 +214,6 @@ class TokenizerConfig(Section):
             "back-translated sources (Caswell et al. 2019)",
         )
     )
-    keep_space: bool = Field(
-        False,
-        description="keep blanks, tabs and line breaks as tokens instead of merging each run of them into one "
-        "blank. Default: true for language-modeling, which needs it; false for all other tasks, which cannot use "
-        "it",
-    )
 
     @model_validator(mode="after")
     def check_symbols(self) -> Self:
