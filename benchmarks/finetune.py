@@ -200,7 +200,7 @@ def parity(config: Config, model_folder: str, updates: int) -> dict[str, Any]:
             assert isinstance(batch, Examples)
             ((_, loss, _),) = trainer.updater.gradients([batch], len(indices))
             rate = trainer.schedule.rate(step, trainer.planned_steps())
-            norm = trainer.updater.apply(rate, step)
+            norm = trainer.updater.apply(rate)
             logits = model(input_ids=their_ids[batch.ids], attention_mask=(batch.ids != PAD).long())
             their_loss = nn.functional.cross_entropy(logits, batch.labels)
             their_loss.backward()

@@ -104,7 +104,7 @@ def first_losses(config: Config, device: torch.device, precision: str, updates: 
             tokens = sum(batch.target_tokens for batch in micro_batches)
             sums: list[Tensor] = [result.nll for result in updater.gradients(micro_batches, tokens)]
             losses.append(sum(float(nll) for nll in sums) / tokens)
-            updater.apply(RATE, position + 1)
+            updater.apply(RATE)
     return losses
 
 

@@ -47,7 +47,6 @@ ROWS = {
     "R-Drop, alpha 5": "training.r_drop=5",
     "BPE dropout 0.1": "tokenizer.sampling=0.1",
     "word dropout 0.1": "model.word_dropout=0.1",
-    "layer dropout 0.1": "model.layer_dropout=0.1",
     "moving average 0.999": "training.ema=0.999",
     "mean of 5 checkpoints": "training.average_checkpoints=5",
 }

@@ -45,7 +45,7 @@ class TorchTransformer(nn.Module):
             if isinstance(module, nn.MultiheadAttention):
                 module.dropout = config.attention_dropout
             if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
-                module.dropout = nn.Dropout(config.feed_forward_dropout)
+                module.dropout = nn.Identity()
         self.output = nn.Linear(config.d_model, size)
         self.output.weight = self.embedding.weight
 

@@ -50,7 +50,7 @@ def test_a_missing_input_file_leaves_the_output_unchanged(trained, tmp_path, cap
         [],
         ["--beam", "1"],
         ["--sample", "--top-k", "5", "--top-p", "0.9", "--temperature", "1.2", "--seed", "3"],
-        ["--coverage-penalty", "0.3", "--length-penalty", "0.5", "--no-repeat-ngram", "2"],
+        ["--length-penalty", "0.5", "--no-repeat-ngram", "2"],
         ["--min-length-ratio", "0.5", "--max-length-ratio", "1.5"],
         ["--split-lines", "sentences"],
         ["--split-lines", "none"],

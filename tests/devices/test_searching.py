@@ -47,7 +47,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
         "no_repeat_ngram": 2,
         "min_length_ratio": 0.5,
     },
-    "rescoring": {"coverage_penalty": 0.3, "rivals": 2, "alignment": True, "n_best": 2},
+    "rescoring": {"rivals": 2, "alignment": True, "n_best": 2},
     "greedy rescoring": {"beam_size": 1, "rivals": 2, "alignment": True},
 }
 POSITIONS = ("sinusoidal", "learned", "rotary")

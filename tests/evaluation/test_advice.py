@@ -37,7 +37,6 @@ def test_a_setting_can_be_typed_and_changes_the_configuration(name: str) -> None
         ("over-fitting", "model.dropout=0.5", "model.dropout"),
         ("over-fitting", "training.patience=9", "training.patience"),
         ("over-fitting", "data.limit=none", "data.limit"),
-        ("diverged", "training.divergence=rollback", "training.divergence"),
         ("updates-skipped", "training.precision=fp32", "training.precision"),
         ("too-short", "search.beam_size=1", "search."),
         ("too-long", "search.beam_size=1", "search."),

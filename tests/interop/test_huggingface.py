@@ -229,7 +229,7 @@ def run_config(found: HuggingFaceModel, task: Task) -> Config:
     family = found.tokenizer.stored.family
     side: dict[str, Any] = {"language": "en", "max_length": 60}
     shape = {**found.shape, "pooling": "cls", "pooler": "relu" if family == "distilbert" else "tanh"}
-    tokenizer = {"kind": "huggingface", "keep_space": task == "language-modeling"}
+    tokenizer = {"kind": "huggingface"}
     return Config.model_validate({"task": task, "data": side, "model": shape, "tokenizer": tokenizer})
 
 

@@ -154,10 +154,10 @@ def test_an_imported_tokenizer_survives_saving_and_loading(tmp_path: Path) -> No
 
 
 def test_settings_of_the_folder_are_imported(tmp_path: Path) -> None:
-    write_marian_folder(tmp_path, dropout=0.25, activation_dropout=0.125)
+    write_marian_folder(tmp_path, dropout=0.25, attention_dropout=0.125)
     config = read_marian(tmp_path).config
     assert (config.data.source, config.data.target, config.search.beam_size) == ("de", "en", 4)
-    assert (config.model.dropout, config.model.feed_forward_dropout) == (0.25, 0.125)
+    assert (config.model.dropout, config.model.attention_dropout) == (0.25, 0.125)
     assert (config.model.norm, config.model.activation, config.model.max_positions) == ("post", "swish", 64)
     assert read_marian(tmp_path, source="deu", target="eng").config.data.source == "deu"
 

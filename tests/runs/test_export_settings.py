@@ -49,7 +49,6 @@ def copying(run: Path, tmp_path: Path) -> Path:
         ("huggingface", COPYING, {"copy_literals": False, "lower_capitals": False}),
         ("huggingface", {"no_repeat_ngram": 3, "max_length_offset": 7}, {"max_length_offset": 20}),
         ("ctranslate2", {**COPYING, "no_repeat_ngram": 3}, {}),
-        ("ctranslate2", {"coverage_penalty": 0.2}, {"coverage_penalty": 0.0}),
         ("html", COPYING, {}),
         ("javascript", COPYING, {}),
     ],

@@ -134,13 +134,6 @@ def test_evaluation_is_the_sum_over_single_tokens(finished: Path) -> None:
     assert min(validated) == approx(found.loss)
 
 
-def test_a_shorter_stride_gives_more_context_and_a_lower_loss(memorized: Path) -> None:
-    losses = [
-        evaluate(memorized, split="valid", overrides=[f"evaluation.stride={stride}"]).loss for stride in (96, 24)
-    ]
-    assert losses[0] > losses[1]
-
-
 def test_a_file_is_scored_with_all_its_bytes(finished: Path, tmp_path: Path) -> None:
     """Bytes of the file are counted, also those of multi-byte characters and of a last line without a newline."""
     path = tmp_path / "new.txt"
@@ -231,19 +224,16 @@ def test_settings_that_do_not_fit_a_language_model_are_refused(root: Path) -> No
         return str(caught.value)
 
     assert "max_positions" in refused(model={"positions": "learned", "max_positions": 15})
-    assert "evaluation.stride" in refused(evaluation={"stride": 17})
     assert "tokenizer.kind" in refused(tokenizer={"kind": "words"})
     assert "tokenizer.sampling" in refused(tokenizer={"kind": "bpe", "sampling": 0.1})
-    assert "white space" in refused(tokenizer={"keep_space": False})
     assert "read" in refused(data={"temperature": 2.0})
 
 
 def test_white_space_is_kept_by_language_models_only(root: Path) -> None:
-    assert make_language_config(root).tokenizer.keep_space
-    with pytest.raises(ValueError, match="keep_space"):
-        Config.model_validate({"data": {"source": "de", "target": "en"}, "tokenizer": {"keep_space": True}})
+    assert make_language_config(root).keep_space
+    assert not Config.model_validate({"data": {"source": "de", "target": "en"}}).keep_space
 
 
 def test_overrides_of_a_finished_run_are_checked_too(finished: Path) -> None:
-    with pytest.raises(ConfigError, match="stride"):
-        evaluate(finished, split="valid", overrides=["evaluation.stride=17"])
+    with pytest.raises(ConfigError, match="max_positions"):
+        evaluate(finished, split="valid", overrides=["model.positions=learned", "model.max_positions=15"])

@@ -92,23 +92,6 @@ def test_a_classifier_of_the_same_classes_is_initialized_with_the_whole_model(
         Classifier.load(tmp_path / "run")
 
 
-def test_a_classifier_with_fewer_layers_is_initialized_with_the_first_layers(
-    folders: Any, text: Path, tmp_path: Path
-) -> None:
-    folder, original, fast = folders["bert"]
-    all_layers = original.bert.encoder.layer
-    model = {"init_from": str(folder), "init_encoder_layers": 1, "dropout": 0.0}
-    listener = CollectingListener()
-    train(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "run", listener=listener)
-    assert any("not used: encoder_layers.1." in message for message in listener.messages)
-    original.bert.encoder.layer = all_layers[:1]
-    try:
-        right = original_probabilities(original, fast, TEXTS)
-    finally:
-        original.bert.encoder.layer = all_layers
-    assert probabilities_of(Classifier.load(tmp_path / "run"), TEXTS) == approx(right)
-
-
 def test_a_student_is_initialized_with_evenly_spread_layers_of_its_teacher(tmp_path: Path) -> None:
     corpus, teacher = write_corpus(tmp_path / "corpus"), tmp_path / "teacher"
     train(make_config(corpus, model={"num_decoder_layers": 4}), teacher)

@@ -35,12 +35,11 @@ from manyheads.checkpoint.checkpoints import Checkpoints
 from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.store import TextStore, TokenStore
-from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
+from manyheads.errors import ConfigError, DataError, RunError, SaveError
 from manyheads.runs.listeners import _RecordingListener
 from manyheads.runs.train import TrainingSummary, train
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import StepReport, ValidationReport
-from manyheads.training.progress import DivergenceDetector
 
 translation = importlib.import_module("manyheads.runs.training_tasks")
 module = importlib.import_module("manyheads.runs.train")  # the package has a function of that name
@@ -503,53 +502,6 @@ def test_training_does_not_start_again_when_no_checkpoint_can_be_used(corpus: Pa
     with pytest.raises(RunError, match=r"no checkpoint in .* can be used"):
         train(full_config(corpus), copied, listener=CollectingListener())
     assert files(copied) == before
-
-
-# --- divergence ---
-
-
-def report_divergence(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
-    """Make the n-th log point report divergence."""
-    calls = iter(range(1, 10**9))
-    monkeypatch.setattr(DivergenceDetector, "observe", lambda self, loss: next(calls) == call)
-
-
-def test_a_run_that_diverges_returns_to_its_last_checkpoint_on_request(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    report_divergence(monkeypatch, 2)
-    listener = CollectingListener()
-    config = make_config(corpus, training={"divergence": "rollback"})
-    assert train(config, tmp_path / "run", listener=listener).step == 12
-    assert "Back to step 4, at half the rate." in "".join(listener.messages)
-    logged = [record for record in metrics(tmp_path / "run") if record["kind"] == "step"]
-    assert [record["step"] for record in logged] == [3, 6, 9, 12], "what was undone is not in the log"
-    assert logged[1]["learning_rate"] == listener.steps[1].learning_rate / 2
-
-
-@pytest.mark.parametrize(
-    ("log_point", "error", "checkpoints"),
-    [
-        (1, r"step 3: the loss is .* no checkpoint to go back to\. Try .* warm-up\.$", []),
-        (2, r"step 6: the loss is .* has not helped\. .* warm-up\. The checkpoint of step 4 is good\.$", [4]),
-    ],
-)
-def test_a_run_that_diverges_and_cannot_go_back_ends_and_names_its_last_checkpoint(
-    corpus: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    log_point: int,
-    error: str,
-    checkpoints: list[int],
-) -> None:
-    report_divergence(monkeypatch, log_point)
-    monkeypatch.setattr("manyheads.training.trainer._MOST_ROLLBACKS", min(1, 2 - log_point))
-    config = make_config(corpus, training={"divergence": "rollback"})
-    with pytest.raises(TrainingError, match=error):
-        train(config, tmp_path / "run", listener=CollectingListener())
-    assert RunDirectory(tmp_path / "run").checkpoints.steps() == checkpoints
-    logged = [record["step"] for record in metrics(tmp_path / "run") if record["kind"] == "step"]
-    assert logged == [3, 6][:log_point], "the log is kept"
 
 
 # --- another configuration, another corpus ---

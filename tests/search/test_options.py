@@ -29,7 +29,6 @@ def make_options(**changes: object) -> SearchOptions:
         {"max_length_ratio": float("nan")},
         {"max_length_ratio": float("inf")},
         {"min_length_ratio": -1.0},
-        {"coverage_penalty": -1.0},
         {"no_repeat_ngram": -1},
         {"required": (((4,),),), "sampling": Sampling()},
         {"forbidden": (((),),)},
@@ -88,4 +87,4 @@ def test_the_limits_are_those_of_the_settings() -> None:
         if hasattr(bound, "le") and name in _LARGEST
     }
     assert limits == {name: _LARGEST[name] for name in limits}
-    assert len(limits) == 7
+    assert len(limits) == 6

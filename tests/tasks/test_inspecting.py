@@ -58,9 +58,7 @@ def found(translator: Translator) -> TranslationInspection:
 # --- translation ---
 
 
-@pytest.mark.parametrize(
-    "search", [{}, {"beam_size": 1}, {"coverage_penalty": 0.4}, {"no_repeat_ngram": 1}, {"length_penalty": 0.0}]
-)
+@pytest.mark.parametrize("search", [{}, {"beam_size": 1}, {"no_repeat_ngram": 1}, {"length_penalty": 0.0}])
 def test_the_output_is_that_of_translate_and_does_not_change_it(search: dict[str, Any]) -> None:
     translator = make_translator(search=search)
     texts = lines(6)
@@ -249,11 +247,6 @@ def test_an_empty_target_is_one_end_mark(translator: Translator) -> None:
     found = inspect_translation(translator, "abc", InspectOptions(target=""))
     assert [one.id for one in found.predictions] == [EOS]
     assert found.alignment is None
-
-
-def test_an_attention_layer_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(UsageError, match="attention layer 5 does not exist"):
-        inspect_translation(make_translator(search={"attention_layer": 5}), "abc")
 
 
 def test_an_ensemble_and_another_engine_are_refused() -> None:

@@ -22,7 +22,6 @@ from tests.tasks.test_translation import (
 from tests.tolerances import approx, assert_close
 
 from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.rescoring import _coverage_term
 from manyheads.errors import UsageError
 from manyheads.inspection.capture import _attention_maps
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -34,7 +33,6 @@ SEARCHES = {
     "greedy": {"beam_size": 1},
     "beam": {"beam_size": 4, "n_best": 2},
     "sampling": {"n_best": 2, "options": TranslateOptions(sampling=Sampling(seed=5))},
-    "coverage": {"n_best": 3, "options": TranslateOptions(coverage_penalty=0.4)},
     "lengths": {"options": TranslateOptions(min_length_ratio=0.7, max_length_ratio=1.1, no_repeat_ngram=2)},
     "told": {"n_best": 2, "options": TranslateOptions(rivals=3, alignment=True)},
 }
@@ -151,29 +149,6 @@ def test_attention_and_rivals_are_those_of_the_model() -> None:
 def make_options(**changes: Any) -> SearchOptions:
     defaults = {"beam_size": 3, "n_best": 2, "length_penalty": 1.0, "max_length_ratio": 2.0, "max_length_offset": 5}
     return SearchOptions(**(defaults | {"batch_tokens": 300} | changes))
-
-
-def test_the_coverage_term_is_that_of_equation_14() -> None:
-    attention = torch.tensor([[0.5, 0.2, 0.3], [0.9, 0.05, 0.05]])
-    assert _coverage_term(attention) == pytest.approx(np.log(1.0) + np.log(0.25))
-    assert _coverage_term(torch.tensor([[1.0, 0.0, 0.0]])) > -50, (
-        "a source word without attention leaves the score finite"
-    )
-
-
-def test_the_coverage_penalty_ranks_all_hypotheses_of_the_beam() -> None:
-    translator = make_translator(search={"beam_size": 6})
-    ids = translator.tokenizers.source.encode(lines(9))
-    plain = translator.engine.search(ids, make_options(beam_size=6, n_best=6, alignment=True))
-    ranked = translator.engine.search(ids, make_options(beam_size=6, n_best=2, coverage_penalty=2.0))
-    changed = 0
-    for before, after in zip(plain, ranked, strict=True):
-        scores = {one.tokens: one.score + 2.0 * _coverage_term(torch.tensor(one.attention)) for one in before}
-        best = sorted(scores, key=lambda tokens: -scores[tokens])[:2]
-        assert [one.tokens for one in after] == best
-        assert [one.score for one in after] == approx([scores[tokens] for tokens in best])
-        changed += best[0] != before[0].tokens
-    assert changed, "the penalty changes something here"
 
 
 def test_an_attention_layer_that_does_not_exist_is_refused() -> None:

@@ -51,7 +51,7 @@ class Clock:
         harness = self.harness(lambda number: 0.0, **settings)
         harness.trainer.updater.gradients = no_losses  # type: ignore[method-assign]
         harness.trainer.updater.clip_gradients = lambda: 1.0  # type: ignore[method-assign]
-        harness.trainer.updater.step = lambda rate, step: None  # type: ignore[method-assign]
+        harness.trainer.updater.step = lambda rate: None  # type: ignore[method-assign]
         return self.slow(harness, update)
 
     def slow(

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig, TrainingConfig
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.training.layerwise import freeze
+from manyheads.training.layerwise import freeze_for_lora
 from manyheads.training.low_rank import LowRank
 from manyheads.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
 
@@ -63,8 +63,8 @@ def make_classifier() -> TextClassifier:
 
 
 def make_optimizer(model: TextClassifier, rank: int = 2) -> torch.optim.Optimizer:
-    config = TrainingConfig(learning_rate=0.01, lora_rank=rank, lora_alpha=4, optimizer="adamw", seed=5)
-    freeze(model, config)
+    config = TrainingConfig(learning_rate=0.01, lora_rank=rank, optimizer="adamw", seed=5)
+    freeze_for_lora(model)
     return build_optimizer(model, config, CPU)
 
 

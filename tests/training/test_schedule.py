@@ -101,8 +101,8 @@ def test_constant_and_plateau_stay_at_the_peak_without_validation(name: str) -> 
     assert set(rates(make_schedule(name))[WARMUP - 1 :]) == {PEAK}
 
 
-def plateau(factor: float = 0.5, patience: int = 3) -> Schedule:
-    return make_schedule("plateau", plateau_factor=factor, plateau_patience=patience)
+def plateau(patience: int = 3) -> Schedule:
+    return make_schedule("plateau", plateau_patience=patience)
 
 
 def rates_after(schedule: Schedule, *losses: float) -> list[float]:
@@ -116,16 +116,16 @@ def rates_after(schedule: Schedule, *losses: float) -> list[float]:
 
 def test_a_plateau_lowers_the_rate_after_patience_validations() -> None:
     assert rates_after(plateau(), 2.0, 2.0, 2.1, 2.0, 2.0, 2.0, 2.0) == pytest.approx(
-        [1, 1, 1, 0.5, 0.5, 0.5, 0.25]
+        [1, 1, 1, 0.9, 0.9, 0.9, 0.81]
     )
 
 
 def test_a_better_loss_resets_the_patience_of_the_plateau() -> None:
-    assert rates_after(plateau(), 2.0, 2.0, 2.0, 1.9, 1.95, 1.95, 1.95) == pytest.approx([1, 1, 1, 1, 1, 1, 0.5])
+    assert rates_after(plateau(), 2.0, 2.0, 2.0, 1.9, 1.95, 1.95, 1.95) == pytest.approx([1, 1, 1, 1, 1, 1, 0.9])
 
 
 def test_a_plateau_compares_with_the_best_loss_and_not_with_the_last() -> None:
-    assert rates_after(plateau(patience=2), 1.0, 3.0, 2.0) == pytest.approx([1, 1, 0.5])
+    assert rates_after(plateau(patience=2), 1.0, 3.0, 2.0) == pytest.approx([1, 1, 0.9])
 
 
 @pytest.mark.parametrize("name", [name for name in SCHEDULES if name != "plateau"])

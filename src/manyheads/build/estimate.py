@@ -47,11 +47,7 @@ def estimate_seconds(plan: Plan, status: StepStatus) -> float | None:
 
 
 def _with_shape(config: Config, start: Config) -> Config:
-    layers = {
-        f"num_{side}_layers": getattr(config.model, f"init_{side}_layers")
-        or getattr(start.model, f"num_{side}_layers")
-        for side in ("encoder", "decoder")
-    }
+    layers = {"num_decoder_layers": config.model.init_decoder_layers or start.model.num_decoder_layers}
     return config.model_copy(update={"model": start.model.model_copy(update=layers), "tokenizer": start.tokenizer})
 
 

@@ -284,7 +284,7 @@ def read_tokenizers(folder: Path, config: Config, recorded: Any) -> TokenizerPai
     for side, language, expected in zip(("source", "target"), config.languages, sums, strict=True):
         path, content = _tokenizer_file(folder, side)
         try:
-            tokenizer = load_tokenizer(config.tokenizer, language, content)
+            tokenizer = load_tokenizer(config.tokenizer, language, content, keep_space=config.keep_space)
         except RunError as error:
             raise RunError(f"{path}: {error}") from error
         if expected not in (None, tokenizer.sha256):

@@ -23,7 +23,6 @@ def _run_option(name: str, metavar: str, number: click.ParamType[Any]) -> Decora
 
 _OPTIONS = (
     _run_option("length_penalty", "X", _NOT_NEGATIVE_NUMBER),
-    _run_option("coverage_penalty", "X", _NOT_NEGATIVE_NUMBER),
     _run_option("max_length_ratio", "X", _NOT_NEGATIVE_NUMBER),
     field_option(TranslateOptions, "min_length_ratio", "X", type=_NOT_NEGATIVE_NUMBER),
     _run_option("no_repeat_ngram", "N", NOT_NEGATIVE),
@@ -37,7 +36,7 @@ _OPTIONS = (
         "alignment",
         help="Append the word alignment to each line, as ||| and pairs of source-target word numbers: ||| 0-0 1-2.",
     ),
-    _run_option("attention_layer", "N", click.INT),
+    field_option(TranslateOptions, "attention_layer", "N", type=int),
     field_option(TranslateOptions, "rivals", "N", type=NOT_NEGATIVE, note=". Requires --json."),
     field_option(TranslateOptions, "split", flag="--split-lines", type=click.Choice(["auto", "sentences", "none"])),
 )

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from manyheads.data.batch import Ids, TensorBatch, next_length, pad_rows
 
+HIDDEN_SHARE = 0.15  # share of the tokens that are chosen
 _MASKED_SHARE, _RANDOM_SHARE = 0.8, 0.1  # shares of chosen tokens that become the mask or a random id
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 
 import torch
 
@@ -108,9 +107,7 @@ class TorchEngine:
         with threads_for_native() if native else nullcontext():
             if job.options.sampling:
                 return self.sampled(job)
-            # The coverage penalty may rank the outputs anew, so the search returns the whole beam for it.
-            n_best = job.options.beam_size if job.options.coverage_penalty else job.options.n_best
-            return self.searched(replace(job, options=replace(job.options, n_best=n_best)))
+            return self.searched(job)
 
     def searched(self, job: Job) -> list[list[Hypothesis]]:
         """Search one batch: greedy, beam or constrained search, as the options select."""

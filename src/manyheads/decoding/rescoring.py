@@ -1,4 +1,4 @@
-"""A second pass over finished outputs: attention, alternative tokens and the coverage penalty.
+"""A second pass over finished outputs: attention and alternative tokens.
 
 The pass uses teacher forcing, so that the search does not have to compute these values.
 Shapes: B outputs, S source length and T target length, both with their end mark, V vocabulary.
@@ -26,7 +26,6 @@ from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 _BATCH_TOKENS = 2_048  # source and target tokens of a batch
-_MIN_ATTENTION = 1e-9  # a lower bound, so that the logarithm stays finite
 
 
 def review(
@@ -36,19 +35,16 @@ def review(
     outputs: list[list[Hypothesis]],
     options: SearchOptions,
 ) -> list[list[Hypothesis]]:
-    """Add attention and rivals to the outputs, and the coverage penalty to their scores, as the options request.
+    """Add attention and rivals to the outputs, as the options request.
 
     Args:
         models: the models, in evaluation mode.
         combine: averages the distributions of the models.
         rows: sources as ids without begin and end marks.
         outputs: outputs of each source.
-        options: `coverage_penalty`, `rivals`, `alignment` and `attention_layer` are used.
-
-    Returns:
-        The outputs of each source; sorted again, best first, if there is a coverage penalty and no sampling.
+        options: `rivals`, `alignment` and `attention_layer` are used.
     """
-    if not (options.coverage_penalty or options.rivals or options.alignment):
+    if not (options.rivals or options.alignment):
         return outputs
     pairs = [(row, rank) for row, hypotheses in enumerate(outputs) for rank in range(len(hypotheses))]
     lengths = np.array([len(rows[row]) + len(outputs[row][rank].tokens) + 2 for row, rank in pairs])
@@ -64,12 +60,9 @@ def review(
         ):
             reviewed[row][rank] = replace(
                 output,
-                score=output.score + options.coverage_penalty * _coverage_term(attention),
                 rivals=token_rivals,
                 attention=tuple(map(tuple, attention.tolist())) if options.alignment else None,
             )
-    if options.coverage_penalty and options.sampling is None:
-        return [sorted(hypotheses, key=lambda output: -output.score) for hypotheses in reviewed]
     return reviewed
 
 
@@ -116,13 +109,3 @@ def _likeliest_rivals(
         tuple((token, value) for token, value in zip(row_ids, row_values, strict=True) if value > -math.inf)
         for row_ids, row_values in zip(ids.tolist(), values.tolist(), strict=True)
     )
-
-
-def _coverage_term(attention: Tensor) -> float:
-    """Return the coverage penalty (Wu et al. 2016, equation 14 without its factor beta): (T, S) -> a number <= 0.
-
-    It is the sum over source tokens of log(min(attention from all target tokens, 1)), without the source's end
-    mark, which is the last column; 0 if every source token is covered.
-    """
-    coverage = attention[:, :-1].double().sum(0).clamp(_MIN_ATTENTION, 1.0)
-    return float(coverage.log().sum())

@@ -36,7 +36,6 @@ def _gentler_updates(config: Config) -> _Choices:
     return {
         f"training.learning_rate = {training.learning_rate / 2:g}": True,
         f"training.warmup_steps = {warm_up}": training.epochs is not None or 2 * warm_up < training.steps,
-        'training.divergence = "rollback"': training.divergence != "rollback",
     }
 
 

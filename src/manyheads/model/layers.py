@@ -12,26 +12,22 @@ from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig
 from manyheads.model.attention import MultiHeadAttention
-from manyheads.model.dropout import Dropout, SharedDropout
+from manyheads.model.dropout import Dropout
 
 KeysValues = tuple[Tensor, Tensor]
 
 
 class PostNorm(nn.Module):
-    """The residual connection of the paper, norm(x + dropout(sublayer(x))) (sections 3.1 and 5.4).
+    """The residual connection of the paper, norm(x + dropout(sublayer(x))) (sections 3.1 and 5.4)."""
 
-    With layer dropout, training skips the sublayer for randomly chosen sentences (Huang et al. 2016).
-    """
-
-    def __init__(self, d_model: int, dropout: float, epsilon: float, layer_dropout: float = 0.0) -> None:
+    def __init__(self, d_model: int, dropout: float, epsilon: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(d_model, eps=epsilon)
         self.dropout = Dropout(dropout)
-        self.layer_dropout = SharedDropout(layer_dropout, axes=(1, 2))
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply a sublayer within the residual connection: (B, S, D) -> (B, S, D)."""
-        return self.norm(x + self.layer_dropout(self.dropout(sublayer(x))))
+        return self.norm(x + self.dropout(sublayer(x)))
 
 
 class PreNorm(PostNorm):
@@ -39,13 +35,13 @@ class PreNorm(PostNorm):
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply a sublayer within the residual connection: (B, S, D) -> (B, S, D)."""
-        return x + self.layer_dropout(self.dropout(sublayer(self.norm(x))))
+        return x + self.dropout(sublayer(self.norm(x)))
 
 
 def _build_sublayer(config: ModelConfig) -> PreNorm | PostNorm:
     """Build the residual connection around a sublayer: pre-norm or post-norm, as `model.norm` sets."""
     kind = PreNorm if config.norm == "pre" else PostNorm
-    return kind(config.d_model, config.dropout, config.norm_epsilon, config.layer_dropout)
+    return kind(config.d_model, config.dropout, config.norm_epsilon)
 
 
 def final_norm(config: ModelConfig) -> nn.Module:
@@ -68,7 +64,6 @@ class FeedForward(nn.Module):
         self.activation = config.activation
         doubled = 2 if config.activation == "swiglu" else 1
         self.expand = nn.Linear(config.d_model, doubled * config.d_ff, bias=config.bias)
-        self.dropout = Dropout(config.feed_forward_dropout)
         self.contract = nn.Linear(config.d_ff, config.d_model, bias=config.bias)
         for matrix in (*self.expand.weight.split(config.d_ff), self.contract.weight):
             nn.init.xavier_uniform_(matrix)
@@ -78,7 +73,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply both maps: (B, S, D) -> (B, S, D)."""
-        return self.contract(self.dropout(self.activate(self.expand(x))))
+        return self.contract(self.activate(self.expand(x)))
 
     def activate(self, x: Tensor) -> Tensor:
         """Apply the non-linearity: (B, S, F), or for swiglu (B, S, 2F), -> (B, S, F)."""

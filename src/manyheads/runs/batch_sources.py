@@ -15,7 +15,7 @@ from manyheads.config.schema import Config, DataConfig
 from manyheads.data.batch import Batch, Ids, blank_batch, make_batch, next_length
 from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.data.examples import Example, Examples, blank_examples, cut_text, make_examples
-from manyheads.data.masked import MaskedText, MaskedTexts, blank_masked, hide_tokens, make_masked
+from manyheads.data.masked import HIDDEN_SHARE, MaskedText, MaskedTexts, blank_masked, hide_tokens, make_masked
 from manyheads.data.sampler import EpochPlan, Sampler
 from manyheads.data.store import TextStore, TokenStore, TokenStream
 from manyheads.errors import DataError
@@ -123,7 +123,7 @@ class MaskedBatches(BatchMaker):
 
     def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizers: TokenizerPair) -> None:
         super().__init__(config, texts, store, tokenizers)
-        self.share = config.training.masked
+        self.share = HIDDEN_SHARE
         self.limit = longest_text(config)
         lengths = np.minimum(store.target.lengths, self.limit) + 2
         self.lengths = (lengths, lengths)

@@ -17,6 +17,7 @@ from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
+from manyheads.data.masked import HIDDEN_SHARE
 from manyheads.data.reading import read_text
 from manyheads.errors import DataError, OverflowedError, UsageError
 from manyheads.evaluation.scores import Scores, score
@@ -281,7 +282,7 @@ def _line_of_encoder(run: RunDirectory, encoder: Encoder, listener: Listener) ->
     result = score_hidden(encoder, encoder.config, filled, listener)
     return (
         f"- Scores on {result.texts:,} texts of {which}: perplexity {result.perplexity:.3f} of {result.tokens:,} "
-        f"hidden tokens ({encoder.config.training.masked:.0%} of all)"
+        f"hidden tokens ({HIDDEN_SHARE:.0%} of all)"
     )
 
 

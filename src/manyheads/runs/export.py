@@ -209,8 +209,7 @@ def _compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> T
     if to != "ctranslate2":
         return compare_without_lost_settings(opened, to)
     metadata, engine = load_ctranslate2(draft, compute_type="float32", device="cpu")
-    search = metadata.config.search.model_copy(update={"coverage_penalty": 0.0})
-    translator = Translator(metadata.config.model_copy(update={"search": search}), metadata.tokenizers, engine)
+    translator = Translator(metadata.config, metadata.tokenizers, engine)
     lines = setting_lines(opened)
     outputs = [result.translation for result in translator.translate(lines, beam_size=1)]
     return compare_texts(opened, to, lines, outputs, exact=numbers == "float32")

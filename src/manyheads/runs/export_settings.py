@@ -15,14 +15,13 @@ from manyheads.tasks.translation import Translator
 
 # Settings of [search] that the programs of a format do not take from an export, with the value that they use.
 # manyheads itself opens html, javascript and ctranslate2, and applies all others; a page refuses what it lacks.
-_OFF = {"copy_literals": False, "lower_capitals": False, "coverage_penalty": 0.0}
+_OFF = {"copy_literals": False, "lower_capitals": False}
 _DEFAULT_LENGTHS = {
     name: SearchConfig.model_fields[name].default for name in ("max_length_ratio", "max_length_offset")
 }
 _INSTEAD: dict[str, dict[str, Any]] = {
     "argos": {**_OFF, "no_repeat_ngram": 0, "beam_size": 4, "length_penalty": 0.2, **_DEFAULT_LENGTHS},
     "huggingface": {**_OFF, **_DEFAULT_LENGTHS},
-    "ctranslate2": {"coverage_penalty": 0.0},
 }
 _UNSPLIT = ("huggingface",)  # formats whose programs do not split long lines into sentences
 _SENTENCES = 6

@@ -101,7 +101,9 @@ def _extended(tokenizer: Tokenizer, config: Config, texts: Sequence[str], listen
     if isinstance(tokenizer, WordTokenizer):
         trained = WordTokenizer.train(config.tokenizer, texts, tokenizer.languages)
     elif isinstance(tokenizer, CharacterTokenizer):
-        trained = CharacterTokenizer.train(config.tokenizer, texts, tokenizer.languages)
+        trained = CharacterTokenizer.train(
+            config.tokenizer, texts, tokenizer.languages, keep_space=config.keep_space
+        )
     else:
         raise RunError(
             f'model.init_vocabulary = "extend" is for words and characters; {config.model.init_from} has '

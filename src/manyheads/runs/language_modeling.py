@@ -123,7 +123,7 @@ class TextValidation:
 def _windows_over(config: Config, length: int) -> Windows:
     """Return the sliding windows over a text of `length` tokens."""
     width = config.data.max_length
-    return Windows(length, width=width, step=config.evaluation.stride or window_step(width))
+    return Windows(length, width=width, step=window_step(width))
 
 
 def stream_of(config: Config, texts: Sequence[str], tokenizer: Tokenizer) -> NDArray[np.int32]:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from manyheads.config.schema import Config
-from manyheads.data.masked import make_masked
+from manyheads.data.masked import HIDDEN_SHARE, make_masked
 from manyheads.data.sampler import fixed_batches
 from manyheads.evaluation.verdicts import judge_loss, verdict_lines
 from manyheads.inspection.capture import mean_entropies, watch_text
@@ -91,7 +91,7 @@ class MaskedValidation:
         encoded = tokenizer.encode(texts)
         self.lengths = [len(row) for row in encoded]
         report_cut(self.lengths, limit, "data.valid", watch.listener)
-        rows = [hide(row[:limit], config.training.masked, rng, tokenizer) for row in encoded]
+        rows = [hide(row[:limit], HIDDEN_SHARE, rng, tokenizer) for row in encoded]
         self.rows = world.share(rows)
         self.hidden = sum(len(row.positions) for row in self.rows)
         self.entropy_rows = [rows[index] for index in evenly(len(rows), ENTROPY_TEXTS)]

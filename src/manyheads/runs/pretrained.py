@@ -80,29 +80,25 @@ def open_pretrained(config: Config) -> Pretrained:
     where = config.model.init_from
     assert where is not None
     pretrained = _read_pretrained_model(where, config)
-    for side in ("encoder", "decoder"):
-        number = getattr(config.model, f"init_{side}_layers")
-        if number is not None:
-            pretrained = _with_layers(pretrained, side, number)
-    return pretrained
+    number = config.model.init_decoder_layers
+    return pretrained if number is None else _with_layers(pretrained, number)
 
 
-def _with_layers(pretrained: Pretrained, side: str, number: int) -> Pretrained:
-    """Return a model with some layers of its encoder or decoder, evenly spaced from the first to the last.
+def _with_layers(pretrained: Pretrained, number: int) -> Pretrained:
+    """Return a model with some layers of its decoder, evenly spaced from the first to the last.
 
     Raises:
         RunError: the model has fewer layers.
     """
-    setting = f"num_{side}_layers"
-    available = pretrained.shape.get(setting, 0)
+    available = pretrained.shape.get("num_decoder_layers", 0)
     if number > available:
         raise RunError(
-            f"{pretrained.where} has {available} {side} layers, fewer than model.init_{side}_layers = {number}."
+            f"{pretrained.where} has {available} decoder layers, fewer than model.init_decoder_layers = {number}."
         )
     kept_layers = [round(index * (available - 1) / max(1, number - 1)) for index in range(number)]
 
     def weights_of(layers: Sequence[int]) -> dict[str, Tensor]:
-        prefixes = tuple(f"{side}_layers.{layer}." for layer in layers)
+        prefixes = tuple(f"decoder_layers.{layer}." for layer in layers)
         return {name: tensor for name, tensor in pretrained.tensors().items() if name.startswith(prefixes)}
 
     def dropped() -> dict[str, Tensor]:
@@ -112,14 +108,14 @@ def _with_layers(pretrained: Pretrained, side: str, number: int) -> Pretrained:
         all_layers = weights_of(range(available))
         result = {name: tensor for name, tensor in pretrained.tensors().items() if name not in all_layers}
         for new, old in enumerate(kept_layers):
-            prefix = f"{side}_layers.{old}."
+            prefix = f"decoder_layers.{old}."
             for name, tensor in weights_of([old]).items():
-                result[f"{side}_layers.{new}.{name.removeprefix(prefix)}"] = tensor
+                result[f"decoder_layers.{new}.{name.removeprefix(prefix)}"] = tensor
         return result
 
     return replace(
         pretrained,
-        shape={**pretrained.shape, setting: number},
+        shape={**pretrained.shape, "num_decoder_layers": number},
         tensors=cache(tensors),
         unused=lambda: (*pretrained.unused(), *dropped()),
     )
@@ -207,11 +203,10 @@ def _from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
     shape = _settings(pretrained.shape, SHAPE)
     if task == "classification" and pretrained.labels:
         shape |= {"pooling": "cls", "pooler": "relu" if stored.family == "distilbert" else "tanh"}
-    keep_space = task == "language-modeling"
 
     @cache
     def tokenizers() -> TokenizerPair:
-        tokenizer = HuggingFaceTokenizer(stored, keep_space=keep_space)
+        tokenizer = HuggingFaceTokenizer(stored, keep_space=task == "language-modeling")
         return TokenizerPair(tokenizer, tokenizer, joint=True)
 
     def unused() -> tuple[str, ...]:
@@ -222,9 +217,7 @@ def _from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
         where=where,
         shape=shape,
         pooled={"pooling": "cls", "pooler": "tanh"} | _settings(shape, HEAD),  # as in BERT
-        tokenizer_config=TokenizerConfig(
-            kind="huggingface", vocab_size=max(8, pretrained.tokenizer.size), keep_space=keep_space
-        ),
+        tokenizer_config=TokenizerConfig(kind="huggingface", vocab_size=max(8, pretrained.tokenizer.size)),
         tokenizers=tokenizers,
         tensors=lambda: pretrained.tensors(task),
         unused=unused,

@@ -256,7 +256,7 @@ def _prepare_tokenizers(
         sources, targets = sides(most)
         if config.task == "translation":
             return train_tokenizers(config.tokenizer, sources, targets, *config.languages)
-        tokenizer = train_tokenizer(config.tokenizer, sources, config.data.language)
+        tokenizer = train_tokenizer(config.tokenizer, sources, config.data.language, keep_space=config.keep_space)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
 
     def learn_visibly() -> TokenizerPair:

@@ -12,7 +12,6 @@ _LARGEST = {  # of each number; those of `SearchConfig` are its limits
     "length_penalty": 10,
     "max_length_ratio": 1_000,
     "max_length_offset": 1_000_000,
-    "coverage_penalty": 1_000,
     "no_repeat_ngram": 1_000_000,
     "batch_tokens": 1_000_000_000,
     "n_best": 10_000,
@@ -65,15 +64,13 @@ class TranslateOptions:
     Attributes:
         length_penalty: exponent of the length in score = log-probability / length ** length_penalty; 0 favours
             short outputs.
-        coverage_penalty: weight of the penalty for source tokens without attention (Wu et al. 2016, beta).
         max_length_ratio: maximum output length: max_length_ratio x source tokens + search.max_length_offset.
         min_length_ratio: minimum output length: min_length_ratio x source tokens.
         no_repeat_ngram: never repeat an n-gram of no_repeat_ngram tokens within an output; 0 allows repetitions.
         sampling: draw outputs by random sampling instead of beam search; None is off.
         rivals: number of alternative tokens to report for each output token, the likeliest first.
         alignment: report the word alignment, from the attention on the source (mean of the heads of one layer).
-        attention_layer: decoder layer whose attention gives the alignment and the coverage penalty, from 0; -1 is
-            the last layer.
+        attention_layer: decoder layer whose attention gives the alignment, from 0; -1 is the last layer.
         token_scores: report the log-probability of each token; an engine that computes them separately is faster
             without.
         split: split lines into sentences and translate each by itself: every line (sentences), only lines longer
@@ -81,14 +78,13 @@ class TranslateOptions:
     """
 
     length_penalty: float | None = None
-    coverage_penalty: float | None = None
     max_length_ratio: float | None = None
     min_length_ratio: float = 0.0
     no_repeat_ngram: int | None = None
     sampling: Sampling | None = None
     rivals: int = 0
     alignment: bool = False
-    attention_layer: int | None = None
+    attention_layer: int = -1
     token_scores: bool = True
     split: Literal["auto", "sentences", "none"] = "auto"
 
@@ -117,9 +113,7 @@ class SearchOptions(TranslateOptions):
     max_length_offset: int
     batch_tokens: int
     n_best: int = 1
-    coverage_penalty: float = 0.0
     no_repeat_ngram: int = 0
-    attention_layer: int = -1
     prefixes: tuple[Ids, ...] = ()
     forbidden: tuple[tuple[Ids, ...], ...] = ()
     required: tuple[tuple[Ids, ...], ...] = ()
@@ -133,7 +127,6 @@ class SearchOptions(TranslateOptions):
             "max_length_ratio",
             "max_length_offset",
             "min_length_ratio",
-            "coverage_penalty",
             "no_repeat_ngram",
             "rivals",
         ):
@@ -149,7 +142,7 @@ class SearchOptions(TranslateOptions):
     def in_use(self) -> list[str]:
         """Return the names of the options that are on, except those that every engine supports."""
         skipped = {"n_best", "token_scores", "split"}
-        if not (self.alignment or self.coverage_penalty):
+        if not self.alignment:
             skipped.add("attention_layer")
         defaults = {option.name: option.default for option in fields(self) if option.default is not MISSING}
         return [name for name in defaults if name not in skipped and vars(self)[name] != defaults[name]]

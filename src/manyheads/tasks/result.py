@@ -14,8 +14,7 @@ class Candidate:
 
     Attributes:
         text: the translation.
-        score: log-probability / length ** length_penalty, in nats, plus the coverage penalty if there is one; ranks
-            the candidates.
+        score: log-probability / length ** length_penalty, in nats; ranks the candidates.
         tokens: subword pieces, the end mark last if the output has one; for a line of several sentences, the pieces
             of all of them.
         token_scores: log-probability of each piece, in nats.

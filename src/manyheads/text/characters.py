@@ -23,12 +23,14 @@ class CharacterTokenizer(SymbolTokenizer):
     separator = ""
 
     @classmethod
-    def train(cls, config: TokenizerConfig, texts: Iterable[str], languages: str) -> Self:
+    def train(
+        cls, config: TokenizerConfig, texts: Iterable[str], languages: str, *, keep_space: bool = False
+    ) -> Self:
         """Count the characters of the texts; raises as `count_symbols`."""
-        normal = map(unify if config.keep_space else normalize, texts)
+        normal = map(unify if keep_space else normalize, texts)
         characters = chain.from_iterable(map(lower, normal) if config.lowercase else normal)
         symbols = count_symbols(characters, min_count=config.min_count, languages=languages)
-        return cls(symbols, languages, lowercase=config.lowercase, keep_space=config.keep_space)
+        return cls(symbols, languages, lowercase=config.lowercase, keep_space=keep_space)
 
     @classmethod
     def load(cls, data: bytes, language: str, *, keep_space: bool = False) -> Self:

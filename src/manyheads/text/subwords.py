@@ -46,8 +46,8 @@ class SubwordTokenizer(Tokenizer):
 
     suffix = ".model"
 
-    def __init__(self, config: TokenizerConfig, model: bytes) -> None:
-        super().__init__(lowercase=config.lowercase, keep_space=config.keep_space)
+    def __init__(self, config: TokenizerConfig, model: bytes, *, keep_space: bool = False) -> None:
+        super().__init__(lowercase=config.lowercase, keep_space=keep_space)
         self.kind = config.kind
         self.sampling = config.sampling
         self.model = model
@@ -71,7 +71,9 @@ class SubwordTokenizer(Tokenizer):
         self.sampler: WordSampler = kind(self.scores, config.sampling)
 
     @classmethod
-    def train(cls, config: TokenizerConfig, texts: Sequence[str], languages: str) -> Self:
+    def train(
+        cls, config: TokenizerConfig, texts: Sequence[str], languages: str, *, keep_space: bool = False
+    ) -> Self:
         """Train on texts; the same texts give the same pieces, whatever the number of processors.
 
         Raises:
@@ -80,7 +82,7 @@ class SubwordTokenizer(Tokenizer):
                 possible.
         """
         try:
-            return cls(config, _trained_model(config, texts))
+            return cls(config, _trained_model(config, texts, keep_space=keep_space), keep_space=keep_space)
         except RuntimeError as error:
             raise _explain(error, config, languages) from error
 
@@ -187,11 +189,11 @@ class SubwordTokenizer(Tokenizer):
         return [_replace_run(row, old, new) for row in ids]
 
 
-def _trained_model(config: TokenizerConfig, texts: Sequence[str]) -> bytes:
+def _trained_model(config: TokenizerConfig, texts: Sequence[str], *, keep_space: bool) -> bytes:
     """Return the serialised model of a training of the library; raises its RuntimeError."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=_training_lines(texts, lowercase=config.lowercase, keep_space=config.keep_space),
+        sentence_iterator=_training_lines(texts, lowercase=config.lowercase, keep_space=keep_space),
         model_writer=model,
         model_type=config.kind,
         vocab_size=config.vocab_size,
@@ -200,10 +202,10 @@ def _trained_model(config: TokenizerConfig, texts: Sequence[str]) -> bytes:
         split_digits=config.split_digits,
         normalization_rule_name="identity",
         # if white space is kept, a line end is a separate symbol, and no blank is put before a text
-        add_dummy_prefix=not config.keep_space,
-        remove_extra_whitespaces=not config.keep_space,
+        add_dummy_prefix=not keep_space,
+        remove_extra_whitespaces=not keep_space,
         user_defined_symbols=[
-            *(["\n"] if config.keep_space else []),
+            *(["\n"] if keep_space else []),
             *(_BLANK + symbol for symbol in config.symbols),  # in a text they follow a blank
         ],
         unk_id=UNK,
@@ -224,7 +226,7 @@ def possible_size(config: TokenizerConfig, texts: Sequence[str]) -> int:
         DataError: there is no text.
     """
     try:
-        _trained_model(config, texts)
+        _trained_model(config, texts, keep_space=False)
     except RuntimeError as error:
         match = _TOO_LARGE.search(str(error)) or _TOO_SMALL.search(str(error))
         if match is None:

@@ -72,30 +72,33 @@ def train_tokenizers(
     return TokenizerPair(source, train_tokenizer(config, targets, target_language), joint=False)
 
 
-def train_tokenizer(config: TokenizerConfig, texts: Sequence[str], languages: str) -> Tokenizer:
+def train_tokenizer(
+    config: TokenizerConfig, texts: Sequence[str], languages: str, *, keep_space: bool = False
+) -> Tokenizer:
     """Train one tokenizer on texts of one language, or of two (``de+en``); raises as `train_tokenizers`."""
     match config.kind:
         case "bpe" | "unigram":
-            return SubwordTokenizer.train(config, texts, languages)
+            return SubwordTokenizer.train(config, texts, languages, keep_space=keep_space)
         case "words":
             return WordTokenizer.train(config, texts, languages)
         case "characters":
-            return CharacterTokenizer.train(config, texts, languages)
+            return CharacterTokenizer.train(config, texts, languages, keep_space=keep_space)
         case "bytes":
-            return ByteTokenizer(lowercase=config.lowercase, keep_space=config.keep_space)
+            return ByteTokenizer(lowercase=config.lowercase, keep_space=keep_space)
         case "marian" | "huggingface":
             raise ConfigError(
                 [f'tokenizer.kind = "{config.kind}" comes with an imported model. Name it in model.init_from.']
             )
 
 
-def load_tokenizer(config: TokenizerConfig, language: str, data: bytes) -> Tokenizer:
+def load_tokenizer(config: TokenizerConfig, language: str, data: bytes, *, keep_space: bool = False) -> Tokenizer:
     """Load a tokenizer from the bytes of `Tokenizer.to_bytes`.
 
     Args:
         config: configuration with which the tokenizer was trained.
         language: language of the side; a tokenizer that was stored for another language is refused.
         data: content of the file.
+        keep_space: whether white space is kept (`Config.keep_space`).
 
     Raises:
         RunError: the bytes are damaged, or the tokenizer has another kind, language or case.
@@ -104,17 +107,17 @@ def load_tokenizer(config: TokenizerConfig, language: str, data: bytes) -> Token
     loaded: Tokenizer
     match config.kind:
         case "bpe" | "unigram":
-            loaded = SubwordTokenizer(config, data)
+            loaded = SubwordTokenizer(config, data, keep_space=keep_space)
         case "words":
             loaded = WordTokenizer.load(data, language)
         case "characters":
-            loaded = CharacterTokenizer.load(data, language, keep_space=config.keep_space)
+            loaded = CharacterTokenizer.load(data, language, keep_space=keep_space)
         case "bytes":
-            loaded = ByteTokenizer.load(data, language, keep_space=config.keep_space)
+            loaded = ByteTokenizer.load(data, language, keep_space=keep_space)
         case "marian":
             loaded = MarianTokenizer.load(data)
         case "huggingface":
-            loaded = HuggingFaceTokenizer.load(data, keep_space=config.keep_space)
+            loaded = HuggingFaceTokenizer.load(data, keep_space=keep_space)
     if loaded.lowercase != config.lowercase:
         raise damaged(
             config.kind, f"lowercase is {loaded.lowercase} in it, {config.lowercase} in the configuration"

@@ -13,16 +13,18 @@ from manyheads.config.schema import TrainingConfig
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.layers import FeedForward
 from manyheads.model.transformer import Transformer
-from manyheads.training.layerwise import by_depth
+from manyheads.training.layerwise import by_factor
 from manyheads.training.low_rank import LowRank
 from manyheads.training.muon import Muon
+
+_LORA_ALPHA = 16  # the product of the two matrices is multiplied by this over their rank
 
 
 def build_optimizer(
     model: Transformer,
     config: TrainingConfig,
     device: torch.device,
-    depth_of: Mapping[nn.Parameter, int] | None = None,
+    factor_of: Mapping[nn.Parameter, float] | None = None,
 ) -> torch.optim.Optimizer:
     """Build the optimiser of `training.optimizer` for all trainable parameters.
 
@@ -34,7 +36,7 @@ def build_optimizer(
         model: the model.
         config: the section `[training]` of the configuration.
         device: the device of the model.
-        depth_of: the depth of each parameter (`training.layerwise`), by which parameter groups are divided.
+        factor_of: the factor of the learning rate of each parameter (`layer_factors`); None is 1 for all.
     """
     matrices: dict[int, list[nn.Parameter]] = {}
     if config.lora_rank:
@@ -43,11 +45,11 @@ def build_optimizer(
         matrices = _hidden_matrices(model)
     in_matrices = {id(matrix) for group in matrices.values() for matrix in group}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in in_matrices]
-    for_rest = _adam_on(rest, config, device, depth_of) if rest else None
+    for_rest = _adam_on(rest, config, device, factor_of) if rest else None
     if not matrices:
         assert for_rest is not None
         return for_rest
-    for_matrices = _matrix_optimizer(matrices, config, depth_of)
+    for_matrices = _matrix_optimizer(matrices, config, factor_of)
     return for_matrices if for_rest is None else _CombinedOptimizer(for_matrices, for_rest)
 
 
@@ -55,37 +57,41 @@ def _adam_on(
     parameters: Sequence[nn.Parameter],
     config: TrainingConfig,
     device: torch.device,
-    depth_of: Mapping[nn.Parameter, int] | None,
+    factor_of: Mapping[nn.Parameter, float] | None,
 ) -> torch.optim.Optimizer:
     fused = device.type in ("cpu", "cuda")
     settings: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "eps": config.epsilon}
     if config.optimizer == "adamw":
         matrices = {"params": [p for p in parameters if p.ndim > 1], "weight_decay": config.weight_decay}
         vectors = {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0}
-        return torch.optim.AdamW(by_depth([matrices, vectors], depth_of), fused=fused, **settings)
+        return torch.optim.AdamW(by_factor([matrices, vectors], factor_of), fused=fused, **settings)
     decay = config.weight_decay if config.optimizer == "adam" else 0.0
-    groups = by_depth([{"params": list(parameters), "weight_decay": decay}], depth_of)
+    groups = by_factor([{"params": list(parameters), "weight_decay": decay}], factor_of)
     return torch.optim.Adam(groups, fused=fused, **settings)
 
 
 def _matrix_optimizer(
-    matrices: Mapping[int, list[nn.Parameter]], config: TrainingConfig, depth_of: Mapping[nn.Parameter, int] | None
+    matrices: Mapping[int, list[nn.Parameter]],
+    config: TrainingConfig,
+    factor_of: Mapping[nn.Parameter, float] | None,
 ) -> torch.optim.Optimizer:
     """Build Muon or LoRA for parameters that are grouped by the number of matrices that each stacks."""
-    groups = by_depth([{"params": group, "parts": parts} for parts, group in matrices.items()], depth_of)
+    factor = {} if config.lora_rank else {"factor": config.muon_factor}
+    groups = by_factor(
+        [{"params": group, "parts": parts, **factor} for parts, group in matrices.items()], factor_of
+    )
     if config.lora_rank:
         return LowRank(
             groups,
             rank=config.lora_rank,
-            alpha=config.lora_alpha,
+            alpha=_LORA_ALPHA,
             lr=config.learning_rate,
             betas=config.betas,
             eps=config.epsilon,
             weight_decay=config.weight_decay,
             seed=config.seed,
         )
-    factored = [{**group, "factor": config.muon_factor} for group in groups]
-    return Muon(factored, lr=config.learning_rate, weight_decay=config.weight_decay)
+    return Muon(groups, lr=config.learning_rate, weight_decay=config.weight_decay)
 
 
 def _hidden_matrices(model: nn.Module) -> dict[int, list[nn.Parameter]]:

@@ -32,7 +32,6 @@ class Progress:
         seconds: training time, without validation.
         recent_seconds: seconds an update, averaged over about the last minute, as other programs come and go.
         skipped, skipped_in_row: number of updates not applied because the gradient was not finite.
-        rollbacks: how often training went back to a checkpoint because it diverged; each halves the learning rate.
         best, best_step: the best value of `training.metric` so far, and the step of that validation.
         waited: number of validations since the best one.
         stopped_early: whether patience (`training.patience`) ran out.
@@ -47,7 +46,6 @@ class Progress:
     recent_seconds: float = 0.0
     skipped: int = 0
     skipped_in_row: int = 0
-    rollbacks: int = 0
     best: float | None = None
     best_step: int = 0
     waited: int = 0

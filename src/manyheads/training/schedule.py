@@ -2,8 +2,8 @@
 
 `noam` is the formula of section 5.3 of Vaswani et al. (2017), times `learning_rate`. All others rise linearly to
 `learning_rate` during the warm-up; then `inverse-sqrt` falls with the root of the step, `linear` and `cosine` fall
-to 0 at the last step, `constant` stays, and `plateau` is multiplied by `plateau_factor` whenever
-`plateau_patience` validations in a row brought no better loss.
+to 0 at the last step, `constant` stays, and `plateau` is multiplied by 0.9 whenever `plateau_patience`
+validations in a row brought no better loss.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from manyheads.config.schema import TrainingConfig
+
+_PLATEAU_FACTOR = 0.9
 
 
 class Schedule:
@@ -65,7 +67,7 @@ class Schedule:
             return
         self.waited += 1
         if self.waited >= self.config.plateau_patience:
-            self.scale, self.waited = self.scale * self.config.plateau_factor, 0
+            self.scale, self.waited = self.scale * _PLATEAU_FACTOR, 0
 
     def state(self) -> dict[str, float | None]:
         """Return the state that resuming needs."""

@@ -46,7 +46,6 @@ from manyheads.training.time_limit import TimedValidation, TimeLimit, sampled_va
 from manyheads.training.update import Updater
 
 _MOST_SKIPPED = 20  # updates in a row without a finite gradient before training gives up
-_MOST_ROLLBACKS = 3
 _AFTER_STEP = "stopping after this step; press again to abort"
 _VALIDATION_SAMPLE = 0.01  # share of the time limit that a sample to time a validation may take
 _AVERAGE = "average."  # prefix of the names of averaged weights in a checkpoint
@@ -118,7 +117,7 @@ class Trainer:
             save_now: called after each update; when it returns True, a snapshot is saved and training continues.
 
         Raises:
-            TrainingError: too many updates in a row had no finite gradient, memory ran out, or training diverged.
+            TrainingError: too many updates in a row had no finite gradient, or memory ran out.
         """
         updater = self.updater
         if not self.prepare():
@@ -131,10 +130,10 @@ class Trainer:
 
             losses = self.oom.gradients(micro_batches, tokens, where)  # loss and backward pass of each micro-batch
             self.window.add(losses)
-            rate = self.learning_rate(step)
+            rate = self.schedule.rate(step, self.progress.total_steps)
             norm = updater.clip_gradients()
             if math.isfinite(norm):
-                updater.step(rate, step)
+                updater.step(rate)
                 self.record_update(norm, step)
             else:
                 self.skip_update(where())
@@ -147,9 +146,8 @@ class Trainer:
 
             if self.progress.due(self.config.log_every):
                 report = self.log(rate, epoch_updates)
-                if self.divergence.observe(report.loss) and self.handle_divergence(report.loss):
-                    start = time.perf_counter()
-                    continue  # training is back at its last checkpoint
+                if self.divergence.observe(report.loss):
+                    self.warn_of_divergence(report.loss)
             self.progress.pending = self.progress.due(self.config.save_every) and self.affords_check()
             stopping, saving = self.world.total([stop(), save_now()])
             if self.progress.pending or stopping or saving:
@@ -161,23 +159,18 @@ class Trainer:
     def remaining_updates(self) -> Iterator[tuple[Indices, Sequence[MicroBatch], int]]:
         """Yield the updates from the present position on, epoch after epoch, until training is finished.
 
-        When training has gone back to a checkpoint, the updates from that checkpoint's position on follow.
-
         Yields:
             The indices of the examples, this process's micro-batches, and the number of updates of the epoch.
         """
         while not self.progress.finished:
-            epoch, first, rollbacks = self.progress.epoch, self.progress.position, self.progress.rollbacks
+            epoch, first = self.progress.epoch, self.progress.position
             plan = self.batches.epoch(epoch)
             updates = prefetch_updates(self.batches, epoch, plan, first, self.config.workers, self.device)
             for indices, micro_batches in updates:
                 yield indices, micro_batches, len(plan)
-                if self.progress.rollbacks != rollbacks:
-                    break
                 if self.progress.finished:
                     return
-            else:
-                self.progress.epoch, self.progress.position = epoch + 1, 0
+            self.progress.epoch, self.progress.position = epoch + 1, 0
 
     def planned_steps(self) -> int:
         """Return the number of updates that the configuration asks for, before any time limit."""
@@ -230,10 +223,6 @@ class Trainer:
 
     # --- an update ---
 
-    def learning_rate(self, step: int) -> float:
-        """Return the learning rate of an update, the first being 1; every rollback has halved it."""
-        return self.schedule.rate(step, self.progress.total_steps) * 0.5**self.progress.rollbacks
-
     def record_update(self, norm: float, step: int) -> None:
         """Record the gradient norm of an update that changed the weights, and average the weights."""
         self.window.norm += norm
@@ -280,30 +269,12 @@ class Trainer:
         self.listener.step(report)
         return report
 
-    def handle_divergence(self, loss: float) -> bool:
-        """Warn of a loss far above its mean, or go back to the last checkpoint; return whether it went back.
-
-        Raises:
-            TrainingError: there is no checkpoint, or going back has not helped several times.
-        """
-        event = f"step {self.progress.step:,}: the loss is {loss:.2f}, after {self.divergence.mean:.2f} on average"
-        if self.config.divergence == "warn":
-            self.listener.message(f"warning: {event}. A lower training.learning_rate may help.")
-            return False
-        rollbacks = self.progress.rollbacks + 1
-        if rollbacks > _MOST_ROLLBACKS:
-            raise TrainingError(
-                f"{event}, and going back {_MOST_ROLLBACKS} times has not helped. "
-                "Try a lower training.learning_rate or a longer warm-up."
-            )
-        snapshot = self.storage.load()
-        if snapshot is None:
-            cure = "Try a lower training.learning_rate or a longer warm-up."
-            raise TrainingError(f"{event}, and there is no checkpoint to go back to. {cure}")
-        self.restore(snapshot)
-        self.progress.rollbacks = rollbacks
-        self.listener.message(f"warning: {event}. Back to step {self.progress.step:,}, at half the rate.")
-        return True
+    def warn_of_divergence(self, loss: float) -> None:
+        """Warn of a loss far above its mean."""
+        self.listener.message(
+            f"warning: step {self.progress.step:,}: the loss is {loss:.2f}, after {self.divergence.mean:.2f} on "
+            "average. A lower training.learning_rate may help."
+        )
 
     # --- validation ---
 
@@ -341,8 +312,6 @@ class Trainer:
         progress = self.progress
         self.schedule.validated(loss)
         best = progress.compare(value)
-        if not self.updater.layerwise.complete(progress.step):  # layers that are unfrozen later may still help
-            progress.waited = 0
         progress.stopped_early = progress.out_of_patience(self.config.patience)
         return best
 

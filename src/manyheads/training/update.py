@@ -20,7 +20,7 @@ from manyheads.model.layers import DecoderLayer
 from manyheads.training.batches import Losses, MicroBatch
 from manyheads.training.compilation import CompiledLayers, EagerLayers
 from manyheads.training.distributed import World
-from manyheads.training.layerwise import LayerwiseLearningRate, freeze
+from manyheads.training.layerwise import freeze_for_lora, layer_factors
 from manyheads.training.memory import out_of_memory
 from manyheads.training.objective import Objective
 from manyheads.training.optimizer import build_optimizer
@@ -44,12 +44,12 @@ class Updater:
         self.precision = precision
         self.world = world
         self.clip_norm = config.clip_norm or math.inf
-        freeze(model, config)
+        if config.lora_rank:
+            freeze_for_lora(model)
         self.layers = CompiledLayers(model) if config.compile else EagerLayers()
         self.objective = _distribute(objective, world, shard=config.shard)
         self.trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.layerwise = LayerwiseLearningRate(model, config)
-        self.optimizer = build_optimizer(model, config, device, self.layerwise.depth_of)
+        self.optimizer = build_optimizer(model, config, device, layer_factors(model, config.layer_decay))
 
     # --- loss and backward pass ---
 
@@ -100,18 +100,17 @@ class Updater:
         """Scale the gradients down to `training.clip_norm`; return their norm before, which may not be finite."""
         return float(full_tensor(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
 
-    def step(self, rate: float, step: int) -> None:
+    def step(self, rate: float) -> None:
         """Update the weights with the optimiser.
 
         Args:
             rate: the learning rate.
-            step: the number of the update, the first being 1.
 
         Raises:
             TrainingError: memory ran out; some weights may have been changed already.
         """
         for group in self.optimizer.param_groups:
-            group["lr"] = rate * self.layerwise.factor(group, step)
+            group["lr"] = rate * group.get("factor", 1.0)
         try:
             with autocast(self.device, self.precision):
                 self.optimizer.step()
@@ -127,11 +126,11 @@ class Updater:
         """Drop the gradients."""
         self.optimizer.zero_grad(set_to_none=True)
 
-    def apply(self, rate: float, step: int = 1) -> float:
+    def apply(self, rate: float) -> float:
         """Clip the gradients, step if their norm is finite, and drop them; return the norm."""
         norm = self.clip_gradients()
         if math.isfinite(norm):
-            self.step(rate, step)
+            self.step(rate)
         self.zero_grad()
         return norm
 

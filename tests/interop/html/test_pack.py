@@ -103,7 +103,6 @@ def test_the_header_of_a_language_model_and_a_classifier_holds_their_own_parts()
         ("bf16", "translation", {}, 'precision "bf16". Use one of fp32, int8'),
         ("fp16", "translation", {}, 'no precision "fp16"'),
         ("int8", "masked-lm", {}, 'the task "masked-lm"'),
-        ("int8", "translation", {"coverage_penalty": 0.2}, "search.coverage_penalty = 0.2"),
         ("int8", "translation", {"no_repeat_ngram": 3}, "search.no_repeat_ngram = 3"),
     ],
 )

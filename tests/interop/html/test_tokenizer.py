@@ -57,7 +57,9 @@ def training_texts() -> list[str]:
 
 
 def train_config(config: dict[str, Any]) -> Tokenizer:
-    return train_tokenizer(TokenizerConfig(vocab_size=1100, **config), training_texts(), "de+en")
+    settings = {"vocab_size": 1100, **config}
+    keep_space = settings.pop("keep_space", False)
+    return train_tokenizer(TokenizerConfig(**settings), training_texts(), "de+en", keep_space=keep_space)
 
 
 def train_marian(model_type: str, rule: str) -> MarianTokenizer:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.config.load.mistakes import closest, find_mistakes, optional_settings, suggestion
+from manyheads.config.load.removed import drop_removed
 from manyheads.config.load.toml import NONE, override, read_toml, to_toml
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, UsageError
@@ -147,7 +148,8 @@ def config_from_json(text: str, origin: str) -> Config:
     if number > _FORMAT:
         cure = f"this manyheads reads up to {_FORMAT}. Upgrade it: pip install --upgrade manyheads"
         raise ConfigError([f"format {number} is newer than this program; {cure}"], origin=origin)
-    values.pop("measured", None)  # a section of earlier versions
+    if mistakes := drop_removed(values):
+        raise ConfigError(mistakes, origin=origin)
     return parse_config(values, origin=origin)
 
 

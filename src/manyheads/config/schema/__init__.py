@@ -6,7 +6,7 @@ rest of the package. "Section 3.2" and the like refer to Vaswani et al. (2017), 
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -83,27 +83,17 @@ class Config(Section):
         """Whether the whole file is one text."""
         return self.task == "language-modeling" and self.data.documents == "file"
 
-    @model_validator(mode="before")
-    @classmethod
-    def keep_space_of_language_models(cls, values: Any) -> Any:
-        """Keep white space for language models: it is part of their output."""
-        if not isinstance(values, dict) or values.get("task") != "language-modeling":
-            return values
-        tokenizer = values.get("tokenizer", {})
-        if isinstance(tokenizer, TokenizerConfig) and "keep_space" not in tokenizer.model_fields_set:
-            return {**values, "tokenizer": tokenizer.model_copy(update={"keep_space": True})}
-        return {**values, "tokenizer": {"keep_space": True, **tokenizer}} if isinstance(tokenizer, dict) else values
+    @property
+    def keep_space(self) -> bool:
+        """Whether the tokenizer keeps white space, which is part of the output of a language model."""
+        return self.task == "language-modeling"
 
     @model_validator(mode="after")
     def check_language_model(self) -> Self:
-        """Refuse settings that a language model cannot use, and those that only a language model can use."""
+        """Refuse settings that a language model cannot use."""
         data, tokenizer, model = self.data, self.tokenizer, self.model
         if self.task != "language-modeling":
-            if tokenizer.keep_space:
-                raise ValueError(f'tokenizer.keep_space = true is for "language-modeling", not for "{self.task}".')
             return self
-        if not tokenizer.keep_space:
-            raise ValueError('tokenizer.keep_space = false, but a "language-modeling" run must write white space.')
         if tokenizer.kind == "words" or tokenizer.sampling:
             name = "sampling" if tokenizer.sampling else "kind"
             raise ValueError(
@@ -119,11 +109,6 @@ class Config(Section):
             raise ValueError(
                 f"data.max_length = {data.max_length} tokens a block, but model.max_positions = "
                 f"{model.max_positions}. Use as many."
-            )
-        if self.evaluation.stride is not None and self.evaluation.stride > data.max_length:
-            raise ValueError(
-                f"evaluation.stride = {self.evaluation.stride} leaves out text: it is more than data.max_length = "
-                f"{data.max_length}, the window."
             )
         return self
 
@@ -157,7 +142,7 @@ class Config(Section):
         if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
             raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
         if self.model.init_from is None:
-            for name in ("init_vocabulary", "init_encoder_layers", "init_decoder_layers"):
+            for name in ("init_vocabulary", "init_decoder_layers"):
                 if getattr(self.model, name) not in ("keep", None):
                     raise ValueError(
                         f"model.{name} is for a pre-trained model, and model.init_from names none. "

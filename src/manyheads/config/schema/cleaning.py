@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from manyheads.config.schema.sections import Positive, Probability, Section, Text
+from manyheads.config.schema.sections import Probability, Section, Text
 
 RuleName = Literal[
     "access-keys", "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders",
@@ -28,23 +28,10 @@ class CleanConfig(Section):
         description="largest ratio of the length of a side to what the other side suggests, in characters and in "
         "words; the usual ratio of the two languages is learned from the text",
     )
-    language: float = Field(
-        4.0,
-        gt=0,
-        le=1_000_000,
-        description="log-odds in nats from which on a line counts as another language than that of its side",
-    )
-    boilerplate: Positive = Field(
-        20, description="number of pairs that may have the same source or the same target of four words or more"
-    )
     loss: Probability = Field(
         0.03,
         description="share of good pairs that the lexical score may remove, and as many the two models; the "
         "threshold of each score is estimated from it",
-    )
-    learn_from: Positive = Field(
-        100_000,
-        description="pairs, spread evenly over the text, from which languages and word translations are learned",
     )
     forward: Text | None = Field(
         None,

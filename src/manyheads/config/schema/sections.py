@@ -214,12 +214,6 @@ class TokenizerConfig(Section):
             "back-translated sources (Caswell et al. 2019)",
         )
     )
-    keep_space: bool = Field(
-        False,
-        description="keep blanks, tabs and line breaks as tokens instead of merging each run of them into one "
-        "blank. Default: true for language-modeling, which needs it; false for all other tasks, which cannot use "
-        "it",
-    )
 
     @model_validator(mode="after")
     def check_symbols(self) -> Self:
@@ -250,19 +244,12 @@ class ModelConfig(Section):
     dropout: Probability = Field(
         0.1, description="dropout on each sublayer's output (section 5.4); 0.3 is usual where text is scarce"
     )
-    feed_forward_dropout: Probability = Field(
-        0.0, description="dropout after the activation of the feed-forward layers"
-    )
     embedding_dropout: Probability | None = Field(
         None, description="dropout on token embedding plus position (section 5.4). Default: the value of dropout"
     )
     attention_dropout: Probability = Field(0.0, description="dropout on the attention weights; slow on a CPU")
     word_dropout: Probability = Field(
         0.0, description="probability that a token's whole embedding is dropped, to be inferred from its context"
-    )
-    layer_dropout: Probability = Field(
-        0.0,
-        description="probability that a sublayer is skipped for a sentence (Huang et al. 2016); for deep models",
     )
     norm: Literal["pre", "post"] = Field(
         "pre", description="layer norm before each sublayer, or after it as in the paper"
@@ -307,15 +294,10 @@ class ModelConfig(Section):
         "symbols of the training text (words, characters); replace: a new one by [tokenizer], in which known "
         "symbols keep their embeddings",
     )
-    init_encoder_layers: Layers | None = Field(
-        None,
-        description="number of encoder layers to take from init_from, evenly spaced from the first to the last; "
-        "1 takes the first. none: all",
-    )
     init_decoder_layers: Layers | None = Field(
         None,
-        description="number of decoder layers to take from init_from, in the same way: a student starts with the "
-        "layers of its teacher (Shleifer and Rush 2020). none: all",
+        description="number of decoder layers to take from init_from, evenly spaced from the first to the last (1: "
+        "the first): a student starts with the layers of its teacher (Shleifer and Rush 2020). none: all",
     )
 
     @model_validator(mode="after")
@@ -364,20 +346,8 @@ class SearchConfig(Section):
     max_length_offset: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         20, description="tokens in the longest output beyond max_length_ratio x source tokens"
     )
-    coverage_penalty: float = Field(
-        0.0,
-        ge=0,
-        le=1_000,
-        description="weight of the penalty for source tokens without attention (beta of Wu et al. 2016)",
-    )
     no_repeat_ngram: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         0, description="length of the n-grams that must not occur twice in an output; 0 is off"
-    )
-    attention_layer: int = Field(
-        -1,
-        ge=-1_000,
-        le=1_000,
-        description="decoder layer that word alignments are read from: 0 is the lowest, -1 the highest",
     )
     batch_tokens: Positive = Field(
         4_096, description="source tokens x beam size decoded together; lower it if memory runs out"
@@ -407,9 +377,4 @@ class EvaluationConfig(Section):
         "sacrebleu",
         description="text that BLEU, chrF and TER compare: detokenised and cased text (sacrebleu), or "
         "lower-cased tokens of spaCy or Moses as in some papers",
-    )
-    stride: Positive | None = Field(
-        None,
-        description="language-modeling: step of the sliding window in tokens, at most data.max_length. Smaller "
-        "steps give each token more context and take longer. Default: half of data.max_length",
     )

@@ -84,14 +84,8 @@ class TrainingConfig(Section):
         "learning_rate in warmup_steps, and then continue as their name says",
     )
     warmup_steps: Count = Field(1_000, description="updates in which the learning rate rises to its peak")
-    plateau_factor: float = Field(
-        0.9,
-        gt=0,
-        lt=1,
-        description="plateau: factor that lowers the rate after plateau_patience validations without progress",
-    )
     plateau_patience: Positive = Field(
-        10, description="plateau: validations without improvement before the learning rate is lowered"
+        10, description="plateau: validations without improvement before the learning rate is multiplied by 0.9"
     )
     label_smoothing: Probability = Field(
         0.1, description="target probability spread evenly over the vocabulary (section 5.4); 0 is off"
@@ -116,24 +110,11 @@ class TrainingConfig(Section):
         le=1,
         description="rate of each layer over that of the layer above; 1 is off, 0.8 is usual in fine-tuning",
     )
-    frozen_layers: Count | None = Field(
-        None,
-        description="fine-tuning: fix the embeddings and this many of the first layers, which saves time and "
-        "memory. Default: all are trained",
-    )
-    unfreeze_every: Positive | None = Field(
-        None,
-        description="fine-tuning: updates after which one more layer is trained, from the last to the first "
-        "(Howard and Ruder 2018)",
-    )
     lora_rank: Annotated[int, Field(ge=0, le=65_536)] = Field(
         0,
-        description="fine-tuning by LoRA (Hu et al. 2022): rank of the product of two matrices that is learnt "
-        "for each matrix of the layers; all other weights but the head of the task are frozen. 0 is off. Usual "
-        "learning rates: 1e-4 to 1e-3",
-    )
-    lora_alpha: float = Field(
-        16.0, gt=0, le=1_000_000, description="LoRA: the product is multiplied by lora_alpha / lora_rank"
+        description="fine-tuning by LoRA (Hu et al. 2022): rank k of the product of two matrices that is learnt "
+        "for each matrix of the layers, and multiplied by 16 / k; all other weights but the head of the task are "
+        "frozen. 0 is off. Usual learning rates: 1e-4 to 1e-3",
     )
     precision: Literal["auto", "fp32", "bf16"] = Field(
         "auto",
@@ -157,16 +138,8 @@ class TrainingConfig(Section):
         description="score that the best checkpoint is chosen by: loss; for translation also bleu and chrf; for "
         "classification also accuracy and macro_f1",
     )
-    masked: Annotated[float, Field(gt=0, lt=1)] = Field(
-        0.15, description="masked-lm: share of the tokens that are masked (Devlin et al. 2019, section 3.1)"
-    )
     class_weights: Literal["none", "balanced"] = Field(
         "none", description="classification: balanced weighs each class by the inverse of its share of the examples"
-    )
-    divergence: Literal["warn", "rollback"] = Field(
-        "warn",
-        description="reaction to a loss far above its running mean. warn: only report it; rollback: return to "
-        "the last checkpoint and halve the learning rate",
     )
     compile: bool = Field(
         False,
@@ -185,7 +158,7 @@ class TrainingConfig(Section):
     )
     patience: Positive | None = Field(
         None,
-        description="validations without improvement before training stops, counted once all layers are trained",
+        description="validations without improvement before training stops",
     )
     tensorboard: bool = Field(False, description="also write TensorBoard files (extra tensorboard)")
     valid_sentences: Count = Field(

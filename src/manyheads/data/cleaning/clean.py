@@ -32,6 +32,9 @@ from manyheads.errors import DataError
 from manyheads.files import write_atomically, writing
 
 _SHARD = 2_000  # pairs
+_OTHER_LANGUAGE = 4.0  # log-odds in nats from which on a line counts as another language than that of its side
+_SHARED = 20  # pairs that may have the same source or the same target of four words or more
+_LEARNED = 100_000  # pairs, spread evenly over the text, that word translations are learned from
 _MOST_LINKS = 20_000_000  # word links that word translations are learned from
 _PROFILED = 25_000  # pairs that languages and lengths are learned from, at most
 _EXCHANGED = 10_000  # pairs with exchanged targets, at most, from which the threshold is calculated
@@ -170,7 +173,7 @@ def _judge_shard(profile: Path, settings: CleanConfig, texts: Texts) -> bytes:
     """Apply the rules to the pairs of a shard; return their `_RECORD`s."""
     records = np.zeros(len(texts[0]), _RECORD)
     records["reason"], records["scores"], words = apply_rules(
-        *texts, load_profile(profile), settings.max_ratio, settings.language, set(settings.off)
+        *texts, load_profile(profile), settings.max_ratio, _OTHER_LANGUAGE, set(settings.off)
     )
     records["words"] = np.minimum(words, 255)
     records["keys"] = copy_keys(*texts)
@@ -186,7 +189,7 @@ def _mark_repeated(judgement: Judgement, keys: NDArray[np.uint64], settings: Cle
         passed = passed[~copies]
     if "boilerplate" not in settings.off:
         long = judgement.words[passed] >= LEAST_WORDS
-        frequent = find_boilerplate(keys[passed], long, settings.boilerplate)
+        frequent = find_boilerplate(keys[passed], long, _SHARED)
         judgement.reasons[passed[frequent]] = REASONS.index("boilerplate")
 
 
@@ -195,7 +198,7 @@ def _score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: E
     passed = np.flatnonzero(judgement.reasons == 0)
     if not len(passed):
         return
-    learned_from = _sample_of(passed, judgement.words, job.settings.learn_from)
+    learned_from = _sample_of(passed, judgement.words, _LEARNED)
     path = job.folder / f"lexicon-{job.hash()[:16]}.npz"
     sample = _pick(job, learned_from)
     # Pairs in the training sample score higher. So the exchanged pairs are added to the sample.
@@ -317,7 +320,7 @@ def _exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) ->
     half = len(targets) // 2
     exchanged = sources[: 2 * most], (targets[half:] + targets[:half])[: 2 * most]
     off: set[str] = set(settings.off)
-    reasons, *_ = apply_rules(*exchanged, load_profile(profile), settings.max_ratio, settings.language, off)
+    reasons, *_ = apply_rules(*exchanged, load_profile(profile), settings.max_ratio, _OTHER_LANGUAGE, off)
     passed = np.flatnonzero(reasons == 0)[:most].tolist()
     return [exchanged[0][number] for number in passed], [exchanged[1][number] for number in passed]
 

@@ -19,7 +19,6 @@ _MAX_BATCH_TOKENS = 1024  # more are no faster on a CPU, and leave fewer batches
 _KNOWN = {"n_best", "min_length_ratio", "no_repeat_ngram", "alignment", "attention_layer", "prefixes", "forbidden"}
 _REASONS = {
     "sampling": "what it draws for a row depends on the rows beside it",
-    "coverage_penalty": "its coverage penalty follows another formula",
     "attention_layer": "it gives the attention of the last decoder layer only",
     "prefixes": "it gives no attention of an output that begins with a prefix",
 }

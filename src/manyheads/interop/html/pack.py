@@ -56,8 +56,7 @@ _PANEL_WIDTH = 8  # of engine.wasm, which refuses another width
 _ALIGNMENT = 16  # bytes: a vector of weights then lies within a cache line
 _PRECISIONS = ("fp32", "int8")
 _MODEL_SETTINGS = ("d_model", "num_heads", "positions", "max_positions", "token_types", "pooling", "pooler")
-_SEARCH_SETTINGS = ("beam_size", "length_penalty", "max_length_ratio", "max_length_offset", "attention_layer")
-_UNSUPPORTED_SEARCH = ("coverage_penalty", "no_repeat_ngram")  # settings of the search that must be off
+_SEARCH_SETTINGS = ("beam_size", "length_penalty", "max_length_ratio", "max_length_offset")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +121,10 @@ def _check_supported(config: Config, precision: str) -> Precision:
         )
     if config.task == "masked-lm":
         raise UsageError(f'a page cannot hold a model of the task "{config.task}". {_TASKS}')
-    for name in _UNSUPPORTED_SEARCH:
-        if config.task == "translation" and (value := getattr(config.search, name)):
-            raise UsageError(f"search.{name} = {value} is not supported by a page. Use search.{name} = 0.")
+    if config.task == "translation" and (value := config.search.no_repeat_ngram):
+        raise UsageError(
+            f"search.no_repeat_ngram = {value} is not supported by a page. Use search.no_repeat_ngram = 0."
+        )
     return checked
 
 

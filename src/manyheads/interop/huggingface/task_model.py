@@ -57,7 +57,7 @@ def build_task_model(
     names = (tuple(labels) or pretrained.labels) if task == "classification" else ()
     trained = bool(pretrained.labels) and len(names) == len(pretrained.labels)
     config = _run_config(pretrained, task, language or _NO_LANGUAGE, trained)
-    tokenizer = HuggingFaceTokenizer(pretrained.tokenizer.stored, keep_space=config.tokenizer.keep_space)
+    tokenizer = HuggingFaceTokenizer(pretrained.tokenizer.stored, keep_space=config.keep_space)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_HEAD_SEED)
         model = empty_model(config, tokenizer, len(names))
@@ -128,7 +128,6 @@ def _run_config(pretrained: HuggingFaceModel, task: Task, language: str, trained
         "tokenizer": {
             "kind": "huggingface",
             "vocab_size": max(8, pretrained.tokenizer.size),
-            "keep_space": task == "language-modeling",
         },
         "model": shape,
     }

@@ -138,7 +138,6 @@ def _our_config(
                     "num_decoder_layers": values["decoder_layers"],
                     "dropout": settings.get("dropout", 0.1),
                     "attention_dropout": settings.get("attention_dropout", 0.0),
-                    "feed_forward_dropout": settings.get("activation_dropout", 0.0),
                     "norm": "post",
                     "positions": "sinusoidal",
                     "max_positions": settings.get("max_position_embeddings", 512),

@@ -183,7 +183,7 @@ def _model_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
         "tie_word_embeddings": shape.tied_embeddings != "none",
         "dropout": shape.dropout,
         "attention_dropout": shape.attention_dropout,
-        "activation_dropout": shape.feed_forward_dropout,
+        "activation_dropout": 0.0,
         **_special_ids(model),
         "forced_eos_token_id": 0,
         "dtype": "float32",

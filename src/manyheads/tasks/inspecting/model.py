@@ -33,7 +33,7 @@ _RATES = {
     "inverse-sqrt": "lr t / w up to step w, then lr sqrt(w / t)",
     "linear": "lr t / w up to step w, then down to 0 in a straight line",
     "cosine": "lr t / w up to step w, then down to 0 along a cosine",
-    "plateau": "lr t / w up to step w, then times plateau_factor when the validation loss no longer falls",
+    "plateau": "lr t / w up to step w, then times 0.9 whenever the validation loss no longer falls",
     "constant": "lr t / w up to step w, then lr",
 }
 _POSITION_SYMBOLS: dict[str, tuple[str, str, Callable[..., Any]]] = {  # equation, section, code

@@ -103,7 +103,7 @@ def inspect_translation(
         prefix=outputs.num_forced,
         hypotheses=tuple(_output_of(hypothesis, target_side, text) for hypothesis in searched),
         beam=outputs.tree,
-        alignment=_align_words(reading, source_text, target_text, config.search.attention_layer),
+        alignment=_align_words(reading, source_text, target_text),
         occlusion=occlusion,
         source_neighbours=neighbours(model.source_embedding.tokens, source, source_side, options.neighbours),
         target_neighbours=neighbours(model.target_embedding.tokens, output, target_side, options.neighbours),
@@ -228,17 +228,17 @@ def _leave_out_words(
     )
 
 
-def _align_words(reading: Reading, source: Text, target: Text, layer: int) -> Alignment | None:
-    """Align words by the mean of the heads of a decoder layer; None if a side has no words."""
+def _align_words(reading: Reading, source: Text, target: Text) -> Alignment | None:
+    """Align words by the mean of the heads of the last decoder layer; None if a side has no words."""
     source_words = [token.word for token in source.tokens if token.word is not None]
     target_words = [token.word for token in target.tokens if token.word is not None]
     if not source.words or not target.words:
         return None
     attention = reading.attention[2]
-    cross = attention.of(layer, None)[: len(target_words), : len(source_words)]
+    cross = attention.of(-1, None)[: len(target_words), : len(source_words)]
     links = word_alignment(cross.tolist(), source_words, target_words)
     weights = _word_weights(cross, source_words, target_words)
-    return Alignment(layer % len(attention.weights), pharaoh(links), tuple(links), weights)
+    return Alignment(len(attention.weights) - 1, pharaoh(links), tuple(links), weights)
 
 
 def _word_weights(cross: Array, source_words: list[int], target_words: list[int]) -> Array:

@@ -65,7 +65,7 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "Korean unigram": ("ko-en", {"kind": "unigram", "byte_fallback": False, "vocab_size": 5000}),
     "Japanese bpe": ("ja", {"kind": "bpe", "byte_fallback": False, "character_coverage": 0.9995}),
     "Japanese unigram": ("ja", {"kind": "unigram"}),
-    "bpe, white space": ("de-en", {"kind": "bpe", "keep_space": True, "symbols": ["<bt>"]}),
+    "bpe, white space": ("de-en", {"kind": "bpe", "symbols": ["<bt>"]}),
     "unigram, lower case": ("de-en", {"kind": "unigram", "lowercase": True, "symbols": ["<bt>"]}),
     "characters": ("de-en", {"kind": "characters"}),
     "bytes": ("de-en", {"kind": "bytes"}),
@@ -78,7 +78,8 @@ def make_tokenizer(name: str, folder: Path) -> Tokenizer:
     if name in KINDS:
         data, settings = KINDS[name]
         texts = lines_of(*TRAINING[data])
-        return train_tokenizer(TokenizerConfig(**{"vocab_size": 6000, **settings}), texts, data)  # type: ignore[arg-type]
+        config = TokenizerConfig(**{"vocab_size": 6000, **settings})  # type: ignore[arg-type]
+        return train_tokenizer(config, texts, data, keep_space="white space" in name)
     if name == "marian":
         return train_marian("unigram", "nmt_nfkc")
     return MAKERS[name](folder)

@@ -71,8 +71,8 @@ export class PageTranslator {
 
   /** Average weights (L, H, T, S) over the heads of the layer that aligns words: rows (T, S). */
   meanHeads(weights, rows, columns) {
-    const { heads, search, layers } = this.model;
-    const layer = ((search.attention_layer % layers.decoder) + layers.decoder) % layers.decoder;
+    const { heads, layers } = this.model;
+    const layer = layers.decoder - 1;
     return Array.from({ length: rows }, (_, t) => Float64Array.from({ length: columns }, (__, s) => {
       let sum = 0;
       for (let head = 0; head < heads; head += 1) sum += weights[((layer * heads + head) * rows + t) * columns + s];
@@ -175,7 +175,7 @@ export class PageTranslator {
     const wordsOf = ({ tokens }) => tokens.map((token) => token.word).filter((word) => word !== null);
     const [sourceWords, targetWords] = [wordsOf(source), wordsOf(target)];
     if (!source.words.length || !target.words.length) return null;
-    const { layers, search } = this.model;
+    const { layers } = this.model;
     const links = wordAlignment(cross, sourceWords, targetWords);
     const [rows, columns] = [Math.max(...targetWords) + 1, Math.max(...sourceWords) + 1];
     const sums = new Float32Array(rows * columns), tokens = new Float32Array(rows);
@@ -184,7 +184,7 @@ export class PageTranslator {
       sourceWords.forEach((from, s) => { sums[to * columns + from] += cross[t][s]; });
     });
     return {
-      layer: ((search.attention_layer % layers.decoder) + layers.decoder) % layers.decoder,
+      layer: layers.decoder - 1,
       pharaoh: pharaoh(links), links, weights: packArray([rows, columns], sums.map((sum, i) => sum / Math.max(1, tokens[Math.floor(i / columns)]))),
     };
   }
