@@ -10,7 +10,7 @@ from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
-from manyheads.inspection.capture import _attention_maps
+from manyheads.inspection.capture import attention_maps
 from manyheads.model.encoder_decoder import EncoderDecoder
 
 SOURCE = torch.tensor([[5, 9, 4, 7, 3]])
@@ -25,14 +25,14 @@ def model() -> EncoderDecoder:
 
 
 def test_attention_maps_exist_for_every_layer_head_and_kind(model: EncoderDecoder) -> None:
-    maps = _attention_maps(model, SOURCE, TARGET)
+    maps = attention_maps(model, SOURCE, TARGET)
     assert [tuple(one.shape) for one in maps.encoder] == [(3, 5, 5)] * 2
     assert [tuple(one.shape) for one in maps.decoder] == [(3, 4, 4)] * 2
     assert [tuple(one.shape) for one in maps.cross] == [(3, 4, 5)] * 2
 
 
 def test_weights_of_every_position_add_up_to_one_and_future_positions_get_none(model: EncoderDecoder) -> None:
-    maps = _attention_maps(model, SOURCE, TARGET)
+    maps = attention_maps(model, SOURCE, TARGET)
     for weights in (*maps.encoder, *maps.decoder, *maps.cross):
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2]))
     for weights in maps.decoder:
@@ -57,13 +57,13 @@ def test_weights_equal_a_softmax_computed_by_hand(model: EncoderDecoder) -> None
             scores = [float(query[0, head, t] @ keys_values[0][0, head, s]) / math.sqrt(4) for s in range(5)]
             total = sum(math.exp(score) for score in scores)
             expected[head, t] = torch.tensor([math.exp(score) / total for score in scores])
-    assert_close(_attention_maps(model, SOURCE, TARGET).cross[0], expected)
+    assert_close(attention_maps(model, SOURCE, TARGET).cross[0], expected)
 
 
 def test_capturing_does_not_change_the_output(model: EncoderDecoder) -> None:
     seen: list[Tensor] = []
     handle = model.register_forward_hook(lambda module, inputs, output: seen.append(output))
-    _attention_maps(model, SOURCE, TARGET)
+    attention_maps(model, SOURCE, TARGET)
     handle.remove()
     with torch.inference_mode():
         assert torch.equal(seen[0], model(SOURCE, TARGET))

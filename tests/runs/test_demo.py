@@ -67,7 +67,7 @@ def test_a_full_disk_leaves_no_page_and_raises_an_error_with_the_cure(
 @pytest.mark.slow
 def test_the_demo_starts_fewer_threads_beside_busy_programs() -> None:
     cores = os.cpu_count() or 1
-    code = "from manyheads.runs.demo import useful_threads; print(flush=True); input(); print(useful_threads(8))"
+    code = "from manyheads.runs.demo import _useful_threads; print(flush=True); input(); print(_useful_threads(8))"
     environment = os.environ | {"OMP_NUM_THREADS": "8"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", code], env=environment, **pipes) as process:

@@ -57,7 +57,7 @@ def test_sampling_depends_on_texts_and_seed_alone(sampled: SubwordTokenizer, ger
 SAMPLING_PROGRAM = """
 import hashlib, sys
 from manyheads.config.schema import TokenizerConfig
-from manyheads.text.subwords import WORTH_THREADS, SubwordTokenizer
+from manyheads.text.subwords import _WORTH_THREADS, SubwordTokenizer
 tokenizer = SubwordTokenizer(TokenizerConfig(kind=sys.argv[1], sampling=0.2), open(sys.argv[2], "rb").read())
 print(tokenizer.sample(["Der Hund schläft im Garten."] * 20, 5))
 """

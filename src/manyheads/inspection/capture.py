@@ -76,7 +76,7 @@ def recording(modules: list[MultiHeadAttention]) -> Iterator[list[Tensor]]:
         yield weights
 
 
-def _attention_maps(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> _AttentionMaps:
+def attention_maps(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> _AttentionMaps:
     """Feed a pair by teacher forcing and return the attention weights of every head.
 
     Args:
@@ -92,7 +92,7 @@ def _attention_maps(model: EncoderDecoder, source: Tensor, target_in: Tensor) ->
 
 
 def watch_pair(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> Reading:
-    """Feed a pair by teacher forcing; arguments as `_attention_maps`."""
+    """Feed a pair by teacher forcing; arguments as `attention_maps`."""
     return _watch(model, source, target_in)
 
 
