@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from tests.doctor import peers
 
 from manyheads.cli.main import run
+from specimens import peers
 
 PROGRAM = """
-from tests.doctor.planted import BOS, EOS, PAD, Trainer, Transformer
+from specimens.planted import BOS, EOS, PAD, Trainer, Transformer
 from beside import DEFECT
 
 def build_model():
