@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +56,30 @@ def test_a_run_is_examined_on_the_device_named(
     monkeypatch.setattr("manyheads.runs.examine_run.examine_run", examine_run)
     assert run(["doctor", str(tmp_path), *options, "-q"]) == 0
     assert [call["device"] for call in calls] == [device]
+
+
+def test_options_of_a_model_are_refused_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    for subject in ([], ["multi30k-de-en"]):
+        assert run(["doctor", *subject, "--pad", "3", "--quick"]) == 2
+        assert "--pad, --quick: only a model takes this" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("theirs.py:fails", "theirs.py:fails raised ValueError: no weights here (theirs.py, line 2)."),
+        ("theirs.py:fails --set a.b=3", "--set is for a configuration or a run"),
+        ("theirs.py:fails --vocab-size 3,x", "'3,x' is neither a number of ids nor two"),
+    ],
+)
+def test_a_mistake_about_a_model_is_one_line(
+    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An error of transformer_doctor ends the program as one of manyheads does."""
+    (tmp_path / "theirs.py").write_text('def fails():\n    raise ValueError("no weights here")\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "theirs", raising=False)
+    assert run(["doctor", *words.split()]) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`doctor FILE.py:NAME` and `doctor DIR`: a user's model, on the command line."""
+"""A user's model is loaded by its name, and examined."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from manyheads.cli.main import run
 from specimens import peers
+from transformer_doctor.command import transformer_doctor
 
 PROGRAM = """
 from specimens.planted import BOS, EOS, PAD, Trainer, Transformer
@@ -57,8 +57,15 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "theirs.py")
 
 
+def run(words: list[str]) -> int:
+    """Run the command; return its exit code."""
+    with pytest.raises(SystemExit) as end:
+        transformer_doctor(words)
+    return int(str(end.value.code))
+
+
 def report(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
-    code = run(["doctor", *words, "--json", "-q"])
+    code = run([*words, "--json"])
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -117,8 +124,6 @@ def test_special_tokens_are_read_from_files_beside_the_program(
         (":nothing", "there is no nothing. There are "),
         (":", "names no model. Say which: "),
         ("", "names no model. Say which: "),
-        (":sound --set a.b=3", "--set is for a configuration or a run"),
-        (":sound --vocab-size 3,x", "'3,x' is neither a number of ids nor two"),
         (":sound --vocab-size 99", "see whether vocab_size"),
     ],
 )
@@ -126,7 +131,7 @@ def test_a_mistake_is_one_line_that_says_what_to_do(
     program: str, name: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, *others = name.split(" ")
-    assert run(["doctor", f"{program}{first}", *others]) == 2
+    assert run([f"{program}{first}", *others]) == 2
     printed = capsys.readouterr().err
     assert message in printed
     assert printed.count("\n") == 1
@@ -139,14 +144,8 @@ def test_the_drive_of_a_file_is_not_taken_for_a_module(
     monkeypatch.chdir(tmp_path)
     name = "C:\\proj\\model.py"
     Path(name).write_text("class Net: pass\n", encoding="utf-8")
-    assert run(["doctor", name]) == 2
+    assert run([name]) == 2
     assert capsys.readouterr().err.endswith(f"Say which: {name}:Net.\n")
-
-
-def test_options_of_a_model_are_refused_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
-    for subject in ([], ["multi30k-de-en"]):
-        assert run(["doctor", *subject, "--pad", "3", "--quick"]) == 2
-        assert "--pad, --quick: only a model takes this" in capsys.readouterr().err
 
 
 def test_a_hugging_face_directory_is_examined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,5 +158,5 @@ def test_a_hugging_face_directory_is_examined(tmp_path: Path, capsys: pytest.Cap
 def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
     (tmp_path / "pytorch_model.bin").write_bytes(b"a pickle")
-    assert run(["doctor", str(tmp_path)]) == 2
+    assert run([str(tmp_path)]) == 2
     assert "has no weights as safetensors" in capsys.readouterr().err
