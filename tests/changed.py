@@ -1,8 +1,9 @@
 """Run the tests of the files that differ from main, for at most 30 seconds: the last part of `make check`.
 
 src/manyheads/a/b.py is tested by tests/a/test_b.py, a package src/manyheads/a/b/__init__.py too, and any other file
-of the package, such as C, by the folder of tests of the same name; so are the files of transformer-doctor by its own
-tests. A changed test file is run itself; a changed fixture or helper runs its folder. Slow tests, and tests that judge what a model learned, are left to `make test`.
+of the package, such as C, by the folder of tests of the same name; so is transformer-doctor by its own tests. A
+changed test file is run itself; a changed fixture or helper runs its folder. Slow tests, and tests that judge what
+a model learned, are left to `make test`.
 """
 
 from __future__ import annotations

@@ -129,8 +129,8 @@ def emulated(processor: str, *, short: bool = False) -> Row:
 
 ROWS = [
     Row("C code on every instruction set", (PROCESSORS,), tools=("cc",), module=True, short=True),
-    Row("AVX2, no compiler: all but the book and slow tests", ("tests", DOCTOR, "--ignore=tests/docs", "-m", "not slow"),
-        AVX2, ("avx2",), compiler=False),
+    Row("AVX2, no compiler: all but the book and slow tests",
+        ("tests", DOCTOR, "--ignore=tests/docs", "-m", "not slow"), AVX2, ("avx2",), compiler=False),
     Row("AVX2: learning", LEARNING, AVX2, ("avx2",)),
     Row("AVX2: decoding, 8 threads", (*DECODING, *QUICK), AVX2, ("avx2",), threads=8, short=True),
     Row("AVX2: numbers and exports, 2 threads", (*NUMBERS, *EXPORTS), AVX2, ("avx2",), threads=2),
