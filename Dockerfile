@@ -14,7 +14,8 @@ RUN apt-get update \
 ARG PIP_EXTRA_INDEX_URL=""
 ARG EXTRAS="ct2,serve"
 COPY . /source
-RUN pip install --no-cache-dir --constraint /source/constraints.txt "/source[${EXTRAS}]" && rm -rf /source
+RUN pip install --no-cache-dir --constraint /source/constraints.txt /source/packages/transformer-doctor \
+    "/source[${EXTRAS}]" && rm -rf /source
 
 # Whoever runs it (--user) can write here: results, and compiled code in a folder of their own.
 RUN useradd --create-home reader && mkdir --mode=1777 /data /cache

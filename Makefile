@@ -14,7 +14,7 @@
 # make notebooks  run all notebooks from a fresh install of the extra `notebooks` (some minutes)
 # make benchmarks-check  run the benchmarks beside their peers on a tiny size, JoeyNMT and Eole from PyPI too
 # make gpu-check  check manyheads on the GPU of this machine against its CPU, and measure speed and memory
-# make dist    build wheel and source archive, and try both in an empty environment
+# make dist    build wheels and source archives, and try manyheads in an empty environment
 # Another Python: make demo PYTHON=python3.12
 
 PYTHON ?= python3
@@ -27,6 +27,7 @@ PYTEST := $(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile
 # Hundreds of processes import the same modules, and pytest compiles its own form of the tests.
 unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
+PROJECTS := pyproject.toml packages/transformer-doctor/pyproject.toml
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 
 .PHONY: setup demo test test-slow coverage check test-portable test-portable-short wasm-check docs pages notebooks benchmarks-check gpu-check dist browser emulators clean
@@ -134,21 +135,21 @@ $(IN_VENV):
 	@$(PYTHON) -m venv $(VENV)
 
 # torch first and alone: with exactly this version pip finds the build that is meant for this machine
-$(READY): $(IN_VENV) constraints.txt pyproject.toml
+$(READY): $(IN_VENV) constraints.txt $(PROJECTS)
 	@echo "Installing into $(VENV); the first time this takes a minute or two."
 	@$(PIP) "$$(grep '^torch==' constraints.txt)"
-	@$(PIP) --constraint constraints.txt --editable .
+	@$(PIP) --constraint constraints.txt --editable packages/transformer-doctor --editable .
 	@$(COMPILE)
 	@touch $@
 
 # In one go, not on top of $(READY): pip chooses versions and builds the package once. What is there already is
 # compiled while pip fetches the rest. The names are those of [dependency-groups] of pyproject.toml; older pips know no
 # --group. Of argostranslate the tests use one module, which imports nothing else.
-$(READY_FOR_TESTS): $(IN_VENV) constraints.txt pyproject.toml
+$(READY_FOR_TESTS): $(IN_VENV) constraints.txt $(PROJECTS)
 	@echo "Installing into $(VENV), with the tools for tests; the first time this takes a minute or two."
 	@$(PIP) "$$(grep '^torch==' constraints.txt)"
 	@{ $(COMPILE); } & \
-		$(PIP) --constraint constraints.txt --editable ".[all]" $$($(IN_VENV) -c \
+		$(PIP) --constraint constraints.txt --editable packages/transformer-doctor --editable ".[all]" $$($(IN_VENV) -c \
 			'import re, tomllib; groups = tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]; \
 			print(*(re.match(r"[\w.-]+", name)[0] for group in groups.values() for name in group if isinstance(name, str)))'); \
 		installed=$$?; wait; exit $$installed

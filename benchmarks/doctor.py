@@ -7,9 +7,10 @@ sound      every text architecture of transformers that can be built small, mode
 planted    every defect of a model or of its training, in five models of different styles, float32 and bfloat16
 projects   the 18 defects of the museum in a whole project with data, metrics and schedule
 
-Run it from the root of the repository: models and defects are those of tests/doctor. Each case runs in a process of
-its own, with limits of time and memory. With --rows a stopped run resumes. All weights are random and seeded.
-Findings that are true of a sound model are listed in tests/doctor/true_findings.toml, with the reason.
+Run it from the root of the repository: models and defects are those of
+packages/transformer-doctor/tests/specimens. Each case runs in a process of its own, with limits of time and memory.
+With --rows a stopped run resumes. All weights are random and seeded. Findings that are true of a sound model are
+listed in true_findings.toml there, with the reason.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tests.doctor import defective, sound, trial
-from tests.doctor.full_project import Project
 
 from benchmarks import machine
-from manyheads.doctor.catalogue import CATALOGUE
-from manyheads.doctor.museum import exhibits
+from specimens import defective, sound, trial
+from specimens.full_project import Project
+from transformer_doctor.catalogue import CATALOGUE
+from transformer_doctor.museum import EXHIBITS
 
 Row = dict[str, Any]
 PARTS: dict[str, tuple[Callable[[], list[str]], Callable[[str], list[Row]]]] = {
     "sound": (sound.names, sound.sound_case),
     "planted": (defective.names, defective.planted_case),
 }
-TRUE_FINDINGS = Path(__file__).parents[1] / "tests" / "doctor" / "true_findings.toml"
+TRUE_FINDINGS = Path(trial.__file__).with_name("true_findings.toml")
 TARGETS = {"named": 0.95, "noticed": 1.0}
 TINY = (
     "peer host annotated / float32 own",
@@ -157,7 +158,7 @@ def projects(max_sets: int | None, *, pairs: bool) -> Iterator[Row]:
     for defects in defect_sets[:max_sets]:
         torch.manual_seed(5)
         report = Project(*defects).examined()
-        numbers = {name: CATALOGUE["model"][name].exhibit for name in report.names}
+        numbers = {name: CATALOGUE[name].exhibit for name in report.names}
         planted_names = {str(defect).partition("/")[0] for defect in defects} | set(defects)
         yield {
             "planted": [str(defect) for defect in defects],
@@ -221,7 +222,7 @@ def report_lines(document: Row, parts: Sequence[str]) -> Iterator[str]:
         yield from (f"  failed  {entry['case']}: {entry['error']}" for entry in document["planted failures"])
         yield f"  seconds {document['planted seconds']}"
     if "projects" in parts:
-        titles = {str(entry.number): entry.text("en").title for entry in exhibits()}
+        titles = {str(entry.number): entry.text("en").title for entry in EXHIBITS}
         rows = document["projects"]
         correct = sum(not row["missed"] and not row["wrong"] for row in rows)
         yield f"projects: {correct} of {len(rows)} named, and nothing else"

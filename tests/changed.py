@@ -1,8 +1,9 @@
 """Run the tests of the files that differ from main, for at most 30 seconds: the last part of `make check`.
 
 src/manyheads/a/b.py is tested by tests/a/test_b.py, a package src/manyheads/a/b/__init__.py too, and any other file
-of the package, such as C, by the folder of tests of the same name. A changed test file is run itself; a changed
-fixture or helper runs its folder. Slow tests, and tests that judge what a model learned, are left to `make test`.
+of the package, such as C, by the folder of tests of the same name; so is transformer-doctor by its own tests. A
+changed test file is run itself; a changed fixture or helper runs its folder. Slow tests, and tests that judge what
+a model learned, are left to `make test`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ BASES = ("main", "origin/main")
 MAX_SECONDS = 30.0  # with format, lint and types `make check` stays under a minute
 GRACE_SECONDS = 10.0  # in which pytest ends what its tests have started
 ALWAYS = ("tests/test_architecture.py", "tests/test_mirror.py")  # for a change of any module
-PACKAGE, TESTS = PurePosixPath("src/manyheads"), PurePosixPath("tests")
+DOCTOR = PurePosixPath("packages/transformer-doctor")
+TESTS = {  # by package
+    PurePosixPath("src/manyheads"): PurePosixPath("tests"),
+    DOCTOR / "src/transformer_doctor": DOCTOR / "tests",
+}
 NOTHING_COLLECTED = 5  # exit code of pytest
 MAX_SERIAL_FILES = 3  # files of tests for which starting several processes takes longer than it saves
 PARALLEL = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
@@ -40,21 +45,28 @@ def changed_files(root: Path) -> list[str] | None:
 
 
 def mirror_of(module: PurePosixPath) -> PurePosixPath:
-    """Return the test file of a module, given by its path below src/manyheads: a/b.py -> tests/a/test_b.py."""
-    named = module.parent if module.name == "__init__.py" else module.with_suffix("")
-    return TESTS / named.parent / f"test_{named.name or 'package'}.py"
+    """Return the test file of a module of a package: src/manyheads/a/b.py -> tests/a/test_b.py."""
+    package = package_of(module)
+    assert package is not None
+    inside = module.relative_to(package)
+    named = inside.parent if inside.name == "__init__.py" else inside.with_suffix("")
+    return TESTS[package] / named.parent / f"test_{named.name or 'package'}.py"
+
+
+def package_of(path: PurePosixPath) -> PurePosixPath | None:
+    """Return the folder of the package that a file belongs to; None for any other file."""
+    return next((package for package in TESTS if path.is_relative_to(package)), None)
 
 
 def find_tests(root: Path, path: PurePosixPath) -> PurePosixPath | None:
     """Return the test file or the folder of tests of a changed file; None where there is none."""
-    if path.is_relative_to(PACKAGE):
-        inside = path.relative_to(PACKAGE)
-        found = mirror_of(inside) if path.suffix == ".py" else TESTS / inside.parent
+    if package := package_of(path):
+        found = mirror_of(path) if path.suffix == ".py" else TESTS[package] / path.relative_to(package).parent
     elif path.name.startswith("test_") and path.suffix == ".py":
         found = path
     else:  # a helper, or data: the nearest folder that holds tests
         found = next((folder for folder in path.parents if any(Path(root, folder).glob("test_*.py"))), path)
-    return found if Path(root, found).exists() and found != TESTS else None
+    return found if Path(root, found).exists() and found not in TESTS.values() else None
 
 
 def select(root: Path, changed: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -62,9 +74,9 @@ def select(root: Path, changed: Sequence[str]) -> tuple[list[str], list[str]]:
     tests: set[PurePosixPath] = set()
     without = []
     for path in map(PurePosixPath, changed):
-        if path.is_relative_to(PACKAGE):
+        if package_of(path):
             tests.update(PurePosixPath(name) for name in ALWAYS if Path(root, name).exists())
-        elif not path.is_relative_to(TESTS):
+        elif not any(path.is_relative_to(folder) for folder in TESTS.values()):
             continue
         if found := find_tests(root, path):
             tests.add(found)

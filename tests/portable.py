@@ -50,6 +50,9 @@ def files(names: str) -> tuple[str, ...]:
     return tuple(f"tests/{name}" for name in names.split())
 
 
+DOCTOR = "packages/transformer-doctor/tests"
+
+
 # Tests whose results depend on kernels or on timing, by topic.
 NUMBERS = files("model decoding search golden")
 DECODING = files("decoding")
@@ -60,11 +63,13 @@ SUMS = files(
 QUICK = ("-m", "not slow")  # sanitizers and warnings of compilers: `make test-slow`, and rows of the long form
 THREADING = files("decoding/native/test_model.py decoding/test_continuous.py decoding/native/test_threads.py")
 TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
-NUMERICAL = files("model decoding search golden tasks training inspection interop evaluation doctor runs devices")
+NUMERICAL = (
+    *files("model decoding search golden tasks training inspection interop evaluation checks runs devices"), DOCTOR
+)  # fmt: skip
 EXPORTS = files("interop/test_ctranslate2.py interop/test_huggingface.py runs/test_export.py")
 ENCODER_DECODER = files("model/test_encoder_decoder.py")
 PROCESSORS = "tests.decoding.native.processors"
-LEARNING = ("-m", "learning", *files("model training runs doctor/checks/test_training.py"))
+LEARNING = ("-m", "learning", *files("model training runs"), f"{DOCTOR}/checks/test_training.py")
 TIMING = ("-k", "not compile", *files(
     "serving/test_batching.py serving/test_connections.py serving/test_server.py serving/test_safety.py "
     "system/test_interruption.py training/test_batches.py training/test_distributed.py "
@@ -124,8 +129,8 @@ def emulated(processor: str, *, short: bool = False) -> Row:
 
 ROWS = [
     Row("C code on every instruction set", (PROCESSORS,), tools=("cc",), module=True, short=True),
-    Row("AVX2, no compiler: all but the book and slow tests", ("tests", "--ignore=tests/docs", "-m", "not slow"),
-        AVX2, ("avx2",), compiler=False),
+    Row("AVX2, no compiler: all but the book and slow tests",
+        ("tests", DOCTOR, "--ignore=tests/docs", "-m", "not slow"), AVX2, ("avx2",), compiler=False),
     Row("AVX2: learning", LEARNING, AVX2, ("avx2",)),
     Row("AVX2: decoding, 8 threads", (*DECODING, *QUICK), AVX2, ("avx2",), threads=8, short=True),
     Row("AVX2: numbers and exports, 2 threads", (*NUMBERS, *EXPORTS), AVX2, ("avx2",), threads=2),

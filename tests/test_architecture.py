@@ -1,14 +1,16 @@
-"""Packages import only from layers below their own, and only some of them open files."""
+"""Packages import only from layers below their own, only some open files, and the doctor imports none of them."""
 
 from __future__ import annotations
 
 import ast
 import functools
+import sys
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "manyheads"
+DOCTOR = Path(__file__).parent.parent / "packages" / "transformer-doctor" / "src"
 
 # Layers from the highest to the lowest. A package imports from lower layers alone, not from its own one.
 LAYERS = [
@@ -16,7 +18,8 @@ LAYERS = [
     {"serving"},
     {"build"},
     {"runs"},
-    {"doctor", "tasks"},
+    {"doctor"},
+    {"checks", "tasks"},
     {"interop"},
     {"decoding"},
     {"training", "evaluation", "inspection"},
@@ -80,6 +83,19 @@ def test_packages_import_from_lower_layers_alone(name: str) -> None:
             continue
         lower = LAYER_OF[other] < LAYER_OF[package]
         assert lower, f"manyheads.{name}, line {line}: {package} may not import {other}"
+
+
+def test_the_doctor_imports_torch_alone_and_nothing_of_manyheads() -> None:
+    """It names the pip line of an optional package where it is missing; pytest imports its plugin."""
+    optional = {"click", "sacrebleu", "transformers", "pytest"}
+    allowed = {*sys.stdlib_module_names, "transformer_doctor", "torch", *optional}
+    files = sorted(DOCTOR.rglob("*.py"))
+    assert files
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert {name.partition(".")[0] for name in names} <= allowed, f"{path}: {names}"
 
 
 def test_every_package_has_a_layer() -> None:

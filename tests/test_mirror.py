@@ -1,4 +1,4 @@
-"""`tests/` mirrors `src/manyheads/`: src/manyheads/a/b.py is tested by tests/a/test_b.py.
+"""Tests mirror packages: src/manyheads/a/b.py is tested by tests/a/test_b.py, and so is transformer-doctor.
 
 tests/mirror_baseline.txt lists the modules that had no test file of their name when this rule was introduced. That
 list only shrinks. After a move of modules, write it again and look at the difference:
@@ -13,17 +13,16 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.changed import mirror_of
+from tests.changed import TESTS, mirror_of
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src" / "manyheads"
 BASELINE = Path(__file__).with_name("mirror_baseline.txt")
 
 
 def modules() -> list[str]:
-    """Return every module of the package by its path below src/manyheads, `__init__.py` of packages excepted."""
-    paths = (path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
-    return sorted(paths)
+    """Return the path of every module of the packages, `__init__.py` excepted."""
+    paths = (path for package in TESTS for path in Path(ROOT, package).rglob("*.py"))
+    return sorted(path.relative_to(ROOT).as_posix() for path in paths if path.name != "__init__.py")
 
 
 def has_test_file(module: str) -> bool:
@@ -41,14 +40,14 @@ KNOWN = BASELINE.read_text(encoding="utf-8").splitlines()
 @pytest.mark.parametrize("module", [module for module in modules() if module not in KNOWN])
 def test_a_module_has_a_test_file_of_its_name(module: str) -> None:
     assert has_test_file(module), (
-        f"src/manyheads/{module} has no {mirror_of(PurePosixPath(module))}. Write one, with a test that states "
+        f"{module} has no {mirror_of(PurePosixPath(module))}. Write one, with a test that states "
         f"what the module promises. Only where a module of {BASELINE.name} was renamed, rename its line there."
     )
 
 
 @pytest.mark.parametrize("module", KNOWN)
 def test_the_baseline_only_shrinks(module: str) -> None:
-    assert (SOURCE / module).is_file(), f"{module} is gone: remove its line from tests/{BASELINE.name}."
+    assert (ROOT / module).is_file(), f"{module} is gone: remove its line from tests/{BASELINE.name}."
     assert not has_test_file(module), f"{module} has its test file now: remove its line from tests/{BASELINE.name}."
 
 

@@ -46,7 +46,7 @@ LIGHT_ENVIRONMENT = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "
 
 @pytest.mark.parametrize(
     "statement",
-    ["import manyheads", "import manyheads.doctor.plugin", "import manyheads.cli.main, manyheads.tasks.loading"],
+    ["import manyheads", "import transformer_doctor.plugin", "import manyheads.cli.main, manyheads.tasks.loading"],
 )
 def test_an_import_changes_nothing_of_the_program_that_imports(statement: str) -> None:
     code = f"{STATE}\nimport torch, pytest\nbefore = state()\n{statement}\nassert state() == before"
@@ -67,7 +67,7 @@ def test_the_plugin_changes_nothing_of_a_pytest_session(tmp_path: Path) -> None:
         (line,) = [line for line in done.stdout.splitlines() if line.startswith("found ")]
         return tuple(json.loads(line.removeprefix("found ")))
 
-    variables, heavy = found("-p", "manyheads.doctor.plugin")
+    variables, heavy = found("-p", "transformer_doctor.plugin")
     assert variables == found()[0]
     assert heavy == []
 

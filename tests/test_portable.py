@@ -13,5 +13,6 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_file_of_a_row_exists(row: Row) -> None:
-    missing = [name for name in row.tests if name.startswith("tests/") and not (ROOT / name).exists()]
+    paths = [name for name in row.tests if name.startswith(("tests/", "packages/"))]
+    missing = [name for name in paths if not (ROOT / name).exists()]
     assert not missing

@@ -13,12 +13,13 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from manyheads.doctor.catalogue import CATALOGUE, KnownFinding, Subject
-from manyheads.doctor.texts import FINDING_TEXTS, LANGUAGES, Language
+from manyheads.checks.catalogue import CATALOGUE
+from transformer_doctor.catalogue import KnownFinding
+from transformer_doctor.texts import FINDING_TEXTS, LANGUAGES, Language
 
 DOCS = Path(__file__).parent.parent / "docs"
 FOLDERS: Mapping[Language, Path] = {"en": DOCS, "ko": DOCS / "ko"}
-PAGES: Mapping[str, tuple[Subject, ...]] = {"doctor.md": ("model",), "doctor-findings.md": ("config", "run")}
+PAGES: Mapping[str, tuple[str, ...]] = {"doctor.md": ("model",), "doctor-findings.md": ("config", "run")}
 WIDTH = 116  # characters of a line of English
 LABELS = {"en": ("Museum", "Cause", "Cure"), "ko": ("박물관", "원인", "조치")}
 # A section: label, heading, fingerprint of the English section that a Korean one translates, and text. A label that
@@ -30,7 +31,7 @@ SECTION = re.compile(
 )
 
 
-def with_findings(page: str, subjects: tuple[Subject, ...], language: Language) -> str:
+def with_findings(page: str, subjects: tuple[str, ...], language: Language) -> str:
     """Return a page of the doctor with the texts of the findings of some subjects."""
     findings = [finding for subject in subjects for finding in CATALOGUE[subject].values()]
     matches = {match["name"] or match["id"]: match for match in SECTION.finditer(page)}

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.doctor.checks.test_text import make_splits, write_splits
+from tests.checks.test_text import make_splits, write_splits
 
 from manyheads.cli.main import run
 from manyheads.config.load import to_toml

@@ -1,52 +1,18 @@
-"""`doctor`: the device of an examination, and long lines, which are folded between words."""
+"""`doctor`: the device of an examination, reports in files, and explanations."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from manyheads.cli.doctor import _fold_lines
+from manyheads.checks.catalogue import CATALOGUE
 from manyheads.cli.main import run
-from manyheads.doctor.catalogue import CATALOGUE
-from manyheads.doctor.museum import EXHIBIT_TEXTS
-from manyheads.doctor.report import Diagnosis, Report
-from manyheads.doctor.texts import LANGUAGES
-
-
-def test_a_folded_line_is_indented_below_the_text_after_its_label() -> None:
-    line = "  seen  the loss is 2.0 after 40 updates; chance allows 3.0"
-    assert list(_fold_lines([line, "short"], 30)) == [
-        "  seen  the loss is 2.0 after",
-        "        40 updates; chance",
-        "        allows 3.0",
-        "short",
-    ]
-    assert list(_fold_lines(["text     one two three"], 18)) == ["text     one two", "         three"]
-
-
-def test_wide_characters_count_twice_and_output_without_a_terminal_is_not_folded() -> None:
-    assert list(_fold_lines(["패딩을 글처럼 읽는다"], 13)) == ["패딩을 글처럼", "읽는다"]
-    assert list(_fold_lines(["a " * 100], None)) == ["a " * 100]
-
-
-def test_a_word_that_is_too_long_stays_whole() -> None:
-    assert list(_fold_lines(["see docs/explanation/path-of-a-sentence.md now"], 20)) == [
-        "see",
-        "docs/explanation/path-of-a-sentence.md",
-        "now",
-    ]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_folding_the_texts_of_the_museum_loses_no_word(language: str) -> None:
-    for texts in EXHIBIT_TEXTS[language].values():
-        for text in vars(texts).values():
-            lines = list(_fold_lines([text], 80))
-            assert " ".join(lines) == text
-            assert max(map(cell_len, lines)) <= 80
+from transformer_doctor.report import Diagnosis, Report
+from transformer_doctor.texts import LANGUAGES
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -90,3 +56,30 @@ def test_a_run_is_examined_on_the_device_named(
     monkeypatch.setattr("manyheads.runs.examine_run.examine_run", examine_run)
     assert run(["doctor", str(tmp_path), *options, "-q"]) == 0
     assert [call["device"] for call in calls] == [device]
+
+
+def test_options_of_a_model_are_refused_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    for subject in ([], ["multi30k-de-en"]):
+        assert run(["doctor", *subject, "--pad", "3", "--quick"]) == 2
+        assert "--pad, --quick: only a model takes this" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("theirs.py:fails", "theirs.py:fails raised ValueError: no weights here (theirs.py, line 2)."),
+        ("theirs.py:fails --set a.b=3", "--set is for a configuration or a run"),
+        ("theirs.py:fails --vocab-size 3,x", "'3,x' is neither a number of ids nor two"),
+    ],
+)
+def test_a_mistake_about_a_model_is_one_line(
+    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An error of transformer_doctor ends the program as one of manyheads does."""
+    (tmp_path / "theirs.py").write_text('def fails():\n    raise ValueError("no weights here")\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "theirs", raising=False)
+    assert run(["doctor", *words.split()]) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1

@@ -13,12 +13,12 @@ from tests.runs.labelled import labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import make_config, write_corpus
 
+from manyheads.checks.subjects import TrainedModel
 from manyheads.config.schema import Config
-from manyheads.doctor.report import Diagnosis
-from manyheads.doctor.subjects import TrainedModel
 from manyheads.runs import examine_run as module
 from manyheads.runs.export import export
 from manyheads.runs.train import train
+from transformer_doctor.report import Diagnosis
 
 CONFIGS: dict[str, Callable[[Path], Config]] = {
     "translation": lambda folder: make_config(write_corpus(folder)),

@@ -101,7 +101,7 @@ def test_commands_are_highlighted_and_can_be_copied(book: Path) -> None:
 
 
 def test_the_anchors_that_the_doctor_links_to_exist(book: Path) -> None:
-    from manyheads.doctor.catalogue import CATALOGUE
+    from manyheads.checks.catalogue import CATALOGUE
 
     pages = "".join(text_of(page) for page in book.glob("doctor*.html"))
     assert not [name for name in CATALOGUE["model"] if f'id="{name}"' not in pages]

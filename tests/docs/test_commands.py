@@ -53,9 +53,9 @@ from manyheads.config.load import load_config
 from manyheads.config.schema import ModelConfig
 from manyheads.data import builtin, download
 from manyheads.data.discover import find_text
-from manyheads.doctor.plugin import Doctor
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.suggest import suggest
+from transformer_doctor.plugin import Doctor
 
 # The files that replace the names in the examples of `--help`.
 HELP = {

@@ -24,7 +24,7 @@ from tests.docs.korean import (
 from tools.findings import PAGES as FINDINGS
 
 from manyheads.config.load import json_schema
-from manyheads.doctor.texts import _flatten
+from transformer_doctor.texts import _flatten
 
 ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"
 PACKAGE = DOCS.parent / "src" / "manyheads"

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 import torch
-from tests.doctor.checks.test_text import make_splits, write_splits
+from tests.checks.test_text import make_splits, write_splits
 from tests.runs.labelled import labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
 from tests.tolerances import within
 from torch import Tensor, nn
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checks import start
 from manyheads.cli.main import run
 from manyheads.config.load import to_toml
 from manyheads.config.schema import Config
-from manyheads.doctor.checks import start
-from manyheads.doctor.report import Diagnosis
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.examine_config import examine_config
 from manyheads.runs.training_tasks import prepare_task
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
+from transformer_doctor.report import Diagnosis
 
 SECTIONS: dict[str, dict[str, Any]] = {
     "tokenizer": {"vocab_size": 400, "byte_fallback": False},

@@ -18,18 +18,18 @@ from tests.runs.parts import SENTENCES, make_config, write_split
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checks.decoding import _compare_decoding
+from manyheads.checks.subjects import TrainedTranslator
 from manyheads.cli.main import run as program
 from manyheads.data.batch import Batch, make_batch
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.model import InferenceModel
-from manyheads.doctor.checks.decoding import _compare_decoding
-from manyheads.doctor.report import Diagnosis
-from manyheads.doctor.subjects import TrainedTranslator
 from manyheads.runs.examine_run import _trained_model, examine_run
 from manyheads.runs.export import export
 from manyheads.runs.train import train
 from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS
+from transformer_doctor.report import Diagnosis
 
 TRAINING = {
     "steps": 150, "batch_tokens": 160, "learning_rate": 0.01, "warmup_steps": 15, "schedule": "linear",
@@ -193,7 +193,7 @@ def test_a_beam_of_1_that_is_not_greedy_is_named(trained: Path, monkeypatch: pyt
     def short_greedy_search(stepper: Any, parameters: SearchParameters) -> Any:
         return greedy_search(stepper, replace(parameters, max_lengths=parameters.max_lengths * 0 + 2))
 
-    monkeypatch.setattr("manyheads.doctor.checks.decoding.greedy_search", short_greedy_search)
+    monkeypatch.setattr("manyheads.checks.decoding.greedy_search", short_greedy_search)
     assert "beam-one-differs" in serious(examine_run(trained))
 
 

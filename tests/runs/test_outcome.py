@@ -16,8 +16,8 @@ from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checks.curves import Curves
 from manyheads.config.load import parse_config
-from manyheads.doctor.checks.curves import Curves
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.outcome import (
     _bleu_after_best_loss,

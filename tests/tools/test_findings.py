@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tools.findings import FOLDERS, PAGES, with_findings
 
-from manyheads.doctor.catalogue import CATALOGUE
-from manyheads.doctor.texts import LANGUAGES, Language
+from manyheads.checks.catalogue import CATALOGUE
+from transformer_doctor.texts import LANGUAGES, Language
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

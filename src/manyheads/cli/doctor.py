@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import sys
-import textwrap
-import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import click
 
-from manyheads.cli.doctor_model import ModelOptions, examine_model, is_model, model_options
 from manyheads.cli.options import (
     LANGUAGE,
     complete_recipes,
@@ -33,21 +27,19 @@ from manyheads.cli.verbs import (
     verb_with_subverbs,
 )
 from manyheads.errors import UsageError
+from transformer_doctor.columns import DEFAULT_WIDTH, fold_lines, terminal_width
+from transformer_doctor.command import model_options
+from transformer_doctor.loading import ModelOptions, examine_model, is_model
 
 if TYPE_CHECKING:
-    from manyheads.doctor.formats import Format
-    from manyheads.doctor.report import Diagnosis
-    from manyheads.doctor.texts import Language
-
-_DEFAULT_WIDTH, _MAX_WIDTH = 80, 100  # columns; longer lines are hard to read
-_FILLER = "\0"  # second column of a wide character
-# Beginning of a line: spaces, and a label with the spaces after it.
-_LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
+    from transformer_doctor.formats import Format
+    from transformer_doctor.report import Diagnosis
+    from transformer_doctor.texts import Language
 
 
 @verb_with_subverbs("doctor")
 @click.argument("subject", metavar="[CONFIG|RUN|MODEL]", required=False, shell_complete=complete_recipes)
-@model_options
+@model_options(option)
 @set_option
 @option(
     "--device",
@@ -103,7 +95,10 @@ def doctor(
     code of FILE.py runs. No file is changed.
     """
     if explain is not None:
-        _print_lines(_explanation(explain, language))
+        from manyheads.checks import catalogue
+        from transformer_doctor.catalogue import explanation
+
+        _print_lines(explanation(explain, catalogue.explain(explain), language))
         return
     if challenge:
         options.refuse()
@@ -116,7 +111,7 @@ def doctor(
                 "--set and --device are for the examination of a configuration, a run or a model. Name one."
             )
         announce_loading()
-        from manyheads.doctor import examine_machine
+        from manyheads.checks.machine import examine_machine
 
         report = examine_machine()
     else:
@@ -156,12 +151,12 @@ def _write_report(report: Diagnosis, form: str, language: Language, output: Path
 
     to_file = output is not None and str(output) != "-"
     if form == "text":
-        lines = _fold_lines(report.lines(language), None if to_file else _terminal_width())
+        lines = fold_lines(report.lines(language), None if to_file else terminal_width())
         text = "\n".join(lines)
     elif form == "json":
         text = json_text(report.to_json(language))
     else:
-        from manyheads.doctor.formats import FORMATS
+        from transformer_doctor.formats import FORMATS
 
         text = FORMATS[cast("Format", form)](report.report, language)
     with open_output(output) as stream:
@@ -170,22 +165,9 @@ def _write_report(report: Diagnosis, form: str, language: Language, output: Path
         click.echo(f"{report.report.verdict(language)}; wrote {output}", err=True)
 
 
-def _explanation(name: str, language: Language) -> Iterator[str]:
-    """Yield the explanation of a finding for each subject that has it; for "list", all names and titles."""
-    from manyheads.doctor.catalogue import CATALOGUE, explain
-
-    if name == "list":
-        for findings in CATALOGUE.values():
-            yield from (f"{finding.name:<26}  {finding.texts[language].title}" for finding in findings.values())
-        return
-    for index, finding in enumerate(explain(name)):
-        yield from [""] * bool(index)
-        yield from finding.lines(language)
-
-
 def _print_lines(lines: Iterable[str]) -> None:
     """Print lines for people, folded at the width of a terminal."""
-    for line in _fold_lines(lines, _terminal_width()):
+    for line in fold_lines(lines, terminal_width()):
         click.echo(line)
 
 
@@ -202,7 +184,9 @@ def _examine(subject: str, overrides: tuple[str, ...], device: str | None, optio
         from manyheads.cli.progress import open_progress
 
         with open_progress(current_settings()) as progress:
-            return examine_model(subject, options, device, progress)
+            from manyheads.training.precision import pick_device
+
+            return examine_model(subject, options, device and str(pick_device(device)), progress)
     options.refuse()
     if Path(subject).is_dir():
         announce_loading()
@@ -238,55 +222,18 @@ def museum(name: str | None, language: Language, as_json: bool) -> None:
 
     EXHIBIT is the name or the number of a program; without it, all programs are listed. Each runs in seconds.
     """
-    from manyheads.doctor.museum import exhibit, exhibits, play, visit
+    from transformer_doctor.museum import exhibit, listing, listing_lines, play, visit
 
     if name is None:
-        listed = [
-            {"number": entry.number, "name": entry.name, "title": entry.text(language).title}
-            for entry in exhibits()
-        ]
-        lines = (f"{row['number']:>2}  {row['name']:<24}  {row['title']}" for row in listed)
-        echo(listed, lines, as_json=as_json)
+        rows = listing(language)
+        echo(rows, listing_lines(rows), as_json=as_json)
         return
     chosen = exhibit(name)
     if as_json:
         echo_json(visit(chosen).to_json(language))
         return
-    for line in _fold_lines(play(chosen, language), _terminal_width() or _DEFAULT_WIDTH):
+    for line in fold_lines(play(chosen, language), terminal_width() or DEFAULT_WIDTH):
         click.echo(line)
-
-
-def _terminal_width() -> int | None:
-    """Return the number of columns to fold at; None (no folding) if stdout is not a terminal."""
-    return min(_MAX_WIDTH, shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns) if sys.stdout.isatty() else None
-
-
-def _fold_lines(lines: Iterable[str], width: int | None) -> Iterator[str]:
-    """Fold lines between words at `width` columns; continuation lines are indented below the text after the label.
-
-    Wide characters, such as Hangul, take two columns. Words are never split, so that a longer word makes a longer
-    line. A width of None folds nothing.
-    """
-    for line in lines:
-        if width is None or len(_widened(line)) <= width:
-            yield line
-            continue
-        match = _LABEL.match(line)
-        start = _widened(match[0]) if match else ""
-        folded = textwrap.wrap(
-            _widened(line)[len(start) :],
-            width,
-            initial_indent=start,
-            subsequent_indent=" " * len(start),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        yield from (text.replace(_FILLER, "") for text in folded)
-
-
-def _widened(text: str) -> str:
-    """Return a text with a filler behind each wide character, so that its length is its width in columns."""
-    return "".join(letter + _FILLER * (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 
 VERBS = {"doctor": doctor}

@@ -22,6 +22,7 @@ from manyheads.cli.signals import WORDS, StopSignals, Terminated, follows_anothe
 from manyheads.cli.verbs import INTERRUPTED, SECTIONS, TEXTS, Settings, VerbGroup, in_color
 from manyheads.errors import ManyheadsError, printable
 from manyheads.files import CURES, cure_of
+from transformer_doctor.errors import DoctorError
 
 _COMPLETION = "_MANYHEADS_COMPLETE"  # the environment variable of click's scripts
 _OUTPUT_CLOSED = 141
@@ -108,7 +109,7 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
         return end.exit_code
     except click.ClickException as error:
         return _report_error(error, _usage_message(error), 2, settings)
-    except ManyheadsError as error:
+    except (ManyheadsError, DoctorError) as error:
         return _report_error(error, str(error), error.exit_code, settings)
     except (KeyboardInterrupt, click.Abort):
         _print_end("interrupted")

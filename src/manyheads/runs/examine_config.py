@@ -12,21 +12,20 @@ import torch
 from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checks.catalogue import with_settings
+from manyheads.checks.invariants import examine_own_model
+from manyheads.checks.machine import memory
+from manyheads.checks.plan import GIB, Plan
+from manyheads.checks.registry import NEW_TRAINING, NewTraining
+from manyheads.checks.start import first_loss, measure_update
+from manyheads.checks.text import examine_text
+from manyheads.checks.tokens import count_side, count_vocabulary, length_findings
 from manyheads.config.schema import Config
 from manyheads.data.filtering import describe_too_long
 from manyheads.data.labelled import split_texts
 from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
 from manyheads.data.store import TokenStream
-from manyheads.doctor.checks.formula import examine_attention
-from manyheads.doctor.checks.invariants import examine_own_model
-from manyheads.doctor.checks.machine import memory
-from manyheads.doctor.checks.plan import GIB, Plan
-from manyheads.doctor.checks.registry import NEW_TRAINING, NewTraining
-from manyheads.doctor.checks.start import first_loss, measure_update
-from manyheads.doctor.checks.text import examine_text
-from manyheads.doctor.checks.tokens import count_side, count_vocabulary, length_findings
-from manyheads.doctor.report import Diagnosis, Finding, make_checks
 from manyheads.model.attention import attend
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
@@ -50,6 +49,8 @@ from manyheads.training.log import NO_LISTENER, Listener, tracked
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.time_limit import fitting_updates, sampled_validation, seconds_per_update
+from transformer_doctor.checks.formula import examine_attention
+from transformer_doctor.report import Diagnosis, Finding, make_checks
 
 _VALIDATION_SAMPLE = 5.0  # maximum seconds of the sample that times a validation
 _SAMPLE = 2_000  # texts of a side that are encoded once more
@@ -84,7 +85,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
         tokens = sum(int(frequencies.sum()) for *_, frequencies in counts)
         plan = _plan_training(task, model, updates, tokens)
         training = NewTraining(plan, token_sides, vocabularies, list(_too_long(task)), start)
-    report += make_checks(NEW_TRAINING, training).with_settings(config)
+    report += with_settings(make_checks(NEW_TRAINING, training), config)
     facts |= {
         "model": f"{plan.parameters:,} parameters, vocabulary {task.vocabulary}",
         **plan.facts(),
@@ -113,7 +114,7 @@ def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LI
     }
     text = examine_text(config, splits, cleaning(config))
     document = {"subject": name, "facts": text.facts, **({"text": text.document} if text.document else {})}
-    return replace(text, report=text.report.with_settings(config), document=document)
+    return replace(text, report=with_settings(text.report, config), document=document)
 
 
 def _loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) -> tuple[float, int, int]:

@@ -8,22 +8,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.load import config_to_json, with_overrides
-from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
-from manyheads.data.letters import has_text
-from manyheads.data.locate import Split
-from manyheads.doctor.catalogue import run_finding
-from manyheads.doctor.checks.curves import curve_findings
-from manyheads.doctor.checks.heads import weight_findings
-from manyheads.doctor.checks.registry import examine_trained
-from manyheads.doctor.report import Diagnosis, Finding, Report, make_report, merge_findings
-from manyheads.doctor.subjects import (
+from manyheads.checks.catalogue import run_finding, with_settings
+from manyheads.checks.curves import curve_findings
+from manyheads.checks.heads import weight_findings
+from manyheads.checks.registry import examine_trained
+from manyheads.checks.subjects import (
     TrainedClassifier,
     TrainedLanguageModel,
     TrainedModel,
     TrainedTranslator,
 )
+from manyheads.config.load import config_to_json, with_overrides
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.letters import has_text
+from manyheads.data.locate import Split
 from manyheads.errors import MissingExtraError, ParityError, RunError
 from manyheads.interop.argos import check_argos
 from manyheads.interop.bundle import METADATA, LoadedModel, is_export
@@ -41,6 +40,7 @@ from manyheads.tasks.options import plain_search
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.precision import pick_device
+from transformer_doctor.report import Diagnosis, Finding, Report, make_report, merge_findings
 
 _TRAIN, _VALID = 50_000, 1_000  # maximum number of pairs that are read
 _CURVES = "the curves come down, and to rest"
@@ -96,7 +96,7 @@ def examine_run(
         report += make_report(curve_findings(curves, unigram_loss), [_CURVES])
     else:
         report += make_report([], [], [(_CURVES, "the run has no log of a training")])
-    return Diagnosis(facts, report.with_settings(config), {"subject": str(path), "facts": facts})
+    return Diagnosis(facts, with_settings(report, config), {"subject": str(path), "facts": facts})
 
 
 def _trained_model(run: RunDirectory, config: Config, logged_loss: float | None) -> TrainedModel:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checks.curves import LEAST_VALIDATIONS, UNIGRAM, Curves, curve_findings
 from manyheads.config.schema import Config
 from manyheads.data.letters import has_text
-from manyheads.doctor.checks.curves import LEAST_VALIDATIONS, UNIGRAM, Curves, curve_findings
 from manyheads.evaluation.advice import with_settings
 from manyheads.inspection.metrics import records_of
 from manyheads.runs.classification import evaluate_labels

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from manyheads.checks.plan import duration
 from manyheads.config.load import parse_config, to_toml
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data.corpus import Pair
@@ -20,7 +21,6 @@ from manyheads.data.discover import FoundText
 from manyheads.data.filtering import PairFilter
 from manyheads.data.locate import Split
 from manyheads.data.report import DataReport, report
-from manyheads.doctor.checks.plan import duration
 from manyheads.errors import DataError
 from manyheads.runs.corpus import read_split
 from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text

@@ -1,0 +1,259 @@
+"""Check the outputs of a model: the invariants B, C, D and N, and what its scores depend on.
+
+Each check returns its evidence, a sentence with numbers, or None when all is well. Outputs are compared as numbers;
+dependence is also read from gradients, which are exactly zero where there is none.
+
+Shapes: B batch, S source length, T target length, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer_doctor.checks.calls import error_of, gradients, run
+from transformer_doctor.checks.dependence import ignored_order, independence_of_all_tokens, probabilities
+from transformer_doctor.errors import is_for_users
+from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.module_state import weight_count
+from transformer_doctor.tolerances import NO_GRADIENT, percentage, relative_change
+
+_MORE_PADDING = (3, 6)
+_FIRST_LENGTH = 32
+_WORK = 2e11  # weights times tokens of the longest text that is tried
+
+
+def _randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check that two states of the random generator give the same scores."""
+    ids = samples.ids()
+    with torch.no_grad():
+        first, second = adapter(ids), adapter(ids, seed=1)
+    change = relative_change(first, second)
+    if change <= adapter.tolerances.same_shape:
+        return None
+    unreached = "; the function names no module, so that eval() could not be called here: call it before"
+    return f"the same ids twice give scores that differ by {percentage(change)} of their spread" + (
+        unreached if adapter.module is None else ""
+    )
+
+
+def _not_finite(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check that scores at real positions are finite."""
+    ids, real = samples.ids(), samples.source if adapter.kind == "encoder" else samples.target
+    for side in adapter.sides if adapter.pad is not None else ():
+        ids, real = samples.padded(ids, side, 2)
+    scores = run(adapter, ids)[:, :real]
+    bad = _no_numbers(scores)
+    return f"{bad} of {scores.numel()} scores of real positions are NaN or infinite" if bad else None
+
+
+def _no_numbers(scores: Tensor) -> int:
+    """Return how many scores (..., V) are NaN or infinite; -inf of a token at every position suppresses it."""
+    suppressed = (scores == -torch.inf).flatten(0, -2).all(0)
+    return scores.numel() if suppressed.all() else int((~scores[..., ~suppressed].isfinite()).sum())
+
+
+def _dependence_on_the_future(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check that tokens from t + 1 on change nothing up to t, in values and in gradients (invariant B)."""
+    ids = samples.ids()
+    scores, changed = run(adapter, ids), samples.others("target", ids["target"])
+    length = ids["target"].size(1)
+    for position in range(1, length):
+        mixed = torch.cat([ids["target"][:, :position], changed[:, position:]], 1)
+        change = relative_change(scores[:, :position], run(adapter, ids | {"target": mixed})[:, :position])
+        if change > adapter.tolerances.same_shape:
+            return (
+                f"other target tokens from position {position + 1} on change the scores at positions 1 to "
+                f"{position} by {percentage(change)} of their spread"
+            )
+    for position, gradient in gradients(adapter, ids, "target", range(length - 1)):
+        later = float(gradient[:, position + 1 :].abs().max())
+        if later > NO_GRADIENT * float(gradient.abs().max()):
+            return f"the scores at position {position + 1} have a gradient of {later:.2g} by later target tokens"
+    return None
+
+
+def _padded_query(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check that a padded position inside a target sees no later token (invariant C)."""
+    ids = samples.ids()
+    position, length = 2, ids["target"].size(1)
+    target = ids["target"].clone()
+    target[:, position] = adapter.pad or 0
+    changed = target.clone()
+    changed[:, position + 2 :] = samples.others("target", target)[:, position + 2 :]
+    before, after = (run(adapter, ids | {"target": rows})[:, position] for rows in (target, changed))
+    if _no_numbers(before):
+        return "the scores at a padded target position are NaN or infinite"
+    change = relative_change(before, after)
+    if change > adapter.tolerances.same_shape:
+        return (
+            f"at a padded target position (3 of {length}), other tokens from position {position + 3} on change the "
+            f"scores by {percentage(change)} of their spread: it sees the future"
+        )
+    return None
+
+
+def _dependence_on_padding(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check that real positions depend neither on the amount nor on the content of source padding (invariant C)."""
+    ids, last = samples.ids(), adapter.sides[-1]
+    for amount in () if samples.fixed_length else _MORE_PADDING:
+        padded_ids, real = samples.padded(ids, "source", amount)
+        scores = run(adapter, {**ids, "source": ids["source"][:, :real]})
+        change = relative_change(scores, run(adapter, padded_ids)[:, : scores.size(1)])
+        if not change <= adapter.tolerances.other_shape:
+            return (
+                f"{amount} more padded source positions change the scores by {percentage(change)} of their spread"
+            )
+    padded_ids, length = samples.padded(ids, "source", _MORE_PADDING[0])
+    real = length if last == "source" else ids[last].size(1)
+    for _, gradient in gradients(adapter, padded_ids, "source", [slice(0, real)]):
+        largest = float(gradient[:, length:].abs().max())
+        if largest > NO_GRADIENT * float(gradient.abs().max()):
+            return f"the scores have a gradient of {largest:.2g} by what is read at padded source positions"
+    return None
+
+
+def _dependence_on_left_padding(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check that real positions do not depend on padding before the text of the first side (invariant C)."""
+    ids, side = samples.ids(), adapter.sides[0]
+    before = torch.full((len(ids[side]), _MORE_PADDING[0]), adapter.pad or 0)
+    padded = run(adapter, ids | {side: torch.cat([before, ids[side]], 1)})
+    scores = run(adapter, ids)
+    change = relative_change(scores, padded[:, -scores.size(1) :])
+    if not change <= adapter.tolerances.other_shape:
+        return (
+            f"{_MORE_PADDING[0]} padded positions before the text change the scores by {percentage(change)} of "
+            "their spread"
+        )
+    return None
+
+
+def _dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Compare a row alone, in a batch and in a batch in another order, all of one length (invariant D).
+
+    A model that refuses a single row is called with pairs: each row and the next one.
+    """
+    ids, size = samples.ids(), samples.smallest_batch
+    scores = run(adapter, ids)
+    order = torch.arange(len(scores)).roll(1)
+    reordered = run(adapter, {side: rows[order] for side, rows in ids.items()})
+    changes = {"in another order": relative_change(scores[order], reordered)}
+    if len(scores) > size:
+        groups = [torch.arange(row, row + size) % len(scores) for row in range(len(scores))]
+        parts = [run(adapter, {side: rows[group] for side, rows in ids.items()})[:1] for group in groups]
+        changes = {"alone" if size == 1 else "in pairs": relative_change(scores, torch.cat(parts)), **changes}
+    for condition, change in changes.items():
+        if not change <= adapter.tolerances.other_shape:
+            return (
+                f"rows {condition} give scores that differ by {percentage(change)} of their spread from those of "
+                "the batch"
+            )
+    return None
+
+
+def _independence_of_the_source(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check that other sources change the scores (invariant N)."""
+    ids = samples.ids()
+    others = {**ids, "source": samples.others("source", ids["source"])}
+    if relative_change(run(adapter, ids), run(adapter, others)) > 0:
+        return None
+    for _, gradient in gradients(adapter, ids, "source", [slice(None)]):
+        if gradient.any():  # too small for the precision of the scores
+            return None
+    return "all source tokens replaced by others change no score at all"
+
+
+@dataclass(frozen=True)
+class OutputCheck:
+    """Check of the outputs of a model in eval().
+
+    Attributes:
+        symptom: name under which the evidence is stored; the name of a finding where the evidence alone shows it.
+        sentence: statement that is true of a sound model, as the report lists it.
+        observe: function that calls a model with samples and returns the evidence, None where all is well.
+        needs: conditions of the check: sides of the model, an id of padding, a request for left padding, float32.
+    """
+
+    symptom: str
+    sentence: str
+    observe: Callable[[ModelAdapter, Samples], str | None]
+    needs: tuple[str, ...] = ()
+
+    def possible(self, adapter: ModelAdapter, *, left_padding: bool) -> bool:
+        """Return whether the check can be made of a model."""
+        available = {
+            "pad": adapter.pad is not None,
+            "left_padding": left_padding,
+            "exact": adapter.tolerances.exact,
+        }
+        available |= {side: side in adapter.sides for side in ("source", "target")}
+        return all(available[need] for need in self.needs)
+
+    def reason(self, adapter: ModelAdapter) -> str:
+        """Return why the check cannot be made of a model, empty where it does not apply."""
+        if not {"source", "target"} & {*self.needs} <= {*adapter.sides}:
+            return ""
+        if "exact" in self.needs:
+            return "the model computes in half precision"
+        return "no id of padding was given" if adapter.pad is None else "left_padding was not given"
+
+
+OUTPUT_CHECKS = (
+    OutputCheck("constant-scores", "scores depend on the tokens", independence_of_all_tokens),
+    OutputCheck("random", "eval() makes the model deterministic", _randomness),
+    OutputCheck("not_finite", "scores are numbers", _not_finite),
+    OutputCheck("scores-are-probabilities", "scores are not normalised by a softmax", probabilities),
+    OutputCheck("future", "no position depends on later target tokens", _dependence_on_the_future, ("target",)),
+    OutputCheck("padded_query", "padded target positions do not see the future", _padded_query, ("target", "pad")),
+    OutputCheck("padding", "results do not depend on source padding", _dependence_on_padding, ("source", "pad")),
+    OutputCheck("left_padding", "results do not depend on padding before the text", _dependence_on_left_padding,
+                ("left_padding", "pad")),
+    OutputCheck("neighbours", "results do not depend on the rest of the batch", _dependence_on_neighbours),
+    OutputCheck("unread", "scores depend on the source", _independence_of_the_source, ("source", "target")),
+    OutputCheck("no-positions", "scores depend on the order of the tokens", ignored_order, ("exact",)),
+)  # fmt: skip
+ALONE = ("constant-scores", "scores-are-probabilities", "no-positions")  # symptoms that are findings by themselves
+
+
+@dataclass(frozen=True)
+class LengthLimit:
+    """Longest text that the model takes, and the error that one more token raises."""
+
+    side: str
+    length: int
+    error: Exception
+
+
+def find_limit(adapter: ModelAdapter, samples: Samples, longest: int) -> LengthLimit | None:
+    """Find the longest text by bisection; None if all lengths work or the error names the limit.
+
+    Lengths go up to `longest` tokens, or to a lower limit that the model states.
+    """
+    affordable = int(_WORK / max(weight_count(adapter.module), 1))
+    longest = min(longest, adapter.stated_limit or longest, max(_FIRST_LENGTH, affordable))
+    for side in adapter.sides:
+        passed, length = 1, min(_FIRST_LENGTH, longest)
+        error = None
+        while error is None and passed < longest:
+            error = _error_at(adapter, samples, side, length)
+            passed, length = (passed, length) if error else (length, min(2 * length, longest))
+        if error is not None and (is_for_users(error) or isinstance(error, ValueError)):
+            return None
+        failed = length
+        while error is not None and failed - passed > 1:
+            middle = (passed + failed) // 2
+            middle_error = _error_at(adapter, samples, side, middle)
+            passed, failed, error = (passed, middle, middle_error) if middle_error else (middle, failed, error)
+        if error is not None:
+            return LengthLimit(side, passed, error)
+    return None
+
+
+def _error_at(adapter: ModelAdapter, samples: Samples, side: str, length: int) -> Exception | None:
+    """Return the exception at a length of one side, the other side being short; None where there is none."""
+    lengths = {"source": 3, "target": 2} | {side: length}
+    ids = samples.ids(batch=samples.smallest_batch, source=lengths["source"], target=lengths["target"])
+    return error_of(adapter, ids)

@@ -1,0 +1,69 @@
+"""Call a model and return its scores, their gradients with respect to its embeddings, its trace, or its error.
+
+Shapes: B batch, T target length, V vocabulary, D model width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import torch
+from torch import Tensor
+
+from transformer_doctor.attention_tracer import AttentionTracer
+from transformer_doctor.model_adapter import ModelAdapter
+
+
+@torch.no_grad()
+def run(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Tensor:
+    """Return the scores on the CPU, without gradients."""
+    return adapter(ids).cpu()
+
+
+def gradients(
+    adapter: ModelAdapter, ids: Mapping[str, Tensor], side: str, positions: Iterable[int | slice]
+) -> Iterator[tuple[int, Tensor]]:
+    """Yield, for positions of the scores, the gradient of the embeddings of a side: (position, (B, length, D)).
+
+    Yields nothing where the model looks up no embeddings of these ids, or computes without gradients.
+    """
+    watched = {name: rows.to(adapter.device) for name, rows in ids.items()}
+    with torch.enable_grad(), AttentionTracer(watched, leaves=True) as tracer:
+        scores = adapter(watched)
+    leaf = tracer.leaf(side)
+    if leaf is None or not scores.requires_grad:
+        return
+    weights = torch.randn(scores.shape, generator=torch.Generator().manual_seed(2)).to(scores)
+    for position in positions:
+        weighted_sum = (scores[:, position] * weights[:, position]).nan_to_num().sum()
+        (gradient,) = torch.autograd.grad(
+            weighted_sum, leaf, retain_graph=True, allow_unused=True, materialize_grads=True
+        )
+        time_first = gradient.shape[:2] != ids[side].shape
+        yield (
+            position if isinstance(position, int) else 0,
+            (gradient.transpose(0, 1) if time_first else gradient).cpu(),
+        )
+
+
+@torch.no_grad()
+def trace_pass(
+    adapter: ModelAdapter, ids: Mapping[str, Tensor], *, streams_only: bool = False
+) -> tuple[AttentionTracer, Tensor]:
+    """Run one forward pass and return its trace, and the scores."""
+    watched = {side: rows.to(adapter.device) for side, rows in ids.items()}
+    with AttentionTracer(watched, streams_only=streams_only) as tracer:
+        scores = adapter(watched)
+    for attention in tracer.attentions:
+        attention.to_cpu()
+    return tracer, scores
+
+
+@torch.no_grad()
+def error_of(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Exception | None:
+    """Return the exception that a call raises, None where there is none."""
+    try:
+        adapter(ids)
+    except Exception as error:  # any exception of the user's model
+        return error
+    return None

@@ -1,0 +1,130 @@
+"""Name the defects that the outputs of a model and the attentions inside it show together.
+
+A symptom of the outputs (they depend on padding) and the attentions inside (one without a mask) together name the
+defect. A symptom without such an explanation is reported as it was seen. Masks that leave the future visible are
+reported without a symptom where zero weights hide it from the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.behaviour import LengthLimit
+from transformer_doctor.checks.cases import at_line, in_case
+from transformer_doctor.checks.internals import Internals, fill_findings, structure_findings
+from transformer_doctor.checks.masks import AttentionPart, MaskFault
+from transformer_doctor.model_adapter import ModelAdapter
+from transformer_doctor.report import Finding, Report, make_report
+
+LENGTHS = "long texts raise a clear error or none"
+Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
+
+
+def structure_report(
+    adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
+) -> Report:
+    """Return the diagnosis, and the checks of the internals of a model that were made and not made."""
+    return make_report(_diagnose(adapter, symptoms, internals, limit), internals.asked, internals.skipped)
+
+
+def _diagnose(
+    adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
+) -> Iterator[Finding]:
+    structure = list(structure_findings(adapter, internals))
+    fills = list(fill_findings(internals))
+    yield from (*fills, *structure)
+    not_finite = symptoms["not_finite"]
+    if symptoms["random"] and not not_finite:
+        yield model_finding("random-in-evaluation", symptoms["random"])
+    if symptoms["random"] or not_finite:  # a difference of scores is then no evidence of a dependence
+        symptoms = {**dict.fromkeys(symptoms, ""), "unread": symptoms["unread"]}
+    softmax_axis = any(finding.name == "softmax-axis" for finding in structure)
+    if softmax_axis:  # a softmax over a wrong axis makes scores depend on later tokens, padding and other rows too
+        symptoms = {**symptoms, **dict.fromkeys(("future", "padded_query", "padding", "neighbours"), "")}
+    useless_fill = any(finding.severity == "error" for finding in fills)
+    masks = [
+        *_look_ahead(symptoms, internals, not_finite, useless_fill=useless_fill),
+        *_source_padding(symptoms, internals, not_finite, useless_fill=useless_fill),
+    ]
+    yield from masks
+    if not_finite and not masks and not softmax_axis:
+        yield model_finding("not-a-number", not_finite)
+    if symptoms["left_padding"]:
+        yield model_finding("depends-on-left-padding", symptoms["left_padding"])
+    if symptoms["neighbours"]:
+        name = "rows-mixed" if internals.across_rows else "depends-on-the-batch"
+        yield model_finding(name, symptoms["neighbours"])
+    if symptoms["unread"] and not internals.without_meaning:
+        yield model_finding("source-not-read", symptoms["unread"])
+    if limit is not None:
+        yield from _limit_findings(limit)
+
+
+def _limit_findings(limit: LengthLimit) -> Iterator[Finding]:
+    """Yield a finding about the longest text: a note if the code's own error states the limit."""
+    message = str(limit.error).partition("\n")[0]
+    evidence = (
+        f"{limit.side}s of {limit.length} tokens go through, of {limit.length + 1} raise "
+        f"{type(limit.error).__name__}: {message}"
+    )
+    clear = isinstance(limit.error, AssertionError) and str(limit.length) in message
+    yield model_finding("position-limit", evidence, "note" if clear else None)
+
+
+def _look_ahead(
+    symptoms: Symptoms, internals: Internals, not_finite: str, *, useless_fill: bool
+) -> Iterator[Finding]:
+    """Yield findings about later target tokens that real or padded positions see."""
+    part = internals.decoder_self
+    faults = [fault for fault in part.faults if fault not in (None, "fill")]
+    evidence = symptoms["future"]
+    if not evidence and faults and not_finite:
+        evidence = not_finite
+    elif not evidence and faults and not internals.reads_past:
+        evidence = "scores do not depend on any other token yet, as after a start from zero weights"
+    if evidence and not symptoms["neighbours"] and (faults or not useless_fill):
+        yield _masked_finding("sees-the-future", evidence, [part])
+    without_keys = internals.without_keys
+    padded = symptoms["padded_query"]
+    if padded and not symptoms["future"] and ("NaN" in padded or not internals.hides_padded_target_keys):
+        yield model_finding("padding-mask-on-queries", padded)
+    elif without_keys:
+        evidence = f"in {len(without_keys)} self-attentions of the decoder, padded queries have no key left"
+        yield at_line(model_finding("padding-mask-on-queries", evidence), without_keys[0])
+
+
+def _source_padding(
+    symptoms: Symptoms, internals: Internals, not_finite: str, *, useless_fill: bool
+) -> Iterator[Finding]:
+    """Yield findings about source padding that results depend on."""
+    parts = internals.on_source
+    faults = [fault for part in parts for fault in part.faults if fault not in (None, "fill")]
+    evidence = symptoms["padding"]
+    if not evidence and not_finite and "inverted" in faults:
+        evidence = not_finite
+    if not evidence and symptoms["unread"] and faults:
+        evidence = "the source is not read, which hides it from the scores, but inside it is seen"
+    if not evidence or (useless_fill and not faults):
+        return
+    if faults and all(fault == "queries" for fault in faults):
+        yield _masked_finding("padding-mask-on-queries", evidence, parts)
+    elif faults or not (parts or internals.without_meaning):
+        yield _masked_finding("no-source-padding-mask", evidence, parts)
+    elif not internals.without_meaning:
+        yield model_finding("depends-on-the-batch", evidence)
+
+
+def _masked_finding(name: str, evidence: str, parts: Sequence[AttentionPart]) -> Finding:
+    """Return a finding about masks whose evidence counts the attentions, and whose cure fits the usual fault."""
+    clauses = [clause for part in parts for clause in [part.clause(skip=["fill"])] if clause]
+    if clauses:
+        complete = [part for part in parts if not any(part.faults)]
+        clauses += [f"{part.name} 0 of {len(part.layers)}" for part in complete]
+        evidence += "; " + ", ".join(clauses)
+    finding = model_finding(name, evidence)
+    faults: list[MaskFault] = [fault for part in parts for fault in part.faults if fault not in (None, "fill")]
+    common = max(faults, key=faults.count, default="absent")
+    wrong = [layer for part in parts for layer, fault in zip(part.layers, part.faults, strict=True) if fault]
+    finding = at_line(finding, wrong[0][0]) if wrong else finding
+    return finding if common in ("absent", "queries") else in_case(finding, f"mask-{common}")

@@ -1,0 +1,368 @@
+"""Trace the attentions, embeddings and dropouts of a model while it runs, and judge them.
+
+Shapes: B batch, S source length, T target length, H heads, E head width.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from transformer_doctor.attention_tracer import AttentionTracer
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.calls import error_of, trace_pass
+from transformer_doctor.checks.cases import at_line, in_case
+from transformer_doctor.checks.masks import AttentionPart, covered_scores, per_row
+from transformer_doctor.checks.positions import embedding_findings, position_tables, signal, sinusoid_findings
+from transformer_doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
+from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.report import Finding, reason_of
+from transformer_doctor.tolerances import relative_change
+from transformer_doctor.trace import HIDES, Attention
+
+_SOURCE, _TARGET = 11, 7  # lengths, unless the model refuses them
+_CUT = (0, 2, 3)  # padded positions of the rows, in turn
+_MIDDLE = 2  # target position that is padded between real ones in the third pass
+# A fill below the smallest half is infinite in half precision.
+_SMALLEST_HALF = torch.finfo(torch.half).min
+_LOWEST = {torch.finfo(dtype).min for dtype in (torch.float64, torch.float32, torch.bfloat16)} | {-math.inf}
+
+_ATTENTION = "attention is scaled, masked and projected as in the paper"
+_SOFTMAX = "the softmax is taken over the keys"
+_DROPOUT = "dropout does not fall on the residual connection"
+_SIGNAL = "token embeddings are not much weaker than positions"
+_TIED = "tied logits are not scaled by the model width"
+_SINUSOIDS = "sinusoidal positions are those of the paper"
+_NO_ATTENTION = "no attention was recognised"
+_Observed = TypeVar("_Observed")
+
+
+@dataclass(frozen=True)
+class Internals:
+    """Attentions of a pass over padded rows, and of a pass over other tokens with the same padding.
+
+    Attributes:
+        attentions: attentions of the first pass.
+        others: attentions of the second pass.
+        middle: attentions of a third pass, with padding between real target tokens; empty without padding.
+        dropped_residuals: number of dropouts on the residual connection, in train().
+        signal: by side, ratio of the deviation over tokens to that over positions; inf without positions.
+        source_padded, target_padded: padding of the first pass, (B, S) and (B, T).
+        tables: by side, the first layer's input for one token at every position, (L, D).
+        tied: logits computed with a matrix that is also an embedding matrix, None if there are none.
+        reads_past: whether the last scores depend on earlier target tokens.
+        asked: checks that were made, a sentence each.
+        skipped: checks that could not be made, with their reasons.
+    """
+
+    attentions: Sequence[Attention]
+    others: Sequence[Attention]
+    dropped_residuals: int
+    signal: Mapping[str, float]
+    source_padded: Tensor
+    target_padded: Tensor
+    middle: Sequence[Attention] = ()
+    tables: Mapping[str, Tensor] = field(default_factory=dict)
+    tied: TiedLogits | None = None
+    reads_past: bool = True
+    kind: str = "encoder-decoder"
+    asked: Sequence[str] = ()
+    skipped: Sequence[tuple[str, str]] = ()
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Return B, S and T."""
+        return (*self.source_padded.shape, self.target_padded.size(1))
+
+    def of(self, side_of_queries: str, side_of_keys: str) -> list[Attention]:
+        """Return the attentions of queries of one side on keys of a side, recognised by T and S.
+
+        Where source and target have the same length, they are recognised by the ids that they were computed from.
+        """
+        _, source, target = self.sizes
+        lengths = {"source": source, "target": target}
+        lengths_of_attention = (lengths[side_of_queries], lengths[side_of_keys])
+        chosen = [
+            attention
+            for attention in self.attentions
+            if (attention.queries, attention.keys) == lengths_of_attention
+        ]
+        if source != target or self.kind != "encoder-decoder":
+            return chosen
+        return [
+            attention
+            for attention in chosen
+            if all(
+                ("target" in traced) == (side == "target")
+                for traced, side in zip(attention.sides, (side_of_queries, side_of_keys), strict=True)
+            )
+        ]
+
+    @cached_property
+    def decoder_self(self) -> AttentionPart:
+        """Return the self-attentions of the decoder, which have to hide later keys."""
+        real, pairs = ~self.target_padded[:, None, :], torch.ones(self.sizes[2], self.sizes[2], dtype=torch.bool)
+        name = "self-attention" if self.kind == "decoder" else "decoder self-attention"
+        attentions = [] if self.kind == "encoder" else self.of("target", "target")
+        return AttentionPart(name, attentions, pairs.triu(1) & real, pairs.tril() & real)
+
+    @cached_property
+    def on_source(self) -> list[AttentionPart]:
+        """Return encoder self-attentions and cross-attentions, which have to hide padded keys from real queries."""
+        own = "self-attention" if self.kind == "encoder" else "encoder self-attention"
+        parts: list[AttentionPart] = []
+        if self.kind == "decoder":
+            return parts
+        for name, side in ((own, "source"), ("cross-attention", "target")):
+            queries = self.source_padded if side == "source" else self.target_padded
+            real = ~queries[:, :, None]
+            hide, show = real & self.source_padded[:, None, :], real & ~self.source_padded[:, None, :]
+            attentions = [attention for attention in self.of(side, "source") if not self.is_meaningless(attention)]
+            parts.append(AttentionPart(name, attentions, hide, show))
+        return [part for part in parts if part.attentions]
+
+    @property
+    def across_rows(self) -> list[Attention]:
+        """Return the attentions whose queries and keys are the rows of the batch."""
+        batch = self.sizes[0]
+        return [attention for attention in self.attentions if attention.queries == attention.keys == batch]
+
+    @cached_property
+    def without_meaning(self) -> list[Attention]:
+        """Return attentions whose values are the same for other tokens and for all keys, though queries differ."""
+        pairs = zip(self.attentions, self.others, strict=False)
+        return [
+            attention
+            for attention, other in pairs
+            if _same_value_for_other_tokens(attention, other) and _one_value_for_all_keys(attention, self.sizes[0])
+        ]
+
+    def is_meaningless(self, attention: Attention) -> bool:
+        """Return whether an attention is in `without_meaning`."""
+        return any(meaningless is attention for meaningless in self.without_meaning)
+
+    @property
+    def over_other_axes(self) -> list[Attention]:
+        """Return the attentions whose softmax is not taken over the keys."""
+        return [attention for attention in self.attentions if attention.softmax_axis != "keys"]
+
+    @property
+    def without_keys(self) -> list[Attention]:
+        """Return the self-attentions of the decoder in which a padded query has no key left.
+
+        Where real queries do not see a padded key either, the mask covers both, and such a query does no harm.
+        """
+        if not self.target_padded.any():
+            return []
+        chosen = [
+            attention
+            for attention in self.decoder_self.attentions
+            if _hides_every_key(attention, self.target_padded)
+        ]
+        return [] if chosen and self.hides_padded_target_keys else chosen
+
+    @property
+    def hides_padded_target_keys(self) -> bool:
+        """Return whether the decoder hides a padded target key from the real queries after it."""
+        middle = replace(self, attentions=self.middle).decoder_self.attentions
+        rows = [
+            row
+            for attention in middle
+            for row in list(per_row(attention, covered_scores(attention), self.sizes[0]))[:1]
+        ]
+        return bool(rows) and all(bool(row[:, :, _MIDDLE + 1 :, _MIDDLE].all()) for row in rows)
+
+
+def _hides_every_key(attention: Attention, padded: Tensor) -> bool:
+    """Return whether every key of some padded query (B, T) is hidden."""
+    return any(
+        bool(rows.all(1)[padded].all(-1).any())
+        for rows in per_row(attention, covered_scores(attention), len(padded))
+    )
+
+
+def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
+    """Trace forward passes in eval() and one in train(); checks that raise an error are listed as not made."""
+    skipped: list[tuple[str, str]] = []
+    asked: list[str] = []
+
+    def observe(checks: Sequence[str], make: Callable[[], _Observed], otherwise: _Observed) -> _Observed:
+        try:
+            result = make()
+        except Exception as error:  # any exception of the user's model
+            skipped.extend((check, reason_of(error)) for check in checks)
+            return otherwise
+        asked.extend(checks)
+        return result
+
+    lengths = _accepted_lengths(adapter, samples)
+    first, padded = _padded_ids(adapter, samples, lengths)
+    second, _ = _padded_ids(adapter, samples, lengths)
+    no_passes: list[tuple[AttentionTracer, Tensor]] = []
+    passes = observe(
+        [_ATTENTION, _SOFTMAX, _TIED], lambda: [trace_pass(adapter, ids) for ids in (first, second)], no_passes
+    )
+    attentions, others = [tracer.attentions for tracer, _ in passes] or ([], [])
+    if passes and not attentions:
+        skipped += [(check, _NO_ATTENTION) for check in (_ATTENTION, _SOFTMAX)]
+        asked[:] = [_TIED]
+    dropped = 0
+    if adapter.module is not None:
+        adapter.module.train()
+        dropped = observe([_DROPOUT], lambda: trace_pass(adapter, first)[0].dropped_residuals, 0)
+        adapter.module.eval()
+    else:
+        skipped.append((_DROPOUT, "no nn.Module was found to call train() on"))
+    middle: Sequence[Attention] = ()
+    if adapter.pad is not None and "target" in adapter.sides:
+        middle = observe([], lambda: trace_pass(adapter, _pad_the_middle(adapter, first))[0].attentions, [])
+    return Internals(
+        attentions, others, dropped,
+        observe([_SIGNAL], lambda: signal(adapter, samples), {}),
+        padded["source"], padded["target"], middle,
+        observe([_SINUSOIDS], lambda: position_tables(adapter, samples), {}),
+        _tied_logits(*passes[0]) if passes else None,
+        observe([], lambda: _reads_past(adapter, samples), True),
+        adapter.kind, asked, skipped,
+    )  # fmt: skip
+
+
+def _accepted_lengths(adapter: ModelAdapter, samples: Samples) -> dict[str, int]:
+    """Return lengths by side: the usual ones, or those of the samples where the model takes no others."""
+    usual = {"source": _SOURCE, "target": _TARGET}
+    if not samples.fixed_length and error_of(adapter, samples.ids(**usual)) is None:
+        return usual
+    return {"source": samples.source, "target": samples.target}
+
+
+def _padded_ids(
+    adapter: ModelAdapter, samples: Samples, lengths: Mapping[str, int]
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Return ids and padding (True where padded) by side, (B, length); without a padding id none is padded."""
+    ids = samples.ids(**lengths)
+    rows = torch.arange(samples.batch)[:, None]
+    cut = torch.tensor(_CUT)[rows % len(_CUT)] if samples.batch > 1 else torch.tensor([[_CUT[1]]])
+    cut = cut if adapter.pad is not None else torch.zeros_like(cut)
+    padded = {side: torch.arange(length)[None] >= length - cut for side, length in lengths.items()}
+    if adapter.pad is not None:
+        ids = {side: rows.masked_fill(padded[side], adapter.pad) for side, rows in ids.items()}
+    return ids, padded
+
+
+def _pad_the_middle(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return ids with padding at one position between the first target tokens."""
+    target = ids["target"].clone()
+    target[:, _MIDDLE] = adapter.pad or 0
+    return {**ids, "target": target}
+
+
+def _reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
+    """Return whether the scores at the last target position depend on earlier target tokens."""
+    if "target" not in adapter.sides:
+        return True
+    ids = samples.ids()
+    other = ids["target"].clone()
+    other[:, 1:-1] = samples.others("target", ids["target"])[:, 1:-1]
+    with torch.no_grad():
+        scores, changed = (adapter(ids | {"target": rows})[:, -1] for rows in (ids["target"], other))
+    return relative_change(scores, changed) > adapter.tolerances.same_shape
+
+
+def _tied_logits(tracer: AttentionTracer, scores: Tensor) -> TiedLogits | None:
+    """Return the factor of logits that an embedding matrix computes, None if another matrix computes them."""
+    trace = tracer.trace(scores)
+    layer = trace.projection
+    if layer is None or id(layer.weight) not in {lookup.table for lookup in tracer.lookups}:
+        return None
+    factor = math.prod((*layer.factors, *trace.factors))
+    spread, norm = float(scores.float().std(-1).mean()), float(layer.weight.detach().float().norm(dim=-1).mean())
+    return TiedLogits(layer.width_in, factor, spread, norm) if math.isfinite(factor * spread) else None
+
+
+def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[Finding]:
+    """Yield findings about internals that need no symptom in the outputs."""
+    yield from scale_findings(internals.attentions, internals.others)
+    for attention in internals.attentions:
+        layer, width = attention.projection, attention.width
+        if layer and attention.heads > 1 and layer.width_in == layer.width_out == width and len(layer.shape) == 4:
+            evidence = (
+                f"a linear layer of {width} x {width} makes the queries of all {attention.heads} heads of width "
+                f"{width}; its input has the shape {layer.shape}"
+            )
+            yield at_line(model_finding("shared-projections", evidence), attention)
+    for attention in internals.without_meaning:
+        evidence = (
+            f"an attention of {attention.queries} queries on {attention.keys} keys averages values that stay the "
+            "same to the bit when every token is another one, and vary with the padding alone"
+        )
+        yield at_line(model_finding("mask-as-value", evidence), attention)
+    yield from _softmax_findings(internals)
+    if internals.dropped_residuals:
+        evidence = (
+            f"in train(), {internals.dropped_residuals} additions have the result of a dropout as their residual"
+        )
+        yield model_finding("dropout-on-residual", evidence)
+    yield from embedding_findings(adapter, internals.signal)
+    yield from sinusoid_findings(internals.tables)
+    yield from tied_logits_findings(internals.tied)
+
+
+def _softmax_findings(internals: Internals) -> Iterator[Finding]:
+    """Yield a finding about attentions whose softmax is taken over another axis than that of the keys."""
+    wrong = internals.over_other_axes
+    if wrong:
+        axes = {"queries": "the queries", "other": "the heads or the rows of the batch"}
+        evidence = (
+            f"in {len(wrong)} of {len(internals.attentions)} attentions the softmax runs over "
+            f"{axes[wrong[0].softmax_axis]}: the weights of a query's keys do not add up to 1"
+        )
+        yield at_line(model_finding("softmax-axis", evidence), wrong[0])
+
+
+def _same_value_for_other_tokens(attention: Attention, other: Attention) -> bool:
+    """Return whether the values are bit-identical though the queries differ."""
+    if attention.value is None or other.value is None or attention.query.shape != other.query.shape:
+        return False
+    return torch.equal(attention.value, other.value) and not torch.equal(attention.query, other.query)
+
+
+def _one_value_for_all_keys(attention: Attention, batch: int) -> bool:
+    """Return whether the values of some row are the same for all its keys, and those of other rows are not.
+
+    If the values are a mask, the first row is such a row: it has no padding. Values that never vary are no mask.
+    """
+    value, keys = attention.value, attention.keys
+    if value is None or keys not in value.shape:
+        return False
+    by_key = value.movedim(value.shape.index(keys), 0).flatten(1)  # (S, B x H x E in any order)
+    same = (by_key == by_key[:1]).all(0)
+    return int(same.sum()) * batch >= by_key.size(1) and not bool(same.all())
+
+
+def fill_findings(internals: Internals) -> Iterator[Finding]:
+    """Yield findings about the numbers that hidden scores are filled with.
+
+    A fill that hides nothing is reported only if it leaves a score visible that has to be hidden.
+    """
+    visible = any("fill" in part.faults for part in (internals.decoder_self, *internals.on_source))
+    fills = {fill for attention in internals.attentions for fill in attention.fills} - _LOWEST
+    for fill in sorted(fills):
+        if fill > HIDES and visible:
+            evidence = f"hidden scores are filled with {fill:g}: they are not hidden at all"
+            yield in_case(model_finding("mask-fill", evidence), "fill-hides-nothing")
+        elif fill < _SMALLEST_HALF:
+            evidence = (
+                f"hidden scores are filled with {fill:g}, which half precision cannot hold (its least: -65504)"
+            )
+            yield in_case(model_finding("mask-fill", evidence, "note"), "fill-too-low")
+        elif _SMALLEST_HALF < fill <= HIDES:
+            evidence = (
+                f"hidden scores are filled with {fill:g}: they are hidden only while all others are far above it"
+            )
+            yield in_case(model_finding("mask-fill", evidence, "note"), "fill-moderate")

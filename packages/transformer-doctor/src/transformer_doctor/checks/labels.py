@@ -1,0 +1,213 @@
+"""Check the labels of a traced training step.
+
+Shapes: B batch, T length of the decoder's input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.training import BEGIN, IGNORED, UNKNOWN, TrainedBatch
+from transformer_doctor.model_adapter import ModelAdapter
+from transformer_doctor.report import Finding
+
+_MOST = 0.9  # share of the positions from which on they are taken for all
+_FULL = 0.5  # share of the usual weight from which on a position has a label, not label smoothing alone
+
+
+@dataclass(frozen=True)
+class _Alignment:
+    """Labels of a batch, compared with the inputs at their positions.
+
+    Attributes:
+        adapter: the model, with its marks.
+        batch: inputs and labels of the step.
+        own_token: whether a score depends on the token that is looked up at its position, None if unknown.
+    """
+
+    adapter: ModelAdapter
+    batch: TrainedBatch
+    own_token: bool | None
+
+    @cached_property
+    def content(self) -> Tensor:
+        """Return the mask of the inputs that are no marks (B, T)."""
+        marks = (self.adapter.pad, self.adapter.bos, self.adapter.eos, UNKNOWN)
+        known = torch.tensor([mark for mark in marks if mark is not None])
+        return ~torch.isin(self.batch.inputs, known)
+
+    @cached_property
+    def same(self) -> float:
+        """Return the share of the labels that are the token fed at their position."""
+        judged = self.content & self.batch.trained
+        return float((self.batch.labels == self.batch.inputs)[judged].float().mean()) if judged.any() else 0.0
+
+    @property
+    def labels_are_inputs(self) -> bool:
+        return self.same > _MOST or self.own_token is False
+
+    @cached_property
+    def expected(self) -> Tensor:
+        """Return the labels that fit the inputs (B, T), UNKNOWN where the inputs do not determine them."""
+        inputs = self.batch.inputs
+        if self.labels_are_inputs:
+            return inputs
+        return torch.cat([inputs[:, 1:], torch.full_like(inputs[:, :1], UNKNOWN)], 1)
+
+    @cached_property
+    def past_end(self) -> Tensor:
+        """Return the mask of the positions after that of the end mark (B, T)."""
+        positions = torch.arange(self.batch.inputs.size(1))
+        last = (self.content * (positions + 1)).amax(1, keepdim=True) - 1
+        return positions > last + int(self.labels_are_inputs)
+
+
+def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool | None) -> Iterator[Finding]:
+    """Yield findings unless labels are the next tokens, from the first one to the end mark.
+
+    Args:
+        adapter: the model.
+        batch: inputs and labels of its training step.
+        own_token: whether a score depends on the token that is looked up at its position, None if unknown.
+    """
+    alignment = _Alignment(adapter, batch, own_token)
+    yield from _padding_findings(alignment)
+    trained = batch.trained & ~alignment.past_end
+    if not trained.any():
+        return
+    shifted = alignment.same <= _MOST or own_token is False
+    if not shifted:
+        yield model_finding(
+            "target-not-shifted", f"{alignment.same:.0%} of the labels are the token the decoder is fed there"
+        )
+    else:
+        judged = trained & (alignment.expected != UNKNOWN)
+        judged &= alignment.expected != (UNKNOWN if adapter.pad is None else adapter.pad)
+        agreed = float((alignment.expected == batch.labels)[judged].float().mean()) if judged.any() else 0.0
+        if agreed < _MOST:
+            next_token = "there" if alignment.labels_are_inputs else "next"
+            yield model_finding(
+                "wrong-labels", f"{agreed:.0%} of the labels are the token that is fed {next_token}"
+            )
+    if adapter.kind == "encoder-decoder" and (shifted or adapter.bos is not None):
+        yield from _start_symbol_findings(alignment)
+    end = UNKNOWN if adapter.eos is None else adapter.eos
+    fed = adapter.kind == "encoder-decoder" or bool(batch.inputs.eq(end).any())
+    if adapter.eos is not None and fed and not batch.labels.eq(end).any():
+        yield model_finding(
+            "end-never-trained",
+            f"the end symbol {adapter.eos} is the label of no position of {int(batch.trained.sum())}",
+        )
+
+
+def _padding_findings(alignment: _Alignment) -> Iterator[Finding]:
+    """Yield findings about positions after the end mark in the loss, and end marks that the decoder is fed."""
+    adapter, batch, past = alignment.adapter, alignment.batch, alignment.past_end
+    trained = batch.trained
+    usual = float(batch.weights[trained & ~past].median()) if (trained & ~past).any() else 0.0
+    full = trained & (batch.weights >= _FULL * usual)
+    padding = full & batch.labels.eq(UNKNOWN if adapter.pad is None else adapter.pad)
+    padding = padding & past if adapter.pad == adapter.eos else padding
+    ended: Tensor = torch.zeros_like(past)
+    if adapter.eos not in (None, adapter.pad) and not alignment.labels_are_inputs:
+        ended = past & batch.inputs.eq(adapter.eos or 0) & (torch.arange(past.size(1)) > 0)
+    taught = past & full & ~padding
+    if taught.any() and (taught & ended).any():
+        labels = " or ".join(map(str, sorted(set(batch.labels[taught].tolist()))[:3]))
+        evidence = (
+            f"at {int(taught.sum())} positions the decoder is fed the end symbol {adapter.eos}, or what follows "
+            f"it, and has to predict {labels}"
+        )
+        yield model_finding("end-fed-to-decoder", evidence)
+    elif bool(ended.any(1).all()) and bool(ended[:, -1].any()) and adapter.kind == "encoder-decoder":
+        evidence = (
+            f"all {len(ended)} rows of the decoder's input hold the end symbol {adapter.eos}, the longest one too; "
+            "no label stands there"
+        )
+        yield model_finding("end-fed-to-decoder", evidence, "note")
+    if padding.any():
+        yield model_finding("padding-in-loss", f"{int(padding.sum())} of {int(trained.sum())} labels are padding")
+        return
+    smoothed = past & trained & ~full
+    if smoothed.any():
+        evidence = (
+            f"{int(smoothed.sum())} of {int(trained.sum())} positions with a gradient stand behind the end of "
+            "their target, without a label of their own"
+        )
+        yield model_finding("padding-in-mean", evidence)
+
+
+def _start_symbol_findings(alignment: _Alignment) -> Iterator[Finding]:
+    """Yield a finding if no start symbol stands before the first token of a target."""
+    batch = alignment.batch
+    rows = [index for index, target in enumerate(batch.targets) if target]
+    first = torch.tensor([batch.targets[row][0] for row in rows])
+    inputs, labels, trained = batch.inputs[rows], batch.labels[rows], batch.trained[rows]
+    unmarked = float((inputs[:, 0] == first).float().mean())
+    # it is the first label after a start symbol, the second one in rows that are not shifted
+    learned = float(((labels == first[:, None]) & trained)[:, :2].any(1).float().mean())
+    if unmarked > _MOST and (alignment.own_token or learned < _MOST):
+        evidence = "the decoder's first input is the first token of the target, not a start symbol"
+        yield model_finding("no-start-symbol", evidence + ("" if learned else "; that token is never a label"))
+    elif learned < 1 - _MOST:
+        yield model_finding("no-start-symbol", "the first token of a target is never a label")
+
+
+def ignored_labels(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool | None) -> list[int]:
+    """Return the tokens inside targets that the loss ignores wherever they are the next token."""
+    alignment = _Alignment(adapter, batch, own_token)
+    trained: dict[int, bool] = {}
+    for row, target in enumerate(batch.targets):
+        inputs = batch.inputs[row].tolist()
+        start = next(
+            (at for at in range(len(inputs)) if target and inputs[at : at + BEGIN] == target[:BEGIN]), None
+        )
+        for index, token in enumerate(target[1:], 1):
+            position = None if start is None else start + index - int(not alignment.labels_are_inputs)
+            if position is not None and position < len(inputs):
+                trained[token] = trained.get(token, False) or bool(batch.labels[row, position] != IGNORED)
+    ignored = [token for token, is_trained in trained.items() if not is_trained]
+    return sorted(ignored) if 2 * len(ignored) < len(trained) else []
+
+
+def text_label_findings(adapter: ModelAdapter, batch: TrainedBatch, *, masked: bool) -> Iterator[Finding]:
+    """Yield findings about labels of the tokens of texts; in a masked language model these are the tokens."""
+    pad = UNKNOWN if adapter.pad is None else adapter.pad
+    padding = batch.trained & (batch.inputs.eq(pad) | (masked & batch.labels.eq(pad)))
+    if padding.any():
+        evidence = f"{int(padding.sum())} of {int(batch.trained.sum())} labels stand at padding"
+        yield model_finding("padding-in-loss", evidence)
+    if masked:
+        from_text = [
+            bool(batch.labels[row, position] in torch.tensor(text))
+            for row, text in enumerate(batch.targets)
+            for position in batch.trained[row].nonzero()[:, 0].tolist()
+            if text and not padding[row, position] and not _is_mark(adapter, int(batch.labels[row, position]))
+        ]
+        if from_text and sum(from_text) < _MOST * len(from_text):
+            yield model_finding(
+                "wrong-labels", f"{sum(from_text)} of {len(from_text)} labels are a token of their text"
+            )
+
+
+def _is_mark(adapter: ModelAdapter, token: int) -> bool:
+    return token in (adapter.pad, adapter.bos, adapter.eos)
+
+
+def class_findings(classes: list[int], labels: Tensor) -> Iterator[Finding]:
+    """Yield findings unless the labels (B,) of a classifier, -1 where ignored, are the classes of the texts."""
+    expected = torch.tensor(classes)
+    trained = labels >= 0
+    missing = sorted(set(expected[labels == IGNORED].tolist()) - set(expected[trained].tolist()))
+    if missing and trained.any():
+        named = ", ".join(map(str, missing[:3]))
+        yield model_finding("ignored-label", f"the loss ignores every text whose class is {named}")
+    agreed = float((labels == expected)[trained].float().mean()) if trained.any() else 1.0
+    if agreed < _MOST:
+        yield model_finding("wrong-labels", f"{agreed:.0%} of the labels are the class that the batch was made of")

@@ -1,0 +1,318 @@
+"""Check the functions of a project that train, decode and score.
+
+A few training steps are traced first: their inputs, their labels, and their updates of the weights. Then
+pairs are memorized and decoded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.labels import (
+    class_findings,
+    ignored_labels,
+    label_findings,
+    text_label_findings,
+)
+from transformer_doctor.checks.memorization import (
+    TrainingFunctions,
+    decoder_ids,
+    least_loss,
+    memorization_findings,
+    memorize,
+    mode_findings,
+    prompt_of,
+    rows_of,
+    scoring_findings,
+    start_findings,
+)
+from transformer_doctor.checks.step_tracer import StepTracer
+from transformer_doctor.checks.training import LENGTHS, TrainedBatch, arguments
+from transformer_doctor.checks.trial import RANDOM_LENGTH, RANDOM_UPDATES, TRACED, Trial
+from transformer_doctor.checks.updates import (
+    first_loss_findings,
+    is_fresh,
+    mean_findings,
+    padding_row_findings,
+    update_findings,
+)
+from transformer_doctor.errors import UsageError
+from transformer_doctor.model_adapter import ModelAdapter
+from transformer_doctor.progress import NO_LISTENER, Listener
+from transformer_doctor.report import Finding, Report, attempt, make_report
+
+_LABELS = "labels are the next tokens, from the first to the end mark"
+_NOT_IGNORED = "the loss ignores no token of the vocabulary"
+_LOSS_ABOVE_CHANCE = "on random targets the loss stays above chance"
+_FIRST_LOSS = "the first loss is near that of a blind guess"
+_MEAN = "the loss is divided by real tokens, not by padding"
+_PADDING_ROW = "the embedding of padding is not trained"
+_UPDATES = "every parameter that scores depend on gets a gradient and is updated, once for each update"
+_SCORED = "scored outputs are decoded without the reference"
+_MODE = "outputs are decoded and scored without dropout"
+_MEMORIZED = "memorised pairs are decoded exactly"
+TRAINING_CHECKS = (_LABELS, _NOT_IGNORED, _LOSS_ABOVE_CHANCE, _FIRST_LOSS, _MEAN, _PADDING_ROW, _UPDATES)
+
+_LAST = 5  # updates whose mean loss is compared with chance
+_GROWN = 3  # times the first loss, or that of a blind guess, above which a loss has grown
+_LEAKING = 0.95  # share of the chance loss below which labels are leaked
+_CLASSES = "labels are the classes of the texts, and none is ignored"
+_TOKEN_LABELS = "labels belong to tokens of the text, not to padding"
+_NO_MEAN = "the labels could not be read, and the loss is no mean over tokens"
+_NO_CHANCE = "chance is unknown for labels that are tokens of the text"
+_MODE_UNKNOWN = "neither train_step calls train() nor this function eval(): call them around it"
+_UNREADABLE = "the labels of the training step could not be read: no embedding of targets was seen, or no scores"
+_NO_DECODING = "an encoder decodes nothing"
+_TRAINED_BEFORE = "the model has been trained before"
+_NO_PADDING = "no id of padding was given"
+_ALL_CHECKS = (*TRAINING_CHECKS, _SCORED, _MODE, _MEMORIZED, _CLASSES, _TOKEN_LABELS)
+_REASONS = (_NO_MEAN, _NO_CHANCE, _MODE_UNKNOWN, _UNREADABLE, _NO_DECODING, _TRAINED_BEFORE, _NO_PADDING)
+# Findings that explain a loss below chance.
+_EXPLAINED = {"target-not-shifted", "sees-the-future", "mask-fill", "padding-in-loss", "rows-mixed"}
+# Findings that explain a gradient of the embedding of padding.
+_READS_PADDING = {
+    "no-source-padding-mask", "padding-mask-on-queries", "mask-as-value", "mask-fill", "depends-on-the-batch",
+    "sees-the-future", "rows-mixed", "padding-in-loss", "padding-in-mean", "end-fed-to-decoder", "wrong-labels",
+}  # fmt: skip
+
+
+def check_training(
+    adapter: ModelAdapter,
+    functions: TrainingFunctions,
+    report: Report,
+    seed: int,
+    listener: Listener = NO_LISTENER,
+) -> Report:
+    """Check training steps, decoding after training, and scoring.
+
+    Raises:
+        UsageError: the nn.Module of the model is not available.
+    """
+    if adapter.module is None:
+        raise UsageError(
+            "train_step can be examined with a model whose nn.Module is available: give the module, or a function "
+            "that names it."
+        )
+    trial = _TrainingTrial.of(adapter, functions, seed)
+    trial.trace(listener)
+    training = trial.training_report(report)
+    known = {finding.name for finding in (*report.findings, *training.findings) if finding.severity == "error"}
+    training += (
+        attempt([_SCORED, _MODE], trial.scoring_report) if functions.score is not None else make_report([], [])
+    )
+    if functions.greedy is not None:
+        training += attempt([_MEMORIZED, _MODE], lambda: trial.decoding_report(known, listener))
+    return training
+
+
+class _TrainingTrial(Trial):
+    def training_report(self, report: Report) -> Report:
+        """Return the findings of the steps, and the checks that could be made; `report` is that of the outputs."""
+        labels = self.label_report()
+        floor = self.loss_below_chance()
+        named = {*report.names, *labels.names}
+        findings = [
+            replace(label_finding, evidence=f"{label_finding.evidence}; {floor}")
+            if floor and label_finding.name in _EXPLAINED
+            else label_finding
+            for label_finding in labels.findings
+        ]
+        if floor and not _EXPLAINED & named:
+            findings.append(model_finding("below-the-floor", floor))
+        if self.normalized_twice:
+            evidence = "in the training step, a cross-entropy or log_softmax reads the result of a softmax"
+            findings.append(model_finding("scores-are-probabilities", evidence, "error"))
+        if any(float(batch.weights.sum()) < 0 for batch in self.record.batches.values()):
+            evidence = "the loss that is minimised falls when the labels become less likely: its sign is wrong"
+            findings.append(model_finding("not-learned", evidence, "error"))
+        elif self.functions.greedy is None and (grown := self.grown_loss()):
+            findings.append(model_finding("not-learned", grown, "warning"))
+        asked, skipped = [*labels.asked], [*labels.skipped]
+        if floor is None:
+            token_labels = "target" not in self.adapter.sides and not self.classifier
+            skipped.append((_LOSS_ABOVE_CHANCE, _NO_CHANCE if token_labels else _NO_MEAN))
+        else:
+            asked.append(_LOSS_ABOVE_CHANCE)
+        first = self.first_cross_entropy()
+        if isinstance(first, str):
+            skipped.append((_FIRST_LOSS, first))
+        else:
+            classes = self.width if self.classifier else max(self.width, self.adapter.size(self.adapter.sides[-1]))
+            findings += first_loss_findings(first, classes)
+            asked.append(_FIRST_LOSS)
+        if self.adapter.pad is None:
+            skipped.append((_PADDING_ROW, _NO_PADDING))
+        else:
+            explained = _READS_PADDING & {*named, *(finding.name for finding in findings)}
+            findings += [] if explained else padding_row_findings(self.record, self.adapter.pad)
+            asked.append(_PADDING_ROW)
+        assert self.adapter.module is not None
+        self.adapter.module.eval()
+        updates = attempt(
+            [_UPDATES],
+            lambda: make_report(update_findings(self.adapter, self.record, self.samples), [_UPDATES]),
+        )
+        return make_report(findings, asked, skipped) + updates
+
+    def label_report(self) -> Report:
+        """Return the findings about labels, and about what the loss is divided by."""
+        adapter, batches = self.adapter, self.record.batches
+        if self.classifier:
+            labels = [finding for classes, seen, _ in self.classes for finding in class_findings(classes, seen)]
+            checks = [_CLASSES] if self.classes else []
+            return make_report(labels, checks, [] if checks else [(_CLASSES, _UNREADABLE)])
+        if "target" not in adapter.sides:
+            read = [batch for number, batch in batches.items() if number < TRACED]
+            masked = self.width == adapter.size("source")
+            tokens = [finding for batch in read for finding in text_label_findings(adapter, batch, masked=masked)]
+            return make_report(tokens, [_TOKEN_LABELS] * bool(read), [(_TOKEN_LABELS, _UNREADABLE)] * (not read))
+        findings: list[Finding] = []
+        asked: list[str] = []
+        skipped: list[tuple[str, str]] = []
+        ignored = ignored_labels(adapter, batches[2], self.own_token) if 2 in batches else []
+        if 0 in batches:
+            findings += label_findings(adapter, batches[0], self.own_token)
+            asked.append(_LABELS)
+        else:
+            skipped.append((_LABELS, self.failed.get(0, _UNREADABLE)))
+        if ignored:
+            named = ", ".join(map(str, ignored[:3]))
+            evidence = f"token {named} is never a label where it is the next token of a target; others are"
+            findings.append(model_finding("ignored-label", evidence))
+        if 0 in batches and 1 in batches:
+            findings += mean_findings(batches[0], batches[1])
+        for check, number in ((_NOT_IGNORED, 2), (_MEAN, 1)):
+            if number in batches:
+                asked.append(check)
+            else:
+                skipped.append((check, self.failed.get(number, _UNREADABLE)))
+        return make_report(findings, asked, skipped)
+
+    def loss_below_chance(self) -> str | None:
+        """Return the evidence if the loss on fresh random labels is below chance, empty if not, None if unknown.
+
+        A random token costs the logarithm of the number of tokens it was drawn from. Where labels could not be
+        read, the loss that the step returns is judged, if it is a mean: begin and end marks can be predicted, as
+        all rows are of one length, so that (n ln V') / (n + 2) is the least a mean can honestly be.
+        """
+        if "target" not in self.adapter.sides:
+            return self.classes_below_chance() if self.classifier else None
+        known = set(self.vocabulary.target)
+        tokens = torch.tensor(sorted(known))
+        batches = [batch for number, batch in self.record.batches.items() if number >= TRACED]
+        nats = [
+            float(random_batch.nats[judged].mean())
+            for random_batch in batches
+            if (judged := torch.isin(random_batch.labels, tokens)).any()
+        ]
+        if len(nats) == RANDOM_UPDATES:
+            floor = math.log(max(len(known) - 1, 1))  # neighbours differ
+            return _below(sum(nats[-_LAST:]) / _LAST, floor, len(nats)) if floor else None
+        losses = [loss for loss in self.losses[-RANDOM_UPDATES:] if loss is not None]
+        token = math.log(len(known))
+        if len(losses) < RANDOM_UPDATES or not 0.5 * token < losses[0] < 10 * token:
+            return None
+        floor = token * RANDOM_LENGTH / (RANDOM_LENGTH + 2)
+        return _below(sum(losses[-_LAST:]) / _LAST, floor, len(losses))
+
+    def grown_loss(self) -> str | None:
+        """Return the evidence that updates made the cross-entropy of the labels grow; None if not, or unknown."""
+        nats = [float(batch.nats.mean()) for batch in self.record.batches.values() if batch.nats.numel()]
+        if len(nats) <= RANDOM_UPDATES:
+            return None
+        first, last = nats[0], sum(nats[-_LAST:]) / _LAST
+        if not last > _GROWN * max(first, math.log(self.width)):
+            return None
+        return (
+            f"after {len(nats)} updates the cross-entropy of the labels is {last:.2f}; it was {first:.2f} at first"
+        )
+
+    def classes_below_chance(self) -> str | None:
+        """Return the evidence if random classes are predicted better than chance allows, None if unknown."""
+        nats = [mean for _, _, mean in self.classes]
+        if len(nats) < RANDOM_UPDATES or self.width < 2:
+            return None
+        late = nats[-RANDOM_UPDATES // 2 :]
+        return _below(sum(late) / len(late), _LEAKING**2 * math.log(self.width), len(nats))
+
+    def first_cross_entropy(self) -> float | str:
+        """Return the mean cross-entropy of the labels of the first step in nats, or why it cannot be judged."""
+        assert self.adapter.module is not None
+        if not is_fresh(self.record.updates.start):
+            return _TRAINED_BEFORE
+        if self.classifier:
+            return self.classes[0][2] if self.classes else _UNREADABLE
+        batch = self.record.batches.get(0)
+        return _UNREADABLE if batch is None else float(batch.nats[batch.trained].mean())
+
+    def scoring_report(self) -> Report:
+        """Score a batch in eval() and in train(); report whether the reference is fed and dropout active."""
+        assert self.functions.score is not None
+        score = self.functions.score
+        sources, targets = self.vocabulary.pairs(LENGTHS)
+        batch = arguments(self.functions.collate(sources, targets))
+        fed, report = self.mode_report("score", lambda: score(*batch))
+        seen = self.record.batches.get(0)
+        if seen is None or "target" not in self.adapter.sides:
+            return report + make_report([], [], [(_SCORED, _UNREADABLE)])
+        return report + make_report(scoring_findings(targets, decoder_ids(fed, seen.table, sources)), [_SCORED])
+
+    def mode_report(self, name: str, call: Callable[[], Any]) -> tuple[StepTracer, Report]:
+        """Call a function in eval() and, if no dropout is active then, in train(); return the first trace."""
+        module = self.adapter.module
+        assert module is not None
+        tracers: dict[bool, StepTracer] = {}
+        for training in (False, True):
+            module.train(training)
+            with torch.no_grad(), StepTracer(self.width) as tracer:
+                call()
+            tracers[training] = tracer
+            if tracer.active_dropouts:
+                break
+        active = {training: tracer.active_dropouts for training, tracer in tracers.items()}
+        if active.get(True) and not self.sets_training:
+            return tracers[False], make_report([], [], [(_MODE, _MODE_UNKNOWN)])
+        return tracers[False], make_report(mode_findings(name, active), [_MODE])
+
+    def decoding_report(self, known: set[str], listener: Listener) -> Report:
+        """Memorize pairs and decode them; findings that a known error explains are left out."""
+        if "target" not in self.adapter.sides:
+            return make_report([], [], [(_MEMORIZED, _NO_DECODING)])
+        assert self.functions.greedy is not None
+        assert self.adapter.module is not None
+        greedy, seen = self.functions.greedy, self.record.batches.get(0)
+        least = least_loss(self.adapter, seen)
+        self.adapter.module.train()
+        with listener.phase("memorizing pairs", self.functions.updates, "updates") as advance:
+            memorized = memorize(self.functions, self.vocabulary, least, advance)
+        prompt = prompt_of(self.adapter, memorized.batch, memorized.targets)
+        outputs: list[Any] = []
+        tracer, report = self.mode_report("greedy", lambda: outputs.append(rows_of(greedy(prompt))))
+        starts = (
+            [] if seen is None else list(start_findings(seen, decoder_ids(tracer, seen.table, memorized.sources)))
+        )
+        known = known | {finding.name for finding in starts}
+        marks = [] if seen is None else _symbols_before(seen)
+        findings = memorization_findings(memorized, outputs[0], self.adapter, least, marks, self.losses[0])
+        return report + make_report([*starts, *([] if known else findings)], [_MEMORIZED])
+
+
+def _symbols_before(batch: TrainedBatch) -> list[int]:
+    """Return the tokens before the first target that was recognised in a batch."""
+    for inputs, target in zip(batch.inputs.tolist(), batch.targets, strict=True):
+        if target:
+            return inputs[: inputs.index(target[0])]
+    return []
+
+
+def _below(loss: float, floor: float, updates: int) -> str:
+    """Return the evidence if a loss is below chance, else an empty text."""
+    if loss >= _LEAKING * floor:
+        return ""
+    return f"on fresh random targets the loss is {loss:.3f} after {updates} updates; chance allows {floor:.3f}"

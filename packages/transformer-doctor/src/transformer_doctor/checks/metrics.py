@@ -1,0 +1,105 @@
+"""Examine functions that compute perplexity (invariant L) and BLEU (invariant P)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.errors import UsageError, require
+from transformer_doctor.report import Finding, Report, make_report
+from transformer_doctor.tolerances import SAME_BLEU, SAME_LOSS
+
+_HYPOTHESES = (
+    "the small dog runs across the wet street in the rain",
+    "two men are sitting on a bench and talk about the news",
+    "a woman reads",
+    "children play football in the park near the old town hall",
+    "a cat sleeps on the warm window sill all day long",
+)
+_REFERENCES = (
+    "the small dog is running across the wet street in the rain",
+    "two men are sitting on a bench and talking about the news",
+    "a woman is reading a book about the history of the city",
+    "children are playing football in the park near the town hall",
+    "a cat sleeps on the warm window sill all day long",
+)
+
+
+def examine_evaluation(evaluate: Callable[[list[Any]], float], batches: Sequence[Any], merged: Any) -> Report:
+    """Examine a function that evaluates a model on batches: its perplexity or mean loss.
+
+    Args:
+        evaluate: a list of batches, each as the model gets it in training, to one figure.
+        batches: at least three batches that differ in their number of target tokens.
+        merged: the pairs of all of them as one batch.
+
+    Raises:
+        UsageError: there are fewer than three batches.
+    """
+    if len(batches) < 3:
+        raise UsageError(f"{len(batches)} batches are too few: give at least three, of different lengths.")
+    merged_value, batched_value = float(evaluate([merged])), float(evaluate(list(batches)))
+    findings = []
+    if not math.isclose(merged_value, batched_value, rel_tol=SAME_LOSS):
+        single = [float(evaluate([batch])) for batch in batches]
+        logs = [math.log(value) for value in single] if min(single) > 0 else single
+        means = [math.exp(sum(logs) / len(logs)), sum(single) / len(single)]
+        evidence = (
+            f"the same pairs give {merged_value:.6g} as one batch and {batched_value:.6g} as {len(batches)} batches"
+        )
+        name = "mean-of-batch-means"
+        if math.isclose(batched_value, single[-1], rel_tol=SAME_LOSS):
+            name, evidence = "last-batch-loss", f"{evidence}; the last one alone gives {single[-1]:.6g}"
+        elif any(math.isclose(batched_value, mean, rel_tol=SAME_LOSS) for mean in means):
+            evidence += ", the mean of the batches' means"
+        findings.append(model_finding(name, evidence))
+    return make_report(findings, ["the figure does not depend on the batching"])
+
+
+def examine_bleu(bleu: Callable[[list[str], list[str]], float]) -> Report:
+    """Examine a function that is called BLEU: hypotheses and references, a text each, to a figure.
+
+    0 to 1 and 0 to 100 are both accepted, and so is any of sacreBLEU's tokenizers.
+    """
+    findings = list(_bleu_findings(bleu))
+    return make_report(findings, ["BLEU is that of sacreBLEU", "no sentence is left out of the score"])
+
+
+def _bleu_findings(bleu: Callable[[list[str], list[str]], float]) -> Iterator[Finding]:
+    """Compare a BLEU with that of sacreBLEU, with all outputs and with one empty output more."""
+    corpus_bleu = require("sacrebleu", "the examination of a BLEU").corpus_bleu
+
+    hypotheses, references = list(_HYPOTHESES), list(_REFERENCES)
+    expected = corpus_bleu(hypotheses, [references]).score
+    result = _as_percent(bleu(hypotheses, references), expected)
+    if abs(result - expected) > SAME_BLEU:
+        evidence = f"{result:.2f} where sacreBLEU gives {expected:.2f}"
+        characters = _word_by_word(hypotheses, references)
+        if abs(result - characters) < SAME_BLEU:
+            evidence += f"; it is the mean over words of the BLEU of their characters, {characters:.2f}"
+        yield model_finding("not-bleu", evidence)
+    try:
+        with_empty = float(bleu([*hypotheses, ""], [*references, _REFERENCES[0]]))
+    except Exception:  # any exception: failing loudly is no fault of a score
+        return
+    if math.isclose(with_empty, float(bleu(hypotheses, references)), rel_tol=1e-9):
+        yield model_finding("errors-swallowed", f"an empty output more does not change the score: {with_empty:.4g}")
+
+
+def _as_percent(value: float, expected: float) -> float:
+    """Return a score as one of 0 to 100; a score of at most 1 where `expected` is larger is taken for 0 to 1."""
+    return 100 * value if value <= 1 < expected else float(value)
+
+
+def _word_by_word(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Return the mean over sentences of a BLEU of words at the same position, n-grams counted over characters."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    characters = BLEU(tokenize="char", smooth_method="none")
+    scores = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        words, reference_words = zip(*zip(hypothesis.split(), reference.split(), strict=False), strict=True)
+        scores.append(characters.corpus_score(words, [reference_words]).score)
+    return sum(scores) / len(scores)

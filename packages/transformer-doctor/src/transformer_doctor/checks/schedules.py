@@ -1,0 +1,129 @@
+"""Examine whether a learning-rate schedule continues where it stopped."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from torch.optim import Optimizer
+
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.errors import UsageError
+from transformer_doctor.report import Report, make_report
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_COUNTS = ("epoch", "step", "num", "iter")  # in the names of arguments that count
+_BEFORE, _AFTER = 7, 5  # steps before and after the interruption
+
+
+def examine_schedule(make: Callable[[], Any]) -> Report:
+    """Examine whether a schedule that is saved and loaded into a new one gives the same rates (invariant J).
+
+    Args:
+        make: function that returns a new optimizer and its schedule, or the schedule alone where it holds the
+            optimizer, as a wrapper such as NoamOpt does; called twice. A schedule has step(), or
+            step_and_update_lr().
+
+    Raises:
+        UsageError: no optimizer or step function is found, or the function raises a TypeError.
+    """
+    optimizer, schedule = _parts(make())
+    _rates(optimizer, schedule, _BEFORE)
+    asked = ["the schedule continues where it stopped"]
+    has_state = hasattr(schedule, "state_dict") and hasattr(schedule, "load_state_dict")
+    state = schedule.state_dict() if has_state else None
+    optimizer_state = optimizer.state_dict() if hasattr(optimizer, "state_dict") else None
+    uninterrupted = _rates(optimizer, schedule, _AFTER, done=_BEFORE)
+    new_optimizer, new_schedule = _parts(make())
+    if has_state:
+        new_schedule.load_state_dict(state)
+    if optimizer_state is not None:
+        new_optimizer.load_state_dict(optimizer_state)
+    resumed = _rates(new_optimizer, new_schedule, _AFTER, done=_BEFORE)
+    if uninterrupted == resumed:
+        return make_report([], asked)
+    evidence = (
+        f"after {_BEFORE} steps the rates continue as {_first_rates(uninterrupted)}; saved and loaded they are "
+        f"{_first_rates(resumed)}"
+    )
+    if not has_state:
+        evidence = f"{type(schedule).__name__} has no state_dict and load_state_dict; {evidence}"
+    return make_report([model_finding("schedule-without-state", evidence)], asked)
+
+
+def _parts(made: Any) -> tuple[Any, Any]:
+    """Return optimizer and schedule of a value: a pair of them, or a schedule that holds its optimizer.
+
+    Raises:
+        UsageError: there is no optimizer.
+    """
+    if isinstance(made, (tuple, list)) and len(made) == 2:
+        schedule = made[1] if _step_of(made[1]) is not None else made[0]
+        optimizer = made[0] if schedule is made[1] else made[1]
+        return _held_optimizer(optimizer) or optimizer, schedule
+    optimizer = _held_optimizer(made)
+    if optimizer is None:
+        raise UsageError(
+            f"make returned {type(made).__name__}, in which no optimizer was found. Return the optimizer and the "
+            "schedule: (optimizer, schedule)."
+        )
+    return optimizer, made
+
+
+def _held_optimizer(value: Any) -> Any:
+    """Return a value that is an optimizer, or the optimizer in its attributes; None where there is none."""
+    if isinstance(value, Optimizer):
+        return value
+    attributes = list(vars(value).values()) if hasattr(value, "__dict__") else []
+    return next((attribute for attribute in attributes if isinstance(attribute, Optimizer)), None) or next(
+        (optimizer for attribute in attributes if isinstance(optimizer := _held_optimizer(attribute), Optimizer)),
+        None,
+    )
+
+
+def _step_of(schedule: Any) -> Callable[..., Any] | None:
+    named = (getattr(schedule, name, None) for name in ("step_and_update_lr", "step"))
+    return next((function for function in named if callable(function)), None)
+
+
+def _rates(optimizer: Any, schedule: Any, steps: int, done: int = 0) -> list[float]:
+    """Return the learning rate after each of a number of steps; `done` steps were made before.
+
+    Raises:
+        UsageError: the schedule makes no steps.
+    """
+    step = _step_of(schedule)
+    if step is None:
+        raise UsageError(f"{type(schedule).__name__} has neither step() nor step_and_update_lr().")
+    learning_rates = []
+    for index in range(steps):
+        if schedule is not optimizer:
+            optimizer.step()
+        try:
+            step(*_step_arguments(step, done + index + 1))
+        except TypeError as error:
+            raise UsageError(
+                f"{type(schedule).__name__}.{step.__name__}() raised TypeError: {error}. Give an object with "
+                "step(), state_dict() and load_state_dict() that passes on what it wants."
+            ) from error
+        learning_rates.append(float(optimizer.param_groups[0]["lr"]))
+    return learning_rates
+
+
+def _step_arguments(step: Callable[..., Any], number: int) -> list[float]:
+    """Return the arguments that a step needs: its number for a name that counts, else a constant loss."""
+    try:
+        parameters = inspect.signature(step).parameters.values()
+    except ValueError:
+        return []
+    needed = [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind in _POSITIONAL
+    ]
+    return [number if any(word in name for word in _COUNTS) else 1.0 for name in needed]
+
+
+def _first_rates(values: list[float]) -> str:
+    return ", ".join(f"{value:.3g}" for value in values[:3]) + ", ..."

@@ -1,0 +1,315 @@
+"""Trace what a training step feeds to a model, what its loss is computed from, and how it updates the weights.
+
+The tracer knows no module: a `TorchFunctionMode` sees the embedding lookups and the tensors that a softmax or a
+loss reads; hooks see the gradients of these tensors and of the parameters, and the steps of torch's optimizers.
+
+Shapes: B batch, T length, V width of the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+from torch.overrides import TorchFunctionMode
+
+from transformer_doctor.torch_calls import is_active_dropout
+
+_PRODUCTS = {"linear", "matmul", "__matmul__", "addmm", "bmm", "baddbmm", "einsum", "mm"}
+_NORMALIZERS = {
+    "log_softmax",
+    "cross_entropy",
+}  # functions with a logarithm, whose inputs must not be probabilities
+_SUM_ROUNDING = 0.03  # of a sum of probabilities in bfloat16
+_SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
+
+
+@dataclass
+class FedIds:
+    """Token ids that a step looked up in an embedding matrix, or gave to a module.
+
+    Attributes:
+        ids: as they were looked up.
+        table: id() of the matrix, 0 for the ids of a module.
+        order: number of the observation in its step.
+        padding_idx: id whose row gets no gradient, or None.
+        gradient: largest gradient of the embedding of each id, shaped as `ids`; None before the backward pass.
+    """
+
+    ids: Tensor
+    table: int
+    order: int
+    padding_idx: int | None = None
+    gradient: Tensor | None = None
+
+
+@dataclass
+class ScoreGradient:
+    """Scores that a loss was computed from, and the gradient of the loss with respect to them: (..., V).
+
+    Attributes:
+        values: the scores.
+        order: number of the observation.
+        update: number of optimizer steps before it.
+        normalized: whether a softmax or a cross-entropy read them, as they are.
+        gradient: None before the backward pass.
+    """
+
+    values: Tensor
+    order: int
+    update: int
+    normalized: bool
+    gradient: Tensor | None = None
+
+
+class StepTracer(TorchFunctionMode):
+    """Mode that records lookups, scores of a width and active dropouts, in the order in which they are computed.
+
+    Attributes:
+        fed, scores: recorded lookups and scores.
+        active_dropouts: number of dropouts that dropped something.
+        probabilities: number of losses, or logarithms of a softmax, that read results of a softmax.
+
+    Args:
+        widths: widths that scores may have, V and that of the output of the model.
+        module: holds the weights; outputs of its modules are recorded too, where no function was seen.
+        updates: tracer of the updates, to number them.
+    """
+
+    def __init__(self, *widths: int, module: nn.Module | None = None, updates: UpdateTracer | None = None) -> None:
+        super().__init__()
+        self.widths, self.module, self.updates = widths, module, updates
+        self.fed: list[FedIds] = []
+        self.scores: list[ScoreGradient] = []
+        self.active_dropouts = 0
+        self.probabilities = 0
+        self.count = 0
+        self._known: set[int] = set()
+        self._alive: list[Tensor] = []  # references, so that no id() is reused
+        self._hooks = ExitStack()
+
+    def __enter__(self) -> StepTracer:
+        for part in self.module.modules() if self.module is not None else ():
+            try:
+                self._hooks.callback(part.register_forward_pre_hook(self._watch_inputs, with_kwargs=True).remove)
+                self._hooks.callback(part.register_forward_hook(self._watch_output).remove)
+            except (RuntimeError, AttributeError):  # a scripted module takes no hooks
+                continue
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._hooks.close()
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name in _SOFTMAXES and args:
+            self._record_softmax(name, args, kwargs)
+        result = func(*args, **kwargs)
+        if name == "embedding":
+            self._record_lookup(result, *args, **kwargs)
+        elif name == "__getitem__" and isinstance(args[0], nn.Parameter) and isinstance(args[1], Tensor):
+            self._record_lookup(result, args[1], args[0])
+        elif name in _PRODUCTS:
+            self._record_scores(result, normalized=False)
+        elif name == "dropout":
+            self.active_dropouts += is_active_dropout(args, kwargs)
+        elif name == "scaled_dot_product_attention":
+            self.active_dropouts += (kwargs.get("dropout_p") or (args[4] if len(args) > 4 else 0.0)) > 0
+        elif name == "multi_head_attention_forward":
+            rate = args[10] if len(args) > 10 else kwargs.get("dropout_p", 0.0)
+            self.active_dropouts += bool(kwargs.get("training", True)) and rate > 0
+        return result
+
+    def of_first_width(self) -> StepTracer:
+        """Keep only the scores of the first width that has gradients; others are hidden states."""
+        for width in self.widths:
+            known = [
+                record for record in self.scores if record.values.size(-1) == width and record.gradient is not None
+            ]
+            if known:
+                self.scores = known
+                break
+        return self
+
+    def _next(self) -> int:
+        self.count += 1
+        return self.count
+
+    def _record_softmax(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        scores = args[0]
+        axis = kwargs.get("dim", args[1] if name != "cross_entropy" and len(args) > 1 else None)
+        if not isinstance(scores, Tensor) or scores.dim() < 2:
+            return
+        if name == "cross_entropy":
+            axis = 1
+        if axis is None or not isinstance(axis, int):
+            axis = -1
+        if name in _NORMALIZERS and scores.requires_grad and scores.size(axis) in self.widths:
+            self.probabilities += _are_probabilities(scores.detach().float(), axis)
+        self._record_scores(scores, normalized=True, axis=axis)
+
+    def _record_scores(self, scores: Any, *, normalized: bool, axis: int = -1) -> None:
+        """Record scores of the width of the vocabulary, and later their gradient."""
+        if not isinstance(scores, Tensor) or not scores.requires_grad or scores.dim() < 2:
+            return
+        if scores.size(axis) not in self.widths or id(scores) in self._known:
+            return
+        self._known.add(id(scores))
+        self._alive.append(scores)
+        update = 0 if self.updates is None else self.updates.count
+        record = ScoreGradient(scores.detach().movedim(axis, -1), self._next(), update, normalized)
+
+        def keep(gradient: Tensor) -> None:
+            record.gradient = gradient.detach().movedim(axis, -1).clone()
+
+        scores.register_hook(keep)
+        self.scores.append(record)
+
+    def _record_lookup(self, result: Any, ids: Tensor, weight: Tensor, *rest: Any, **options: Any) -> None:
+        """Record looked-up ids: `functional.embedding` takes the ids first, `torch.embedding` the matrix."""
+        if ids.is_floating_point():
+            ids, weight = weight, ids
+        if ids.is_floating_point() or ids.dtype == torch.bool or weight.dim() != 2:
+            return
+        padding = options.get("padding_idx", rest[0] if rest else None)
+        padding = None if padding is None or padding == -1 else int(padding) % len(weight)
+        record = FedIds(ids.detach().clone(), id(weight), self._next(), padding)
+
+        def keep(gradient: Tensor) -> None:
+            strength = gradient.detach().abs().amax(-1)
+            record.gradient = strength if record.gradient is None else torch.maximum(record.gradient, strength)
+
+        if isinstance(result, Tensor) and result.requires_grad:
+            result.register_hook(keep)
+        self.fed.append(record)
+
+    def _watch_inputs(self, module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any]) -> None:
+        for value in (*inputs, *named.values()):
+            if isinstance(value, Tensor) and value.dim() == 2 and value.dtype in (torch.int64, torch.int32):
+                self.fed.append(FedIds(value.detach().clone(), 0, self._next()))
+
+    def _watch_output(self, module: nn.Module, inputs: Sequence[Any], output: Any) -> None:
+        values = output.values() if isinstance(output, Mapping) else output
+        for scores in values if isinstance(output, (tuple, list, Mapping)) else (output,):
+            self._record_scores(scores, normalized=False)
+
+
+def _are_probabilities(scores: Tensor, axis: int) -> bool:
+    """Return whether scores are results of a softmax over an axis: not negative, with a sum of 1."""
+    return bool((scores >= 0).all()) and bool(((scores.sum(axis) - 1).abs() < _SUM_ROUNDING).all())
+
+
+@dataclass
+class UpdateTracer:
+    """Record of the backward passes and the updates of the parameters of a module.
+
+    Attributes:
+        parameters: trained parameters by name.
+        start: their values before the first step.
+        reached: names of parameters with a gradient other than zero.
+        in_optimizer: identities of parameters in an optimizer of torch that made a step.
+        rates: learning rates of the parameters in such an optimizer, by identity, the highest one.
+        left_over: names of parameters whose gradient was still that of an earlier update when the next one came.
+        count: number of optimizer steps.
+        passes: by the number of optimizer steps before them, the number of backward passes.
+    """
+
+    parameters: Mapping[str, nn.Parameter]
+    start: Mapping[str, Tensor] = field(default_factory=dict)
+    reached: set[str] = field(default_factory=set)
+    in_optimizer: set[int] = field(default_factory=set)
+    rates: dict[int, float] = field(default_factory=dict)
+    left_over: set[str] = field(default_factory=set)
+    count: int = 0
+    passes: dict[int, int] = field(default_factory=dict)
+    _arrivals: dict[str, int] = field(default_factory=dict)
+    _updated: set[str] = field(default_factory=set)
+    _latest: dict[str, Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, module: nn.Module) -> UpdateTracer:
+        """Return a tracer of the parameters of a module that require a gradient."""
+        trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+        return cls(trained, {name: parameter.detach().clone() for name, parameter in trained.items()})
+
+    @property
+    def changed(self) -> list[str]:
+        """Return the names of the parameters whose values are no longer those of the start."""
+        return [name for name, parameter in self.parameters.items() if not _same_bits(parameter, self.start[name])]
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Observe gradients and optimizers inside the context."""
+        with ExitStack() as hooks:
+            for name, parameter in self.parameters.items():
+                if parameter.requires_grad:
+                    hooks.callback(parameter.register_hook(self._arrival(name, parameter)).remove)
+            hooks.callback(register_optimizer_step_pre_hook(self._before_step).remove)
+            hooks.callback(register_optimizer_step_post_hook(self._after_step).remove)
+            yield
+
+    def begin_call(self) -> None:
+        """Record which parameters were updated by code that is no optimizer of torch."""
+        if self.in_optimizer:
+            return
+        for name, parameter in self.parameters.items():
+            known = self._latest.get(name, self.start[name])
+            if not _same_bits(parameter, known):
+                self._updated.add(name)
+                self._latest[name] = parameter.detach().clone()
+
+    def _arrival(self, name: str, parameter: nn.Parameter) -> Callable[[Tensor], None]:
+        """Return a hook for the gradients of a parameter in backward passes."""
+
+        def receive(gradient: Tensor) -> None:
+            self._arrivals[name] = self._arrivals.get(name, 0) + 1
+            self.passes[self.count] = max(self.passes.get(self.count, 0), self._arrivals[name])
+            if _is_nonzero(gradient):
+                self.reached.add(name)
+            if name in self._updated:
+                self._updated.discard(name)
+                if parameter.grad is not None and _is_nonzero(parameter.grad):
+                    self.left_over.add(name)
+
+        return receive
+
+    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        known = {id(parameter) for parameter in self.parameters.values()}
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if id(parameter) in known:
+                    self.in_optimizer.add(id(parameter))
+                    rate = float(group.get("lr", 1.0))
+                    self.rates[id(parameter)] = max(rate, self.rates.get(id(parameter), 0.0))
+
+    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        stepped = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        names = {name for name, parameter in self.parameters.items() if id(parameter) in stepped}
+        self._updated |= names
+        if names:
+            self.count += 1
+            self._arrivals.clear()
+
+
+def _is_nonzero(gradient: Tensor) -> bool:
+    """Return whether any value of a gradient, which may be sparse, is not zero."""
+    return bool((gradient.coalesce().values() if gradient.is_sparse else gradient).any())
+
+
+def _same_bits(left: Tensor, right: Tensor) -> bool:
+    """Return whether two tensors are equal, NaN being equal to NaN."""
+    return torch.equal(left.detach().nan_to_num(), right.nan_to_num())

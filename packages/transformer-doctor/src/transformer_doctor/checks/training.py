@@ -1,0 +1,276 @@
+"""Read the labels of a training step from the gradients of one batch, and check them.
+
+The gradient of a loss with respect to the scores is negative at one token of each position: the label. Positions
+without a gradient are ignored by the loss. So it can be checked whether labels are the tokens that the decoder is
+fed next, without knowledge of the step. Sources and targets are made of different tokens, to recognise the
+decoder's input.
+
+Shapes: B batch, T length of the decoder's input, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from transformer_doctor.checks.step_tracer import ScoreGradient, StepTracer
+from transformer_doctor.model_adapter import ModelAdapter
+from transformer_doctor.tolerances import NO_GRADIENT
+
+Rows = Sequence[Sequence[int]]
+Collate = Callable[[list[list[int]], list[list[int]]], Sequence[Any]]
+TrainStep = Callable[..., Any]
+
+LENGTHS = (3, 5, 4, 6)  # tokens of the targets of a traced batch, and of the pairs to memorize
+_TESTED_LOW, _TESTED_HIGH = 12, 4  # lowest and highest ids that are tried as labels: special ids stand there
+_AGREES = 0.9  # share of the labels that two readings have in common, at positions without a label too
+_CLEARLY = 1.01  # where a softmax is sure of a wrong token, rise and fall are equal, and rounding must not decide
+_AlignedScores = tuple[Tensor, Tensor]  # scores and gradient, each (B, T, V)
+UNKNOWN = -2  # an input after the last one
+BEGIN = 3  # tokens by which a text is recognised
+_NO_TAG = -100  # label that cross_entropy ignores by default
+_UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1 for a token
+_SURE = 1 - 1e-6  # softmax from which on it leaves no gradient
+IGNORED = -1  # label of a position that the loss ignores
+
+
+class Vocabulary:
+    """Token ids to train with, others for sources than for targets, drawn from a seeded generator."""
+
+    def __init__(self, adapter: ModelAdapter, seed: int = 0) -> None:
+        self.known = known = adapter.content("target")
+        self.target = known[len(known) // 2 :]
+        sources = adapter.content("source") if "source" in adapter.sides else known
+        self.source = [token for token in sources if token not in set(self.target)][:100]
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def draw(self, tokens: Sequence[int], length: int) -> list[int]:
+        """Return a row of tokens in which neighbours differ."""
+        steps = torch.randint(1, len(tokens), (length,), generator=self.generator)
+        return [tokens[index] for index in (steps.cumsum(0) % len(tokens)).tolist()]
+
+    def pairs(self, lengths: Sequence[int]) -> tuple[list[list[int]], list[list[int]]]:
+        """Return sources and targets; target i has lengths[i] tokens."""
+        sources = [self.draw(self.source, length + 1) for length in lengths]
+        return sources, [self.draw(self.target, length) for length in lengths]
+
+    def pairs_of_special_ids(self) -> tuple[list[list[int]], list[list[int]]]:
+        """Return sources, and targets with the lowest and the highest ids, of which one may be ignored as a label.
+
+        These follow some other tokens, by which the target is recognised.
+        """
+        tested = list(dict.fromkeys([*self.known[:_TESTED_LOW], *self.known[-_TESTED_HIGH:]]))
+        rows = [tested[start : start + 4] for start in range(0, len(tested), 4)]
+        targets = [[*self.draw(self.target, BEGIN), *row] for row in rows]
+        return [self.draw(self.source, len(row) + 1) for row in targets], targets
+
+
+def default_collate(adapter: ModelAdapter, *, time_first: bool) -> Collate:
+    """Return a function that pads rows at the end: sources with end mark, targets between both marks.
+
+    The targets of an encoder are a class for each text, (B,), or one for each token, (B, S), -100 at the marks;
+    if they are the texts themselves, as for masked language models, a batch is the texts alone.
+    """
+
+    def tensor(rows: Rows, first: int | None, last: int | None, pad: int = adapter.pad or 0) -> Tensor:
+        before, after = [[] if mark is None else [mark] for mark in (first, last)]
+        marked = [[*before, *row, *after] for row in rows]
+        longest = max(map(len, marked))
+        ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in marked], device=adapter.device)
+        return ids.t() if time_first else ids
+
+    def collate(sources: list[list[int]], targets: list[list[int]]) -> Sequence[Any]:
+        if adapter.kind == "encoder":
+            read = tensor(sources, None, adapter.eos)
+            if targets == sources:
+                return (read,)
+            if all(len(row) == 1 for row in targets):
+                return read, torch.tensor([row[0] for row in targets], device=adapter.device)
+            return read, tensor(targets, None, None if adapter.eos is None else _NO_TAG, _NO_TAG)
+        target = tensor(targets, adapter.bos, adapter.eos)
+        return (target,) if adapter.kind == "decoder" else (tensor(sources, None, adapter.eos), target)
+
+    return collate
+
+
+@dataclass(frozen=True)
+class Part:
+    """Forward pass of a training step: its number of rows, and the number of optimizer steps before it."""
+
+    rows: int
+    update: int
+
+
+@dataclass(frozen=True)
+class TrainedBatch:
+    """Inputs and labels of one training step, the rows of all parts of the batch in their order.
+
+    Attributes:
+        targets: the target recognised in each row, without marks; empty where none was.
+        inputs: ids that the decoder was fed (B, T); UNKNOWN after the end of a shorter part.
+        labels: ids that it had to predict (B, T), IGNORED where the loss ignores a position, UNCLEAR where the
+            model is so sure of a token that there is no gradient either way.
+        weights: factor of each position's loss in the sum that is minimised (B, T), 0 where it is ignored.
+        nats: cross-entropy of each label in nats (B, T), 0 where it is ignored.
+        table: id() of the embedding matrix of the decoder's input, 0 if unknown.
+        parts: forward passes of the step, in order.
+    """
+
+    targets: Rows
+    inputs: Tensor
+    labels: Tensor
+    weights: Tensor
+    nats: Tensor
+    table: int
+    parts: Sequence[Part] = ()
+
+    @property
+    def trained(self) -> Tensor:
+        """Return the mask of the positions that have a label (B, T)."""
+        return self.labels >= 0
+
+
+def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
+    """Return the inputs and labels of a traced step, None where they cannot be read."""
+    known = [(fed, rows) for fed in tracer.fed if (rows := token_rows(fed.ids, targets)) is not None]
+    known = [(fed, rows) for fed, rows in known if fed.table] or known
+    parts: list[tuple[Part, Tensor, _AlignedScores]] = []
+    for index, (fed, inputs) in enumerate(known):
+        end = known[index + 1][0].order if index + 1 < len(known) else tracer.count + 1
+        between = [score for score in tracer.scores if fed.order < score.order < end and score.gradient is not None]
+        aligned = _align_scores(between, inputs, turned=not torch.equal(fed.ids.cpu(), inputs))
+        if aligned is not None:
+            parts.append((Part(len(inputs), between[-1].update), inputs, aligned))
+    if not parts:
+        return None
+    longest = max(inputs.size(1) for _, inputs, _ in parts)
+
+    def join(rows: Sequence[Tensor], fill: float) -> Tensor:
+        return torch.cat([functional.pad(row, (0, longest - row.size(1)), value=fill) for row in rows])
+
+    inputs = join([inputs for _, inputs, _ in parts], UNKNOWN)
+    labels, weights, nats = zip(*(_read_labels(*aligned) for _, _, aligned in parts), strict=True)
+    return TrainedBatch(
+        [next((target for target in targets if contains(row, target[:BEGIN])), ()) for row in inputs.tolist()],
+        inputs,
+        join(labels, IGNORED),
+        join(weights, 0),
+        join(nats, 0),
+        known[0][0].table,
+        [part for part, _, _ in parts],
+    )
+
+
+def token_rows(ids: Tensor, texts: Rows, begin: int | None = BEGIN) -> Tensor | None:
+    """Return ids as (B, T) if half of the rows hold the first `begin` tokens of a text (None: all), else None."""
+    for rows in (ids.cpu(), ids.cpu().t()) if ids.dim() == 2 and ids.size(-1) > 0 else ():
+        if rows.size(1) > 1 and bool((rows.diff(dim=1) == 1).all()):
+            continue  # positions
+        matching = sum(any(contains(row, text[:begin]) for text in texts) for row in rows.tolist())
+        if 2 * matching >= len(rows):
+            return rows
+    return None
+
+
+def _align_scores(recorded: Sequence[ScoreGradient], inputs: Tensor, *, turned: bool) -> _AlignedScores | None:
+    """Return the scores of inputs (B, T) and the gradient of the loss by them, each (B, T, V), None if unknown.
+
+    Scores that a softmax reads are preferred to a product of the same width, and the last ones to earlier ones. The
+    order of the rows of flat scores, (B * T, V) or (T * B, V), is that of scores with three axes.
+    """
+    candidates = [(record, pair) for record in recorded for pair in _arrangements(record, inputs, turned=turned)]
+    shaped = [pair for record, pair in candidates if record.values.dim() == 3]
+    labels = shaped[-1][1].argmin(-1) if shaped else None
+    for normalized in (True, False):
+        for record, pair in reversed(candidates):
+            agrees = labels is None or float((pair[1].argmin(-1) == labels).float().mean()) > _AGREES
+            if record.normalized == normalized and agrees:
+                return pair
+    return None
+
+
+def _arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> Iterator[_AlignedScores]:
+    """Yield scores and gradient as (B, T, V) in float64, the likelier arrangement last, nothing if axes do not fit.
+
+    A step that scores all inputs but the last ones gives no gradient to these.
+    """
+    assert recorded.gradient is not None
+    pair = [tensor.detach().cpu().double() for tensor in (recorded.values, recorded.gradient)]
+    batch, length = inputs.shape
+    for scored in (length - 1, length):
+        missing = (0, 0, 0, length - scored)
+        for time_first in (not turned, turned):
+            axes = (scored, batch) if time_first else (batch, scored)
+            if pair[0].dim() == 2 and len(pair[0]) == batch * scored:
+                shaped = [tensor.unflatten(0, axes) for tensor in pair]
+            elif pair[0].shape[:-1] == axes:
+                shaped = pair
+            else:
+                continue
+            rows = [tensor.transpose(0, 1) if time_first else tensor for tensor in shaped]
+            yield functional.pad(rows[0], missing), functional.pad(rows[1], missing)
+
+
+def _read_labels(scores: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return labels, weights and cross-entropies (...) of scores (..., V) and the gradient of a loss by them."""
+    strength = gradient.abs().amax(-1)
+    raised = gradient.amax(-1) > -_CLEARLY * gradient.amin(-1)
+    if raised[strength > NO_GRADIENT * strength.max()].float().mean() > _AGREES:  # the loss is maximised
+        labels, weights, nats = _read_labels(scores, -gradient)
+        return labels, -weights, nats
+    ignored = strength <= NO_GRADIENT * strength.max()
+    labels = gradient.argmin(-1)
+    nats = -scores.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
+    weights = _position_weights(scores, gradient, labels)
+    sure = scores.softmax(-1).amax(-1) > _SURE
+    labels = labels.masked_fill(ignored, IGNORED).masked_fill(ignored & sure, _UNCLEAR)
+    return labels, weights.masked_fill(ignored, 0), nats.masked_fill(ignored, 0)
+
+
+def _position_weights(scores: Tensor, gradient: Tensor, labels: Tensor) -> Tensor:
+    """Return the factor w of each position's loss, (...), from scores and their gradient (..., V).
+
+    The gradient of w times a cross-entropy by the scores is w (p - q), p being the softmax and q the labels'
+    distribution. Apart from the label q is constant, 0 or the smoothing, so that w is the slope of the gradient
+    over p there. Where p is constant too, w follows from the label's own gradient, as if nothing was smoothed.
+    """
+    p = scores.softmax(-1)
+    other = torch.ones_like(p).scatter(-1, labels[..., None], 0.0)
+    count = other.sum(-1, keepdim=True).clamp(min=1)
+    p_apart = (p - (p * other).sum(-1, keepdim=True) / count) * other
+    gradient_apart = (gradient - (gradient * other).sum(-1, keepdim=True) / count) * other
+    variance = p_apart.square().sum(-1)
+    slope = (p_apart * gradient_apart).sum(-1) / variance.clamp(min=1e-30)
+    residual = (gradient_apart - slope[..., None] * p_apart).square().sum(-1)
+    fits = residual <= 1e-2 * gradient_apart.square().sum(-1)
+    own, chosen = (tensor.gather(-1, labels[..., None])[..., 0] for tensor in (gradient, p))
+    return torch.where(fits & (slope > 0), slope, -own / (1 - chosen).clamp(min=1e-6))
+
+
+def read_classes(tracer: StepTracer, rows: int) -> tuple[Tensor, float, Part, float] | None:
+    """Return labels (B,), mean cross-entropy, forward pass and sum of weights of a classifier's step, or None."""
+    for normalized in (True, False):
+        for recorded in reversed(tracer.scores):
+            gradient, values = recorded.gradient, recorded.values
+            if gradient is not None and recorded.normalized == normalized and values.shape[:-1] == (rows,):
+                labels, weights, nats = _read_labels(values.cpu().double(), gradient.cpu().double())
+                mean = float(nats[labels >= 0].mean()) if (labels >= 0).any() else 0.0
+                return labels, mean, Part(rows, recorded.update), float(weights.sum())
+    return None
+
+
+def arguments(batch: Any) -> Sequence[Any]:
+    """Return the batch of a collate function as the arguments of a step."""
+    return batch if isinstance(batch, (tuple, list)) else (batch,)
+
+
+def contains(row: Sequence[int], part: Sequence[int]) -> bool:
+    """Return whether a row holds a sequence of tokens."""
+    if part and part[0] not in row:  # a short cut, as most rows and parts have no token in common
+        return False
+    return any(list(row[index : index + len(part)]) == list(part) for index in range(len(row)))

@@ -1,0 +1,169 @@
+"""Make training steps of a project on constructed batches, and record them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from transformer_doctor.checks.dependence import depends_on_own_token
+from transformer_doctor.checks.memorization import TrainingFunctions, as_number
+from transformer_doctor.checks.step_tracer import StepTracer, UpdateTracer
+from transformer_doctor.checks.training import LENGTHS, Vocabulary, arguments, read_batch, read_classes, token_rows
+from transformer_doctor.checks.updates import UpdateRecord
+from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.progress import Listener
+from transformer_doctor.report import reason_of
+
+_UNEVEN = (2, 2, 8, 2)  # tokens of the targets of a batch with much padding
+_RANDOM_PAIRS, RANDOM_LENGTH, RANDOM_UPDATES = 8, 6, 40
+TRACED = 3  # steps before the random ones
+_MOST_CLASSES = 16  # classes that are tried as labels
+
+
+def _estimate(functions: TrainingFunctions, seconds: float) -> str:
+    """Return the largest number of updates of the training checks, and the time that they take in seconds."""
+    updates = TRACED + RANDOM_UPDATES + (functions.updates if functions.greedy is not None else 0)
+    return f"about {updates * seconds:.0f} s: {updates} updates"
+
+
+@dataclass
+class Trial:
+    """Training steps of a project on constructed batches.
+
+    Attributes:
+        adapter: the model.
+        functions: the functions of the project.
+        samples, vocabulary: ids to call the model with, and to train it with.
+        width: width of the scores.
+        classifier: whether the scores are those of a class of each text.
+        own_token: whether a score depends on the token that is looked up at its position, None if unknown.
+        record: gradients, updates, and the batches that could be read.
+        losses: losses that the steps returned, None for one that is no number.
+        classes: for each step of a classifier, its classes, its labels as read, and their mean cross-entropy.
+        failed: by the number of a step, the error that it raised.
+        sets_training: whether the step itself calls train().
+        normalized_twice: whether a loss with a softmax read the result of another one.
+    """
+
+    adapter: ModelAdapter
+    functions: TrainingFunctions
+    samples: Samples
+    vocabulary: Vocabulary
+    width: int
+    classifier: bool
+    own_token: bool | None
+    record: UpdateRecord
+    losses: list[float | None] = field(default_factory=list)
+    classes: list[tuple[list[int], Tensor, float]] = field(default_factory=list)
+    failed: dict[int, str] = field(default_factory=dict)
+    sets_training: bool = False
+    normalized_twice: bool = False
+
+    @classmethod
+    def of(cls, adapter: ModelAdapter, functions: TrainingFunctions, seed: int) -> Self:
+        """Return the trial of a model, before any step."""
+        assert adapter.module is not None
+        adapter.module.eval()
+        samples = Samples(adapter, seed)
+        ids = samples.ids()
+        with torch.no_grad(), StepTracer(module=adapter.module) as tracer:
+            scores = adapter(ids)
+        writes = "target" in adapter.sides
+        return cls(
+            adapter,
+            functions,
+            samples,
+            Vocabulary(adapter, seed),
+            scores.size(-1),
+            not writes and scores.size(1) == 1,
+            True if writes and _looks_up_shifted(tracer, ids["target"]) else depends_on_own_token(adapter, samples),
+            UpdateRecord(UpdateTracer.of(adapter.module)),
+        )
+
+    def step_rows(self) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
+        """Yield the sources and targets of each step."""
+        vocabulary, lengths = (
+            self.vocabulary,
+            [LENGTHS, _UNEVEN, *[[RANDOM_LENGTH] * _RANDOM_PAIRS] * RANDOM_UPDATES],
+        )
+        if "target" in self.adapter.sides:
+            pairs = [vocabulary.pairs(row_lengths) for row_lengths in lengths]
+            yield from (*pairs[:2], vocabulary.pairs_of_special_ids(), *pairs[2:])
+            return
+        every_class = [len(LENGTHS)] * min(self.width, _MOST_CLASSES)
+        for number, row_lengths in enumerate(
+            (*lengths[:2], every_class if self.classifier else LENGTHS, *lengths[2:])
+        ):
+            sources, _ = vocabulary.pairs(row_lengths)
+            if self.classifier:
+                drawn = torch.randint(self.width, (len(row_lengths),), generator=vocabulary.generator).tolist()
+                yield (
+                    sources,
+                    [[index if number == TRACED - 1 else drawn[index]] for index in range(len(row_lengths))],
+                )
+            elif self.width == self.adapter.size("source"):
+                yield sources, sources
+            else:
+                yield sources, [[token % self.width for token in row] for row in sources]
+
+    def trace(self, listener: Listener) -> None:
+        """Make the steps, and record them; the first one begins in eval()."""
+        module = self.adapter.module
+        assert module is not None
+        total = TRACED + RANDOM_UPDATES
+        with self.record.updates.watch(), listener.phase("training", total, "updates") as advance:
+            for number, (sources, targets) in enumerate(self.step_rows()):
+                started = time.perf_counter()
+                try:
+                    self.make_step(sources, targets)
+                except Exception as error:
+                    if number not in (1, 2):  # batches of an unusual kind may be refused
+                        raise
+                    self.failed[number] = reason_of(error)
+                    self.record.calls += 1
+                if number == 0:
+                    self.sets_training = module.training
+                    module.train()
+                    listener.message(
+                        f"training checks: {_estimate(self.functions, time.perf_counter() - started)}; quick=True "
+                        "(--quick) leaves them out"
+                    )
+                advance(1)
+
+    def make_step(self, sources: list[list[int]], targets: list[list[int]]) -> None:
+        """Make a step on a batch, and record it."""
+        assert self.adapter.module is not None
+        batch = arguments(self.functions.collate(sources, targets))
+        updates = self.record.updates
+        updates.begin_call()
+        widths = self.width if self.classifier else self.adapter.size(self.adapter.sides[-1]), self.width
+        with StepTracer(*widths, module=self.adapter.module, updates=updates) as tracer:
+            self.losses.append(as_number(self.functions.train_step(*batch)))
+        self.normalized_twice |= tracer.probabilities > 0
+        tracer.of_first_width()
+        if self.classifier:
+            read = read_classes(tracer, len(targets))
+            if read is not None:
+                self.classes.append(([row[0] for row in targets], *read[:2]))
+                self.record.totals.setdefault(read[2].update, []).append(read[3])
+        writes = "target" in self.adapter.sides
+        seen = None if self.classifier else read_batch(tracer, targets if writes else sources)
+        texts = [row for row in (*sources, *targets) if len(row) > 1]
+        tokens = [fed for fed in tracer.fed if token_rows(fed.ids, texts, None) is not None]
+        of_sources = [fed for fed in tokens if token_rows(fed.ids, sources, None) is not None]
+        self.record.add(tokens, of_sources, seen, self.adapter.pad)
+
+
+def _looks_up_shifted(tracer: StepTracer, target: Tensor) -> bool:
+    """Return whether the ids of a target (B, T) were looked up one position later than given, as in T5."""
+    expected, length = target.cpu(), target.size(1)
+    for ids in (fed.ids.cpu() for fed in tracer.fed if fed.table and fed.ids.dim() == 2):
+        rows = ids if len(ids) == len(expected) else ids.t()
+        if torch.equal(rows[:, 1:length], expected[:, :-1]):
+            return not torch.equal(rows[:, :length], expected)
+    return False

@@ -1,0 +1,227 @@
+"""Check how a training step updates the weights: gradients, their accumulation, and what the loss is divided by.
+
+Shapes: B batch, T length of the decoder's input, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.step_tracer import FedIds, UpdateTracer
+from transformer_doctor.checks.training import TrainedBatch
+from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.report import Finding
+from transformer_doctor.tolerances import relative_change
+
+_NAMED = 3  # parameters that an evidence names
+# Smallest change of the scores, as a share of their spread, when a parameter that matters is redrawn.
+_MATTERS = {torch.float32: 1e-3, torch.float64: 1e-3}
+_MATTERS_IN_HALF = 5e-2
+_WHOLE = 0.8, 1.05  # sum of the weights of a mean loss; label smoothing lowers it
+_FAINT = 1e-6  # share of the largest gradient up to which that of padding comes from a finite mask fill
+_MOST = 0.9  # share of the positions from which on they are taken for all
+_SAME_WEIGHT = 0.04  # relative difference of two weights of positions that pass for equal
+_LEAST_EXCESS, _EXCESS_SHARE = 1.5, 0.3  # nats above ln V, and share of ln V, that a first loss may be above ln V
+
+
+@dataclass
+class UpdateRecord:
+    """Observations of a number of training steps.
+
+    Attributes:
+        updates: gradients and updates of the parameters.
+        batches: inputs and labels by the number of the step; steps that could not be read are missing.
+        calls: number of steps.
+        padded: by table, the largest gradient of the embedding of padding, and of any embedding.
+        source_padding: largest gradient of padded source positions, as a share of the largest one.
+        totals: by the number of the update, the sum of the weights of each forward pass before it.
+    """
+
+    updates: UpdateTracer
+    batches: dict[int, TrainedBatch] = field(default_factory=dict)
+    calls: int = 0
+    padded: dict[int, tuple[float, float]] = field(default_factory=dict)
+    source_padding: float = 0.0
+    totals: dict[int, list[float]] = field(default_factory=dict)
+
+    def add(
+        self, tokens: Sequence[FedIds], sources: Sequence[FedIds], batch: TrainedBatch | None, pad: int | None
+    ) -> None:
+        """Add the observations of a step: lookups of tokens, lookups of sources, inputs and labels."""
+        if batch is not None:
+            self.batches[self.calls] = batch
+            rows = [part.rows for part in batch.parts]
+            for part, weights in zip(batch.parts, batch.weights.split(rows), strict=True):
+                self.totals.setdefault(part.update, []).append(float(weights.sum()))
+        self.calls += 1
+        for fed in tokens if pad is not None else ():
+            if fed.gradient is None:
+                continue
+            at_padding, largest = _padding_gradient(fed, fed.gradient, pad), float(fed.gradient.max())
+            trained = 0.0 if fed.padding_idx == pad else at_padding
+            known = self.padded.get(fed.table, (0.0, 0.0))
+            self.padded[fed.table] = max(known[0], trained), max(known[1], largest)
+            if any(fed is lookup for lookup in sources):
+                self.source_padding = max(self.source_padding, at_padding / (largest or 1.0))
+
+
+def _padding_gradient(fed: FedIds, gradient: Tensor, pad: int | None) -> float:
+    """Return the largest gradient (...) of a lookup at padding, but for where a start symbol may be."""
+    padded = fed.ids.eq(-1 if pad is None else pad)
+    padded[0], padded[:, 0] = False, False  # the start, batch first or time first
+    at_padding = gradient[padded.to(gradient.device)]
+    return float(at_padding.max()) if at_padding.numel() else 0.0
+
+
+def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Samples) -> Iterator[Finding]:
+    """Yield findings about parameters that are not trained, and about gradients that accumulate."""
+    updates, changed = record.updates, set(record.updates.changed)
+    names = list(updates.parameters)
+    steps = f"{record.calls} training steps"
+    if not changed:
+        yield model_finding("parameters-not-updated", f"in {steps} none of {len(names)} parameters changes")
+        return
+    untouched = [name for name in names if name not in updates.reached]
+    used = [name for name in untouched if _scores_depend_on(adapter, samples, updates.parameters[name])]
+    if used:
+        in_optimizer = any(id(updates.parameters[name]) in updates.in_optimizer for name in used)
+        some = _name_some(used)
+        evidence = f"{some} of {len(names)} parameters get no gradient in {steps}, though scores depend on them"
+        yield model_finding("parameters-without-gradient", evidence, "error" if in_optimizer else "warning")
+    unchanged = [name for name in names if name in updates.reached - changed and not _rounded_away(updates, name)]
+    if unchanged:
+        zero = all(updates.rates.get(id(updates.parameters[name])) == 0 for name in unchanged)
+        why = "; their learning rate is 0" if zero else "; no optimizer holds them" if updates.count else ""
+        evidence = (
+            f"{_name_some(unchanged)} of {len(names)} parameters get gradients, but do not change in {steps}{why}"
+        )
+        yield model_finding("parameters-not-updated", evidence, "warning")
+    added = [name for name in names if name in updates.left_over & changed]
+    if added:
+        evidence = (
+            f"the gradient of an update is still in {_name_some(added)} of {len(names)} parameters when that of "
+            "the next one comes"
+        )
+        yield model_finding("gradients-accumulated", evidence)
+    yield from _accumulation_findings(record)
+
+
+def _rounded_away(updates: UpdateTracer, name: str) -> bool:
+    """Return whether an optimizer holds a parameter of half precision, in which small updates are lost."""
+    parameter = updates.parameters[name]
+    held = updates.rates.get(id(parameter), 0.0) > 0
+    return held and parameter.dtype in (torch.bfloat16, torch.float16)
+
+
+@torch.no_grad()
+def _scores_depend_on(adapter: ModelAdapter, samples: Samples, parameter: nn.Parameter) -> bool:
+    """Return whether other values of a parameter, drawn with the same deviation, change the scores."""
+    ids = samples.ids()
+    before, values = adapter(ids), parameter.detach().clone()
+    deviation = float(values.float().std()) if values.numel() > 1 else 0.0
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(values.shape, generator=generator) * (deviation or 1.0)
+    try:
+        parameter.copy_(values + noise.to(values))
+        after = adapter(ids)
+    finally:
+        parameter.copy_(values)
+    return relative_change(before, after) > _MATTERS.get(values.dtype, _MATTERS_IN_HALF)
+
+
+def _accumulation_findings(record: UpdateRecord) -> Iterator[Finding]:
+    """Yield a finding if several mean losses are added up for an update, and not divided by their number."""
+    for update, totals in record.totals.items():
+        passes = record.updates.passes.get(update, 0)
+        if update >= record.updates.count or passes != len(totals) or passes < 2:
+            continue
+        if all(_WHOLE[0] < total < _WHOLE[1] for total in totals):
+            evidence = (
+                f"{passes} backward passes make an update, each with the mean loss of its tokens as a whole: the "
+                f"gradient is {sum(totals):.3g} times that of a mean"
+            )
+            yield model_finding("accumulation-not-divided", evidence)
+            return
+
+
+def mean_findings(even: TrainedBatch, uneven: TrainedBatch) -> Iterator[Finding]:
+    """Yield a finding if the loss is divided by all positions, padding too.
+
+    The weights of a token in two batches are compared: in a mean over real tokens they are inversely proportional
+    to the number of real tokens, in a mean over all positions to B x T.
+    """
+    numbers = []
+    for batch in (even, uneven):
+        rows = batch.parts[0].rows
+        trained, weights = batch.trained[:rows], batch.weights[:rows]
+        if not trained.any():
+            return
+        usual = float(weights[trained].median())
+        same = (weights[trained] / usual - 1).abs() < _SAME_WEIGHT
+        if usual <= 0 or same.float().mean() < _MOST:
+            return
+        numbers.append((usual, int(trained.sum()), rows, batch.inputs.size(1)))
+    (weight, real, rows, length), (other_weight, other_real, other_rows, other_length) = numbers
+    ratio = other_weight / weight
+    if any(_close(ratio, sound) for sound in (1.0, real / other_real, rows / other_rows)):
+        return
+    for scored in (0, 1):  # labels may be scored from the second input on
+        positions, others = rows * (length - scored), other_rows * (other_length - scored)
+        if _close(ratio, positions / others):
+            evidence = (
+                f"a token weighs 1 / {positions} in a batch of {real} labels and {positions} positions, and "
+                f"{ratio:.2f} of that in one of {other_real} labels and {others} positions"
+            )
+            yield model_finding("padding-in-mean", evidence)
+            return
+
+
+def _close(left: float, right: float) -> bool:
+    """Return whether two ratios of weights are equal up to rounding."""
+    return math.isclose(left, right, rel_tol=_SAME_WEIGHT)
+
+
+def padding_row_findings(record: UpdateRecord, pad: int) -> Iterator[Finding]:
+    """Yield a finding if embeddings of padding get a gradient, or the loss reads them at the source."""
+    names = {id(parameter): name for name, parameter in record.updates.parameters.items()}
+    for table, (trained, largest) in record.padded.items():
+        if trained > _FAINT * largest:
+            evidence = (
+                f"row {pad} (padding) of {names.get(table, 'an embedding')} gets a gradient of up to {trained:.2g}"
+                f", other rows of up to {largest:.2g}"
+            )
+            yield model_finding("padding-row-trained", evidence)
+            return
+    if record.source_padding > _FAINT:
+        evidence = (
+            f"in the training step, the gradient by padded source positions is up to {record.source_padding:.2g} "
+            "of the largest one, though the model masks them when it is called with ids alone"
+        )
+        yield model_finding("no-source-padding-mask", evidence)
+
+
+def first_loss_findings(nats: float, classes: int) -> Iterator[Finding]:
+    """Yield a finding if the first cross-entropy is far above that of a blind guess."""
+    blind = math.log(classes)
+    if nats > blind + max(_LEAST_EXCESS, _EXCESS_SHARE * blind):
+        evidence = (
+            f"the first cross-entropy is {nats:.2f} nats a label; a blind guess has ln {classes} = {blind:.2f}"
+        )
+        yield model_finding("first-loss-too-high", evidence)
+
+
+def is_fresh(weights: Mapping[str, Tensor]) -> bool:
+    """Return whether weights have not been trained: vectors that initialisers fill with a constant are still so."""
+    vectors = [weight for weight in weights.values() if weight.dim() == 1 and weight.numel() > 1]
+    return any(bool((vector == vector[0]).all()) for vector in vectors)
+
+
+def _name_some(names: Sequence[str]) -> str:
+    rest = ", ..." if len(names) > _NAMED else ""
+    return f"{len(names)} ({', '.join(names[:_NAMED])}{rest})"

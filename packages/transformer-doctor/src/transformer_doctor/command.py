@@ -1,0 +1,140 @@
+"""The command `transformer-doctor`: examine a model, visit the museum, explain a finding; needs the extra `cli`."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from transformer_doctor import __version__
+from transformer_doctor.columns import fold_lines, terminal_width
+from transformer_doctor.errors import DoctorError, UsageError
+from transformer_doctor.loading import ModelOptions, examine_model, is_model
+from transformer_doctor.progress import NO_LISTENER
+
+if TYPE_CHECKING:
+    from transformer_doctor.texts import Language
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class _VocabularySize(click.ParamType[Any]):
+    """A number of ids, or two for source and target: N or N,N."""
+
+    name = "sizes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | tuple[int, int]:
+        if not isinstance(value, str):
+            return value
+        numbers = value.split(",")
+        if len(numbers) > 2 or not all(number.strip().isdecimal() for number in numbers):
+            self.fail(f"{value!r} is neither a number of ids nor two, such as 8000,6000.", param, ctx)
+        first, *second = (int(number) for number in numbers)
+        return (first, second[0]) if second else first
+
+
+_GUESSED = "guessed from the code"
+
+
+def model_options(option: Callable[..., Decorator]) -> Decorator:
+    """Return the decorator with the options of a model, each made by `option`; a command gets one `options`."""
+    number = click.IntRange(min=0)
+    decorators = (
+        option("--vocab-size", type=_VocabularySize(), metavar="N[,N]", show_default=_GUESSED,
+               help="Number of token ids of a model, or two: of source and target."),
+        option("--pad", type=number, metavar="ID", show_default=_GUESSED, help="Id of padding."),
+        option("--bos", type=number, metavar="ID", show_default=_GUESSED,
+               help="Id of the mark that begins a target."),
+        option("--eos", type=number, metavar="ID", show_default=_GUESSED,
+               help="Id of the mark that ends a target."),
+        option("--kind", type=click.Choice(["encoder-decoder", "encoder", "decoder"]), show_default=_GUESSED,
+               help="Kind of a model: what it reads and writes."),
+        option("--quick", is_flag=True, help="Leave out the checks of a model that train."),
+    )  # fmt: skip
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def command(*args: Any, **values: Any) -> Any:
+            options = ModelOptions(**{field.name: values.pop(field.name) for field in fields(ModelOptions)})
+            return function(*args, options=options, **values)
+
+        decorated: Callable[..., Any] = command
+        for add in reversed(decorators):
+            decorated = add(decorated)
+        return decorated
+
+    return decorate
+
+
+@click.command("transformer-doctor")
+@click.argument("subject", metavar="[MODEL|museum]", required=False)
+@click.argument("exhibit", metavar="[EXHIBIT]", required=False)
+@model_options(functools.partial(click.option, show_default=True))
+@click.option("--explain", metavar="NAME", help="Explain the finding NAME; the name list prints all names.")
+@click.option("--lang", "language", type=click.Choice(["en", "ko"]), default="en", show_default=True,
+              help="Language of causes and cures: English or Korean.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
+@click.version_option(__version__)
+@click.pass_context
+def transformer_doctor(
+    context: click.Context,
+    subject: str | None,
+    exhibit: str | None,
+    options: ModelOptions,
+    explain: str | None,
+    language: Language,
+    as_json: bool,
+) -> None:
+    """Find defects in a model; exit with code 1 if there are any.
+
+    MODEL is FILE.py:NAME or package.module:NAME, where NAME is a function without arguments that makes the model,
+    a class or an object; or a Hugging Face folder with safetensors. The code of FILE.py runs. `museum` lists small
+    programs with typical defects; with the name or the number of an EXHIBIT, it runs and examines one.
+    """
+    try:
+        if explain is not None:
+            _print(_explanation(explain, language))
+        elif subject == "museum":
+            _visit_museum(exhibit, language, as_json=as_json)
+        elif subject is None or not is_model(subject):
+            raise UsageError("Name a model, FILE.py:NAME or a Hugging Face folder; or museum; or --explain NAME.")
+        else:
+            diagnosis = examine_model(subject, options, None, NO_LISTENER)
+            _print(_json(diagnosis.to_json(language)) if as_json else diagnosis.lines(language), fold=not as_json)
+            context.exit(diagnosis.exit_code)
+    except DoctorError as error:
+        click.echo(f"error: {error}", err=True)
+        context.exit(error.exit_code)
+
+
+def _explanation(name: str, language: Language) -> Iterator[str]:
+    from transformer_doctor.catalogue import explain, explanation
+
+    return explanation(name, explain(name), language)
+
+
+def _visit_museum(name: str | None, language: Language, *, as_json: bool) -> None:
+    from transformer_doctor import museum
+
+    if name is None:
+        rows = museum.listing(language)
+        _print(_json(rows) if as_json else museum.listing_lines(rows), fold=not as_json)
+    elif as_json:
+        _print(_json(museum.visit(museum.exhibit(name)).to_json(language)), fold=False)
+    else:
+        _print(museum.play(museum.exhibit(name), language))
+
+
+def _json(document: Any) -> Iterable[str]:
+    return [json.dumps(document, indent=2, ensure_ascii=False)]
+
+
+def _print(lines: Iterable[str], *, fold: bool = True) -> None:
+    for line in fold_lines(lines, terminal_width() if fold else None):
+        click.echo(line)

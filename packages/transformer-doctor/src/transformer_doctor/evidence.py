@@ -1,0 +1,68 @@
+"""Parts of the evidence of a finding: shares, quoted lines, and lines of the examined code."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from transformer_doctor.report import Place
+
+_LONGEST_QUOTE = 80  # characters of a line that are shown
+_QUOTED = 3  # lines
+
+
+class Share(float):
+    """Part of a whole, 0 where the whole is 0; as text such as "12 of 1,000 (1.2 %)"."""
+
+    part: int
+    whole: int
+
+    def __new__(cls, part: int, whole: int) -> Share:
+        """Return the share of a part in a whole."""
+        share = super().__new__(cls, part / whole if whole else 0.0)
+        share.part, share.whole = part, whole
+        return share
+
+    def __str__(self) -> str:
+        percent = 100 * self
+        return f"{self.part:,} of {self.whole:,} ({percent:.{'2g' if percent < 10 else '0f'}} %)"
+
+
+@dataclass
+class QuotedLines:
+    """Number of lines that show a defect, and quotations of the first `_QUOTED` of them."""
+
+    count: int = 0
+    quotations: list[str] = field(default_factory=list)
+
+    def add(self, line: int, text: str) -> None:
+        """Count a line (from 1 on), and quote the first ones, cut to `_LONGEST_QUOTE` characters."""
+        self.count += 1
+        if len(self.quotations) < _QUOTED:
+            cut = text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "..."
+            self.quotations.append(f'line {line:,}: "{cut}"')
+
+    def __str__(self) -> str:
+        """Return the quotations as the end of a sentence; an empty text if there are none."""
+        return "".join(f"; {quotation}" for quotation in self.quotations)
+
+
+def place_of(model: Any) -> Place | None:
+    """Return file and line of the code of a model: its forward, or the function; None if its source is unknown."""
+    while isinstance(model, functools.partial):
+        model = model.func
+    code = model if inspect.isroutine(model) else getattr(type(model), "forward", type(model))
+    try:
+        file, (_, line) = inspect.getsourcefile(code), inspect.getsourcelines(code)
+    except (OSError, TypeError):
+        return None
+    return None if file is None else Place(relative_path(file), max(1, line))
+
+
+def relative_path(file: str) -> str:
+    """Return a path with forward slashes, relative to the working directory where it is below it."""
+    path = Path(file).resolve()
+    return (path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path).as_posix()

@@ -1,0 +1,197 @@
+"""Examine any PyTorch model: make every check that applies to it, and name the defects.
+
+An observation that cannot be made, because the model raises an error in it, never ends an examination: the report
+lists the check as not made, with the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.behaviour import ALONE, OUTPUT_CHECKS, LengthLimit, OutputCheck, find_limit
+from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, structure_report
+from transformer_doctor.checks.internals import trace_internals
+from transformer_doctor.checks.learning import TRAINING_CHECKS, check_training
+from transformer_doctor.checks.memorization import TrainingFunctions
+from transformer_doctor.checks.stepping import STEPPING, Stepping, check_stepper
+from transformer_doctor.checks.training import Collate, arguments, default_collate
+from transformer_doctor.checks.trial import Trial
+from transformer_doctor.errors import UsageError
+from transformer_doctor.evidence import place_of
+from transformer_doctor.model_adapter import Kind, ModelAdapter, Samples, restore_modes
+from transformer_doctor.preparation import (
+    Preparation,
+    in_any_precision,
+    prepare,
+    prepare_training,
+    without_zero_weights,
+)
+from transformer_doctor.progress import NO_LISTENER, Listener
+from transformer_doctor.report import Finding, Place, Report, attempt, make_report
+from transformer_doctor.user_errors import hide_own_frames
+from transformer_doctor.wrapping import Masks, run_eagerly, wrap_model
+
+_FOR_ANY_SCORES = ("constant-scores", "random", "not_finite", "scores-are-probabilities")
+
+
+@hide_own_frames
+def examine(
+    model: Any,
+    *,
+    vocab_size: int | tuple[int, int] | None = None,
+    pad: int | None = None,
+    bos: int | None = None,
+    eos: int | None = None,
+    kind: Kind | None = None,
+    masks: Masks | None = None,
+    time_first: bool = False,
+    left_padding: bool = False,
+    train_step: Callable[..., Any] | None = None,
+    collate: Collate | None = None,
+    greedy: Callable[[Any], Any] | None = None,
+    score: Callable[..., Any] | None = None,
+    stepper: Callable[[Tensor], Stepping] | None = None,
+    updates: int = 300,
+    longest: int = 1024,
+    seed: int = 0,
+    listener: Listener = NO_LISTENER,
+    quick: bool = False,
+) -> Report:
+    """Examine any PyTorch model.
+
+    Args:
+        model: an nn.Module or a function of (source_ids (B, S), target_ids (B, T)) that returns logits (B, T, V);
+            an object with encode(source) and decode(target, memory...); a Hugging Face model. Modules (of a
+            function, those that it names) are put into eval() and train(), and restored at the end.
+        vocab_size: the number of token ids, or a pair (source, target). Not needed for Hugging Face models.
+        pad: id of padding; without it no check about padding is made.
+        bos: id of the mark that begins a target.
+        eos: id of the mark that ends a target.
+        kind: "encoder-decoder" (default), "encoder" or "decoder" (one argument each).
+        masks: function of the ids that returns the further arguments of the model, in order.
+        time_first: ids are (S, B) and (T, B), logits (T, B, V).
+        left_padding: results must not depend on padding before the text either.
+        train_step: function that makes one update and returns the loss; its arguments are the batch of `collate`.
+            It is called 43 times, with `greedy` up to `updates` times more, and for a model in half precision once
+            more. The weights are restored afterwards, the state of an optimizer is not: use a separate optimizer.
+        collate: function of source rows and target rows of ids, without marks, that returns a batch. By default a
+            batch is two tensors: sources with `eos`, targets between `bos` and `eos`, padded at the end.
+        greedy: function of the first part of a batch that returns rows of target ids; needs train_step.
+        score: function that evaluates the model's output on a batch, called like train_step; needs train_step.
+        stepper: function of source ids (B, S) that returns an object whose step(tokens (B,)) returns the scores of
+            the next token (B, V).
+        updates: maximum number of updates to memorize four pairs, which `greedy` then decodes.
+        longest: maximum length in tokens of the texts that are tried, unless the model states a lower limit.
+        seed: seed of the ids that the model is examined with.
+        listener: receives the progress of long steps.
+        quick: leave out the checks that train.
+
+    Raises:
+        UsageError: it is not clear how to call the model, or `train_step` is missing where it is needed.
+    """
+    if train_step is None and (greedy or score):
+        raise UsageError("greedy and score are compared with training: give train_step too.")
+    wrap = partial(
+        wrap_model,
+        model, vocab_size=vocab_size, pad=pad, bos=bos, eos=eos, kind=kind, masks=masks, time_first=time_first,
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        adapter = in_any_precision(wrap, model)
+    with restore_modes(adapter.module), run_eagerly():
+        with prepare(adapter, seed) as prepared:
+            report = _check_outputs(prepared, stepper, left_padding=left_padding, longest=longest)
+        if train_step is None or quick:
+            reason = "train_step was not given" if train_step is None else "quick leaves it out"
+            report += make_report([], [], [(check, reason) for check in TRAINING_CHECKS])
+        else:
+            adapter = prepared.adapter
+            collate = collate or default_collate(adapter, time_first=time_first)
+            functions = TrainingFunctions(train_step, collate, greedy, score, updates)
+            with prepare_training(adapter, partial(_train_once, functions, adapter, seed)), torch.enable_grad():
+                report += check_training(adapter, functions, report, seed, listener)
+    return _with_places(report, place_of(model))
+
+
+def _with_places(report: Report, place: Place | None) -> Report:
+    findings = [replace(finding, place=finding.place or place) for finding in report.findings]
+    return replace(report, findings=findings)
+
+
+def _check_outputs(
+    prepared: Preparation, stepper: Callable[[Tensor], Stepping] | None, *, left_padding: bool, longest: int
+) -> Report:
+    adapter, samples = prepared.adapter, prepared.samples
+    with without_zero_weights(adapter.module) as remarks:
+        report, symptoms = _observe_outputs(prepared, left_padding=left_padding)
+        report += make_report([], [], remarks=[*adapter.remarks, *prepared.remarks, *remarks])
+        internals = trace_internals(adapter, samples)
+        lengths, limit = _observe_lengths(adapter, samples, longest)
+        report += lengths + structure_report(adapter, symptoms, internals, limit)
+        report += make_report(_output_findings(adapter, samples, symptoms), [])
+        if stepper is not None:
+            report += attempt([STEPPING], lambda: check_stepper(adapter, samples, stepper))
+        elif "target" in adapter.sides:
+            report += make_report([], [], [(STEPPING, "stepper was not given")])
+    return report
+
+
+def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Report, Symptoms]:
+    """Make every possible check of the outputs; return a report without findings, and the symptoms."""
+    adapter, samples = prepared.adapter, prepared.samples
+    symptoms = dict.fromkeys([check.symptom for check in OUTPUT_CHECKS], "")
+    report = Report()
+    for check in OUTPUT_CHECKS:
+        possible = check.possible(adapter, left_padding=left_padding)
+        reason = "" if possible else check.reason(adapter)
+        if possible and symptoms["constant-scores"] and check.symptom not in _FOR_ANY_SCORES:
+            reason = "the scores do not depend on the tokens"
+        elif possible:
+            report += attempt([check.sentence], partial(_observe, check, adapter, samples, symptoms))
+        report += make_report([], [], [(check.sentence, reason)] if reason else [])
+    symptoms["not_finite"] = symptoms["not_finite"] or prepared.not_finite
+    return report, symptoms
+
+
+def _observe(check: OutputCheck, adapter: ModelAdapter, samples: Samples, symptoms: dict[str, str]) -> Report:
+    symptoms[check.symptom] = check.observe(adapter, samples) or ""
+    return make_report([], [check.sentence])
+
+
+def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tuple[Report, LengthLimit | None]:
+    """Look for the longest text that the model takes; return a report without findings, and the limit."""
+    reason = "the model takes texts of one length alone" if samples.fixed_length else ""
+    reason = reason if adapter.device.type == "cpu" else "lengths are tried on the CPU alone"
+    if reason:
+        return make_report([], [], [(LENGTHS, reason)]), None
+    limits: list[LengthLimit | None] = [None]
+
+    def find() -> Report:
+        limits.append(find_limit(adapter, samples, longest))
+        return make_report([], [LENGTHS])
+
+    return attempt([LENGTHS], find), limits[-1]
+
+
+def _output_findings(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Iterator[Finding]:
+    for name in ALONE:
+        if symptoms[name] and not symptoms["random"]:
+            bag_of_words = name == "no-positions" and adapter.kind == "encoder" and _is_pooled(adapter, samples)
+            yield model_finding(name, symptoms[name], "note" if bag_of_words else None)
+
+
+@torch.no_grad()
+def _is_pooled(adapter: ModelAdapter, samples: Samples) -> bool:
+    """Return whether a model has one row of scores for a whole text: it may be meant as a bag of words."""
+    return adapter(samples.ids()).size(1) == 1
+
+
+def _train_once(functions: TrainingFunctions, adapter: ModelAdapter, seed: int) -> None:
+    sources, targets = next(Trial.of(adapter, functions, seed).step_rows())
+    functions.train_step(*arguments(functions.collate(sources, targets)))

@@ -1,0 +1,149 @@
+"""Wrap a Hugging Face model, whose configuration states its kind, sizes and marks.
+
+Shapes: B batch, S source length, T target length, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from transformer_doctor.errors import UsageError
+from transformer_doctor.model_adapter import Kind, ModelAdapter, device_of
+from transformer_doctor.model_output import tensor_of
+from transformer_doctor.signatures import parameters_of
+
+# Fields of configurations that state the longest text, as max_target_positions; not max_relative_positions.
+_LIMIT = re.compile(r"max_((source|target|encoder|decoder)_)?position(s|_embeddings)|max_seq_len|n_positions")
+
+
+def huggingface_config(model: Any) -> dict[str, Any] | None:
+    """Return the fields of the configuration, None if the model is not one of Hugging Face."""
+    try:
+        return model.config.to_dict()
+    except AttributeError:
+        return None
+
+
+def from_huggingface(
+    model: Any, config: Mapping[str, Any], kind: Kind | None, vocab_size: int | tuple[int, int] | None
+) -> ModelAdapter:
+    """Return the adapter of a Hugging Face model; the model states whether it is a decoder.
+
+    Raises:
+        UsageError: the model takes no input_ids, or vocab_size is missing from its configuration.
+    """
+    accepted = {parameter.name for parameter in parameters_of(model) or ()}
+    if accepted and "input_ids" not in accepted:
+        raise UsageError(
+            f"{type(model).__name__} takes {', '.join(sorted(accepted)[:3])} and no input_ids: the doctor examines "
+            "models of token ids. Examine its text model."
+        )
+    kind = kind or _stated_kind(model, config)
+    parts = ("encoder", "decoder") if kind == "encoder-decoder" else ("text_config", "text_config")
+    reader, writer = ({**config, **_known(config.get(part) or {})} for part in parts)
+    if isinstance(vocab_size, int):
+        vocab_size = (vocab_size, vocab_size)
+    stated = (reader.get("vocab_size"), writer.get("decoder_vocab_size") or writer.get("vocab_size"))
+    tables = (_table_size(model.get_input_embeddings), _table_size(model.get_output_embeddings))
+    source_size, target_size = vocab_size or tuple(size or rows for size, rows in zip(stated, tables, strict=True))
+    if not isinstance(source_size, int) or not isinstance(target_size, int):
+        raise UsageError("vocab_size is missing, and the model's configuration has none.")
+    starts = ("decoder_start_token_id", "bos_token_id") if kind == "encoder-decoder" else ("bos_token_id",)
+    marks = [_first_id(writer, names, target_size) for names in (starts, ("eos_token_id",))]
+    remarks = []
+    pad = _first_id(reader, ("pad_token_id",), source_size)
+    if pad is None:  # without a padding id any id can pad: the attention mask hides it
+        pad = source_size - 1
+        remarks.append(f"pad = {pad}: the configuration states none, and an attention mask hides it")
+
+    begins = kind == "decoder" and marks[0] == pad
+    ends = marks[1] if kind == "encoder" and "decoder_input_ids" in accepted else None
+
+    def call(*ids: Tensor) -> Tensor:
+        source = ids[0] if ends is None else _with_end(ids[0], pad, ends)
+        arguments: dict[str, Any] = {"input_ids": source}
+        if not accepted or "attention_mask" in accepted:
+            arguments["attention_mask"] = _real_tokens(source, pad, begins=begins).long()
+        if kind == "encoder-decoder":
+            arguments["decoder_input_ids"] = ids[1]
+        if "use_cache" in accepted:  # some models leave out the causal mask when they fill a KV cache
+            arguments["use_cache"] = False
+        return tensor_of(model(**arguments), None if kind == "encoder" else target_size)
+
+    return ModelAdapter(
+        kind,
+        call,
+        model,
+        (source_size, target_size),
+        pad=pad,
+        bos=marks[0],
+        eos=marks[1],
+        stated_limit=_limit_of(model, (reader, writer)),
+        device=device_of(model),
+        remarks=tuple(remarks),
+    )
+
+
+def _table_size(layer: Callable[[], Any]) -> int | None:
+    """Return the number of ids of the embeddings or the output layer that a function returns, None without one."""
+    try:
+        return int(layer().weight.size(0))
+    except (AttributeError, NotImplementedError):
+        return None
+
+
+def _stated_kind(model: Any, config: Mapping[str, Any]) -> Kind:
+    """Return the kind of a model: a model that generates is a decoder, unless its layers state otherwise.
+
+    An encoder-decoder that classifies feeds its decoder the text itself: it reads one sequence.
+    """
+    if config.get("is_encoder_decoder"):
+        classifies = any(base.__name__.endswith("Classification") for base in type(model).__mro__)
+        return "encoder" if classifies else "encoder-decoder"
+    flags = [vars(part)["is_decoder"] for part in model.modules() if "is_decoder" in vars(part)]
+    generates = hasattr(model, "can_generate") and bool(model.can_generate())
+    return "decoder" if generates and (any(flags) or not flags) else "encoder"
+
+
+def _real_tokens(ids: Tensor, pad: int, *, begins: bool) -> Tensor:
+    """Return a mask of ids (B, S), False at padding; `begins` states that rows begin with the padding id."""
+    real = ids != pad
+    if begins:
+        real[:, 0] = True
+    return real
+
+
+def _with_end(ids: Tensor, pad: int, end: int) -> Tensor:
+    """Replace the last token of each row (B, S) by the end mark."""
+    return ids.scatter(1, ((ids != pad).sum(1, keepdim=True) - 1).clamp_min(0), end)
+
+
+def _known(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in config.items() if value is not None}
+
+
+def _first_id(config: Mapping[str, Any], names: Sequence[str], size: int) -> int | None:
+    """Return the first of the named fields that is a token id, or None."""
+    values = (config.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int) and 0 <= value < size), None)
+
+
+def _limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the longest text in tokens that the configurations state, or None.
+
+    RoBERTa numbers positions from padding_idx + 1 on: the rows before are never used.
+    """
+    limits = [value for config in configs for name, value in config.items() if value and _LIMIT.fullmatch(name)]
+    return min(
+        (
+            limit - part.padding_idx - 1
+            for limit in limits
+            for part in model.modules()
+            if isinstance(part, nn.Embedding) and part.num_embeddings == limit and part.padding_idx is not None
+        ),
+        default=min(limits, default=None),
+    )

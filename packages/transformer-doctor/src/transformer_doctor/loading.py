@@ -1,0 +1,290 @@
+"""Load and examine the model that FILE.py:NAME, package.module:NAME or a Hugging Face folder names."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import inspect
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from transformer_doctor.errors import UsageError, is_for_users, require
+
+if TYPE_CHECKING:
+    from transformer_doctor.progress import Listener
+    from transformer_doctor.report import Diagnosis
+
+# FILE.py:NAME or package.module:NAME.
+_SUBJECT = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[\w.]*))?|(?P<module>[A-Za-z_][\w.]*):(?P<member>[\w.]*)")
+_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options of `doctor` for a model; None where an option was not given.
+
+    Attributes:
+        vocab_size: number of ids, or (source, target).
+        pad, bos, eos: ids of padding and of the marks.
+        kind: encoder-decoder, encoder or decoder.
+        quick: leave out the checks that train.
+    """
+
+    vocab_size: int | tuple[int, int] | None = None
+    pad: int | None = None
+    bos: int | None = None
+    eos: int | None = None
+    kind: Literal["encoder-decoder", "encoder", "decoder"] | None = None
+    quick: bool = False
+
+    def specified(self) -> dict[str, Any]:
+        """Return the specified options, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None and value is not False}
+
+    def refuse(self) -> None:
+        """Raise a UsageError if an option was given, because the subject is no model."""
+        if self.specified():
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in self.specified())
+            raise UsageError(f"{names}: only a model takes this: FILE.py:NAME or a Hugging Face folder.")
+
+
+def is_model(subject: str) -> bool:
+    """Return whether a subject names a model: FILE.py:NAME, package.module:NAME, or a Hugging Face folder."""
+    return _SUBJECT.fullmatch(subject) is not None or _is_huggingface_folder(Path(subject))
+
+
+def _origin_of(subject: str) -> str:
+    """Return the file or the module in the name of a model; a path may hold a colon, as C: of Windows."""
+    match = _SUBJECT.fullmatch(subject)
+    assert match is not None
+    return match["file"] or match["module"]
+
+
+def _is_huggingface_folder(folder: Path) -> bool:
+    """Return whether a folder holds a model of transformers rather than a run."""
+    config = _read_object(folder / "config.json")
+    return "model_type" in config or "architectures" in config
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object from a file; return an empty one if the file has none or cannot be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def examine_model(subject: str, options: ModelOptions, device: str | None, listener: Listener) -> Diagnosis:
+    """Examine the model that a subject names.
+
+    Raises:
+        UsageError: the model cannot be loaded, or it is not clear how to call it.
+    """
+    from transformer_doctor import examine
+    from transformer_doctor.guesses import guess_missing_marks
+    from transformer_doctor.model_adapter import find_modules
+    from transformer_doctor.report import Diagnosis, make_report
+
+    with listener.phase("loading the model"):
+        folder = Path(subject)
+        arguments = {"model": _load_folder(folder)} if folder.is_dir() else _load_arguments(subject)
+    file_values = {} if folder.is_dir() else _marks_beside(Path(_origin_of(subject)).parent)
+    keywords = {**arguments, **options.specified()}
+    guessed = {name: value for name, (value, _) in file_values.items() if name not in keywords}
+    remarks = [f"{name} = {value}, read from {file_values[name][1]}" for name, value in guessed.items()]
+    module = find_modules(arguments["model"])
+    keywords = {**guessed, **keywords}
+    size = keywords.get("vocab_size")
+    if size is not None and not folder.is_dir():  # without a size, examine guesses the marks
+        known = {name: keywords.get(name) for name in ("pad", "bos", "eos")}
+        marks, mark_remarks = guess_missing_marks(
+            arguments["model"], module, known, size if isinstance(size, int) else min(size)
+        )
+        keywords |= {name: mark for name, mark in marks.items() if known[name] is None and mark is not None}
+        remarks += mark_remarks
+    if device is not None and module is not None:
+        module.to(device)
+    try:
+        report = examine(**keywords, listener=listener)
+    except MemoryError:
+        raise
+    except Exception as error:  # raised by the user's functions, if its traceback ends there
+        if is_for_users(error):
+            raise
+        raise _as_usage_error(error, f"the functions of {subject}") from error
+    report += make_report([], [], [], remarks)
+    count = sum(weight.numel() for weight in module.parameters()) if module is not None else 0
+    fact = f"{type(module or arguments['model']).__name__}, {count:,} parameters"
+    return Diagnosis({"model": fact}, report, {"subject": subject, "facts": {"model": fact}})
+
+
+def _as_usage_error(error: Exception, origin: str) -> Exception:
+    """Return an error of a user's code as a UsageError with its location; an error of the doctor unchanged."""
+    from transformer_doctor.user_errors import describe_error, is_from_user
+
+    return UsageError(f"{origin} raised {describe_error(error)}.") if is_from_user(error) else error
+
+
+def _load_folder(folder: Path) -> Any:
+    """Return the model of a Hugging Face folder, read from safetensors alone; no code in the folder runs.
+
+    Raises:
+        UsageError: the folder has no safetensors, or transformers cannot read it.
+    """
+    if not any(file for pattern in _WEIGHTS for file in folder.glob(pattern)):
+        raise UsageError(
+            f"{folder} has no weights as safetensors. A pickle (pytorch_model.bin) is a program that runs when it "
+            "is read, so it is not read here: save the model with save_pretrained(..., safe_serialization=True)."
+        )
+    library = require("transformers", "the examination of a Hugging Face folder")
+    options = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        config = library.AutoConfig.from_pretrained(folder, **options)
+        classes = [getattr(library, name) for name in config.architectures or () if hasattr(library, name)]
+        return (classes or [library.AutoModel])[0].from_pretrained(folder, use_safetensors=True, **options)
+    except Exception as error:  # transformers raises errors of many types
+        message = str(error).strip().partition("\n")[0]
+        raise UsageError(f"{folder}: transformers could not read the model: {message}") from error
+
+
+def _load_arguments(subject: str) -> dict[str, Any]:
+    """Return the arguments of `examine` from a name in a file or module: a model, or a dictionary of arguments.
+
+    A function without arguments and a class are called. The user's own code runs, as pytest runs it.
+
+    Raises:
+        UsageError: there is no such name, or the code raises an error.
+    """
+    import torch
+
+    subject = subject.removesuffix(":")
+    match = _SUBJECT.fullmatch(subject)
+    assert match is not None
+    name = match["name"] or match["member"]
+    try:
+        module = _load_file(Path(match["file"])) if match["file"] else _load_module(match["module"])
+        if not name:
+            raise UsageError(f"{subject} names no model. Say which: {_module_names(module, subject)}.")
+        member = functools.reduce(getattr, name.split("."), module)
+    except UsageError:
+        raise
+    except AttributeError as error:
+        if error.name not in name.split("."):
+            raise _as_usage_error(error, subject) from error
+        raise UsageError(
+            f"{subject}: there is no {error.name}. There are {_module_names(module, subject)}."
+        ) from None
+    except Exception as error:  # any exception of the user's code
+        raise _as_usage_error(error, subject) from error
+    torch.manual_seed(0)
+    result = _make(member, subject)
+    arguments = dict(result) if isinstance(result, Mapping) else {"model": result}
+    if "model" not in arguments:
+        raise UsageError(f"{subject}: the dictionary has no key model. Its keys are arguments of examine.")
+    return arguments
+
+
+def _make(member: Any, subject: str) -> Any:
+    """Call a member if it is a class or a function without arguments, and return its result; else the member.
+
+    Raises:
+        UsageError: the class needs arguments, or the call raises an error.
+    """
+    builds = isinstance(member, type) or inspect.isroutine(member) or isinstance(member, functools.partial)
+    if not builds:
+        return member
+    try:
+        needed = [
+            param.name
+            for param in inspect.signature(member).parameters.values()
+            if param.default is param.empty and param.kind not in (param.VAR_POSITIONAL, param.VAR_KEYWORD)
+        ]
+    except ValueError:
+        needed = []
+    if needed and isinstance(member, type):
+        raise UsageError(
+            f"{subject} needs {', '.join(needed)}. Write a function without arguments that returns an instance, "
+            "and name it in the place of the class."
+        )
+    if needed:  # a function of ids is a model
+        return member
+    try:
+        return member()
+    except Exception as error:  # any exception of the user's code
+        raise _as_usage_error(error, subject) from error
+
+
+def _load_file(path: Path) -> Any:
+    """Import a Python file as pytest does: by its dotted name from the folder above the packages it is in.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    if not path.is_file():
+        raise UsageError(f"{path} is no file. Name a Python file and a function in it: FILE.py:NAME.")
+    path = path.resolve()
+    names, folder = [path.stem], path.parent
+    while (folder / "__init__.py").is_file():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    sys.path.insert(0, str(folder))
+    if len(names) > 1:
+        return importlib.import_module(".".join(names))
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules.setdefault(path.stem, module)
+    specification.loader.exec_module(module)
+    return module
+
+
+def _load_module(name: str) -> Any:
+    """Import a module by its dotted name; the current folder is searched first."""
+    sys.path.insert(0, "")
+    return importlib.import_module(name)
+
+
+def _module_names(module: Any, subject: str) -> str:
+    """Return up to five public classes and functions that a module defines, each as a subject."""
+    start = _origin_of(subject)
+    names = [
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+    ]
+    return ", ".join(f"{start}:{name}" for name in names[:5]) or "no classes and functions in it"
+
+
+def _marks_beside(folder: Path) -> dict[str, tuple[int, str]]:
+    """Return vocab_size and the ids of the marks from files beside a model, each with the name of its file.
+
+    The files are config.json and tokenizer.json, as transformers and tokenizers write them.
+    """
+    stated: dict[str, tuple[int, str]] = {}
+    config, tokenizer = _read_object(folder / "config.json"), _read_object(folder / "tokenizer.json")
+    fields_of = {"vocab_size": "vocab_size", "pad": "pad_token_id", "bos": "bos_token_id", "eos": "eos_token_id"}
+    for name, key in fields_of.items():
+        if type(config.get(key)) is int:
+            stated[name] = (config[key], "config.json")
+    usual = {
+        "pad": ("<pad>", "[PAD]"),
+        "bos": ("<s>", "<bos>", "[BOS]", "<sos>"),
+        "eos": ("</s>", "<eos>", "[EOS]"),
+    }
+    added = tokenizer.get("added_tokens")
+    ids: dict[Any, Any] = {
+        entry.get("content"): entry.get("id") for entry in added or () if isinstance(entry, dict)
+    }
+    for name, tokens in usual.items():
+        known: list[int] = [ids[token] for token in tokens if type(ids.get(token)) is int]
+        if len(known) == 1:
+            stated.setdefault(name, (known[0], "tokenizer.json"))
+    return stated

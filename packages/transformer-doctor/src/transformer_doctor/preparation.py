@@ -1,0 +1,302 @@
+"""Prepare a model for an examination: find sizes of ids that it takes, its precision, and the effect of rounding.
+
+Everything that is done to the model is undone afterwards, and stated as a remark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from transformer_doctor.checks.calls import error_of
+from transformer_doctor.errors import UsageError
+from transformer_doctor.model_adapter import SOURCE, TARGET, ModelAdapter, Samples, find_modules, restore_weights
+from transformer_doctor.module_state import (
+    ModuleState,
+    filled_zero_weights,
+    held_tensors,
+    in_precision,
+    weight_count,
+)
+from transformer_doctor.tolerances import SAME_SHAPE, Tolerances, relative_change
+from transformer_doctor.wrapping import check_call
+
+_BATCHES = (1, 2, 4, 8, 16, 32)  # rows that are tried where the usual number is refused
+_LENGTHS, _LONGEST = 32, 1024  # how many lengths are tried where the usual ones are refused, the longest in tokens
+_MORE = 6  # tokens of the texts that are longer
+_HALF = 2  # bytes of the numbers that are examined as float32
+_COPIED = 1e9  # weights up to which a copy of them is made
+_NAMED = 3  # weights that a remark names
+_BY_DTYPE = (
+    0.01  # rounding that is assumed of scores in half precision where there are no weights to measure it with
+)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Model and ids as they are examined.
+
+    Attributes:
+        adapter: the model, whose state is put back before each call.
+        samples: ids of sizes that the model takes.
+        remarks: what was done or assumed, a sentence each.
+        not_finite: evidence of NaN scores in the model's own precision, empty if there are none.
+    """
+
+    adapter: ModelAdapter
+    samples: Samples
+    remarks: tuple[str, ...] = ()
+    not_finite: str = ""
+
+
+@dataclass(frozen=True)
+class _FirstCalls:
+    """Result of the first calls of a model: ids that it takes, or the error that it raises."""
+
+    samples: Samples
+    remarks: tuple[str, ...] = ()
+    error: UsageError | None = None
+
+
+def in_any_precision(wrap: Callable[[], ModelAdapter], model: Any) -> ModelAdapter:
+    """Return the adapter of a model, wrapped in its own precision or, if it fails there, in float32.
+
+    Raises:
+        UsageError: it is not clear how to call the model in its own precision.
+    """
+    module = find_modules(model)
+    error: UsageError | None = None
+    adapter: ModelAdapter | None = None
+    with filled_zero_weights(module):
+        try:
+            adapter = wrap()
+            failed = error_of(adapter, Samples(adapter).ids()) is not None
+        except UsageError as raised:
+            error, failed = raised, True
+        if failed and _half_precision(module) is not None:
+            with in_precision(module, torch.float32), suppress(UsageError):
+                return wrap()
+    if error is not None:
+        raise error
+    assert adapter is not None
+    return adapter
+
+
+@contextmanager
+def prepare(adapter: ModelAdapter, seed: int) -> Iterator[Preparation]:
+    """Prepare a model in eval(); weights in half precision become float32, if the model runs in it.
+
+    Raises:
+        UsageError: the model cannot be called with ids of any size that was tried.
+    """
+    state = adapter.state or ModuleState(adapter.module)
+    adapter = replace(adapter, state=state)
+    if adapter.module is not None:
+        adapter.module.eval()
+    with ExitStack() as stack:
+        stack.callback(state.restore)
+        trial, not_finite = _try_sizes(adapter, seed), ""
+        half = _half_precision(adapter.module)
+        if half is not None and trial.error is None:
+            not_finite = _overflow(adapter, trial.samples, half)
+        if half is not None and weight_count(adapter.module) > _COPIED:
+            remark = f"the weights are {str(half).removeprefix('torch.')}, and too many for a copy in float32"
+            trial = replace(trial, remarks=(*trial.remarks, remark))
+        elif half is not None:
+            trial = stack.enter_context(_as_float32(adapter, seed, half, trial))
+        if trial.error is not None:
+            raise trial.error
+        samples = trial.samples
+        samples.adapter = adapter = replace(adapter, tolerances=_measured_tolerances(adapter, samples))
+        remarks = (*trial.remarks, *_state_remarks(adapter, samples))
+        yield Preparation(adapter, samples, remarks, not_finite)
+
+
+@contextmanager
+def without_zero_weights(module: nn.Module | None) -> Iterator[list[str]]:
+    """Fill weights that are all zero with small random numbers inside the context; yield a remark on them."""
+    with filled_zero_weights(module) as names:
+        listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        remark = f"weights that are all zero were given small random numbers meanwhile, and put back: {listed}"
+        yield [remark] if names else []
+
+
+@contextmanager
+def prepare_training(adapter: ModelAdapter, step: Callable[[], Any]) -> Iterator[None]:
+    """Restore weights, buffers and attributes afterwards; use float32 for half precision if a step runs in it."""
+    with ExitStack() as stack:
+        if adapter.state is not None:
+            stack.callback(adapter.state.restore)
+        stack.enter_context(restore_weights(adapter.module))
+        if _half_precision(adapter.module) is not None:
+            with ExitStack() as conversion:
+                conversion.enter_context(in_precision(adapter.module, torch.float32))
+                if _succeeds(adapter.module, step):
+                    stack.push(conversion.pop_all())
+        yield
+
+
+def _succeeds(module: nn.Module | None, step: Callable[[], Any]) -> bool:
+    """Return whether a training step raises no error."""
+    with restore_weights(module), torch.enable_grad():
+        try:
+            step()
+        except Exception:  # any exception of the user's code; the step is repeated, and raises it then
+            return False
+    return True
+
+
+def _try_sizes(adapter: ModelAdapter, seed: int) -> _FirstCalls:
+    """Call a model with ids of the usual sizes, then of others, until it takes them."""
+    samples = Samples(adapter, seed)
+    remarks = []
+    try:
+        check_call(adapter, samples.with_the_highest())
+    except UsageError as error:
+        cause = error.__cause__
+        if cause is None or isinstance(cause, torch.AcceleratorError) or not _find_sizes(adapter, samples):
+            return _FirstCalls(samples, error=error)
+        sizes = " and ".join(f"{side} ids {tuple(rows.shape)}" for side, rows in samples.ids().items())
+        remarks.append(f"ids of the usual shapes raise {_first_line(cause)}; the model was examined with {sizes}")
+    refused = error_of(adapter, samples.ids(batch=1))
+    if refused is not None:
+        samples.smallest_batch = 2
+        remarks.append(f"a batch of one row raises {_first_line(refused)}; pairs of rows were compared instead")
+    if samples.longer:
+        longer = samples.ids(source=SOURCE + _MORE, target=TARGET + _MORE)
+        samples.longer = error_of(adapter, longer) is None
+    return _FirstCalls(samples, tuple(remarks))
+
+
+def _find_sizes(adapter: ModelAdapter, samples: Samples) -> bool:
+    """Set the sizes of samples to some that the model takes; return whether there are any.
+
+    Lengths that are tried are integer attributes of the modules, and axis sizes of weights and buffers.
+    """
+    usual = samples.batch
+    for batch in _BATCHES:
+        samples.batch = batch
+        if error_of(adapter, samples.ids()) is None:
+            return True
+    samples.batch, samples.fixed_length, samples.longer = usual, True, False
+    parts = list(adapter.module.modules()) if adapter.module is not None else []
+    numbers = {value for part in parts for value in vars(part).values() if type(value) is int}
+    tensors = chain.from_iterable((*part._parameters.values(), *part._buffers.values()) for part in parts)
+    numbers |= {size for tensor in tensors if tensor is not None for size in tensor.shape}
+    for length in sorted(number for number in numbers if 4 <= number <= _LONGEST)[:_LENGTHS]:
+        samples.source = samples.target = length
+        if error_of(adapter, samples.ids()) is None:
+            return True
+    return False
+
+
+def _first_line(error: BaseException) -> str:
+    message = str(error).partition("\n")[0].rstrip(".")
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _half_precision(module: nn.Module | None) -> torch.dtype | None:
+    """Return the dtype of the first weight in half precision, None if there is none."""
+    weights = module.parameters() if module is not None else ()
+    return next(
+        (weight.dtype for weight in weights if weight.is_floating_point() and weight.itemsize <= _HALF), None
+    )
+
+
+@contextmanager
+def _as_float32(adapter: ModelAdapter, seed: int, half: torch.dtype, own: _FirstCalls) -> Iterator[_FirstCalls]:
+    """Convert the weights to float32 inside the context if the model runs in it; yield the first calls to use."""
+    name = str(half).removeprefix("torch.")
+    with ExitStack() as stack:
+        stack.enter_context(in_precision(adapter.module, torch.float32))
+        trial = _try_sizes(adapter, seed)
+        if trial.error is None:
+            failed = f"; in {name} it raises {_first_line(own.error.__cause__ or own.error)}" if own.error else ""
+            remark = f"the weights are {name}; the model was examined in float32{failed}"
+            yield replace(trial, remarks=(*trial.remarks, remark))
+            return
+    reason = _first_line(trial.error.__cause__ or trial.error)
+    remark = f"the weights are {name}; the model does not run in float32 ({reason}) and was examined in {name}"
+    yield replace(own, remarks=(*own.remarks, remark))
+
+
+@torch.no_grad()
+def _overflow(adapter: ModelAdapter, samples: Samples, half: torch.dtype) -> str:
+    """Return the evidence of NaN scores in half precision, empty if there are none."""
+    scores = adapter(samples.ids())
+    bad = int(scores.isnan().sum())
+    name = str(half).removeprefix("torch.")
+    return f"in {name}, the precision of the weights, {bad} of {scores.numel()} scores are NaN" if bad else ""
+
+
+class _LowestPrecision(TorchFunctionMode):
+    """Mode that records the least precise floating-point dtype of any result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dtype = torch.float64
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Call the function and record the dtype of its result."""
+        result = func(*args, **(kwargs or {}))
+        known = isinstance(result, Tensor) and result.is_floating_point() and result.dim() > 1
+        if known and torch.finfo(result.dtype).eps > torch.finfo(self.dtype).eps:
+            self.dtype = result.dtype
+        return result
+
+
+@torch.no_grad()
+def _measured_tolerances(adapter: ModelAdapter, samples: Samples) -> Tolerances:
+    """Measure how far rounding moves the scores: every weight is changed by a unit in the last place.
+
+    The unit is that of the least precise dtype in the computation, under torch.autocast not that of the weights.
+    """
+    ids = samples.ids()
+    with without_zero_weights(adapter.module):
+        with _LowestPrecision() as mode:
+            scores = adapter(ids)
+        unit = torch.finfo(mode.dtype).eps
+        generator = torch.Generator().manual_seed(1)
+
+        def round_otherwise(tensor: Tensor) -> Tensor | None:
+            if (
+                not isinstance(tensor, nn.Parameter)
+                or type(tensor.data) is not Tensor
+                or not tensor.is_floating_point()
+            ):
+                return None
+            signs = torch.randint(0, 2, tensor.shape, generator=generator).mul_(2).sub_(1)
+            return (tensor.data.cpu().double() * (1 + unit * signs)).to(tensor.data)
+
+        exact = unit <= torch.finfo(torch.float32).eps
+        rounding = 0.0 if exact else _BY_DTYPE
+        if 0 < weight_count(adapter.module) <= _COPIED:
+            with held_tensors(adapter.module, round_otherwise):
+                rounding = relative_change(scores, adapter(ids))
+    return Tolerances(rounding if rounding < float("inf") else 0.0, exact)
+
+
+@torch.no_grad()
+def _state_remarks(adapter: ModelAdapter, samples: Samples) -> Iterator[str]:
+    """Yield a remark if the model keeps something between calls that changes its scores."""
+    assert adapter.state is not None
+    ids, keeping = samples.ids(), replace(adapter, state=None)
+    scores = adapter(ids)
+    error = error_of(keeping, ids)
+    adapter.state.restore()
+    if error is None:
+        again = adapter(ids)
+        change = relative_change(scores, keeping(ids))
+        if change <= SAME_SHAPE or relative_change(scores, again) > SAME_SHAPE:
+            return
+    seen = f"raise {_first_line(error)}" if error is not None else f"give scores that differ by {change:.1%}"
+    yield f"the model keeps something between calls: the same ids again {seen}; every call was made as the first"

@@ -1,0 +1,328 @@
+"""Findings, the checks that make them, and the report on them: as lines in English or Korean, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, TypeVar
+
+from transformer_doctor.columns import pad_label
+from transformer_doctor.errors import is_for_users
+from transformer_doctor.progress import NO_LISTENER, Listener
+from transformer_doctor.texts import FINDING_TEXTS, Language, check_text
+from transformer_doctor.user_errors import describe_error
+
+_Subject = TypeVar("_Subject")
+
+# error: results are wrong. warning: they will be wrong, or the program will fail, under the conditions it names.
+# note: worth knowing; nothing has to be done.
+Severity = Literal["error", "warning", "note"]
+
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class FindingText:
+    """Texts of a finding in one language.
+
+    Attributes:
+        title: what is wrong, a sentence without its full stop.
+        cause: the most likely cause.
+        cure: instructions for mending it.
+        meaning: what was measured and from which threshold on; empty where the cause says it.
+    """
+
+    title: str
+    cause: str
+    cure: str
+    meaning: str = ""
+
+    def fill(self, values: Mapping[str, object]) -> FindingText:
+        """Return the texts with their placeholders replaced."""
+        return replace(self, cause=self.cause.format(**values), cure=self.cure.format(**values))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Line of a source file, counted from 1; the path is relative to the working directory where it is below it."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        """Return path and line, as editors read them: "model.py:41"."""
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A defect, or something worth knowing.
+
+    Attributes:
+        name: name in the catalogue (`transformer_doctor.catalogue`); the same in every version.
+        severity: error, warning or note.
+        evidence: the observation, a sentence with its numbers, in English.
+        cause: the most likely cause.
+        cure: instructions for mending it.
+        place: the line of the examined code that shows it, None where it is unknown.
+        check: the check that found it, as the report lists it; empty where it belongs to none.
+        texts: title, cause and cure by language; not part of the JSON.
+        program: the command that explains it.
+    """
+
+    name: str
+    severity: Severity
+    evidence: str
+    cause: str
+    cure: str
+    place: Place | None = None
+    check: str = ""
+    texts: Mapping[Language, FindingText] = field(default_factory=dict, repr=False, compare=False)
+    program: str = field(default="transformer-doctor", repr=False)
+
+    @property
+    def explain(self) -> str:
+        """Return the command that explains the finding."""
+        return f"{self.program} --explain {self.name}"
+
+    def title(self, language: Language = "en") -> str:
+        """Return what is wrong in a few words."""
+        return self.texts[language].title if language in self.texts else self.name
+
+    def translate(self, language: Language) -> Finding:
+        """Return the finding with cause and cure in another language, where they are known in it."""
+        text = self.texts.get(language)
+        return self if text is None or language == "en" else replace(self, cause=text.cause, cure=text.cure)
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return plain values under the names of the attributes, and the command that explains the finding."""
+        plain = {name: getattr(self, name) for name in ("name", "severity", "evidence", "cause", "cure")}
+        return {**plain, "place": None if self.place is None else str(self.place), "explain": self.explain}
+
+    def lines(self, language: Language = "en") -> Iterator[str]:
+        """Yield the finding for people; the name is English, and in other languages the title follows it."""
+        labels, finding = FINDING_TEXTS[language]["report"], self.translate(language)
+        title = f" ({self.title(language)})" if language != "en" and language in self.texts else ""
+        yield f"{labels[self.severity]}: {self.name}{title}"
+        texts = {"seen": finding.evidence, "at": self.place, "cause": finding.cause, "cure": finding.cure}
+        for label, text in (texts | {"more": self.explain}).items():
+            if text is not None:
+                yield f"  {pad_label(labels[label])}{text}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings of an examination, and the checks that were made.
+
+    Attributes:
+        findings: errors first, notes last.
+        asked: the checks that were made, a sentence each.
+        skipped: the checks that could not be made, each with its reason.
+        remarks: what was assumed about the subject, or done to it, a sentence each, in English.
+    """
+
+    findings: Sequence[Finding] = ()
+    asked: Sequence[str] = ()
+    skipped: Sequence[tuple[str, str]] = ()
+    remarks: Sequence[str] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Return whether there are neither errors nor warnings."""
+        return not any(finding.severity != "note" for finding in self.findings)
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 where there are neither errors nor warnings, else 1."""
+        return 0 if self.ok else 1
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the findings, errors first."""
+        return [finding.name for finding in self.findings]
+
+    def __add__(self, other: Report) -> Report:
+        return make_report(
+            [*self.findings, *other.findings],
+            [*self.asked, *other.asked],
+            [*self.skipped, *other.skipped],
+            [*self.remarks, *other.remarks],
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def to_json(self, language: Language = "en") -> dict[str, Any]:
+        """Return plain values under the names of the attributes; cause and cure are in the given language."""
+        return {
+            "ok": self.ok,
+            "findings": [finding.translate(language).to_json() for finding in self.findings],
+            "asked": list(self.asked),
+            "skipped": [{"check": check, "reason": reason} for check, reason in self.skipped],
+            "remarks": list(self.remarks),
+            "verdict": self.verdict(language),
+        }
+
+    def lines(self, language: Language = "en") -> list[str]:
+        """Return the findings for people, remarks, the checks that were made and not made, and the verdict."""
+        labels = FINDING_TEXTS[language]["report"]
+        made = [f"  - {line}" for line in self.asked_lines(language)]
+        skipped = [
+            f"  - {check_text(check, language)} ({check_text(reason, language)})" for check, reason in self.skipped
+        ]
+        lines = [line for finding in self.findings for line in finding.lines(language)]
+        lines += [labels["remarks"], *(f"  - {remark}" for remark in self.remarks)] if self.remarks else []
+        lines += [labels["asked"], *made] if made else []
+        lines += [labels["skipped"], *skipped] if skipped else []
+        return [*lines, self.verdict(language)]
+
+    def asked_lines(self, language: Language = "en") -> Iterator[str]:
+        """Yield the checks that were made; one that does not hold names its findings."""
+        for check in self.asked:
+            names = ", ".join(finding.name for finding in self.findings if finding.check == check)
+            failed = self.labels(language)["failed"].format(names=names) if names else ""
+            yield f"{check_text(check, language)}{failed}"
+
+    def brief_lines(self, language: Language = "en") -> list[str]:
+        """Return the findings for people and the verdict."""
+        return [*(line for finding in self.findings for line in finding.lines(language)), self.verdict(language)]
+
+    def labels(self, language: Language) -> Mapping[str, Any]:
+        """Return the words of a report in a language: severities, headings and counts."""
+        return FINDING_TEXTS[language]["report"]
+
+    def verdict(self, language: Language = "en") -> str:
+        """Return the number of checks and of findings, and whether anything has to be corrected."""
+        labels = FINDING_TEXTS[language]["report"]
+        checks = _with_count("check" if self.findings else "passed", len(self.asked), language)
+        skipped = _with_count("skipped", len(self.skipped), language) if self.skipped else ""
+        counts = ", ".join(filter(None, (checks, skipped, _count_severities(self.findings, language))))
+        advice = labels["advice"][self.findings[0].severity if self.findings else "note"]
+        return f"{counts}: {advice}"
+
+
+def make_report(
+    findings: Iterable[Finding],
+    asked: Sequence[str],
+    skipped: Iterable[tuple[str, str]] = (),
+    remarks: Sequence[str] = (),
+) -> Report:
+    """Return a report with its findings in order of severity, and each finding, check and remark once.
+
+    A finding without a check belongs to the check that was made, if that was a single one.
+    """
+    unique: dict[str, Finding] = {}
+    for finding in sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity)):
+        single = asked[0] if len(asked) == 1 else ""
+        unique.setdefault(finding.name, finding if finding.check else replace(finding, check=single))
+    left_out = {check: reason for check, reason in skipped if check not in asked}
+    return Report(
+        tuple(unique.values()), tuple(dict.fromkeys(asked)), tuple(left_out.items()), tuple(dict.fromkeys(remarks))
+    )
+
+
+def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings of the same name as one, with the evidence of all and the worst severity."""
+    merged: dict[str, Finding] = {}
+    for finding in findings:
+        first = merged.setdefault(finding.name, finding)
+        if finding is not first:
+            merged[finding.name] = replace(
+                first,
+                evidence=f"{first.evidence}; {finding.evidence}",
+                severity=min(first.severity, finding.severity, key=_SEVERITIES.index),
+            )
+    return list(merged.values())
+
+
+def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
+    """Return the report on checks; if the observed code raises an error, list them as not made, with the error.
+
+    A message that is written for users is the reason itself.
+    """
+    try:
+        return make()
+    except Exception as error:  # any exception of the user's code
+        return make_report([], [], [(check, reason_of(error)) for check in checks])
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a check that raised an error was not made."""
+    return str(error) if is_for_users(error) else f"the code raised {describe_error(error)}"
+
+
+@dataclass(frozen=True)
+class Check(Generic[_Subject]):
+    """Check of an examination.
+
+    Attributes:
+        sentence: statement that is true where the check finds nothing, as the report lists it; None for a check
+            that is not listed by itself.
+        find: function that observes a subject and yields the findings.
+        possible: function that returns whether a subject can be observed.
+        reason: why a subject cannot be observed.
+    """
+
+    sentence: str | None
+    find: Callable[[_Subject], Iterable[Finding]]
+    possible: Callable[[_Subject], bool] = lambda subject: True
+    reason: str = ""
+
+
+def make_checks(checks: Iterable[Check[_Subject]], subject: _Subject, listener: Listener = NO_LISTENER) -> Report:
+    """Make the checks of a subject that can be made; the listener shows which one is running."""
+    report = Report()
+    for check in checks:
+        listed = [check.sentence] if check.sentence else []
+        if check.possible(subject):
+            with listener.phase(f"checking: {check.sentence or 'attention heads'}"):
+                findings = merge_findings(check.find(subject))
+                findings = [replace(finding, check=check.sentence or "") for finding in findings]
+                report += make_report(findings, listed)
+        else:
+            report += make_report([], [], [(sentence, check.reason) for sentence in listed])
+    return report
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Result of the examination of a machine, a configuration or a run.
+
+    Attributes:
+        facts: measured figures by label, a sentence each, in English.
+        report: findings and checks.
+        document: further values of the JSON.
+        table: lines of a table for people, printed first.
+    """
+
+    facts: Mapping[str, str]
+    report: Report
+    document: Mapping[str, Any]
+    table: Sequence[str] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 where there are neither errors nor warnings, else 1."""
+        return self.report.exit_code
+
+    def to_json(self, language: Language = "en") -> dict[str, Any]:
+        """Return plain values; causes and cures are in the given language."""
+        return {**self.document, **self.report.to_json(language)}
+
+    def lines(self, language: Language = "en") -> list[str]:
+        """Return the table and the facts for people, then the findings."""
+        width = max(map(len, self.facts), default=0)
+        facts = [f"{label:<{width}}  {fact}" for label, fact in self.facts.items()]
+        return [*self.table, *[""] * bool(self.table), *facts, "", *self.report.lines(language)]
+
+
+def _count_severities(findings: Sequence[Finding], language: Language) -> str:
+    """Return the number of findings of each severity, such as "2 errors, 1 note"."""
+    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in _SEVERITIES}
+    return ", ".join(_with_count(severity, count, language) for severity, count in counts.items() if count)
+
+
+def _with_count(noun: str, count: int, language: Language) -> str:
+    """Return a noun of the report with its count: "1 check", "2 checks"."""
+    form = "one" if count == 1 else "many"
+    return FINDING_TEXTS[language]["report"][form][noun].format(count=count)

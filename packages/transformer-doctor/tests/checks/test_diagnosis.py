@@ -1,0 +1,260 @@
+"""Each wrong mask, scale, softmax axis and sinusoid is named in models whose attention is written differently."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+import torch
+
+from specimens.hosts import BOS, EOS, PAD, STYLES, VOCABULARY, D, Host, Nano, Plan
+from specimens.planted import Transformer
+from specimens.sweep import covering
+from transformer_doctor import Report, examine
+from transformer_doctor.checks.masks import _PHRASES
+
+LOOK_AHEAD = ("absent", "inverted", "wide", "late", "multiplied", "added")
+PADDING = ("absent", "inverted", "late", "multiplied", "added", "queries")
+NAMES = {"missing": "unusual-scale", "twice": "unusual-scale", "width": "scaled-by-model-width"}
+
+
+def examined(style: str, plan: Plan, dtype: torch.dtype = torch.float32) -> Report:
+    torch.manual_seed(3)
+    marks = {"pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
+    if style == "nano":
+        return examine(Nano(plan).to(dtype), vocab_size=VOCABULARY, kind="decoder", **marks)
+    return examine(Host(STYLES[style], plan).to(dtype), vocab_size=VOCABULARY, **marks)
+
+
+def serious(report: Report) -> list[str]:
+    return [finding.name for finding in report.findings if finding.severity != "note"]
+
+
+def evidence(report: Report, name: str) -> str:
+    return next(finding.evidence for finding in report.findings if finding.name == name)
+
+
+@pytest.mark.parametrize("style", [*STYLES, "nano"])
+def test_a_sound_model_gives_no_alarm(style: str) -> None:
+    assert serious(examined(style, Plan())) == []
+
+
+@pytest.mark.parametrize(
+    ("style", "defect"),
+    covering(
+        [(style, defect) for style in STYLES for defect in LOOK_AHEAD if defect in STYLES[style].styles]
+        + [("nano", defect) for defect in LOOK_AHEAD]
+    ),
+)
+def test_a_wrong_look_ahead_mask_is_named(style: str, defect: str) -> None:
+    report = examined(style, Plan(look_ahead=defect))
+    assert serious(report) == ["sees-the-future"], report
+    name = "self-attention" if style == "nano" else "decoder self-attention"
+    assert f"; {name} 2 of 2 {_PHRASES[defect]}" in evidence(report, "sees-the-future")
+
+
+@pytest.mark.parametrize(
+    ("style", "defect"),
+    covering((style, defect) for style in STYLES for defect in PADDING if defect in STYLES[style].styles),
+)
+def test_a_wrong_padding_mask_is_named(style: str, defect: str) -> None:
+    report = examined(style, Plan(padding=defect))
+    assert serious(report) == ["no-source-padding-mask"], report
+    observed = evidence(report, "no-source-padding-mask")
+    assert f"encoder self-attention 2 of 2 {_PHRASES[defect]}" in observed
+    cross_defect = "absent" if defect == "queries" else defect
+    assert f"cross-attention 2 of 2 {_PHRASES[cross_defect]}" in observed
+
+
+@pytest.mark.parametrize(
+    ("style", "scale"),
+    covering(
+        [(style, scale) for style in STYLES for scale in STYLES[style].scales]
+        + [("nano", scale) for scale in NAMES]
+    ),
+)
+def test_a_wrong_scale_is_named(style: str, scale: str) -> None:
+    if (style, scale) == ("folded", "twice"):
+        pytest.skip("one factor of 1 / E is that of muP")
+    assert serious(examined(style, Plan(scale=scale))) == [NAMES[scale]]
+
+
+@pytest.mark.parametrize(
+    ("style", "axis"),
+    covering(
+        [(style, axis) for style in STYLES for axis in STYLES[style].axes]
+        + [("nano", "queries"), ("nano", "heads")]
+    ),
+)
+def test_a_softmax_over_another_axis_is_named(style: str, axis: str) -> None:
+    assert serious(examined(style, Plan(axis=axis))) == ["softmax-axis"]
+
+
+@pytest.mark.parametrize(
+    ("style", "kind"), covering(product(["einsum", "fused", "by hand"], ["halves", "tensor2tensor"]))
+)
+def test_sound_sinusoids_in_another_order_give_no_alarm(style: str, kind: str) -> None:
+    assert serious(examined(style, Plan(positions=kind))) == []
+
+
+@pytest.mark.parametrize(
+    ("style", "kind"),
+    covering(
+        product(
+            ["einsum", "heads", "folded"],
+            ["exponent", "half", "sign", "linear", "one frequency each", "only sines"],
+        )
+    ),
+)
+def test_wrong_sinusoids_are_named(style: str, kind: str) -> None:
+    assert serious(examined(style, Plan(positions=kind))) == ["wrong-sinusoids"]
+
+
+@pytest.mark.parametrize(
+    ("style", "tied", "names"),
+    covering(
+        (style, tied, ["tied-logits-scaled"] * (tied != "t5"))
+        for style in ("einsum", "torch", "by hand")
+        for tied in ("up", "down", "t5")
+    ),
+)
+def test_scaled_tied_logits_are_named_unless_the_embedding_rows_are_large(
+    style: str, tied: str, names: list[str]
+) -> None:
+    assert serious(examined(style, Plan(tied=tied))) == names
+
+
+@pytest.mark.parametrize(
+    ("style", "plan", "name"),
+    [
+        ("heads", Plan(), None),
+        ("fused", Plan(), None),
+        ("heads", Plan(look_ahead="wide"), "sees-the-future"),
+        ("folded", Plan(padding="late"), "no-source-padding-mask"),
+        ("einsum", Plan(scale="width"), "scaled-by-model-width"),
+        ("by hand", Plan(axis="queries"), "softmax-axis"),
+        ("torch", Plan(positions="exponent"), "wrong-sinusoids"),
+        ("fused", Plan(tied="up"), "tied-logits-scaled"),
+    ],
+)
+def test_a_model_in_bfloat16_has_the_same_findings(style: str, plan: Plan, name: str | None) -> None:
+    assert serious(examined(style, plan, torch.bfloat16)) == ([name] if name else [])
+
+
+class WrittenNorm(torch.nn.Module):
+    """A layer norm as in The Annotated Transformer, or an RMSNorm as in language models."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind, self.weight = kind, torch.nn.Parameter(torch.ones(D))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.kind == "layer":
+            return self.weight * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6)
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize(("positions", "named"), [("", []), ("exponent", ["wrong-sinusoids"])])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_sinusoids_before_a_norm_that_is_written_out_are_judged(
+    norm: str, positions: str, named: list[str], dtype: torch.dtype
+) -> None:
+    torch.manual_seed(3)
+    model = Host(STYLES["einsum"], Plan(positions=positions))
+    for layer in (*model.encoder, *model.decoder):
+        layer.norms = torch.nn.ModuleList(WrittenNorm(norm) for _ in layer.norms)
+    report = examine(model.to(dtype), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    assert serious(report) == named
+
+
+class ConstantOutput(torch.nn.Module):
+    """A sublayer whose output is constant, so that the memory holds nothing of the source."""
+
+    def forward(self, x: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(x, 0.5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_constant_memory_is_not_taken_for_a_mask(dtype: torch.dtype) -> None:
+    torch.manual_seed(3)
+    model = Transformer()
+    model.sublayers[1] = ConstantOutput()
+    report = examine(model.to(dtype), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    assert serious(report) == ["source-not-read"]
+    model = Transformer("mask-as-value").to(dtype)
+    report = examine(model, vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    assert serious(report) == ["mask-as-value"]
+
+
+def test_the_cause_the_cure_and_the_line_fit_the_fault() -> None:
+    (finding,) = (each for each in examined("einsum", Plan(look_ahead="late")).findings if each.severity == "error")
+    assert "after the softmax" in finding.cause
+    assert "before the softmax" in finding.cure
+    assert "소프트맥스 뒤" in finding.translate("ko").cause
+    assert finding.place is not None
+    assert finding.place.path.endswith("tests/specimens/hosts.py")
+
+
+def test_two_defects_at_once_are_both_named() -> None:
+    report = examined("by hand", Plan(look_ahead="inverted", padding="multiplied", scale="width"))
+    assert set(serious(report)) == {"sees-the-future", "no-source-padding-mask", "scaled-by-model-width"}
+
+
+class BothSides(Nano):
+    """A mask that hides padded queries as well as padded keys, with a finite fill: padding does no harm."""
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        real = ids != PAD
+        later = torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).triu(1)
+        hide = later | ~(real[:, :, None] & real[:, None, :])
+        x = self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
+        for block in self.blocks:
+            q, k, v = block.qkv(block.first(x)).unflatten(-1, (3, 4, 8)).permute(2, 0, 3, 1, 4)
+            scores = (q @ k.mT * 8**-0.5).masked_fill(hide[:, None], -1e9)
+            x = x + block.project((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+            x = x + block.mlp(block.second(x))
+        return self.head(self.norm(x))
+
+
+def test_a_mask_of_padded_queries_and_keys_gives_no_alarm() -> None:
+    torch.manual_seed(3)
+    report = examine(
+        BothSides(Plan()), vocab_size=VOCABULARY, kind="decoder", pad=PAD, bos=BOS, eos=EOS, longest=64
+    )
+    assert serious(report) == []
+    assert report.names == ["mask-fill"]  # -1e9, a note
+
+
+@pytest.mark.parametrize("plan", [Plan(), Plan(look_ahead="absent")])
+def test_a_model_whose_last_layers_are_zero_is_judged_by_its_masks(plan: Plan) -> None:
+    torch.manual_seed(3)
+    model = Nano(plan)
+    for layer in (model.head, *(block.project for block in model.blocks)):
+        torch.nn.init.zeros_(layer.weight)
+    report = examine(model, vocab_size=VOCABULARY, kind="decoder", pad=PAD, bos=BOS, eos=EOS, longest=64)
+    assert serious(report) == (["sees-the-future"] if plan.look_ahead else [])
+    assert not model.head.weight.any()
+
+
+class Limited(Nano):
+    """Learned positions for few tokens; longer texts raise an assertion that says so, or an IndexError."""
+
+    def __init__(self, limit: int, message: str) -> None:
+        super().__init__(Plan())
+        self.positions, self.message = torch.nn.Embedding(limit, 32), message
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        assert not self.message or ids.size(1) <= self.positions.num_embeddings, self.message
+        return super().forward(ids)
+
+
+@pytest.mark.parametrize(("message", "severity"), [("at most 8 tokens", "note"), ("", "warning")])
+def test_a_short_length_limit_is_a_note_where_the_error_states_it_and_else_a_warning(
+    message: str, severity: str
+) -> None:
+    torch.manual_seed(3)
+    marks = {"pad": PAD, "bos": BOS, "eos": EOS}
+    report = examine(Limited(8, message), vocab_size=VOCABULARY, kind="decoder", **marks)
+    assert [(finding.name, finding.severity) for finding in report.findings] == [("position-limit", severity)]
+    assert "attention is scaled, masked and projected as in the paper" in report.asked

@@ -1,0 +1,55 @@
+"""A user's attention function is compared with the formula, and the cause of a difference is named."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+from transformer_doctor import examine_attention
+
+
+def user_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, *, scale: float, fill: float) -> Tensor:
+    scores = (query @ key.transpose(-1, -2) * scale).masked_fill(~mask, fill)
+    return scores.softmax(-1) @ value
+
+
+def test_the_attention_of_torch_matches_the_formula() -> None:
+    assert not examine_attention(lambda q, k, v, m: sdpa(q, k, v, m)).findings
+
+
+@pytest.mark.parametrize(
+    ("scale", "fill", "name"),
+    [
+        (11**-0.5, -1e9, None),
+        (33**-0.5, -math.inf, "scaled-by-model-width"),
+        (1.0, -math.inf, "unusual-scale"),
+        (11**0.5, -math.inf, "unusual-scale"),
+        (0.4, -math.inf, "attention-differs"),
+        (11**-0.5, -1e-12, "attention-differs"),
+    ],
+)
+def test_a_wrong_scale_or_fill_is_named(scale: float, fill: float, name: str | None) -> None:
+    report = examine_attention(lambda q, k, v, m: user_attention(q, k, v, m, scale=scale, fill=fill))
+    assert report.names == ([name] if name else [])
+
+
+def test_ignored_and_inverted_masks_are_named() -> None:
+    report = examine_attention(lambda q, k, v, m: sdpa(q, k, v))
+    assert report.names == ["mask-fill"]
+    report = examine_attention(lambda q, k, v, m: sdpa(q, k, v, ~m if not bool(m.all()) else m))
+    assert "the other way round" in report.findings[0].evidence
+
+
+def test_the_reference_loop_agrees_with_torch_in_double_precision() -> None:
+    from transformer_doctor.checks.formula import _B, _E, _H, _S, _T, _naive_attention
+
+    torch.manual_seed(0)
+    query, key, value = torch.randn(_B, _H, _T, _E), torch.randn(_B, _H, _S, _E), torch.randn(_B, _H, _S, _E)
+    mask = torch.rand(_B, 1, _T, _S) < 0.5
+    mask[..., 2] = True
+    right = sdpa(query.double(), key.double(), value.double(), mask)
+    torch.testing.assert_close(_naive_attention(query, key, value, mask, _E**-0.5), right)

@@ -1,0 +1,75 @@
+"""Sinusoids of the paper are distinguished from other sinusoids and from other tables."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from tests.tolerances import within
+from torch import Tensor
+
+from transformer_doctor.checks.positions import _fit_sinusoids, _sinusoid_fault, _token_signal, sinusoid_findings
+
+L, D = 64, 30
+STEPS = torch.arange(L)[:, None]
+
+
+def table(base: float = 10_000, last: float = D / 2, start: int = 0) -> Tensor:
+    angles = (start + torch.arange(L)[:, None]) * base ** (-torch.arange(D // 2) / last)
+    return torch.cat([angles.sin(), angles.cos()], -1)
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [
+        table(),
+        table(last=D / 2 - 1),
+        table(start=2),
+        3 * table() + torch.randn(D),
+        table(base=100_000),
+        table().unflatten(1, (2, -1)).transpose(1, 2).flatten(1),
+        table().bfloat16(),
+        table()[:, torch.randperm(D)],
+        torch.nn.functional.pad(table(), (0, 1)),
+    ],
+    ids=["halves", "D/2 - 1", "from 2", "scaled", "base", "interleaved", "bfloat16", "shuffled", "odd width"],
+)
+def test_sound_sinusoids_have_no_fault(sound: Tensor) -> None:
+    assert _sinusoid_fault(_fit_sinusoids(sound)) == ""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_learned_and_random_tables_are_no_sinusoids(seed: int) -> None:
+    torch.manual_seed(seed)
+    assert _sinusoid_fault(_fit_sinusoids(torch.randn(L, D))) == ""
+    assert _sinusoid_fault(_fit_sinusoids(table() + 0.3 * torch.randn(L, D))) == ""
+    assert _sinusoid_fault(_fit_sinusoids(torch.randn(L, D).cumsum(0))) == ""
+    assert _sinusoid_fault(_fit_sinusoids(torch.zeros(L, D))) == ""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (table(base=1e8), "base 1e+08"),
+        (table(base=100), "base 100"),
+        (torch.cat([table()[:, : D // 2]] * 2, -1), "not a sine and a cosine each"),
+        (table()[:, : D // 2], "a sine without a cosine"),
+        (torch.cat([f(STEPS * torch.linspace(1, 0.1, 15)) for f in (torch.sin, torch.cos)], -1),
+         "no geometric progression"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_fault_of_wrong_sinusoids_is_named(wrong: Tensor, message: str, dtype: torch.dtype) -> None:
+    assert message in _sinusoid_fault(_fit_sinusoids(wrong.to(dtype)))
+    (finding,) = sinusoid_findings({"source": wrong.to(dtype)})
+    assert finding.name == "wrong-sinusoids"
+
+
+def test_the_signal_of_tokens_is_their_deviation_over_that_of_positions() -> None:
+    torch.manual_seed(0)
+    tokens, positions = torch.randn(500, 1, D), 4 * torch.randn(1, 50, D)
+    assert _token_signal(tokens + positions, 500) == within(0.25, 0.025)
+    assert _token_signal((tokens + positions).transpose(0, 1), 500) == within(0.25, 0.025)
+    assert _token_signal(tokens.expand(-1, 50, -1), 500) == math.inf
+    assert _token_signal(torch.randn(500, 1, D), 500) is None

@@ -1,0 +1,80 @@
+"""The tracer of a training step records fed ids, gradients of the loss, and updates of the optimizer."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from transformer_doctor.checks.step_tracer import StepTracer, UpdateTracer
+
+V, D = 11, 4
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.output, self.unused = nn.Embedding(V, D), nn.Linear(D, V), nn.Linear(D, D)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.output(functional.dropout(self.embedding(ids), 0.1, self.training))
+
+
+@pytest.fixture
+def model() -> Model:
+    torch.manual_seed(0)
+    return Model()
+
+
+IDS = torch.tensor([[3, 1, 4], [1, 5, 9]])
+
+
+def loss_of(model: Model) -> Tensor:
+    return functional.cross_entropy(model(IDS).flatten(0, 1), IDS.flatten())
+
+
+def test_ids_and_the_gradient_of_scores_are_recorded(model: Model) -> None:
+    with StepTracer(V) as tracer:
+        loss_of(model).backward()
+    (fed,) = tracer.fed
+    assert torch.equal(fed.ids, IDS)
+    assert fed.gradient is not None
+    assert bool((fed.gradient > 0).all())
+    gradient = tracer.of_first_width().scores[-1].gradient
+    assert gradient is not None
+    assert torch.equal(gradient.reshape(-1, V).argmin(-1), IDS.flatten())
+
+
+def test_only_active_dropouts_are_counted(model: Model) -> None:
+    for training in (True, False):
+        model.train(training)
+        with StepTracer(V) as tracer:
+            model(IDS)
+        assert tracer.active_dropouts == training
+
+
+def test_a_softmax_before_the_loss_is_noticed(model: Model) -> None:
+    with StepTracer(V) as tracer:
+        functional.cross_entropy(model(IDS).softmax(-1).flatten(0, 1), IDS.flatten())
+    assert tracer.probabilities == 1
+    with StepTracer(V) as tracer:
+        loss_of(model)
+    assert tracer.probabilities == 0
+
+
+@pytest.mark.parametrize("zeroed", [True, False])
+def test_updates_gradients_and_left_over_gradients_are_recorded(model: Model, zeroed: bool) -> None:
+    optimizer = torch.optim.SGD([*model.embedding.parameters(), *model.output.parameters()], 0.1)
+    updates = UpdateTracer.of(model)
+    with updates.watch():
+        for _ in range(3):
+            if zeroed:
+                optimizer.zero_grad()
+            loss_of(model).backward()
+            optimizer.step()
+    trained = {"embedding.weight", "output.weight", "output.bias"}
+    assert set(updates.reached) == set(updates.changed) == trained
+    assert (updates.count, updates.passes) == (3, {0: 1, 1: 1, 2: 1})
+    assert updates.left_over == (set() if zeroed else trained)
+    assert set(updates.rates.values()) == {0.1}

@@ -1,0 +1,388 @@
+"""Training code in styles of public projects, with planted defects: translators, a language model, a classifier.
+
+Each project returns its arguments of `examine`. A defect has the name of its finding; the empty name plants none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+PAD, BOS, EOS = 0, 1, 2
+V, D = 29, 16
+Rows = list[list[int]]
+
+
+def pad_rows(rows: Rows) -> Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
+
+
+def positions(length: int) -> Tensor:
+    angles = torch.arange(length)[:, None] / 10_000 ** (torch.arange(0, D, 2) / D)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+
+
+class Seq2Seq(nn.Module):
+    """nn.Transformer between embeddings and a generator that is called separately or by forward."""
+
+    def __init__(self, defect: str, *, tied: bool = False) -> None:
+        super().__init__()
+        self.defect = defect
+        self.source_embedding = nn.Embedding(V, D)
+        self.target_embedding = self.source_embedding if tied else nn.Embedding(V, D)
+        self.transformer = nn.Transformer(D, 2, 1, 1, 31, batch_first=True)
+        self.generator = nn.Linear(D, V, bias=False)
+        nn.init.normal_(self.source_embedding.weight, std=D**-0.5)
+        nn.init.normal_(self.target_embedding.weight, std=D**-0.5)
+        if tied:
+            self.generator.weight = self.source_embedding.weight
+        if defect == "first-loss-too-high":
+            nn.init.normal_(self.generator.weight, std=3.0)
+
+    def embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
+        return table(ids) * math.sqrt(D) + positions(ids.size(1)).to(table.weight)
+
+    def encode(self, source: Tensor, padded: Tensor) -> Tensor:
+        memory = self.transformer.encoder(self.embed(self.source_embedding, source), src_key_padding_mask=padded)
+        return memory.detach() if self.defect == "parameters-without-gradient" else memory
+
+    def hidden(self, source: Tensor, target: Tensor, padded: Tensor | None = None) -> Tensor:
+        padded = source == PAD if padded is None else padded
+        length = target.size(1)
+        return self.transformer.decoder(
+            self.embed(self.target_embedding, target),
+            self.encode(source, padded),
+            tgt_mask=torch.ones(length, length, dtype=torch.bool).triu(1),
+            memory_key_padding_mask=padded,
+        )
+
+    def forward(self, source: Tensor, target: Tensor, padded: Tensor | None = None) -> Tensor:
+        return self.generator(self.hidden(source, target, padded))
+
+
+def optimized(model: Seq2Seq, defect: str) -> list[nn.Parameter]:
+    if defect == "parameters-not-updated":
+        return [*model.transformer.decoder.parameters(), *model.generator.parameters()]
+    return list(model.parameters())
+
+
+class Tutorial:
+    """A class with model, criterion and optimizer, as in the tutorials of sequence-to-sequence models."""
+
+    def __init__(self, defect: str) -> None:
+        self.defect = defect
+        self.model = Seq2Seq(defect)
+        self.optimizer = torch.optim.Adam(optimized(self.model, defect), 5e-3)
+        ignored = {"ignored-label": 5, "padding-in-loss": -100}.get(defect, PAD)
+        reduction = "none" if defect == "padding-in-mean" else "mean"
+        self.criterion = nn.CrossEntropyLoss(ignore_index=ignored, reduction=reduction)
+
+    def collate(self, sources: Rows, targets: Rows) -> tuple[Tensor, Tensor]:
+        marked = [[BOS, *row, EOS] for row in targets]
+        if self.defect == "ignored-label":  # pad with the ignored label, so that the loss does not count padding
+            longest = max(map(len, marked))
+            return pad_rows(sources), torch.tensor([[*row, *[5] * (longest - len(row))] for row in marked])
+        return pad_rows(sources), pad_rows(marked)
+
+    def train_step(self, source: Tensor, target: Tensor) -> float:
+        self.model.train()
+        inputs, labels = target[:, :-1], target[:, 1:]
+        if self.defect == "end-fed-to-decoder":  # the whole target, and labels that wrap around
+            inputs, labels = target, target.roll(-1, 1)
+        padded = torch.zeros_like(source, dtype=torch.bool) if self.defect == "padding-row-trained" else None
+        output = self.model(source, inputs, padded)
+        loss = self.criterion(output.contiguous().view(-1, V), labels.contiguous().view(-1)).mean()
+        if self.defect != "gradients-accumulated":
+            self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1)
+        self.optimizer.step()
+        return loss.item()
+
+    def greedy(self, source: Tensor) -> Tensor:
+        self.model.train(self.defect == "evaluates-in-training-mode" and self.model.training)
+        target = torch.full((len(source), 1), BOS)
+        for _ in range(8):
+            target = torch.cat([target, self.model(source, target)[:, -1:].argmax(-1)], 1)
+        return target
+
+    def arguments(self) -> dict[str, Any]:
+        further = {"greedy": self.greedy, "updates": 3} if self.defect in ("", "evaluates-in-training-mode") else {}
+        return {
+            "model": self.model, "vocab_size": V, "pad": PAD, "bos": BOS, "eos": EOS, "collate": self.collate,
+            "train_step": self.train_step, "longest": 32, **further,
+        }  # fmt: skip
+
+
+class LabelSmoothing(nn.Module):
+    """KLDivLoss against smoothed labels, as in The Annotated Transformer."""
+
+    def __init__(self, smoothing: float, defect: str) -> None:
+        super().__init__()
+        self.smoothing, self.defect = smoothing, defect
+
+    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+        wanted = torch.full_like(x, self.smoothing / (V - 2))
+        wanted.scatter_(1, labels[:, None], 1 - self.smoothing)
+        wanted[:, PAD] = 0
+        if self.defect == "padding-in-loss":
+            wanted[labels == PAD, PAD] = 1.0
+        elif self.defect != "padding-in-mean":
+            wanted[labels == PAD] = 0
+        if self.defect == "ignored-label":
+            wanted[labels == 5] = 0
+        return functional.kl_div(x, wanted, reduction="sum")
+
+
+class Annotated:
+    """A separate generator, a criterion with label smoothing, and a loss divided by the number of tokens."""
+
+    def __init__(self, defect: str) -> None:
+        self.defect = defect
+        self.model = Seq2Seq(defect)
+        self.optimizer = torch.optim.Adam(optimized(self.model, defect), 1e-3, betas=(0.9, 0.98), eps=1e-9)
+        rate = torch.optim.lr_scheduler.LambdaLR
+        self.scheduler = rate(self.optimizer, lambda step: D**-0.5 * min(max(step, 1) ** -0.5, step * 20**-1.5))
+        self.criterion = LabelSmoothing(0.1, defect)
+        self.steps = 0
+
+    def scores(self, source: Tensor, target: Tensor) -> Tensor:
+        return self.model.generator(self.model.hidden(source, target))
+
+    def loss_compute(self, hidden: Tensor, labels: Tensor, norm: int) -> Tensor:
+        x = functional.log_softmax(self.model.generator(hidden), dim=-1)
+        return self.criterion(x.reshape(-1, V), labels.reshape(-1)) / norm
+
+    def train_step(self, source: Tensor, target: Tensor) -> Tensor:
+        inputs, labels = target[:, :-1], target[:, 1:]
+        if self.defect == "end-fed-to-decoder":
+            inputs, labels = target, target.roll(-1, 1)
+        padded = torch.zeros_like(source, dtype=torch.bool) if self.defect == "padding-row-trained" else None
+        loss = self.loss_compute(self.model.hidden(source, inputs, padded), labels, int((labels != PAD).sum()))
+        loss.backward()
+        self.optimizer.step()
+        if self.defect != "gradients-accumulated":
+            self.optimizer.zero_grad(set_to_none=True)
+        self.scheduler.step()
+        return loss.detach()
+
+    def arguments(self) -> dict[str, Any]:
+        return {
+            "model": self.scores, "vocab_size": V, "pad": PAD, "bos": BOS, "eos": EOS,
+            "train_step": self.train_step, "longest": 32,
+        }  # fmt: skip
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(D), nn.LayerNorm(D)
+        self.qkv, self.out = nn.Linear(D, 3 * D), nn.Linear(D, D)
+        self.mlp = nn.Sequential(nn.Linear(D, 4 * D), nn.GELU(), nn.Linear(4 * D, D))
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (part.unflatten(-1, (2, D // 2)).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, -1))
+        x = x + self.out(
+            functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+        )
+        return x + self.mlp(self.norm2(x))
+
+
+class GPT(nn.Module):
+    """A language model that computes its loss in forward, with tied embeddings, as nanoGPT does."""
+
+    def __init__(self, defect: str) -> None:
+        super().__init__()
+        self.defect = defect
+        self.wte, self.wpe = nn.Embedding(V, D), nn.Embedding(32, D)
+        self.blocks = nn.ModuleList(Block() for _ in range(2))
+        self.norm = nn.LayerNorm(D)
+        self.lm_head = nn.Linear(D, V, bias=False)
+        self.lm_head.weight = self.wte.weight
+        self.block_size = 32
+        nn.init.normal_(self.wte.weight, std=1.0 if defect == "first-loss-too-high" else 0.02)
+        nn.init.normal_(self.wpe.weight, std=0.02)
+
+    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        x = self.wte(idx) + self.wpe(torch.arange(idx.size(1)))
+        for index, block in enumerate(self.blocks):
+            with torch.no_grad() if self.defect == "parameters-without-gradient" and not index else nullcontext():
+                x = block(x)
+        logits = self.lm_head(self.norm(x))
+        loss = None
+        if targets is not None:
+            ignored = {"ignored-label": 5, "end-never-trained": EOS}.get(self.defect, -1)
+            loss = functional.cross_entropy(logits.view(-1, V), targets.reshape(-1), ignore_index=ignored)
+        return logits, loss
+
+
+class NanoGPT:
+    """Gradient accumulation over micro-batches of a language model; rows of one length, without padding."""
+
+    def __init__(self, defect: str) -> None:
+        self.defect = defect
+        self.model = GPT(defect)
+        trained = self.model.blocks if defect == "parameters-not-updated" else self.model
+        self.optimizer = torch.optim.AdamW(trained.parameters(), 1e-3)
+
+    def collate(self, sources: Rows, targets: Rows) -> tuple[Tensor]:
+        return (pad_rows([[*row, EOS] for row in targets]),)
+
+    def train_step(self, rows: Tensor) -> float:
+        total = 0.0
+        parts = rows.chunk(2)
+        for part in parts:
+            targets = part[:, 1:].masked_fill(part[:, 1:] == PAD, self.model_ignores())
+            _, loss = self.model(part[:, :-1], targets)
+            if self.defect != "accumulation-not-divided":
+                loss = loss / len(parts)
+            loss.backward()
+            total += loss.item()
+        self.optimizer.step()
+        if self.defect != "gradients-accumulated":
+            self.optimizer.zero_grad(set_to_none=True)
+        return total
+
+    def model_ignores(self) -> int:
+        if self.defect == "padding-in-loss":
+            return PAD
+        return {"ignored-label": 5, "end-never-trained": EOS}.get(self.defect, -1)
+
+    def arguments(self) -> dict[str, Any]:
+        return {
+            "model": lambda ids: self.model(ids)[0], "vocab_size": V, "pad": PAD, "eos": EOS, "kind": "decoder",
+            "collate": self.collate, "train_step": self.train_step, "longest": 32,
+        }  # fmt: skip
+
+
+class Classifier(nn.Module):
+    """An encoder whose first token is classified, as in BERT."""
+
+    def __init__(self, defect: str) -> None:
+        super().__init__()
+        self.defect = defect
+        self.embedding = nn.Embedding(V, D)
+        layer = nn.TransformerEncoderLayer(D, 2, 31, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+        self.head = nn.Linear(D, 3)
+        if defect == "first-loss-too-high":
+            nn.init.normal_(self.head.weight, std=3.0)
+
+    def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        x = self.embedding(ids) + positions(ids.size(1)).to(self.embedding.weight)
+        x = self.encoder(x, src_key_padding_mask=ids == PAD if mask is None else mask)[:, 0]
+        return self.head(x.detach() if self.defect == "parameters-without-gradient" else x)
+
+
+class Bert:
+    """Fine-tuning of a classifier, with a scheduler and a batch that is a mapping."""
+
+    def __init__(self, defect: str) -> None:
+        self.defect = defect
+        self.model = Classifier(defect)
+        trained = self.model.head if defect == "parameters-not-updated" else self.model
+        self.optimizer = torch.optim.AdamW(trained.parameters(), 1e-3)
+        self.count = 0
+
+    def collate(self, sources: Rows, targets: Rows) -> tuple[dict[str, Tensor]]:
+        labels = torch.tensor([row[0] for row in targets])
+        return (
+            {"input_ids": pad_rows(sources), "labels": labels.roll(1) if self.defect == "wrong-labels" else labels},
+        )
+
+    def train_step(self, batch: dict[str, Tensor]) -> Tensor:
+        ids = batch["input_ids"]
+        mask = torch.zeros_like(ids, dtype=torch.bool) if self.defect == "padding-row-trained" else None
+        loss = functional.cross_entropy(
+            self.model(ids, mask), batch["labels"], ignore_index=0 if self.defect == "ignored-label" else -100
+        )
+        (loss if self.defect == "accumulation-not-divided" else loss / 2).backward()
+        self.count += 1
+        if self.count % 2 == 0:
+            self.optimizer.step()
+            if self.defect != "gradients-accumulated":
+                self.optimizer.zero_grad()
+        return loss.detach()
+
+    def arguments(self) -> dict[str, Any]:
+        return {
+            "model": self.model, "vocab_size": V, "pad": PAD, "kind": "encoder", "collate": self.collate,
+            "train_step": self.train_step, "longest": 32,
+        }  # fmt: skip
+
+
+class HuggingFace:
+    """BART with labels of -100, which it shifts by itself."""
+
+    def __init__(self, defect: str) -> None:
+        from specimens import peers
+
+        self.defect = defect
+        self.model = peers.make("bart")
+        if defect == "first-loss-too-high":
+            nn.init.normal_(self.model.model.shared.weight, std=3.0)
+        trained = self.model.model.decoder if defect == "parameters-not-updated" else self.model
+        self.optimizer = torch.optim.AdamW(trained.parameters(), 3e-3)
+
+    def collate(self, sources: Rows, targets: Rows) -> tuple[Tensor, Tensor]:
+        return pad_rows([[*row, EOS] for row in sources]), pad_rows([[BOS, *row, EOS] for row in targets])
+
+    def train_step(self, source: Tensor, target: Tensor) -> Tensor:
+        self.model.train()
+        labels = target if self.defect == "padding-in-loss" else target.masked_fill(target == PAD, -100)
+        labels = labels.masked_fill(labels == 5, -100) if self.defect == "ignored-label" else labels
+        mask = torch.ones_like(source) if self.defect == "no-source-padding-mask" else (source != PAD).long()
+        loss = self.model(input_ids=source, attention_mask=mask, labels=labels).loss
+        if self.defect != "gradients-accumulated":
+            self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+    def greedy(self, source: Tensor) -> Tensor:
+        self.model.eval()
+        return self.model.generate(
+            source, attention_mask=(source != PAD).long(), max_length=16, do_sample=False, num_beams=1
+        )
+
+    def arguments(self) -> dict[str, Any]:
+        further = {"greedy": self.greedy, "updates": 300} if not self.defect else {}
+        return {
+            "model": self.model,
+            "collate": self.collate,
+            "train_step": self.train_step,
+            "longest": 32,
+            **further,
+        }
+
+
+PROJECTS: dict[str, tuple[Callable[[str], Any], tuple[str, ...]]] = {
+    "tutorial": (Tutorial, (
+        "parameters-without-gradient", "parameters-not-updated", "gradients-accumulated", "first-loss-too-high",
+        "padding-in-mean", "padding-in-loss", "end-fed-to-decoder", "padding-row-trained", "ignored-label",
+        "evaluates-in-training-mode",
+    )),
+    "annotated": (Annotated, (
+        "parameters-without-gradient", "parameters-not-updated", "gradients-accumulated", "first-loss-too-high",
+        "padding-in-mean", "padding-in-loss", "end-fed-to-decoder", "padding-row-trained", "ignored-label",
+    )),
+    "nanogpt": (NanoGPT, (
+        "parameters-without-gradient", "parameters-not-updated", "gradients-accumulated", "first-loss-too-high",
+        "padding-in-loss", "ignored-label", "accumulation-not-divided", "end-never-trained",
+    )),
+    "bert": (Bert, (
+        "parameters-without-gradient", "parameters-not-updated", "gradients-accumulated", "first-loss-too-high",
+        "padding-row-trained", "ignored-label", "accumulation-not-divided", "wrong-labels",
+    )),
+    "huggingface": (HuggingFace, (
+        "parameters-not-updated", "gradients-accumulated", "first-loss-too-high", "padding-in-loss",
+        "no-source-padding-mask", "ignored-label",
+    )),
+}  # fmt: skip

@@ -1,0 +1,57 @@
+"""The findings of the doctor in both languages, and the command that explains them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from transformer_doctor.catalogue import CATALOGUE, explain, model_finding
+from transformer_doctor.errors import UsageError
+from transformer_doctor.texts import _CHECKS_IN_KOREAN, LANGUAGES, Language
+
+ALL = [*CATALOGUE.values()]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_finding_names_the_command_that_explains_it(language: Language) -> None:
+    name = model_finding("round-trip", "x").explain.split()[-1]
+    explained = explain(name)
+    assert len(explained) == 1
+    for known in explained:
+        text, printed = known.texts[language], "\n".join(known.lines(language))
+        assert all(part in printed for part in (name, text.title, text.meaning, text.cause, text.cure))
+
+
+def test_every_finding_can_be_explained() -> None:
+    for known in ALL:
+        assert known in explain(known.name)
+        assert "{" not in "\n".join(known.lines())
+
+
+def test_a_misspelt_finding_is_answered_with_similar_names() -> None:
+    with pytest.raises(UsageError, match="did you mean mask-fill"):
+        explain("mask-fil")
+
+
+def test_a_finding_of_a_model_names_a_check_that_reports_list() -> None:
+    """Every check of a report has its Korean text."""
+    assert {known.check for known in ALL} <= set(_CHECKS_IN_KOREAN)
+
+
+def test_every_finding_has_a_korean_text() -> None:
+    for known in ALL:
+        english, korean = known.texts["en"], known.texts["ko"]
+        for name, text in vars(korean).items():
+            hangul = any("가" <= letter <= "힣" for letter in text) or (not text and not vars(english)[name])
+            assert hangul, (known.name, name)
+        assert not any("가" <= letter <= "힣" for text in (english.title, english.cause) for letter in text)
+
+
+def test_names_of_settings_and_verbs_are_the_same_in_both_languages() -> None:
+    """A setting that the Korean text names, and the English does not, would be a mistake, and the reverse."""
+    named = re.compile(r"(?:data|tokenizer|model|training|search)\.[a-z_]+|`[^`]+`")
+    for known in ALL:
+        for part in ("cause", "cure"):
+            english, korean = (named.findall(vars(known.texts[language])[part]) for language in ("en", "ko"))
+            assert sorted(english) == sorted(korean), (known.name, part)

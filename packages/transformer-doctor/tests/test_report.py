@@ -1,0 +1,149 @@
+"""Findings and reports: order, counting, JSON, exit code."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+
+import pytest
+
+import transformer_doctor
+from transformer_doctor import Report
+from transformer_doctor.catalogue import CATALOGUE, model_finding
+from transformer_doctor.progress import Advance, SilentListener
+from transformer_doctor.report import Check, Severity, make_checks, make_report, merge_findings
+from transformer_doctor.texts import LANGUAGES, check_text
+
+
+def test_findings_are_sorted_by_severity_and_each_defect_is_listed_once() -> None:
+    findings = [
+        model_finding("mask-fill", "a", "note"),
+        model_finding("position-limit", "b"),
+        model_finding("mask-fill", "c"),
+        model_finding("rows-mixed", "d"),
+    ]
+    report = make_report(findings, ["x", "y", "x"])
+    assert [(one.name, one.evidence) for one in report.findings] == [
+        ("mask-fill", "c"),
+        ("rows-mixed", "d"),
+        ("position-limit", "b"),
+    ]
+    assert str(report).splitlines()[-1] == (
+        "2 checks, 2 errors, 1 warning: correct the errors first, because results are wrong"
+    )
+
+
+def test_a_check_with_a_finding_is_not_listed_as_one_that_holds() -> None:
+    report = make_report([model_finding("unseeded-split", "seen")], ["the split is the same at every run"])
+    report += make_report([], ["the vocabulary is used"])
+    for language in LANGUAGES:
+        damaged, used = report.asked_lines(language)
+        assert "unseeded-split" in damaged
+        assert damaged in str("\n".join(report.lines(language)))
+        assert used == check_text("the vocabulary is used", language)
+
+
+def test_findings_of_a_name_are_merged_with_the_evidence_of_all() -> None:
+    parts = [model_finding("unseeded-split", "train: 1"), model_finding("unseeded-split", "test: 2", "error")]
+    (merged,) = merge_findings(parts)
+    assert (merged.severity, merged.evidence) == ("error", "train: 1; test: 2")
+
+
+def test_a_report_of_notes_alone_is_ok() -> None:
+    assert Report().ok
+    report = make_report([model_finding("pad-row-overwritten", "e")], ["x"])
+    assert report.ok
+    assert report.exit_code == 0
+    worse = report + make_report([model_finding("position-limit", "f")], ["z"])
+    assert (worse.exit_code, list(worse.asked)) == (1, ["x", "z"])
+
+
+def test_the_json_document_holds_the_text_of_the_report() -> None:
+    report = make_report([model_finding("rows-mixed", "seen so")], ["x"])
+    document = json.loads(json.dumps(report.to_json()))
+    assert document["findings"][0]["evidence"] == "seen so"
+    assert set(document["findings"][0]) == {"name", "severity", "evidence", "cause", "cure", "place", "explain"}
+    for value in document["findings"][0].values():
+        assert value is None or value in str(report)
+
+
+def test_a_report_lists_the_checks_made_and_the_skipped_checks_with_the_reason() -> None:
+    checks = [
+        Check("the source is read", lambda subject: []),
+        Check("the vocabulary is used", lambda subject: [], lambda subject: False, "quick leaves it out"),
+        Check(None, lambda subject: [], lambda subject: False, "quick leaves it out"),
+    ]
+    report = make_checks(checks, None)
+    assert report.lines() == [
+        "checked:",
+        "  - the source is read",
+        "not checked:",
+        "  - the vocabulary is used (the training text is not on this machine)",
+        "1 check passed, 1 not made: nothing has to be corrected",
+    ]
+    assert report.brief_lines() == report.lines()[-1:]
+    document = report.to_json()
+    assert document["skipped"] == [{"check": "the vocabulary is used", "reason": "quick leaves it out"}]
+    assert document["verdict"] == report.lines()[-1]
+    assert report.lines("ko")[1:4] == [
+        "  - 출력에 소스가 반영된다",
+        "검사하지 못한 항목:",
+        "  - 어휘가 쓰이고 있다 (학습 데이터가 이 컴퓨터에 없음)",
+    ]
+
+
+def test_a_check_made_in_one_of_two_merged_reports_is_not_skipped() -> None:
+    assert (make_report([], [], [("a", "no text")]) + make_report([], ["a"])).skipped == ()
+
+
+@pytest.mark.parametrize(
+    ("severity", "advice"),
+    [
+        ("error", "1 error: correct the errors first, because results are wrong"),
+        ("warning", "1 warning: correct what the warnings name, or make sure that it does not matter here"),
+        ("note", "1 note: nothing has to be corrected"),
+    ],
+)
+def test_the_last_line_gives_advice_for_the_severity(severity: Severity, advice: str) -> None:
+    assert str(make_report([model_finding("mask-fill", "a", severity)], ["x"])).endswith(f"1 check, {advice}")
+
+
+def test_the_running_check_is_shown() -> None:
+    shown: list[str] = []
+
+    class PhaseRecorder(SilentListener):
+        def phase(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
+            shown.append(name)
+            return super().phase(name, total, unit)
+
+    make_checks([Check("the source is read", lambda subject: [])], None, PhaseRecorder())
+    assert shown == ["checking: the source is read"]
+
+
+def test_a_report_in_korean_keeps_its_names_and_its_evidence() -> None:
+    report = make_report([model_finding("rows-mixed", "seen so"), model_finding("mask-fill", "b", "note")], ["x"])
+    lines = report.lines("ko")
+    text = CATALOGUE["rows-mixed"].texts["ko"]
+    assert lines[:5] == [
+        f"오류: rows-mixed ({text.title})",
+        "  관찰  seen so",
+        f"  원인  {text.cause}",
+        f"  조치  {text.cure}",
+        "  설명  transformer-doctor --explain rows-mixed",
+    ]
+    assert lines[-1] == "검사 1개, 오류 1개, 참고 1개: 결과가 틀리므로 오류부터 고치세요"
+    assert Report().lines("ko") == ["검사 0개 통과: 고칠 것이 없습니다"]
+    assert (report + Report()).lines("ko") == lines
+
+
+def test_the_json_document_in_korean_has_the_same_keys() -> None:
+    report = make_report([model_finding("rows-mixed", "seen so")], ["x"])
+    english, korean = (report.to_json(language)["findings"][0] for language in LANGUAGES)
+    assert list(english) == list(korean)
+    assert {key for key in english if english[key] != korean[key]} == {"cause", "cure"}
+    assert report.to_json() == report.to_json("en")
+
+
+@pytest.mark.parametrize("name", transformer_doctor.__all__)
+def test_every_public_name_is_callable(name: str) -> None:
+    assert callable(vars(transformer_doctor)["__getattr__"](name))

@@ -1,0 +1,185 @@
+"""Readings of calls of torch functions agree with the results of torch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from transformer_doctor.torch_calls import (
+    Product,
+    _as_float,
+    additive_mask,
+    arranged,
+    examined_place,
+    flatten_values,
+    is_active_dropout,
+    is_parameter,
+    mask_and_fill,
+    product_of,
+    scalar_factor,
+    softmax_axis,
+)
+
+SIZES = {"b": 2, "h": 3, "t": 4, "s": 5, "e": 6}
+
+
+@pytest.mark.parametrize(
+    ("equation", "left", "right"),
+    [
+        ("bhte,bhse->bhts", "bhte", "bhse"),
+        ("bthe,bshe->bhts", "bthe", "bshe"),
+        (" ...te , ...se -> ...ts", "bhte", "bhse"),
+        ("...te,se->...ts", "bhte", "se"),
+        ("te,btse->bts", "te", "btse"),
+        (None, "bhte", "bhes"),
+        (None, "te", "bhes"),
+        (None, "bhte", "es"),
+    ],
+)
+def test_a_product_is_the_einsum_of_its_labels(equation: str | None, left: str, right: str) -> None:
+    first, second = (torch.randn([SIZES[axis] for axis in axes]) for axes in (left, right))
+    product = product_of(equation, first, second)
+    assert product is not None
+    expected = first @ second if equation is None else torch.einsum(equation, first, second)
+    found = torch.einsum(f"{product.left},{product.right}->{product.out}", first, second)
+    torch.testing.assert_close(found, expected)
+    assert [product.sizes[axis] for axis in product.out] == list(expected.shape)
+
+
+@pytest.mark.parametrize("equation", ["te,se,ab->ts", "te->t", "te,se"])
+def test_a_product_of_other_than_two_named_tensors_is_not_read(equation: str) -> None:
+    assert product_of(equation, torch.randn(4, 6), torch.randn(5, 6)) is None
+    assert product_of(None, torch.randn(6), torch.randn(6, 4)) is None
+
+
+def test_axes_of_a_product_are_summed_or_come_from_one_side() -> None:
+    product = Product("bte", "bse", "bts", SIZES)
+    assert product.summed == ["e"]
+    assert product.free(product.left, product.right) == ["t"]
+    assert product.free(product.right, product.left) == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "factor"),
+    [
+        ("div", [torch.ones(2), 8], 1 / 8),
+        ("__truediv__", [torch.ones(2), torch.tensor(8.0)], 1 / 8),
+        ("mul", [torch.ones(2), 0.5], 0.5),
+        ("__rmul__", [0.5, torch.ones(2)], 0.5),
+        ("div", [torch.ones(2), 0], 0.0),
+        ("mul", [torch.ones(2), torch.ones(2)], None),
+        ("add", [torch.ones(2), 3], None),
+        ("mul", [torch.ones(2), True], None),
+    ],
+)
+def test_a_factor_is_a_number_that_a_tensor_is_multiplied_with(
+    name: str, args: list[Any], factor: float | None
+) -> None:
+    assert scalar_factor(name, args) == factor
+
+
+def test_a_learned_factor_is_nan() -> None:
+    factor = scalar_factor("mul", [torch.ones(2), nn.Parameter(torch.ones(1))])
+    assert factor is not None
+    assert math.isnan(factor)
+
+
+HIDDEN = torch.tensor([[False, True, True], [False, False, True]])
+SCORES = torch.arange(6.0).view(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "fill"),
+    [
+        ("masked_fill", [SCORES, HIDDEN, -9.0], -9.0),
+        ("__setitem__", [SCORES, HIDDEN, torch.tensor(-9.0)], -9.0),
+        ("where", [HIDDEN, -9.0, SCORES], -9.0),
+        ("where", [~HIDDEN, SCORES, -9.0], -9.0),
+        ("add", [SCORES, HIDDEN * -1e9], -1e9),
+        ("sub", [SCORES, HIDDEN * 1e9], -1e9),
+        ("__radd__", [torch.zeros(2, 3).masked_fill(HIDDEN, -math.inf), SCORES], -math.inf),
+    ],
+)
+def test_a_mask_is_read_in_every_way_it_is_applied(name: str, inputs: list[Any], fill: float) -> None:
+    found, hidden = mask_and_fill(name, inputs, SCORES)
+    assert found == pytest.approx(fill)
+    assert hidden is not None
+    assert torch.equal(hidden, HIDDEN)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        ("add", [SCORES, torch.randn(2, 3)]),  # a bias of positions
+        ("add", [SCORES, 3.0]),
+        ("masked_fill", [SCORES, HIDDEN.long(), -9.0]),
+        ("relu", [SCORES]),
+    ],
+)
+def test_a_tensor_that_hides_nothing_is_no_mask(name: str, inputs: list[Any]) -> None:
+    assert mask_and_fill(name, inputs, SCORES)[1] is None
+
+
+def test_an_additive_mask_needs_two_numbers_or_a_very_low_one() -> None:
+    assert additive_mask(torch.tensor([0.0, -5.0]))[0] == -5
+    assert additive_mask(torch.tensor([0.5, -2e4]))[0] == -2e4
+    # 0 and -1 are a boolean mask that was not converted
+    for mask in (torch.tensor([0.0, -1.0]), torch.tensor([0.5, -5.0]), torch.tensor([0, -5]), torch.empty(0)):
+        assert additive_mask(mask) == (None, None)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_weights_sum_to_one_along_the_axis_of_their_softmax(axis: int) -> None:
+    assert softmax_axis(torch.randn(3, 4, 5).softmax(axis)) == axis
+    assert softmax_axis(torch.randn(3, 4, 5)) is None
+
+
+def test_an_arrangement_is_applied_to_the_index() -> None:
+    values, index = torch.randn(6), torch.arange(6)
+    for func, args, kwargs in (
+        (torch.flip, [values, [0]], {}),
+        (torch.chunk, [values, 2], {}),
+        (torch.roll, [], {"input": values, "shifts": 2}),
+    ):
+        result = func(*args, **kwargs)
+        results = result if isinstance(result, tuple) else [result]
+        for part, indices in zip(results, arranged(func, args, kwargs, index), strict=True):
+            assert indices is not None
+            assert torch.equal(part, values[indices])
+
+
+def test_values_are_read_from_lists_and_tensors_of_one_element() -> None:
+    assert list(flatten_values([1, [2, (3, [4])], "five"])) == [1, 2, 3, 4, "five"]
+    assert [_as_float(value) for value in (2, torch.tensor([2.0]))] == [2.0, 2.0]
+    assert {_as_float(value) for value in (True, torch.tensor(True), torch.ones(2), "2")} == {None}
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "active"),
+    [
+        ([None], {}, True),
+        ([None, 0.1, False], {}, False),
+        ([None, 0.0], {}, False),
+        ([None], {"p": 0.1, "training": True}, True),
+    ],
+)
+def test_dropout_is_active_in_training_with_a_rate(args: list[Any], kwargs: dict[str, Any], active: bool) -> None:
+    assert is_active_dropout(args, kwargs) == active
+
+
+def test_weights_are_parameters_or_leaves_with_a_gradient() -> None:
+    weight: Tensor = torch.ones(2, requires_grad=True)
+    assert is_parameter(nn.Parameter(torch.ones(2), requires_grad=False))
+    assert is_parameter(weight)
+    assert not is_parameter(weight * 2)
+    assert not is_parameter(torch.ones(2))
+
+
+def test_the_place_of_a_call_is_the_line_of_the_examined_code() -> None:
+    place = examined_place()
+    assert place is not None
+    assert place[0] == __file__

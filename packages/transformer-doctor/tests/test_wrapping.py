@@ -1,0 +1,212 @@
+"""Models in common styles are called correctly, or refused with advice."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from specimens.planted import BOS, EOS, PAD, Trainer, Transformer
+from transformer_doctor import Report, examine
+from transformer_doctor.errors import UsageError
+from transformer_doctor.model_adapter import find_modules
+
+SIZE = 23
+
+
+def examined(model: Any, **options: Any) -> Report:
+    torch.manual_seed(3)
+    return examine(model, **{"vocab_size": SIZE, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64, **options})
+
+
+class Flat(nn.Module):
+    """Logits (B * T, V), as some loss functions want them."""
+
+    def __init__(self, *defects: int) -> None:
+        super().__init__()
+        self.model = Transformer(*defects)
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        return self.model(source, target).flatten(0, 1)
+
+
+class Interleaved(Transformer):
+    """Model whose signature alternates ids and masks."""
+
+    def forward(self, source: Tensor, source_mask: Tensor, target: Tensor, target_mask: Tensor) -> Tensor:
+        return super().forward(source, target)
+
+
+class WithTable(Transformer):
+    """Model with an argument whose role cannot be inferred."""
+
+    def forward(self, source: Tensor, target: Tensor, table: Tensor) -> Tensor:
+        return super().forward(source, target)
+
+
+class SeparateOutput(nn.Module):
+    """Model that returns hidden states; only a training step calls its output layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Transformer()
+        self.inner.output, self.generator = nn.Identity(), self.inner.output
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        return self.inner(source, target)
+
+
+class Classifier(nn.Module):
+    """Ids (B, S) -> scores of classes (B, C), from the mean of the embeddings that are not padding."""
+
+    def __init__(self, *, masked: bool) -> None:
+        super().__init__()
+        self.embedding, self.output, self.masked = nn.Embedding(SIZE, 16), nn.Linear(16, 3), masked
+
+    def forward(self, source: Tensor) -> Tensor:
+        real = (source != PAD if self.masked else torch.ones_like(source, dtype=torch.bool))[..., None]
+        return self.output((self.embedding(source) * real).sum(1) / real.sum(1))
+
+
+class LastPositionOnly(Transformer):
+    """Decoder that scores all positions only if targets are given, as in training."""
+
+    def forward(self, target: Tensor, targets: Tensor | None = None) -> Tensor:
+        scores = super().forward(torch.full_like(target, 5), target)
+        return scores if targets is not None else scores[:, -1:]
+
+
+class ValidLengths(nn.Module):
+    """A decoder that masks scores by lengths: the mask is (B * H * T, S) and applied by assignment."""
+
+    def __init__(self, fill: float) -> None:
+        super().__init__()
+        self.embedding, self.output, self.fill = nn.Embedding(SIZE, 16), nn.Linear(16, SIZE), fill
+        self.positions = nn.Embedding(64, 16)
+        self.max_length = 64
+        self.queries, self.keys, self.values = (nn.Linear(16, 16) for _ in range(3))
+
+    def forward(self, target: Tensor) -> Tensor:
+        batch, length = target.shape
+        x = self.embedding(target) + self.positions(torch.arange(length))
+        query, key, value = (
+            part(x).unflatten(-1, (2, 8)).transpose(1, 2).flatten(0, 1)
+            for part in (self.queries, self.keys, self.values)
+        )
+        scores = (query @ key.transpose(1, 2) / 8**0.5).reshape(-1, length)
+        seen = torch.arange(1, length + 1).repeat(2 * batch)
+        scores[torch.arange(length)[None] >= seen[:, None]] = self.fill
+        mixed = scores.reshape(2 * batch, length, length).softmax(-1) @ value
+        return self.output(x + mixed.unflatten(0, (batch, 2)).transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("defects", [(), (3,), (9,)])
+def test_flat_logits_are_unflattened(defects: tuple[int, ...]) -> None:
+    names = {3: "padding-mask-on-queries", 9: "no-source-padding-mask"}
+    assert examined(Flat(*defects)).names == [names[number] for number in defects]
+
+
+def test_a_function_is_put_into_eval_through_the_modules_it_names() -> None:
+    model = Interleaved()
+    assert model.training
+
+    def call(source: Tensor, target: Tensor) -> Tensor:
+        return model(source, source != PAD, target, target != PAD)
+
+    assert examined(call).ok
+    assert model.training
+
+
+def test_the_modules_of_functions_methods_and_objects_are_found() -> None:
+    model, other = nn.Linear(2, 3), nn.Linear(3, 5)
+    trainer = Trainer(nn.Sequential(model))
+    assert (
+        find_modules(model)
+        is find_modules(lambda x: model(x))
+        is find_modules(functools.partial(model.forward))
+        is model
+    )
+    assert find_modules(lambda x: trainer.model(x)) is find_modules(trainer.step) is trainer.model
+    inner = lambda x: other(model(x))  # noqa: E731
+    both = find_modules(lambda x: inner(x))
+    assert isinstance(both, nn.ModuleList)
+    assert set(both) == {model, other}
+    assert find_modules(lambda x: functional.relu(x)) is None
+
+
+def test_the_evidence_for_a_function_without_a_module_says_that_eval_was_not_called() -> None:
+    forward = Transformer().forward
+    hidden = {"forward": forward}
+    (finding,) = examined(lambda source, target: hidden["forward"](source, target)).findings
+    assert finding.name == "random-in-evaluation"
+    assert "call it before" in finding.evidence
+
+
+@pytest.mark.parametrize(("masked", "names"), [(True, []), (False, ["no-source-padding-mask"])])
+def test_classifiers_are_examined(masked: bool, names: list[str]) -> None:
+    """A mean of embeddings ignores the order of tokens, which may be intended: a note."""
+    report = examined(Classifier(masked=masked), kind="encoder")
+    assert report.names == [*names, "no-positions"]
+    assert report.ok == masked
+
+
+def test_a_mask_of_lengths_is_understood() -> None:
+    assert examined(ValidLengths(-torch.inf), kind="decoder").ok
+    assert examined(ValidLengths(-1e-12), kind="decoder").names == ["mask-fill"]
+
+
+@pytest.mark.parametrize(
+    ("shifted", "names"), [(True, []), (False, ["target-not-shifted"])], ids=["shifted", "not shifted"]
+)
+def test_labels_are_read_where_the_output_layer_is_called_separately(shifted: bool, names: list[str]) -> None:
+    torch.manual_seed(3)
+    model = SeparateOutput()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+
+    def step(source: Tensor, target: Tensor) -> float:
+        inputs, labels = (target[:, :-1], target[:, 1:]) if shifted else (target, target)
+        scores = model.generator(model(source, inputs)).log_softmax(-1)
+        smooth = torch.full_like(scores, 0.1 / SIZE).scatter(2, labels[..., None], 0.9)
+        smooth = smooth.masked_fill((labels == PAD)[..., None], 0)
+        loss = functional.kl_div(scores, smooth, reduction="sum") / (labels != PAD).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    for examinee in (model, lambda source, target: model.generator(model(source, target))):
+        report = examined(examinee, train_step=step)
+        assert report.names == names, report
+        assert "labels are the next tokens, from the first to the end mark" in report.asked
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (WithTable, {}, "takes 3 arguments.*what table should hold.*masks=.*lambda source, target: model"),
+        (Transformer, {"vocab_size": (SIZE, 99)}, "IndexError.*98 on the target side.*vocab_size"),
+        (Transformer, {"vocab_size": 4}, "too few are left that are no marks"),
+        (Transformer, {"pad": 40}, "pad = 40 is no id of the source side"),
+        (lambda: lambda source: source, {}, r"returned Tensor \(int64 \(3, 5\)\).*returns the logits"),
+        (lambda: lambda source, target: None, {}, "NoneType, in which no scores.*returns the logits"),
+        (lambda: "model", {}, "str can neither be called.*lambda source, target"),
+    ],
+)
+def test_a_model_that_cannot_be_called_is_refused_with_advice(
+    model: Callable[[], Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        examined(model(), **options)
+
+
+def test_labels_are_given_where_only_the_last_position_is_scored_without_them() -> None:
+    model = LastPositionOnly()
+    report = examined(model, kind="decoder")
+    assert report.ok
+    assert "the ids are also given as targets, so that every position is scored" in report.remarks
+    assert examined(lambda target: model(target, targets=target), kind="decoder").ok

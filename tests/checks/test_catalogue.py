@@ -1,0 +1,69 @@
+"""The findings of manyheads beside those of models, in both languages, and the command that explains them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import manyheads
+from manyheads.checks.catalogue import CATALOGUE, config_finding, explain, machine_finding
+from manyheads.checks.registry import _TRAINED, NEW_TRAINING
+from manyheads.checks.text import _LABELS, _LINES, _PAIRS
+from manyheads.runs.examine_run import _CURVES, _EXPORTS
+from transformer_doctor.texts import _CHECKS_IN_KOREAN, LANGUAGES, Language, _parse
+
+ALL = [known for findings in CATALOGUE.values() for known in findings.values()]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_finding_names_the_command_that_explains_it(language: Language) -> None:
+    name = config_finding("round-trip", "x").explain.split()[-1]
+    explained = explain(name)
+    assert [known.subject for known in explained] == ["model", "config"]
+    for known in explained:
+        text, printed = known.texts[language], "\n".join(known.lines(language))
+        assert all(part in printed for part in (name, text.title, text.meaning, text.cause, text.cure))
+
+
+def test_every_finding_can_be_explained() -> None:
+    for known in ALL:
+        assert known in explain(known.name)
+        assert "{" not in "\n".join(known.lines())
+
+
+def test_every_check_and_every_reason_has_a_korean_name() -> None:
+    """Check the sentences of the tables and the sentences written in the code, both ways."""
+    checks = [check for table in (NEW_TRAINING, *_TRAINED.values()) for check in table]
+    named = {text for check in checks for text in (check.sentence, check.reason) if text}
+    named |= {*_PAIRS, *_LABELS, *_LINES, _CURVES, _EXPORTS}
+    assert named - _CHECKS_IN_KOREAN.keys() == set()
+    folder = Path(manyheads.__file__).parent
+    files = [*(folder / "checks").rglob("*.py"), *(folder / "runs").glob("*.py")]
+    code = "".join(path.read_text("utf-8") for path in files).replace("{_SHORTEST}", "16")
+    assert [name for name in _parse("manyheads.checks", "checks.ko.toml") if f'"{name}"' not in code] == []
+
+
+def test_every_finding_has_a_korean_text() -> None:
+    """Every Korean text holds Hangul, except a cure that is a command line."""
+    for known in ALL:
+        english, korean = known.texts["en"], known.texts["ko"]
+        for name, text in vars(korean).items():
+            hangul = any("가" <= letter <= "힣" for letter in text) or (not text and not vars(english)[name])
+            assert hangul or (known.name, name) == ("too-many-threads", "cure"), (known.name, name)
+        assert not any("가" <= letter <= "힣" for text in (english.title, english.cause) for letter in text)
+
+
+def test_names_of_settings_and_verbs_are_the_same_in_both_languages() -> None:
+    """A setting that the Korean text names, and the English does not, would be a mistake, and the reverse."""
+    named = re.compile(r"(?:data|tokenizer|model|training|search)\.[a-z_]+|`[^`]+`")
+    for known in ALL:
+        for part in ("cause", "cure"):
+            english, korean = (named.findall(vars(known.texts[language])[part]) for language in ("en", "ko"))
+            assert sorted(english) == sorted(korean), (known.name, part)
+
+
+def test_a_placeholder_is_filled_in_in_both_languages() -> None:
+    finding = machine_finding("too-many-threads", "8 threads", processors=2)
+    assert finding.cure == finding.translate("ko").cure == "OMP_NUM_THREADS=2"
