@@ -38,10 +38,10 @@ from manyheads.config.schema import Config
 from manyheads.errors import ConfigError
 from manyheads.runs.bench_decode import bench_decode
 from manyheads.runs.bench_train import bench_train, peak_memory
-from manyheads.runs.corpus import read_corpus
 from manyheads.runs.evaluate import texts
 from manyheads.runs.train import train
-from manyheads.runs.training_tasks import prepare_task
+from manyheads.tasks.corpus import read_corpus
+from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.translation import Translator
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener

@@ -15,7 +15,7 @@ from tests.interop.pretrained import write_folder
 from tests.interop.test_hub import local_hub
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
-from tests.runs.test_masked import masked_config
+from tests.tasks.masked_lm.test_scoring import masked_config
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
@@ -26,7 +26,7 @@ from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.train import train
-from manyheads.tasks.language_modeling import GenerateOptions
+from manyheads.tasks.language_modeling.generator import GenerateOptions
 
 pytest.importorskip("huggingface_hub")
 evaluation = import_module("manyheads.runs.evaluate")  # the package has a function of that name

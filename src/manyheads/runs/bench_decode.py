@@ -13,7 +13,7 @@ from manyheads.errors import UsageError
 from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.runs.bench_train import Speed, machine
 from manyheads.runs.evaluate import texts
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import Listener
 from manyheads.training.memory import keep_decoding_small
 from manyheads.training.precision import synchronise

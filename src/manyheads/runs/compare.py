@@ -13,10 +13,10 @@ from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
 from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, judge_empty, verdict_lines
-from manyheads.runs.classification import classify_in_groups, label_numbers, with_text
 from manyheads.runs.evaluate import load_classifier, load_translator, texts
-from manyheads.runs.grouped import translate_in_groups
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.classification.scoring import classify_in_groups, label_numbers, with_text
+from manyheads.tasks.translation.grouped import translate_in_groups
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
 

@@ -17,7 +17,7 @@ from manyheads.runs.inspect import inspect_loaded
 from manyheads.runs.train import train
 from manyheads.shell import command_line
 from manyheads.tasks.inspecting import InspectOptions
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import Listener
 
 _PAGE = "page.html"  # in the run directory

@@ -21,15 +21,15 @@ from manyheads.data.reading import read_text
 from manyheads.errors import DataError, OverflowedError, UsageError
 from manyheads.evaluation.scores import Scores, score
 from manyheads.interop.bundle import LoadedModel
-from manyheads.runs.classification import ClassEvaluation, evaluate_labels
-from manyheads.runs.corpus import available_pairs, cleaning, read_split
-from manyheads.runs.language_modeling import TextEvaluation, score_text
-from manyheads.runs.masked import MaskedEvaluation, score_hidden
-from manyheads.runs.translation import Evaluation, evaluate_texts, evenly
-from manyheads.tasks.classification import Classifier
-from manyheads.tasks.encoding import Encoder
-from manyheads.tasks.language_modeling import Generator
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.classification.scoring import ClassEvaluation, evaluate_labels
+from manyheads.tasks.corpus import available_pairs, cleaning, read_split
+from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.language_modeling.scoring import TextEvaluation, score_text
+from manyheads.tasks.masked_lm.encoder import Encoder
+from manyheads.tasks.masked_lm.scoring import MaskedEvaluation, score_hidden
+from manyheads.tasks.translation.scoring import Evaluation, evaluate_texts, evenly
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = [

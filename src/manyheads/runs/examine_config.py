@@ -30,7 +30,8 @@ from manyheads.doctor.report import Diagnosis, Finding, make_checks
 from manyheads.model.attention import attend
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.corpus import (
+from manyheads.tasks.classification.classifier import longest_text
+from manyheads.tasks.corpus import (
     cleaning,
     describe_long,
     held_out,
@@ -39,10 +40,10 @@ from manyheads.runs.corpus import (
     read_corpus,
     read_splits,
 )
-from manyheads.runs.initialize import with_initial_shape
-from manyheads.runs.training_tasks import TrainingTask, prepare_task
-from manyheads.runs.translation import Validation
-from manyheads.tasks.classification import longest_text
+from manyheads.tasks.initialize import with_initial_shape
+from manyheads.tasks.registry import prepare_task
+from manyheads.tasks.task import TrainingTask
+from manyheads.tasks.translation.scoring import Validation
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import ALONE

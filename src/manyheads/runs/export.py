@@ -31,7 +31,6 @@ from manyheads.interop.parity import Parity, Reference, compare, has_transformer
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.corpus import samples_of
 from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
 from manyheads.runs.export_cost import QuantizationCost, ctranslate2_engines, measure_cost
 from manyheads.runs.export_settings import (
@@ -43,8 +42,9 @@ from manyheads.runs.export_settings import (
 from manyheads.runs.html_export import FOR_BROWSERS, export_for_browsers
 from manyheads.runs.model_card import exported_card, licence_of
 from manyheads.shell import command_line
-from manyheads.tasks.classification import Labels
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.classification.classifier import Labels
+from manyheads.tasks.corpus import samples_of
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener

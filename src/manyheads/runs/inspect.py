@@ -11,7 +11,7 @@ from manyheads.files import reading
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection
 from manyheads.inspection.metrics import RunCurves, read_metrics
-from manyheads.tasks.classification import Classifier
+from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting import (
     InspectOptions,
     inspect_classification,
@@ -19,8 +19,8 @@ from manyheads.tasks.inspecting import (
     inspect_model,
     inspect_translation,
 )
-from manyheads.tasks.language_modeling import Generator
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
 Loaded = Translator | Classifier | Generator

@@ -21,8 +21,8 @@ from manyheads.data.sources import read_sources
 from manyheads.errors import DataError
 from manyheads.interop.huggingface.check import AUTO_CLASSES
 from manyheads.languages import base_language
-from manyheads.runs.corpus import training_corpora
 from manyheads.runs.export_settings import described_losses
+from manyheads.tasks.corpus import training_corpora
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 

@@ -12,15 +12,15 @@ from manyheads.data.letters import has_text
 from manyheads.doctor.checks.curves import LEAST_VALIDATIONS, UNIGRAM, Curves, curve_findings
 from manyheads.evaluation.advice import with_settings
 from manyheads.inspection.metrics import records_of
-from manyheads.runs.classification import evaluate_labels
-from manyheads.runs.corpus import available_pairs
-from manyheads.runs.language_modeling import score_text
-from manyheads.runs.masked import score_hidden
 from manyheads.shell import command_line
-from manyheads.tasks.classification import Classifier, Labels
-from manyheads.tasks.encoding import Encoder
-from manyheads.tasks.language_modeling import Generator
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.classification.classifier import Classifier, Labels
+from manyheads.tasks.classification.scoring import evaluate_labels
+from manyheads.tasks.corpus import available_pairs
+from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.language_modeling.scoring import score_text
+from manyheads.tasks.masked_lm.encoder import Encoder
+from manyheads.tasks.masked_lm.scoring import score_hidden
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import NO_LISTENER
 from manyheads.training.objective import corpus_nll

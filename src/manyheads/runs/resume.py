@@ -14,8 +14,8 @@ from manyheads.config.schema import Config, TrainingConfig
 from manyheads.errors import RunError, TrainingError
 from manyheads.files import new_folder, reading, saving
 from manyheads.interop.huggingface.task_model import empty_model
-from manyheads.runs.corpus import Corpus
-from manyheads.tasks.classification import LABELS, Labels
+from manyheads.tasks.classification.classifier import LABELS, Labels
+from manyheads.tasks.corpus import Corpus
 from manyheads.training.distributed import World
 from manyheads.training.log import Listener
 from manyheads.training.snapshot import Snapshot

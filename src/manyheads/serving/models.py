@@ -22,18 +22,18 @@ from manyheads.decoding.native.engine import NativeEngine
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
-from manyheads.runs.corpus import languages_of
 from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
 from manyheads.runs.page import card_of, described, example_of, model_document
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.settings import ServeSettings
-from manyheads.tasks.classification import Classifier
+from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.corpus import languages_of
 from manyheads.tasks.inspecting import inspect_model
-from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import LanguageProfile, confidences
 from manyheads.training.precision import pick_device
 
