@@ -186,7 +186,7 @@ def test_a_sorted_test_set_is_sampled_evenly(
     rows = sorted(examples(40, seed=5))
     (tmp_path / "test.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows), encoding="utf-8")
     with_data_root(own_run, tmp_path)
-    monkeypatch.setattr(evaluation, "MOST", 4)
+    monkeypatch.setattr("manyheads.tasks.classification.task._CARD_TEXTS", 4)
     sample = [rows[index] for index in (0, 10, 20, 30)]
     found = Classifier.load(own_run).classify([text for _, text in sample])
     expected = sum(result.label == label for result, (label, _) in zip(found, sample, strict=True))
@@ -197,7 +197,7 @@ def test_a_sorted_test_set_is_sampled_evenly(
 
 def test_the_beginning_of_a_long_text_is_scored(trained: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = evaluation.card_line(trained["language-modeling"])
-    monkeypatch.setattr(evaluation, "MOST_BYTES", 30)
+    monkeypatch.setattr("manyheads.tasks.language_modeling.task._CARD_BYTES", 30)
     line = evaluation.card_line(trained["language-modeling"])
     assert whole is not None
     assert line is not None

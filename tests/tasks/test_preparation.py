@@ -23,10 +23,10 @@ from manyheads.data.locate import Split
 from manyheads.data.store import TokenStore
 from manyheads.errors import DataError
 from manyheads.tasks import corpus as module
-from manyheads.tasks.translation import task as preparation
 from manyheads.tasks.batch_sources import CorpusUpdates, PairBatches
 from manyheads.tasks.corpus import Corpus, read_corpus
 from manyheads.tasks.registry import prepare_task
+from manyheads.tasks.translation import task as preparation
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair, train_tokenizers
 from manyheads.training.distributed import ALONE, World
 

@@ -118,7 +118,7 @@ _MOST_NAMED = 5
 
 def take_weights(
     model: Transformer,
-    task: Task,
+    task: Task[Any],
     config: Config,
     tokenizers: TokenizerPair,
     labels: Sequence[str],

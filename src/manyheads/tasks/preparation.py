@@ -7,6 +7,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
 from manyheads.data.store import Encode, TokenStore, TokenStream
@@ -14,7 +17,7 @@ from manyheads.errors import DataError
 from manyheads.tasks.corpus import Corpus, name_limit
 from manyheads.tasks.initialize import Sides, initial_tokenizers
 from manyheads.tasks.task import Task
-from manyheads.text.tokenizer import EOS, TokenizerPair
+from manyheads.text.tokenizer import EOS, Tokenizer, TokenizerPair
 from manyheads.training.interruption import call_in_thread
 from manyheads.training.log import Advance, Listener
 
@@ -22,7 +25,7 @@ _MOST_PAIRS = 1_000_000  # maximum number of pairs to learn subwords from, evenl
 
 
 def prepare_tokenizers(
-    task: Task, config: Config, run: RunDirectory, sides: Callable[[int | None], Sides], listener: Listener
+    task: Task[Any], config: Config, run: RunDirectory, sides: Callable[[int | None], Sides], listener: Listener
 ) -> TokenizerPair:
     """Return the tokenizers of a run: stored ones if it has begun, else those of `model.init_from`, else new ones.
 
@@ -101,3 +104,8 @@ def _counted(encode: Encode, advance: Advance) -> Encode:
 def _key_of(parts: Sequence[Any]) -> str:
     """Return the SHA-256 of JSON values: the key of a cache that is made from them."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def count_ids(ids: NDArray[np.int32], tokenizer: Tokenizer) -> NDArray[np.int64]:
+    """Return the frequency of each id (V,)."""
+    return np.bincount(ids, minlength=tokenizer.size)

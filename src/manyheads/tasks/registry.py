@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.tasks.classification.task import ClassificationTask
@@ -12,12 +14,12 @@ from manyheads.tasks.task import Task, TrainingTask
 from manyheads.tasks.translation.task import TranslationTask
 from manyheads.training.log import Listener
 
-TASKS: dict[str, Task] = {
+TASKS: dict[str, Task[Any]] = {
     task.name: task for task in (TranslationTask(), ClassificationTask(), LanguageModelingTask(), MaskedTask())
 }
 
 
-def task_of(config: Config) -> Task:
+def task_of(config: Config) -> Task[Any]:
     """Return the task of a configuration."""
     return TASKS[config.task]
 

@@ -21,13 +21,13 @@ from manyheads.data.examples import NO_LABEL
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.runs.bench_train import bench_train
 from manyheads.runs.compare import compare
-from manyheads.runs.evaluate import ClassEvaluation, evaluate, evaluate_labels
+from manyheads.runs.evaluate import evaluate
 from manyheads.runs.examine_config import examine_config_text
 from manyheads.runs.resume import average
 from manyheads.runs.train import train
 from manyheads.tasks.batch_sources import CorpusUpdates, LabelledBatches
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.classification.scoring import _in_order
+from manyheads.tasks.classification.scoring import ClassEvaluation, _in_order, evaluate_labels
 from manyheads.tasks.corpus import read_corpus
 from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.translation.translator import Translator

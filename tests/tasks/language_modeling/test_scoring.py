@@ -22,10 +22,11 @@ from manyheads.config.schema import Config
 from manyheads.data.store import TokenStream
 from manyheads.decoding.language_model import held_tokens
 from manyheads.errors import ConfigError, DataError, RunError, UsageError
-from manyheads.runs.evaluate import TextEvaluation, evaluate
+from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.batch_sources import BlockUpdates
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
+from manyheads.tasks.language_modeling.scoring import TextEvaluation
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import EOS
 from manyheads.training.distributed import World

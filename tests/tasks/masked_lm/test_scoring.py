@@ -17,9 +17,10 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.runs.compare import compare
-from manyheads.runs.evaluate import MaskedEvaluation, evaluate
+from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.masked_lm.scoring import MaskedEvaluation
 
 MODEL: dict[str, Any] = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.1}
 

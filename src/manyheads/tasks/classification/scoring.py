@@ -17,11 +17,12 @@ from manyheads.data.corpus import Pair
 from manyheads.data.examples import cut_text, make_texts
 from manyheads.data.labelled import BETWEEN
 from manyheads.data.letters import has_text
+from manyheads.data.sampler import evenly
 from manyheads.errors import DataError
 from manyheads.evaluation import ClassScores, accuracy, confusion_matrix, macro_f1
 from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.verdicts import judge_classes, verdict_lines
-from manyheads.inspection.capture import mean_entropies, watch_text
+from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.tasks.classification.classifier import (
     Classification,
@@ -32,7 +33,6 @@ from manyheads.tasks.classification.classifier import (
     longest_text,
 )  # fmt: skip
 from manyheads.tasks.corpus import Corpus
-from manyheads.tasks.translation.scoring import ENTROPY_TEXTS, evenly
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import World
 from manyheads.training.interruption import UNWATCHED, Watch

@@ -13,13 +13,13 @@ import torch
 from numpy.typing import NDArray
 
 from manyheads.config.schema import Config
+from manyheads.data.sampler import evenly
 from manyheads.decoding.language_model import window_step
 from manyheads.evaluation.verdicts import judge_bits, judge_loss, verdict_lines
-from manyheads.inspection.capture import mean_entropies, watch_continuation
+from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_continuation
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.tasks.language_modeling.generator import Generator, first_token
 from manyheads.tasks.loading import evaluating
-from manyheads.tasks.translation.scoring import ENTROPY_TEXTS, evenly
 from manyheads.text.tokenizer import EOS, Tokenizer
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.interruption import UNWATCHED, Watch

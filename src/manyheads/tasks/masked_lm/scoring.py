@@ -13,15 +13,14 @@ import torch
 
 from manyheads.config.schema import Config
 from manyheads.data.masked import make_masked
-from manyheads.data.sampler import fixed_batches
+from manyheads.data.sampler import evenly, fixed_batches
 from manyheads.evaluation.verdicts import judge_loss, verdict_lines
-from manyheads.inspection.capture import mean_entropies, watch_text
+from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_text
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.tasks.batch_sources import hide
 from manyheads.tasks.classification.classifier import longest_text
 from manyheads.tasks.classification.scoring import report_cut
 from manyheads.tasks.masked_lm.encoder import Encoder
-from manyheads.tasks.translation.scoring import ENTROPY_TEXTS, evenly
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.interruption import UNWATCHED, Watch

@@ -12,6 +12,7 @@ from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
 from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
+from manyheads.data.sampler import evenly
 from manyheads.evaluation import Scores, exact_match, score
 from manyheads.evaluation.outputs import WORRY, Output, find_defects
 from manyheads.evaluation.significance import bleu_interval
@@ -23,7 +24,7 @@ from manyheads.evaluation.verdicts import (
     judge_overlap,
     verdict_lines,
 )
-from manyheads.inspection.capture import mean_entropies, watch_pair
+from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_pair
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.corpus import describe_long, fitting_pairs
 from manyheads.tasks.options import plain_search
@@ -35,16 +36,10 @@ from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import corpus_nll
 
-ENTROPY_TEXTS = 8  # validation texts on which the entropy of the attention is measured
 _SAMPLES = 3  # translations that are recorded at each validation
 _FEWEST = 16  # pairs that a loss or a BLEU needs, under a time limit
 
 _Sample = tuple[str, str, str]  # source, reference, output
-
-
-def evenly(count: int, most: int) -> list[int]:
-    """Return at most `most` indices from 0 to count - 1, evenly spaced."""
-    return sorted({number * count // most for number in range(most)}) if count else []
 
 
 def _fitting(count: int, seconds: float, allowed: float, least: int) -> int:
