@@ -46,8 +46,8 @@ from decoders.contender import DECODERS, Contender
 from decoders.measured_decoding import BATCH, DecodingRequest, Rows
 from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
-from manyheads.runs.evaluate import texts
 from manyheads.runs.export import export
+from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation import Translator
 from tiny import train_run
 
@@ -223,7 +223,7 @@ def main() -> None:
         folder = Path(temporary)
         run = (arguments.run or train_run(folder)).resolve()
         translator = Translator.load(run, device="cpu")
-        sources, references = texts(translator.config, "test", None, None)
+        sources, references = ScoredText().pairs(translator.config)
         sources, references = sources[: arguments.sentences], references[: arguments.sentences]
         (folder / "sources.json").write_text(json.dumps(translator.tokenizers.source.encode(sources)))
         exports = arguments.exports or folder / "made"

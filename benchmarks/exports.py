@@ -32,8 +32,8 @@ from manyheads.interop.bundle import LoadedModel, load_run
 from manyheads.interop.ctranslate2 import quantize
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
-from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export_cost import QuantizationCost, compare_engines, search
+from manyheads.tasks.corpus import available_pairs
 from manyheads.training.log import NO_LISTENER
 
 PRECISIONS = ["float32", "int8", "int8:127", "int8:63", "int8_bfloat16", "int16", "bfloat16", "float16"]

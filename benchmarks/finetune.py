@@ -42,10 +42,10 @@ from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.data.examples import Examples
 from manyheads.interop.huggingface.reader import read_pretrained
-from manyheads.runs.corpus import read_corpus
-from manyheads.runs.initialize import with_initial_shape
 from manyheads.runs.train import make_trainer, train
-from manyheads.runs.training_tasks import prepare_task
+from manyheads.tasks.corpus import read_corpus
+from manyheads.tasks.initialize import with_initial_shape
+from manyheads.tasks.registry import prepare_task
 from manyheads.text.tokenizer import PAD
 from manyheads.training.interruption import Watch
 from manyheads.training.log import SilentListener

@@ -38,10 +38,10 @@ from manyheads.config.schema import Config
 from manyheads.errors import ConfigError
 from manyheads.runs.bench_decode import bench_decode
 from manyheads.runs.bench_train import bench_train, peak_memory
-from manyheads.runs.corpus import read_corpus
-from manyheads.runs.evaluate import texts
 from manyheads.runs.train import train
-from manyheads.runs.training_tasks import prepare_task
+from manyheads.tasks.corpus import read_corpus
+from manyheads.tasks.registry import prepare_task
+from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation import Translator
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
@@ -129,7 +129,7 @@ def loss_rows(
 def translation_rows(run: Path, device: torch.device, precisions: Sequence[str], sentences: int) -> Iterator[Row]:
     """Yield the comparison of translations on the device with those of float32 on the CPU."""
     on_cpu = Translator.load(run, device="cpu")
-    sources = texts(on_cpu.config, "test", None, None)[0][:sentences]
+    sources = ScoredText().pairs(on_cpu.config)[0][:sentences]
     for beam_size in (1, 5):
         reference = [
             translation.hypotheses[0].tokens for translation in on_cpu.translate(sources, beam_size=beam_size)

@@ -50,10 +50,10 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.linear import round_weight
 from manyheads.evaluation import score
 from manyheads.inspection.codec import array_from_json
-from manyheads.runs.evaluate import texts
 from manyheads.runs.html_export import html_document, pack_run
 from manyheads.runs.inspect import inspect_loaded, load_for_inspection
 from manyheads.tasks.inspecting import InspectOptions
+from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation import Translation, Translator
 
 WORDS = 12  # words in the sentence that is timed
@@ -414,7 +414,7 @@ def main() -> None:
         pages = {precision: folder / f"{precision}.html" for precision in options.precisions}
         for precision, path in pages.items():
             path.write_text(html_document(run, pack_run(run, precision)), encoding="utf-8")
-        lines = [side[: options.lines] for side in texts(RunDirectory(run).config(), "test", None, None)]
+        lines = [side[: options.lines] for side in ScoredText().pairs(RunDirectory(run).config())]
         rounded = round_run(run, folder / "rounded")
         context = Context(run, pages, lines[0], lines[1], rounded, chromium, options)
         about = machine.about("playwright", threads=1)

@@ -21,8 +21,9 @@ from manyheads.data.batch import Batch, make_batch
 from manyheads.data.ragged import Ragged
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import TokenStore
-from manyheads.runs.corpus import open_corpus, read_corpus
-from manyheads.runs.training_tasks import TrainingTask, prepare_task
+from manyheads.tasks.corpus import open_corpus, read_corpus
+from manyheads.tasks.registry import prepare_task
+from manyheads.tasks.task import TrainingTask
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.batches import prefetch_updates
 from manyheads.training.distributed import ALONE

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from manyheads.runs.evaluate import evaluate
     from manyheads.runs.inspect import curves, inspect
     from manyheads.runs.train import train
-    from manyheads.tasks.classification import Classifier
-    from manyheads.tasks.encoding import Encoder
-    from manyheads.tasks.language_modeling import Generator
+    from manyheads.tasks.classification.classifier import Classifier
+    from manyheads.tasks.language_modeling.generator import Generator
+    from manyheads.tasks.masked_lm.encoder import Encoder
     from manyheads.tasks.pretrained import from_pretrained
-    from manyheads.tasks.translation import Translator
+    from manyheads.tasks.translation.translator import Translator
     from manyheads.text.tokenizer import Tokenizer
 
 __version__ = "0.1.0"
@@ -47,13 +47,13 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Classifier": "manyheads.tasks.classification",
+    "Classifier": "manyheads.tasks.classification.classifier",
     "Config": "manyheads.config.schema",
-    "Encoder": "manyheads.tasks.encoding",
+    "Encoder": "manyheads.tasks.masked_lm.encoder",
     "EncoderDecoder": "manyheads.model.encoder_decoder",
-    "Generator": "manyheads.tasks.language_modeling",
+    "Generator": "manyheads.tasks.language_modeling.generator",
     "Tokenizer": "manyheads.text.tokenizer",
-    "Translator": "manyheads.tasks.translation",
+    "Translator": "manyheads.tasks.translation.translator",
     "curves": "manyheads.runs.inspect",
     "evaluate": "manyheads.runs.evaluate",
     "from_pretrained": "manyheads.tasks.pretrained",

@@ -12,7 +12,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.cli.main import run
 from manyheads.runs.train import train
-from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 
 
 @pytest.fixture(scope="module")

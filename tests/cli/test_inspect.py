@@ -9,8 +9,8 @@ import pytest
 from tests.runs.labelled import labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import make_config, metrics, write_corpus
-from tests.runs.test_masked import masked_config
 from tests.stdin import set_stdin
+from tests.tasks.masked_lm.test_scoring import masked_config
 from tests.tolerances import printed
 from tests.training.parts import CollectingListener
 

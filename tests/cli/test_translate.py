@@ -24,7 +24,7 @@ from manyheads.cli.translate import _translations as translations_of
 from manyheads.errors import DataError
 from manyheads.runs.translate_file import TRUNCATED, output_lines, warnings_of
 from manyheads.tasks.assembly import WARNINGS
-from manyheads.tasks.translation import Candidate, Translation
+from manyheads.tasks.translation.translator import Candidate, Translation
 
 REPETITION = WARNINGS["repetition"]
 UNUSUAL_LINES = ["a\u2028b", "", "c\x85\x0b\x0c\x1cd", "   ", "가나\rx", "last"]

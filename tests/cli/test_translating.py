@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.stdin import set_stdin
 from tests.tasks.test_parts import KNOWN
-from tests.tasks.test_translation import make_translator, save_run
+from tests.tasks.translation.test_translator import make_translator, save_run
 
 from manyheads.cli.main import run
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 import torch
-from tests.tasks.test_translation import lines, make_translator
+from tests.tasks.translation.test_translator import lines, make_translator
 from tests.tolerances import approx
 
 from manyheads.data.batch import pad_rows
@@ -23,7 +23,7 @@ from manyheads.search.beam import beam_search
 from manyheads.search.interface import Hypothesis, never_cancelled
 from manyheads.search.options import SearchOptions
 from manyheads.search.parameters import SearchParameters
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler here")

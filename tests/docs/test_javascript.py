@@ -14,7 +14,7 @@ from tests.runs.parts import SENTENCES, make_config, write_corpus
 from manyheads.interop.html.check import _find_node
 from manyheads.runs.export import export
 from manyheads.runs.train import train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 PAGE = DOCS / "exporting.md"
 NAME = re.compile(r"(?://|<!--) ([\w.-]+)")  # first line of a block: the name of its file

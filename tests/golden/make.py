@@ -19,7 +19,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.config.schema import Config
 from manyheads.runs.train import train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 SOURCES = ["der Hund läuft", "eine Frau springt gern", "", "das Kind 漢 ☃"]
 STOP, STEPS = 93, 100  # the last checkpoint before the stop is that of step 90

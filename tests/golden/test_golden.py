@@ -15,7 +15,7 @@ from tests.training.parts import CollectingListener
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError
 from manyheads.runs.train import train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 GOLDEN = sorted(Path(__file__).parent.glob("format-*"))
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 from tests.inspection.svg.drawing import marks, texts, view_of
-from tests.tasks.test_classification import make_classifier
+from tests.tasks.classification.test_classifier import make_classifier
+from tests.tasks.language_modeling.test_generator import make_generator
 from tests.tasks.test_inspecting import KOREAN, korean
-from tests.tasks.test_language_modeling import make_generator
 from tests.tolerances import printed
 
 from manyheads.errors import UsageError

@@ -6,9 +6,9 @@ import math
 
 import pytest
 import torch
-from tests.tasks.test_classification import make_classifier
-from tests.tasks.test_language_modeling import make_generator
-from tests.tasks.test_translation import make_translator
+from tests.tasks.classification.test_classifier import make_classifier
+from tests.tasks.language_modeling.test_generator import make_generator
+from tests.tasks.translation.test_translator import make_translator
 from tests.tolerances import approx, assert_close, printed
 from torch import Tensor
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.inspection.svg.drawing import texts
-from tests.tasks.test_classification import make_classifier
+from tests.tasks.classification.test_classifier import make_classifier
+from tests.tasks.language_modeling.test_generator import make_generator
 from tests.tasks.test_inspecting import KOREAN, korean
-from tests.tasks.test_language_modeling import make_generator
 
 from manyheads import inspection
 from manyheads.errors import UsageError

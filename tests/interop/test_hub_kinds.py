@@ -15,7 +15,7 @@ from tests.interop.pretrained import write_folder
 from tests.interop.test_hub import local_hub
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
-from tests.runs.test_masked import masked_config
+from tests.tasks.masked_lm.test_scoring import masked_config
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
@@ -26,7 +26,7 @@ from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.train import train
-from manyheads.tasks.language_modeling import GenerateOptions
+from manyheads.tasks.language_modeling.generator import GenerateOptions
 
 pytest.importorskip("huggingface_hub")
 evaluation = import_module("manyheads.runs.evaluate")  # the package has a function of that name
@@ -186,7 +186,7 @@ def test_a_sorted_test_set_is_sampled_evenly(
     rows = sorted(examples(40, seed=5))
     (tmp_path / "test.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows), encoding="utf-8")
     with_data_root(own_run, tmp_path)
-    monkeypatch.setattr(evaluation, "MOST", 4)
+    monkeypatch.setattr("manyheads.tasks.classification.task._CARD_TEXTS", 4)
     sample = [rows[index] for index in (0, 10, 20, 30)]
     found = Classifier.load(own_run).classify([text for _, text in sample])
     expected = sum(result.label == label for result, (label, _) in zip(found, sample, strict=True))
@@ -197,7 +197,7 @@ def test_a_sorted_test_set_is_sampled_evenly(
 
 def test_the_beginning_of_a_long_text_is_scored(trained: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = evaluation.card_line(trained["language-modeling"])
-    monkeypatch.setattr(evaluation, "MOST_BYTES", 30)
+    monkeypatch.setattr("manyheads.tasks.language_modeling.task._CARD_BYTES", 30)
     line = evaluation.card_line(trained["language-modeling"])
     assert whole is not None
     assert line is not None

@@ -16,7 +16,7 @@ from manyheads.checkpoint import Checkpoint, RunDirectory
 from manyheads.errors import RunError
 from manyheads.runs.resume import average
 from manyheads.runs.train import train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

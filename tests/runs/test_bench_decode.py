@@ -12,7 +12,7 @@ from tests.training.parts import CollectingListener
 from manyheads.errors import UsageError
 from manyheads.runs.bench_decode import bench_decode
 from manyheads.runs.train import train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from manyheads.data.corpus import Pair
 from manyheads.evaluation.outputs import letters_of
 from manyheads.runs.challenge import Challenge, _challenge_groups, _text_words, challenge_run
 from manyheads.runs.train import train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import Tokenizer
 
 LONG = [("Der alte Hund läuft heute gern.", "The old dog likes to run today."),

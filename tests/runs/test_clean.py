@@ -14,7 +14,7 @@ from manyheads.config.schema import Config
 from manyheads.errors import DataError, UsageError
 from manyheads.runs.clean import _cross_entropies, _dual_scores, _names_of, clean
 from manyheads.runs.train import train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 SMALL = (
     "training.steps=2", "training.epochs=none", "training.max_minutes=none", "training.save_every=2",

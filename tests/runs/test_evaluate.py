@@ -20,7 +20,7 @@ from manyheads.errors import ConfigError, DataError, RunError, UsageError
 from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS
 
 

@@ -20,9 +20,9 @@ from manyheads.checks import start
 from manyheads.cli.main import run
 from manyheads.config.load import to_toml
 from manyheads.config.schema import Config
-from manyheads.runs.corpus import read_corpus
 from manyheads.runs.examine_config import examine_config
-from manyheads.runs.training_tasks import prepare_task
+from manyheads.tasks.corpus import read_corpus
+from manyheads.tasks.registry import prepare_task
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
 from transformer_doctor.report import Diagnosis

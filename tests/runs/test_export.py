@@ -25,7 +25,7 @@ from manyheads.runs.export import export, push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.train import train
 from manyheads.tasks.options import TranslateOptions
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 pytest.importorskip("ctranslate2")
 

@@ -20,11 +20,11 @@ from manyheads.evaluation import BootstrapResult, score
 from manyheads.interop.bundle import load_run
 from manyheads.interop.parity import decoder_input, token_scores
 from manyheads.runs import export_cost
-from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export import export
 from manyheads.runs.export_cost import QuantizationCost
 from manyheads.runs.train import train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.corpus import available_pairs
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import EOS, PAD
 
 pytest.importorskip("ctranslate2")

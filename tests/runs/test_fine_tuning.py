@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.interop.huggingface.reader import read_pretrained
-from manyheads.runs.corpus import read_corpus
 from manyheads.runs.train import train
-from manyheads.runs.training_tasks import prepare_task
+from manyheads.tasks.corpus import read_corpus
+from manyheads.tasks.registry import prepare_task
 from manyheads.text.tokenizer import PAD
 from manyheads.training.distributed import ALONE
 

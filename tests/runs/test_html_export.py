@@ -33,16 +33,16 @@ from manyheads.runs.html_export import html_document, pack_run
 from manyheads.runs.inspect import inspect_loaded, load_for_inspection
 from manyheads.runs.train import train
 from manyheads.search.options import Sampling
-from manyheads.tasks.classification import Classifier
+from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.generation import GenerateOptions
 from manyheads.tasks.inspecting import InspectOptions
 from manyheads.tasks.inspecting.changes import Changes, HeadName
 from manyheads.tasks.inspecting.head import inspect_head
 from manyheads.tasks.inspecting.isolation import isolated_with_changes
 from manyheads.tasks.inspecting.next_token import next_tokens
-from manyheads.tasks.language_modeling import Generator
+from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.options import TranslateOptions
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 TEXTS = [source for source, _ in SENTENCES][:8]
 LONG = " ".join(TEXTS) + ". Haus! (der Hund) 17:45"

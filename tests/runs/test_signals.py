@@ -11,7 +11,8 @@ import pytest
 from tests.clocks import Clock
 
 from manyheads.runs import signals
-from manyheads.runs.signals import _REPEAT, _SAVING, _STOPPING, Requests, call_in_thread
+from manyheads.runs.signals import _REPEAT, _SAVING, _STOPPING, Requests
+from manyheads.training.interruption import call_in_thread
 from manyheads.training.log import SilentListener
 
 

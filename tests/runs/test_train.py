@@ -38,10 +38,10 @@ from manyheads.data.store import TextStore, TokenStore
 from manyheads.errors import ConfigError, DataError, RunError, SaveError
 from manyheads.runs.listeners import _RecordingListener
 from manyheads.runs.train import TrainingSummary, train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import StepReport, ValidationReport
 
-translation = importlib.import_module("manyheads.runs.training_tasks")
+translation = importlib.import_module("manyheads.tasks.translation.task")
 module = importlib.import_module("manyheads.runs.train")  # the package has a function of that name
 
 
@@ -317,7 +317,7 @@ def test_a_run_interrupted_during_its_preparation_starts_again(
     corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     out = tmp_path / "run"
-    owner = importlib.import_module("manyheads.runs.training_tasks")
+    owner = importlib.import_module("manyheads.tasks.translation.task")
     with monkeypatch.context() as patch:
         kill_at(patch, owner, name, 1, after=True)
         with pytest.raises(Kill):
@@ -347,7 +347,7 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a clock that advances by 10 ms at each reading, independently of the load of the machine."""
     readings = itertools.count()
     clock = SimpleNamespace(perf_counter=lambda: 0.01 * next(readings))
-    names = ["training.trainer", "training.time_limit", "runs.translation", "runs.train"]
+    names = ["training.trainer", "training.time_limit", "tasks.translation.scoring", "runs.train"]
     for name in (f"manyheads.{name}" for name in names):
         monkeypatch.setattr(importlib.import_module(name), "time", clock)
 

@@ -18,7 +18,7 @@ import pytest
 from tests.clusters import LIMIT, Cluster, wait_for
 from tests.stdin import set_stdin
 from tests.tasks.test_parts import KNOWN
-from tests.tasks.test_translation import make_translator, save_run
+from tests.tasks.translation.test_translator import make_translator, save_run
 
 from manyheads import __version__
 from manyheads.cli import translate
@@ -36,7 +36,7 @@ from manyheads.runs.translate_file import (
     translate_file,
     warnings_of,
 )
-from manyheads.tasks.translation import Candidate, Translation
+from manyheads.tasks.translation.translator import Candidate, Translation
 
 LINES = ["Abc. Def.", "", "   ", "ghi\u2028k", "abcdefgh, " * 9, "한글", "a\tb", "ihg"]
 BEAM = ["--beam", "2", "--device", "cpu"]

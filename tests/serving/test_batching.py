@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from time import monotonic, sleep
 
 import pytest
-from tests.tasks.test_translation import make_translator
+from tests.tasks.translation.test_translator import make_translator
 from tests.tolerances import approx
 
 from manyheads.search.interface import Cancelled

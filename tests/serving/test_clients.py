@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.serving.process import ENGLISH, GERMAN, Server
 
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 libretranslatepy = pytest.importorskip("libretranslatepy")
 deep_translator = pytest.importorskip("deep_translator")

@@ -8,7 +8,7 @@ import pytest
 from tests.serving.process import Server, run_of
 
 from manyheads.search.options import Sampling
-from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 
 PROMPTS = ["ANNA:\n", "BERT:\nIt is", "Who"]
 

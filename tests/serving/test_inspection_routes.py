@@ -18,7 +18,7 @@ from manyheads.inspection.parts import HeadSteps
 from manyheads.runs.inspect import inspect, inspect_loaded
 from manyheads.tasks.inspecting import InspectOptions
 from manyheads.tasks.inspecting.isolation import _isolated
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

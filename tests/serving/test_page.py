@@ -23,7 +23,7 @@ from manyheads.tasks.inspecting import InspectOptions, inspect_translation
 from manyheads.tasks.inspecting.changes import Changes, HeadName
 from manyheads.tasks.inspecting.head import inspect_head
 from manyheads.tasks.inspecting.isolation import isolated_with_changes
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 SENTENCE = "der Mann isst heute Brot"
 VIEWS = ("translate", "words", "alignment", "attention", "steps", "beam", "training", "model", "card")

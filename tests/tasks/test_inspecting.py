@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.tasks.test_classification import make_classifier
-from tests.tasks.test_language_modeling import make_generator
-from tests.tasks.test_translation import LETTERS, lines, make_translator
+from tests.tasks.classification.test_classifier import make_classifier
+from tests.tasks.language_modeling.test_generator import make_generator
+from tests.tasks.translation.test_translator import LETTERS, lines, make_translator
 from tests.tolerances import approx
 from torch import Tensor
 
 from manyheads.errors import UsageError
 from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.tasks.classification import Classifier
+from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting import (
     InspectOptions,
     inspect_classification,
@@ -26,8 +26,8 @@ from manyheads.tasks.inspecting import (
     inspect_model,
     inspect_translation,
 )
-from manyheads.tasks.language_modeling import GenerateOptions
-from manyheads.tasks.translation import TranslateOptions, Translator
+from manyheads.tasks.language_modeling.generator import GenerateOptions
+from manyheads.tasks.translation.translator import TranslateOptions, Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizer
 
 WORDS = "ab cde f"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.tasks.test_translation import make_translator, save_run
+from tests.tasks.translation.test_translator import make_translator, save_run
 
 from manyheads.errors import RunError
-from manyheads.tasks.classification import Classifier
-from manyheads.tasks.encoding import Encoder
-from manyheads.tasks.language_modeling import Generator
+from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.loading import LoadableModel, evaluating
+from manyheads.tasks.masked_lm.encoder import Encoder
 
 
 @pytest.mark.parametrize("kind", [Classifier, Encoder, Generator])

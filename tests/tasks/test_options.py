@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.tasks.test_translation import (
+from tests.tasks.translation.test_translator import (
     LETTERS,
     MAX_POSITIONS,
     assert_same,
@@ -26,7 +26,7 @@ from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_maps
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import Sampling, SearchOptions
-from manyheads.tasks.translation import TranslateOptions, Translator
+from manyheads.tasks.translation.translator import TranslateOptions, Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
 
 SEARCHES = {

@@ -7,11 +7,17 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tasks.test_translation import LETTERS, MAX_POSITIONS, assert_same, make_translator, watch_sources
+from tests.tasks.translation.test_translator import (
+    LETTERS,
+    MAX_POSITIONS,
+    assert_same,
+    make_translator,
+    watch_sources,
+)
 
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.tasks.parts import Line, Splitter, _blank_between
-from manyheads.tasks.translation import TranslateOptions, Translator
+from manyheads.tasks.translation.translator import TranslateOptions, Translator
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.sentences import _LINE_ENDS
 

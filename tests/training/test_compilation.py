@@ -38,7 +38,7 @@ from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.bench_train import bench_train
 from manyheads.runs.train import train
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training import compilation
 from manyheads.training.distributed import ALONE
 from manyheads.training.objective import corpus_nll

@@ -23,7 +23,7 @@ from manyheads.cli.streams import (
 from manyheads.cli.verbs import verb, warn
 
 if TYPE_CHECKING:
-    from manyheads.tasks.classification import Classification
+    from manyheads.tasks.classification.classifier import Classification
 
 
 @verb("classify")
@@ -40,7 +40,7 @@ def classify(run: Path, file: Path, device: str, output: Path | None, as_json: b
     """
     check_output(output, file)
 
-    from manyheads.tasks.classification import Classifier
+    from manyheads.tasks.classification.classifier import Classifier
 
     size = lines_at_once(file, "label")
     classifier = Classifier.load(run, device=device)

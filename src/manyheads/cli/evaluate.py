@@ -73,16 +73,19 @@ def evaluate(
     from manyheads.cli.progress import open_progress
     from manyheads.runs.compare import Comparison
     from manyheads.runs.compare import compare as compare_run
-    from manyheads.runs.evaluate import ClassEvaluation, Evaluation, MaskedEvaluation, TextEvaluation
     from manyheads.runs.evaluate import evaluate as evaluate_run
+    from manyheads.tasks.classification.scoring import ClassEvaluation
+    from manyheads.tasks.registry import task_of
+    from manyheads.tasks.task import Scored
+    from manyheads.tasks.translation.scoring import Evaluation
 
-    if output is not None and RunDirectory.existing(run).config().task not in ("translation", "classification"):
+    if output is not None and not task_of(RunDirectory.existing(run).config()).scores_outputs:
         raise click.UsageError(
             "--output is for translations and labels; the evaluation of a language model writes no text."
         )
     if beam is not None:
         overrides = (*overrides, f"search.beam_size={beam}")
-    result: Evaluation | ClassEvaluation | TextEvaluation | MaskedEvaluation | Comparison
+    result: Scored | Comparison
     with open_progress(current_settings()) as progress:
         if against is None:
             result = evaluate_run(

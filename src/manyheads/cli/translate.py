@@ -47,7 +47,7 @@ from manyheads.training.log import Advance, no_advance
 if TYPE_CHECKING:
     from manyheads.runs.translate_file import Shard
     from manyheads.search.options import TranslateOptions
-    from manyheads.tasks.translation import Translation, Translator
+    from manyheads.tasks.translation.translator import Translation, Translator
 
 _COLUMNS = ("score", "truncated", "repeated")
 

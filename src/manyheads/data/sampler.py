@@ -159,3 +159,8 @@ def fixed_batches(lengths: NDArray[np.int64], batch_tokens: int) -> list[Indices
         batches.append(order[start : start + rows])
         start += rows
     return batches
+
+
+def evenly(count: int, most: int) -> list[int]:
+    """Return at most `most` indices from 0 to count - 1, evenly spaced."""
+    return sorted({number * count // most for number in range(most)}) if count else []

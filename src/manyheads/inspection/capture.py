@@ -23,6 +23,8 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 
+ENTROPY_TEXTS = 8  # validation texts on which the entropy of the attention is measured
+
 
 @dataclass(frozen=True)
 class _AttentionMaps:

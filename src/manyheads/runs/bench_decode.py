@@ -12,8 +12,8 @@ from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.runs.bench_train import Speed, machine
-from manyheads.runs.evaluate import texts
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.scored_text import ScoredText
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import Listener
 from manyheads.training.memory import keep_decoding_small
 from manyheads.training.precision import synchronise
@@ -104,7 +104,7 @@ def bench_decode(
     keep_decoding_small()
     translator = Translator.load(run, device=device, precision=precision)
     split: Split = "valid" if translator.config.data.test is None else "test"
-    sources = texts(translator.config, split, None, None)[0][:sentences]
+    sources = ScoredText(split).pairs(translator.config)[0][:sentences]
     own = translator.config.search.beam_size
     timed: dict[tuple[int, int], list[tuple[float, int]]] = {
         (beam, batch): [] for beam in beams or sorted({1, own}) for batch in batches

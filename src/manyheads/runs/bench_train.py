@@ -20,8 +20,8 @@ from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.corpus import read_corpus
-from manyheads.runs.training_tasks import prepare_task
+from manyheads.tasks.corpus import read_corpus
+from manyheads.tasks.registry import prepare_task
 from manyheads.training.batches import BatchSource, MicroBatch, prefetch_updates
 from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE

@@ -26,8 +26,8 @@ from manyheads.data.letters import has_text
 from manyheads.errors import UsageError
 from manyheads.evaluation.advice import settings_to_try
 from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
-from manyheads.runs.corpus import available_pairs
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.corpus import available_pairs
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import SPECIALS, Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
 

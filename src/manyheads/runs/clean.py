@@ -30,8 +30,8 @@ from manyheads.data.sampler import fixed_batches
 from manyheads.data.sources import copy_sources
 from manyheads.errors import DataError, UsageError
 from manyheads.files import refuse_links
-from manyheads.runs.corpus import read_split
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.corpus import read_split
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
 from manyheads.training.log import NO_LISTENER, Listener
 

@@ -13,10 +13,11 @@ from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
 from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, judge_empty, verdict_lines
-from manyheads.runs.classification import classify_in_groups, label_numbers, with_text
-from manyheads.runs.evaluate import load_classifier, load_translator, texts
-from manyheads.runs.grouped import translate_in_groups
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.classification.scoring import classify_in_groups, label_numbers, with_text
+from manyheads.tasks.scored_text import ScoredText
+from manyheads.tasks.translation.grouped import translate_in_groups
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
 
@@ -94,10 +95,10 @@ def compare(
             f"{run} is a run of {tasks[0]}, {other} of {tasks[1]}. Compare two translators or two classifiers."
         )
     config = with_overrides(RunDirectory.existing(run).config(), overrides)
-    sources, references = texts(config, split, source, reference)
+    sources, references = ScoredText(split, source, reference).pairs(config)
     name = str(source or f"data.{split}")
     if tasks[0] == "translation":
-        translators = [load_translator(path, overrides, device) for path in (run, other)]
+        translators = [_load_translator(path, overrides, device) for path in (run, other)]
         outputs = [_translate(translator, sources, listener) for translator in translators]
         methods = " against ".join(dict.fromkeys(translator.config.search.method for translator in translators))
         text = f"{name}: {len(sources):,} sentences, {methods}"
@@ -107,6 +108,11 @@ def compare(
     sources, references = [sources[index] for index in filled], [references[index] for index in filled]
     labels = [_classify(path, sources, overrides, device, listener) for path in (run, other)]
     return Comparison(run, other, _compare_labels(labels, references), f"{name}: {len(sources):,} texts")
+
+
+def _load_translator(run: Path, overrides: Sequence[str], device: str) -> Translator:
+    loaded = Translator.load(run, device=device)
+    return Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.model)
 
 
 def _translate(translator: Translator, sources: Sequence[str], listener: Listener) -> list[str]:
@@ -131,7 +137,8 @@ def _classify(
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the predicted labels of a run, and all labels that it knows."""
     listener.message(f"classifying {len(sources):,} texts with {path}")
-    classifier = load_classifier(path, overrides, device)
+    classifier = Classifier.load(path, device=device)
+    classifier.config = with_overrides(classifier.config, overrides)
     with listener.phase("classifying", len(sources), "texts") as advance:
         results = classify_in_groups(classifier, sources, advance)
     return [result.label for result in results], classifier.labels.names

@@ -11,13 +11,16 @@ import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
-from manyheads.runs.evaluate import evaluate_texts, scores_line, texts, with_line
+from manyheads.runs.evaluate import with_line
 from manyheads.runs.html_export import write_page
 from manyheads.runs.inspect import inspect_loaded
 from manyheads.runs.train import train
 from manyheads.shell import command_line
 from manyheads.tasks.inspecting import InspectOptions
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.scored_text import ScoredText
+from manyheads.tasks.translation.scoring import evaluate_texts
+from manyheads.tasks.translation.task import scores_line
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import Listener
 
 _PAGE = "page.html"  # in the run directory
@@ -54,7 +57,7 @@ def demo(
     config = load_config(resolve_recipe(f"demo-{pair}"), [f"training.device={device}"])
     train(config, out, listener=listener)
     translator = Translator.load(out, device=device)
-    sources, references = texts(config, "test", None, None)
+    sources, references = ScoredText().pairs(config)
     result = evaluate_texts(translator, sources, references, listener, "data.test")
     write(f"\n{len(sources)} sentences that were not in training:")
     for line in [*result.lines(), f"verdict: {_EASY_TEXT}"]:

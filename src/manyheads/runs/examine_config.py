@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.catalogue import with_settings
@@ -22,27 +19,20 @@ from manyheads.checks.text import examine_text
 from manyheads.checks.tokens import count_side, count_vocabulary, length_findings
 from manyheads.config.schema import Config
 from manyheads.data.filtering import describe_too_long
-from manyheads.data.labelled import split_texts
-from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
-from manyheads.data.store import TokenStream
 from manyheads.model.attention import attend
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.corpus import (
+from manyheads.tasks.corpus import (
     cleaning,
-    describe_long,
-    held_out,
-    longest_side,
     name_limit,
     read_corpus,
     read_splits,
 )
-from manyheads.runs.initialize import with_initial_shape
-from manyheads.runs.training_tasks import TrainingTask, prepare_task
-from manyheads.runs.translation import Validation
-from manyheads.tasks.classification import longest_text
-from manyheads.text.tokenizer import Tokenizer
+from manyheads.tasks.initialize import with_initial_shape
+from manyheads.tasks.registry import prepare_task
+from manyheads.tasks.task import TrainingTask
+from manyheads.tasks.translation.scoring import Validation
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import NO_LISTENER, Listener, tracked
@@ -77,14 +67,14 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
         start = _loss_at_start(task, model, updates) if new else None
         if new:
             report += examine_attention(attend) + examine_own_model(model, task.tokenizers, task.objective(model))
-        counts = list(_token_counts(task))
-        token_sides = [count_side(*side) for side in _sides(task)]
+        counts = list(task.task.count_tokens(task))
+        token_sides = [count_side(*side) for side in task.task.sample_sides(task, _SAMPLE)]
         subwords = config.tokenizer.kind in ("bpe", "unigram")
         vocabularies = [count_vocabulary(*vocabulary) for vocabulary in counts] if subwords else []
         listener.message("timing some updates")
         tokens = sum(int(frequencies.sum()) for *_, frequencies in counts)
         plan = _plan_training(task, model, updates, tokens)
-        training = NewTraining(plan, token_sides, vocabularies, list(_too_long(task)), start)
+        training = NewTraining(plan, token_sides, vocabularies, _length_findings(task), start)
     report += with_settings(make_checks(NEW_TRAINING, training), config)
     facts |= {
         "model": f"{plan.parameters:,} parameters, vocabulary {task.vocabulary}",
@@ -93,12 +83,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
     if task.too_long:
         noun, kept = READINGS[config.task].noun, task.corpus.total.kept
         facts["length"] = describe_too_long(kept, task.too_long, name_limit(config), noun)
-    if config.task == "translation":
-        splits: tuple[Split, ...] = ("valid",) if config.data.test is None else ("valid", "test")
-        long = [
-            describe_long(config, task.tokenizers, held_out(config, split), f"data.{split}") for split in splits
-        ]
-        facts |= {f"length of {split}": text for split, text in zip(splits, long, strict=True) if text}
+    facts |= task.task.describe_lengths(task)
     return Diagnosis(facts, report, {**text.document, "facts": facts}, text.table)
 
 
@@ -158,13 +143,21 @@ def _plan_training(task: TrainingTask, model: Transformer, updates: BatchSource,
 
 
 def _validation_seconds(task: TrainingTask, model: Transformer) -> float:
-    """Return the seconds of a validation, as training estimates them; 0 for tasks other than translation."""
-    if task.config.task != "translation":
+    """Return the seconds of a validation, as training estimates them; 0 where they are not worth a measurement."""
+    if not task.task.decodes_to_validate:
         return 0.0
     validate = task.validation(model.eval(), ALONE)
     assert isinstance(validate, Validation)
     with torch.inference_mode():
         return sampled_validation(validate.seconds, _VALIDATION_SAMPLE)
+
+
+def _length_findings(task: TrainingTask) -> list[Finding]:
+    """Return a finding if many texts are longer than data.max_length."""
+    lengths = task.task.count_long(task)
+    if lengths is None:
+        return []
+    return list(length_findings(lengths.long, lengths.examples, lengths.limit, dropped=lengths.dropped))
 
 
 def _resident_memory() -> float:
@@ -186,57 +179,3 @@ def _free_memory(device: torch.device) -> float | None:
         return int(text.partition("MemAvailable:")[2].split()[0]) * 1024.0
     except (OSError, ValueError, IndexError):  # not Linux
         return None if total is None else total * GIB
-
-
-def _sides(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
-    """Yield name, tokenizer and a sample of the texts of each side of train and of the validation set."""
-    sources, targets = task.corpus.train.sides(_SAMPLE)
-    held_out = task.corpus.valid[:_SAMPLE]
-    valid_sources, valid_targets = [pair.source for pair in held_out], [pair.target for pair in held_out]
-    match task.config.task:
-        case "translation":
-            yield "train, source", task.tokenizers.source, sources
-            yield "valid, source", task.tokenizers.source, valid_sources
-            yield "train, target", task.tokenizers.target, targets
-            yield "valid, target", task.tokenizers.target, valid_targets
-        case "classification":
-            for name, texts in (("train", sources), ("valid", valid_sources)):
-                yield name, task.tokenizers.source, [part for text in texts for part in split_texts(text)]
-        case _:
-            yield "train", task.tokenizers.target, targets
-            yield "valid", task.tokenizers.target, valid_targets
-
-
-def _too_long(task: TrainingTask) -> Iterator[Finding]:
-    """Yield a finding if many texts are longer than data.max_length."""
-    store = task.store
-    if task.config.task == "translation":
-        size = len(store) + task.too_long
-        yield from length_findings(task.too_long, size, longest_side(task.config), dropped=True)
-    elif task.config.task == "classification" and not isinstance(store, TokenStream):
-        lengths, limit = store.source.lengths, longest_text(task.config)
-        yield from length_findings(int((lengths > limit).sum()), len(lengths), limit, dropped=False)
-
-
-def _token_counts(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
-    """Yield the name, the tokenizer and the token frequencies in train (V,) of each vocabulary."""
-    source, target, store = task.tokenizers.source, task.tokenizers.target, task.store
-    if isinstance(store, TokenStream):
-        yield "vocabulary", target, _count_ids(store.tokens, target)
-        return
-    sides = _count_ids(store.source.values, source), _count_ids(store.target.values, target)
-    match task.config.task:
-        case "classification":
-            yield "vocabulary", source, sides[0]
-        case "masked-lm":
-            yield "vocabulary", target, sides[1]
-        case _ if task.tokenizers.joint:
-            yield "vocabulary", source, sides[0] + sides[1]
-        case _:
-            yield "source vocabulary", source, sides[0]
-            yield "target vocabulary", target, sides[1]
-
-
-def _count_ids(ids: NDArray[np.int32], tokenizer: Tokenizer) -> NDArray[np.int64]:
-    """Return the frequency of each id (V,)."""
-    return np.bincount(ids, minlength=tokenizer.size)

@@ -30,14 +30,14 @@ from manyheads.interop.ctranslate2.convert import check_ctranslate2
 from manyheads.interop.marian.reader import is_marian, read_marian
 from manyheads.interop.parity import Parity, Reference, compare, reference
 from manyheads.model.encoder_only import MaskedLanguageModel
-from manyheads.runs.corpus import available_pairs, samples_of
-from manyheads.runs.language_modeling import stream_of
 from manyheads.runs.outcome import read_curves
-from manyheads.tasks.classification import Classifier, encode_texts
-from manyheads.tasks.encoding import Encoder
-from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.tasks.classification.classifier import Classifier, encode_texts
+from manyheads.tasks.corpus import available_pairs, samples_of
+from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
+from manyheads.tasks.language_modeling.scoring import stream_of
+from manyheads.tasks.masked_lm.encoder import Encoder
 from manyheads.tasks.options import plain_search
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.precision import pick_device
 from transformer_doctor.report import Diagnosis, Finding, Report, make_report, merge_findings

@@ -31,8 +31,7 @@ from manyheads.interop.parity import Parity, Reference, compare, has_transformer
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.corpus import samples_of
-from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
+from manyheads.runs.evaluate import card_line, with_line
 from manyheads.runs.export_cost import QuantizationCost, ctranslate2_engines, measure_cost
 from manyheads.runs.export_settings import (
     TextComparison,
@@ -42,9 +41,10 @@ from manyheads.runs.export_settings import (
 )
 from manyheads.runs.html_export import FOR_BROWSERS, export_for_browsers
 from manyheads.runs.model_card import exported_card, licence_of
-from manyheads.shell import command_line
-from manyheads.tasks.classification import Labels
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.corpus import samples_of
+from manyheads.tasks.registry import task_of
+from manyheads.tasks.translation.task import card_line_of_translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
@@ -259,23 +259,12 @@ def _write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listene
     """
     config = run.config()
     tokenizers = run.tokenizers(config)
-    labels = _trained_labels(run) if config.task == "classification" else ()
-    model = run.load(config, lambda: empty_model(config, tokenizers.source, len(labels)))
+    task = task_of(config)
+    labels, model = task.exported_classes(run), task.open_model(run)
     parity = _TEXT_WRITERS[to](draft, config, tokenizers.source, model, labels)
     card = with_line(exported_card(config, tokenizers, to, labels), card_line(run.path, listener))
     write_atomically(draft / "README.md", card.encode())
     return parity
-
-
-def _trained_labels(run: RunDirectory) -> tuple[str, ...]:
-    """Return the classes of a classifier; raise `RunError` if its head was never trained."""
-    labels = Labels.of_run(run)
-    if not labels.trained:
-        train = command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={run.path}")
-        raise RunError(
-            f"the head of {run.path} was never trained: its labels mean nothing. Fine-tune it first: {train}"
-        )
-    return labels.names
 
 
 def _as_transformers(
@@ -335,7 +324,7 @@ def push(run: Path, name: str, *, private: bool = False, listener: Listener = NO
     """
     if not is_hub_name(name):
         raise UsageError(f"{name} is no name on the hub. Give user/name.")
-    task = RunDirectory.existing(run).config().task
+    RunDirectory.existing(run).config()
     card = run / "README.md"
     if not card.is_file() or not licence_of(card.read_text(encoding="utf-8")):
         raise RunError(
@@ -343,7 +332,7 @@ def push(run: Path, name: str, *, private: bool = False, listener: Listener = NO
             "`license:`, such as `license: apache-2.0`; mind the licence of the text it was trained on."
         )
     listener.message(f"{run}: opening it, and scoring it if its text is available")
-    line = card_line_of_translator(load_run(run)) if task == "translation" else card_line(run, listener)
+    line = card_line(run, listener)
     if line is not None:
         write_atomically(card, with_line(card.read_text(encoding="utf-8"), line).encode())
     listener.message(f"sending it to {name}")

@@ -19,9 +19,9 @@ from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, load_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Reference, decoder_input, random_samples, reference, token_scores
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.corpus import available_pairs
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
+from manyheads.tasks.corpus import available_pairs
 from manyheads.tasks.options import plain_search
 from manyheads.text.tokenizer import EOS
 from manyheads.training.log import NO_LISTENER, Advance, Listener

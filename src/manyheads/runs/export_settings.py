@@ -9,9 +9,9 @@ from typing import Any
 from manyheads.config.schema import Config, SearchConfig
 from manyheads.errors import ParityError
 from manyheads.interop.bundle import LoadedModel
-from manyheads.runs.corpus import available_pairs
+from manyheads.tasks.corpus import available_pairs
 from manyheads.tasks.options import TranslateOptions
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 # Settings of [search] that the programs of a format do not take from an export, with the value that they use.
 # manyheads itself opens html, javascript and ctranslate2, and applies all others; a page refuses what it lacks.

@@ -20,19 +20,19 @@ from manyheads.interop.html.scripts import ENGINE, JS, joined_script
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.parity import LONGEST, Parity, random_rows, reference
 from manyheads.languages import normal_form
-from manyheads.runs.corpus import samples_of
-from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
+from manyheads.runs.evaluate import card_line, with_line
 from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cost
 from manyheads.runs.export_settings import TextComparison, compare_texts, setting_lines
 from manyheads.runs.inspect import Loaded, curves, last_total_steps, load_for_inspection
 from manyheads.runs.model_card import exported_card
 from manyheads.runs.page import PageModel, card_of, described, example_of, model_document, page_with, strings
 from manyheads.shell import command_line
-from manyheads.tasks.classification import Classifier
+from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.corpus import samples_of
 from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.inspecting.common import facts
-from manyheads.tasks.language_modeling import Generator, first_token
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.language_modeling.generator import Generator, first_token
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener
 
@@ -81,10 +81,7 @@ def export_for_browsers(
             parity = _compare_with_run(model, numbers)
             texts = _compare_texts_with_run(model, to, numbers)
         with listener.phase("scoring the test text for the model card"):
-            if isinstance(loaded, Translator):
-                line = card_line_of_translator(_opened(loaded))
-            else:
-                line = card_line(run, listener)
+            line = card_line(run, listener)
         if to == "html":
             page = html_document(run, model, card=with_line(card_of(run), line))
             write_atomically(draft / f"{run.resolve().name}.html", page.encode())

@@ -26,7 +26,8 @@ from manyheads.interop.parity import Parity, has_transformers, random_samples, r
 from manyheads.model.transformer import Transformer
 from manyheads.runs.model_card import imported_card
 from manyheads.shell import command_line
-from manyheads.tasks.classification import LABELS, Labels
+from manyheads.tasks.classification.classifier import LABELS, Labels
+from manyheads.tasks.registry import TASKS
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener
 
@@ -69,7 +70,7 @@ class Import:
     def lines(self) -> list[str]:
         """Return lines of text."""
         tune = command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={self.out}")
-        use = f"{command_to_use(self.out, self.task)}, or to fine-tune: " if self.task != "masked-lm" else ""
+        use = f"{command_to_use(self.out, self.task)}, or to fine-tune: " if TASKS[self.task].used_alone else ""
         return [
             f"{self.out}: {self.parameters:,} parameters of {self.source}, for {self.task}",
             *([f"warning: never trained, and by chance: {', '.join(self.new)}"] if self.new else []),

@@ -11,16 +11,14 @@ from manyheads.files import reading
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection
 from manyheads.inspection.metrics import RunCurves, read_metrics
-from manyheads.tasks.classification import Classifier
+from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting import (
     InspectOptions,
-    inspect_classification,
-    inspect_language_model,
     inspect_model,
-    inspect_translation,
 )
-from manyheads.tasks.language_modeling import Generator
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.registry import task_of
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
 Loaded = Translator | Classifier | Generator
@@ -76,11 +74,7 @@ def inspect(
 
 def inspect_loaded(loaded: Loaded, text: str, options: InspectOptions) -> Inspection:
     """Inspect a loaded model; raise `UsageError` as `inspect` does."""
-    if isinstance(loaded, Translator):
-        return inspect_translation(loaded, text, options)
-    if isinstance(loaded, Classifier):
-        return inspect_classification(loaded, text, options)
-    return inspect_language_model(loaded, text, options)
+    return task_of(loaded.config).inspect(loaded, text, options)
 
 
 def load_for_inspection(run: Path, device: str = "auto") -> Loaded:
@@ -89,18 +83,14 @@ def load_for_inspection(run: Path, device: str = "auto") -> Loaded:
     Raises:
         RunError: there is no such run, or its task has nothing to inspect.
     """
-    match RunDirectory.existing(run).config().task:
-        case "translation":
-            return Translator.load(run, device=device)
-        case "classification":
-            return Classifier.load(run, device=device)
-        case "language-modeling":
-            return Generator.load(run, device=device)
-        case task:
-            raise RunError(
-                f'{run} was trained for task = "{task}", and cannot be inspected by itself. '
-                "Inspect a classifier that starts from it (model.init_from)."
-            )
+    task = task_of(RunDirectory.existing(run).config())
+    if not task.used_alone:
+        raise RunError(
+            f'{run} was trained for task = "{task.name}", and cannot be inspected by itself. '
+            "Inspect a classifier that starts from it (model.init_from)."
+        )
+    loaded: Loaded = task.load(run, device)
+    return loaded
 
 
 def curves(runs: Sequence[str | Path]) -> Curves:

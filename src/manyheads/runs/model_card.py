@@ -15,14 +15,15 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from manyheads import __version__
-from manyheads.config.schema import Config, Task
+from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
 from manyheads.data.sources import read_sources
 from manyheads.errors import DataError
 from manyheads.interop.huggingface.check import AUTO_CLASSES
 from manyheads.languages import base_language
-from manyheads.runs.corpus import training_corpora
 from manyheads.runs.export_settings import described_losses
+from manyheads.tasks.corpus import training_corpora
+from manyheads.tasks.registry import task_of
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
@@ -37,23 +38,17 @@ _LIBRARIES = {
     "javascript": "manyheads",
 }
 _GREEDY = dict.fromkeys(("bleu", "chrf"), " (greedy search)")  # the search that measures a validation metric
-_FUNCTIONS: dict[Task, str] = {"classification": "classify", "language-modeling": "generate"}
-_PIPELINES: dict[Task, str] = {
-    "classification": "text-classification",
-    "masked-lm": "fill-mask",
-    "language-modeling": "text-generation",
-}
 
 
 def trained_card(config: Config, tokenizers: TokenizerPair, progress: Progress, labels: Sequence[str] = ()) -> str:
     """Return the card of a trained run; `labels` are the classes of a classifier."""
-    decoder = config.task == "language-modeling"
-    best = "none" if progress.best is None else f"{abs(progress.best):.{4 if decoder else 3}f}"
+    task = task_of(config)
+    best = "none" if progress.best is None else f"{abs(progress.best):.{task.loss_decimals}f}"
     facts = _facts_of(config, tokenizers, labels) | {
         "steps": progress.step,
         "metric": config.training.metric,
         "best": best,
-        "unit": " nats a token" if decoder else _GREEDY.get(config.training.metric, ""),
+        "unit": task.loss_unit or _GREEDY.get(config.training.metric, ""),
         "best_step": progress.best_step,
         "sources": "".join(f"\n  - {line}" for line in _source_lines(config)),
     }
@@ -75,7 +70,7 @@ def imported_card(config: Config, tokenizers: TokenizerPair, where: str, labels:
     """Return the card of a run imported from `where`."""
     facts = _facts_of(config, tokenizers, labels) | {"where": where}
     usage = _card_texts()["usage"][config.task]["manyheads"]
-    return _filled(_template_of(config.task), facts, "imported", "manyheads", usage)
+    return _filled(task_of(config).card_template, facts, "imported", "manyheads", usage)
 
 
 def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Sequence[str] = ()) -> str:
@@ -84,8 +79,8 @@ def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Se
     facts["lost"] = "".join(f"\n- Not in this format: {setting}" for setting in described_losses(config, to))
     if config.task == "translation":
         return _filled("translation", facts, "exported", _LIBRARIES[to], _usage_of_export(config, tokenizers, to))
-    names = _FUNCTIONS if to == "javascript" else AUTO_CLASSES
-    usage = usages["other"][to].replace("{name}", names[config.task])
+    name = task_of(config).page_function if to == "javascript" else AUTO_CLASSES[config.task]
+    usage = usages["other"][to].replace("{name}", name)
     return _filled("transformers", facts, "exported_text", _LIBRARIES[to], usage)
 
 
@@ -105,18 +100,9 @@ def _card_texts() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("model_cards.toml").read_text(encoding="utf-8"))
 
 
-def _template_of(task: Task) -> str:
-    """Return the name of the template of an imported or exported model."""
-    return "translation" if task == "translation" else "transformers"
-
-
 def _facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) -> dict[str, object]:
     """Return the facts about a model, by their names in the templates of the cards."""
-    data, model = config.data, config.model
-    layers: dict[Task, object] = {
-        "translation": f"{model.num_encoder_layers}+{model.num_decoder_layers}",
-        "language-modeling": model.num_decoder_layers,
-    }
+    data, model, task = config.data, config.model, task_of(config)
     size = f"{tokenizers.source.size:,}"
     if not tokenizers.joint and tokenizers.target.size != tokenizers.source.size:
         size += f" and {tokenizers.target.size:,}"
@@ -128,7 +114,7 @@ def _facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) 
         "target": data.target,
         "language": data.language,
         "version": __version__,
-        "layers": layers.get(config.task, model.num_encoder_layers),
+        "layers": task.describe_layers(config),
         "width": model.d_model,
         "positions": model.positions,
         "norm": model.norm,
@@ -138,8 +124,8 @@ def _facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) 
         "size": size,
         "labels": first_labels,
         "classes": f"; labels: {first_labels}" if labels else "",
-        "title": f"{'Language model' if config.task == 'language-modeling' else 'Encoder'} for {config.task}",
-        "pipeline": _PIPELINES.get(config.task, ""),
+        "title": f"{task.model_noun} for {task.name}",
+        "pipeline": task.pipeline,
         "data": ("" if data.reads_files("train") else data.dataset)
         or "; ".join(" and ".join(_shown_path(data.root, name) for name in files) for files in corpora),
     }

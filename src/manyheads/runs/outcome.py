@@ -12,18 +12,9 @@ from manyheads.config.schema import Config
 from manyheads.data.letters import has_text
 from manyheads.evaluation.advice import with_settings
 from manyheads.inspection.metrics import records_of
-from manyheads.runs.classification import evaluate_labels
-from manyheads.runs.corpus import available_pairs
-from manyheads.runs.language_modeling import score_text
-from manyheads.runs.masked import score_hidden
 from manyheads.shell import command_line
-from manyheads.tasks.classification import Classifier, Labels
-from manyheads.tasks.encoding import Encoder
-from manyheads.tasks.language_modeling import Generator
-from manyheads.tasks.translation import Translator
-from manyheads.text.tokenizer import BOS, EOS
-from manyheads.training.log import NO_LISTENER
-from manyheads.training.objective import corpus_nll
+from manyheads.tasks.corpus import available_pairs
+from manyheads.tasks.registry import task_of
 
 _SCORED = 1_000  # validation examples on which two sets of weights are compared
 _SAME = 0.005  # nats: half a percent of perplexity
@@ -52,9 +43,9 @@ def training_verdict(path: Path) -> list[str]:
     if not curves.validations:
         return []
     config = run.config()
-    labels = Labels.of_run(run).names if config.task == "classification" else ()
+    classes = task_of(config).classes(run)
     doctor = command_line("manyheads", "doctor", path)
-    verdicts = list(_judge_curves(curves, len(labels) or run.tokenizers(config).target.size, config, doctor))
+    verdicts = list(_judge_curves(curves, len(classes) or run.tokenizers(config).target.size, config, doctor))
     return verdicts + (list(_bleu_after_best_loss(curves)) if config.training.metric == "loss" else [])
 
 
@@ -164,16 +155,4 @@ def _validation_loss(path: Path) -> float | None:
     pairs = [pair for pair in available_pairs(config, "valid", _SCORED) if has_text(pair.target)]
     if not pairs:
         return None
-    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    match config.task:
-        case "translation":
-            loaded = Translator.load(path, device="cpu")
-            source, target = loaded.tokenizers.source.encode(sources), loaded.tokenizers.target.encode(targets)
-            nats, tokens = corpus_nll(loaded.model, source, target, bos=BOS, eos=EOS)
-            return nats / tokens
-        case "classification":
-            return evaluate_labels(Classifier.load(path), sources, targets, NO_LISTENER).loss
-        case "language-modeling":
-            return score_text(Generator.load(path), config, targets, NO_LISTENER).loss
-        case _:
-            return score_hidden(Encoder.load(path), config, targets, NO_LISTENER).loss
+    return task_of(config).validation_loss(path, pairs)

@@ -13,9 +13,9 @@ from manyheads.checkpoint.weights import average_tensors
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.errors import RunError, TrainingError
 from manyheads.files import new_folder, reading, saving
-from manyheads.interop.huggingface.task_model import empty_model
-from manyheads.runs.corpus import Corpus
-from manyheads.tasks.classification import LABELS, Labels
+from manyheads.tasks.classification.classifier import LABELS
+from manyheads.tasks.corpus import Corpus
+from manyheads.tasks.registry import task_of
 from manyheads.training.distributed import World
 from manyheads.training.log import Listener
 from manyheads.training.snapshot import Snapshot
@@ -149,13 +149,7 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
 def _check_opens(out: Path) -> None:
     """Check that the written run can be opened; raises `RunError`."""
     run = RunDirectory(out)
-    config = run.config()
-    tokenizers = run.tokenizers(config)
-    if config.task == "translation":
-        run.model(config, tokenizers)
-    else:
-        labels = Labels.of_run(run).names if config.task == "classification" else ()
-        run.load(config, lambda: empty_model(config, tokenizers.source, len(labels)))
+    task_of(run.config()).open_model(run)
 
 
 # --- comparison of a training with the run in its directory ---

@@ -14,18 +14,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from types import FrameType
-from typing import TypeVar
 
 from manyheads.training.log import NO_LISTENER, Listener
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has none
 _REPEAT = 1.0  # seconds in which a repeated signal is the same request
-
-_Result = TypeVar("_Result")
 
 
 class Requests:
@@ -95,17 +91,3 @@ class Requests:
             yield
         finally:
             restore()
-
-
-def call_in_thread(function: Callable[[], _Result]) -> _Result:
-    """Call a function of C++ in a thread and wait: the calling thread can be interrupted by signals meanwhile."""
-    future: Future[_Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(function())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()  # a daemon: the program does not wait for it when interrupted
-    return future.result()

@@ -22,8 +22,8 @@ from manyheads.data.filtering import PairFilter
 from manyheads.data.locate import Split
 from manyheads.data.report import DataReport, report
 from manyheads.errors import DataError
-from manyheads.runs.corpus import read_split
 from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text
+from manyheads.tasks.corpus import read_split
 from manyheads.text.normalize import normalize
 from manyheads.text.subwords import possible_size
 from manyheads.training.log import NO_LISTENER, Listener, tracked

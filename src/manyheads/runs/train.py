@@ -20,14 +20,16 @@ from manyheads.config.schema import Config
 from manyheads.data.filtering import describe_too_long
 from manyheads.data.reading import READINGS
 from manyheads.errors import TrainingError
-from manyheads.runs.corpus import Corpus, name_limit, open_corpus, read_corpus
-from manyheads.runs.initialize import take_weights, with_initial_shape
 from manyheads.runs.listeners import recording
+from manyheads.runs.model_card import trained_card
 from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run, forget_metrics_after
 from manyheads.runs.signals import Requests
-from manyheads.runs.training_tasks import TrainingTask, prepare_task
-from manyheads.runs.translation import Validation
 from manyheads.shell import command_line
+from manyheads.tasks.corpus import Corpus, name_limit, open_corpus, read_corpus
+from manyheads.tasks.initialize import take_weights, with_initial_shape
+from manyheads.tasks.registry import prepare_task
+from manyheads.tasks.task import TrainingTask
+from manyheads.tasks.translation.scoring import Validation
 from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE, World, joined
 from manyheads.training.interruption import Interrupted, Watch
@@ -137,7 +139,7 @@ def _train_here(
                     raise TrainingError(f"{error} The checkpoint of step {steps[-1]:,} is good.") from error
                 raise
         if world.is_main:
-            run.describe(task.card(trainer.progress))
+            run.describe(trained_card(config, task.tokenizers, trainer.progress, task.classes))
     return _summary(run.path, trainer, config)
 
 
@@ -171,7 +173,7 @@ def make_trainer(task: TrainingTask, run: RunDirectory, watch: Watch, *, prepare
     torch.manual_seed(config.training.seed)
     model = task.model()
     if config.model.init_from is not None and not run.checkpoints.steps():
-        take_weights(model, config, task.tokenizers, task.classes, listener)
+        take_weights(model, task.task, config, task.tokenizers, task.classes, listener)
     model.to(device)
     seed_process(config.training.seed, world.rank)
     listener.message(

@@ -26,7 +26,7 @@ from manyheads.errors import ManyheadsError, RunError
 from manyheads.files import locked_output, refuse_links, replacing_output
 from manyheads.search.options import TranslateOptions
 from manyheads.tasks.assembly import WARNINGS
-from manyheads.tasks.translation import DEFAULTS, Translation, Translator
+from manyheads.tasks.translation.translator import DEFAULTS, Translation, Translator
 from manyheads.training.memory import keep_decoding_small
 
 TRUNCATED = "cut at the length limit of the model or of the search"

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from manyheads.search.interface import Cancelled
 from manyheads.serving.responses import json_response
 from manyheads.serving.service import Service
-from manyheads.tasks.classification import Classification, Classifier
+from manyheads.tasks.classification.classifier import Classification, Classifier
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from manyheads.serving.fields import Fields, missing_field
 from manyheads.serving.queue_items import QueueItem, RequestCancelled, RequestHandle
 from manyheads.serving.responses import ApiError, json_bytes, json_response
 from manyheads.serving.service import Service, WorkerTask
-from manyheads.tasks.language_modeling import Continuation, GenerateOptions, Generator
+from manyheads.tasks.language_modeling.generator import Continuation, GenerateOptions, Generator
 
 _MAX_TOKENS = 4_096  # of a completion
 _MAX_SAMPLES = 16

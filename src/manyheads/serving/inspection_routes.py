@@ -30,9 +30,9 @@ from manyheads.tasks.inspecting.changes import Changes, HeadName
 from manyheads.tasks.inspecting.head import inspect_head
 from manyheads.tasks.inspecting.isolation import isolated_with_changes
 from manyheads.tasks.inspecting.next_token import next_tokens
-from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 _MAX_BEAM = 16
 _MAX_GENERATED = 256

@@ -16,24 +16,24 @@ from typing import Any
 import torch
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.load import with_overrides
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native.engine import NativeEngine
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
-from manyheads.runs.corpus import languages_of
 from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
 from manyheads.runs.page import card_of, described, example_of, model_document
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.settings import ServeSettings
-from manyheads.tasks.classification import Classifier
+from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.corpus import languages_of
 from manyheads.tasks.inspecting import inspect_model
-from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.registry import TASKS, task_of
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import LanguageProfile, confidences
 from manyheads.training.precision import pick_device
 
@@ -180,18 +180,15 @@ def load_models(
 
 def _load_model(run: Path, settings: ServeSettings) -> Loaded:
     """Load the model of a run; raises `RunError` as `load_models`."""
-    match "translation" if is_export(run) else RunDirectory.existing(run).config().task:
-        case "translation":
-            engine, precision = settings.engine, settings.precision
-            loaded = Translator.load(run, device=settings.device, engine=engine, precision=precision)
-            overrides = [] if settings.beam is None else [f"search.beam_size={settings.beam}"]
-            return Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.engine)
-        case "classification":
-            return Classifier.load(run, device=settings.device)
-        case "language-modeling":
-            return Generator.load(run, device=settings.device)
-        case task:
-            raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')
+    task = TASKS["translation"] if is_export(run) else task_of(RunDirectory.existing(run).config())
+    if not task.used_alone:
+        raise RunError(
+            f'{run} was trained for task = "{task.name}", which is a beginning for others, not to serve.'
+        )
+    loaded: Loaded = task.load_to_use(
+        run, settings.device, engine=settings.engine, precision=settings.precision, beam=settings.beam
+    )
+    return loaded
 
 
 def _make_detector(models: Models, log: Callable[[str], None]) -> LanguageDetector:

@@ -15,7 +15,7 @@ from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_canc
 from manyheads.search.options import Ids, SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import BatchGroup, QueueItem, RequestHandle
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 _ATTENTION_LOCK = threading.Lock()  # attention is recorded in the model's own modules: one search at a time
 

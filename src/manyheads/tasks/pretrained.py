@@ -11,10 +11,10 @@ from manyheads.interop.bundle import is_export
 from manyheads.interop.hub import folder_of
 from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
 from manyheads.interop.marian.reader import is_marian
-from manyheads.tasks.classification import Classifier
-from manyheads.tasks.encoding import Encoder
-from manyheads.tasks.language_modeling import Generator
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.masked_lm.encoder import Encoder
+from manyheads.tasks.translation.translator import Translator
 
 
 def from_pretrained(

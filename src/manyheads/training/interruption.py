@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.log import NO_LISTENER, Advance, Listener
+
+_Result = TypeVar("_Result")
 
 
 class Interrupted(Exception):
@@ -56,3 +61,17 @@ class Watch:
 
 
 UNWATCHED = Watch()
+
+
+def call_in_thread(function: Callable[[], _Result]) -> _Result:
+    """Call a function of C++ in a thread and wait: the calling thread can be interrupted by signals meanwhile."""
+    future: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()  # a daemon: the program does not wait for it when interrupted
+    return future.result()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from tests.model.samples import VARIANTS
-from tests.tasks.test_translation import lines, make_translator, save_run
+from tests.tasks.translation.test_translator import lines, make_translator, save_run
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
@@ -23,14 +23,14 @@ from manyheads.errors import RunError
 from manyheads.search.interface import never_cancelled
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.options import TranslateOptions
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
 OPTIONS = SearchOptions(beam_size=4, length_penalty=0.7, max_length_ratio=1.5, max_length_offset=3, batch_tokens=90)
 PROGRAM = """
 import json, resource, sys
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.tasks.options import TranslateOptions
 translator = Translator.load(sys.argv[1])
 texts = json.loads(sys.argv[2])

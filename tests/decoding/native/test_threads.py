@@ -8,7 +8,7 @@ import time
 
 import pytest
 import torch
-from tests.tasks.test_translation import assert_same, lines, make_translator
+from tests.tasks.translation.test_translator import assert_same, lines, make_translator
 
 from manyheads.decoding.native import threads
 from manyheads.decoding.native.build import library

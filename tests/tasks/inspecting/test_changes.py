@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 from tests.decoding.test_language_model import language_model
-from tests.tasks.test_classification import make_classifier
-from tests.tasks.test_language_modeling import make_generator
-from tests.tasks.test_translation import lines, make_translator
+from tests.tasks.classification.test_classifier import make_classifier
+from tests.tasks.language_modeling.test_generator import make_generator
+from tests.tasks.translation.test_translator import lines, make_translator
 from tests.tolerances import approx
 from torch import Tensor
 
@@ -21,8 +21,8 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.inspecting import InspectOptions, inspect_language_model, inspect_translation
 from manyheads.tasks.inspecting.changes import Changes, HeadName, changed
 from manyheads.tasks.inspecting.isolation import isolated_with_changes
-from manyheads.tasks.language_modeling import Generator, first_token
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.language_modeling.generator import Generator, first_token
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 SOURCE = torch.tensor([[5, 9, 7, 4, EOS, PAD, PAD], [6, 8, 4, 9, 5, 7, EOS]])

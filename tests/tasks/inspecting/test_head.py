@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.tasks.test_classification import make_classifier
-from tests.tasks.test_language_modeling import make_generator
-from tests.tasks.test_translation import make_translator
+from tests.tasks.classification.test_classifier import make_classifier
+from tests.tasks.language_modeling.test_generator import make_generator
+from tests.tasks.translation.test_translator import make_translator
 from tests.tolerances import assert_close
 
 from manyheads.errors import UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from tests.decoding.test_language_model import language_model
-from tests.tasks.test_translation import make_translator
+from tests.tasks.translation.test_translator import make_translator
 from tests.tolerances import assert_close
 
 from manyheads.decoding.language_model import DecoderOnlyStepper

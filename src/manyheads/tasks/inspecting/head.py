@@ -10,7 +10,7 @@ from torch import Tensor
 from manyheads.inspection.capture import watch_head
 from manyheads.inspection.parts import HeadSteps
 from manyheads.tasks.assembly import with_end_mark
-from manyheads.tasks.classification import Classifier
+from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting.changes import HeadName
 from manyheads.tasks.inspecting.classification import classifier_inputs
 from manyheads.tasks.inspecting.language_modeling import generator_inputs
@@ -21,9 +21,9 @@ from manyheads.tasks.inspecting.translation import (
     single_model,
     translator_inputs,
 )
-from manyheads.tasks.language_modeling import Generator
+from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.loading import evaluating
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 
 _DEFAULTS = InspectOptions()
 

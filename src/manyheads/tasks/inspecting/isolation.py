@@ -18,12 +18,12 @@ from manyheads.decoding.batching import Job
 from manyheads.decoding.engine import TorchEngine
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.classification import Classifier
+from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting.changes import Changes, changed
 from manyheads.tasks.inspecting.rereading import RereadingStepper, RereadingTextStepper
 from manyheads.tasks.inspecting.translation import single_model
-from manyheads.tasks.language_modeling import Generator
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.translation.translator import Translator
 
 _Module = TypeVar("_Module", bound=nn.Module)
 

@@ -15,7 +15,7 @@ from manyheads.search.greedy import run_steps
 from manyheads.tasks.assembly import with_end_mark
 from manyheads.tasks.inspecting.common import facts, neighbours, predictions, rivals_of, text_of, tokens_of
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
-from manyheads.tasks.language_modeling import GenerateOptions, Generator, first_token
+from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator, first_token
 from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import EOS
 

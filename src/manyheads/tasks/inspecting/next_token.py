@@ -14,7 +14,7 @@ from torch.nn import functional
 from manyheads.decoding.language_model import held_tokens
 from manyheads.search.options import Sampling
 from manyheads.search.sampling import drawing_weights
-from manyheads.tasks.language_modeling import SUPPRESSED_IDS, Generator
+from manyheads.tasks.language_modeling.generator import SUPPRESSED_IDS, Generator
 from manyheads.tasks.loading import evaluating
 
 

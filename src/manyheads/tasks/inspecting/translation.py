@@ -36,7 +36,7 @@ from manyheads.tasks.inspecting.common import (
 )
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
-from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
 _DEFAULTS = InspectOptions()

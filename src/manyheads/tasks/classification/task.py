@@ -1,0 +1,173 @@
+"""The task of classification: an encoder that learns from texts with a label each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.labelled import split_texts
+from manyheads.data.letters import has_text
+from manyheads.data.sampler import evenly
+from manyheads.data.store import TokenStore
+from manyheads.errors import RunError
+from manyheads.inspection.documents import Inspection
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.shell import command_line
+from manyheads.tasks.batch_sources import CorpusUpdates, LabelledBatches
+from manyheads.tasks.classification.classifier import LABELS, Classifier, Labels, encode_texts, longest_text
+from manyheads.tasks.classification.scoring import (
+    ClassEvaluation,
+    ClassValidation,
+    check_labels,
+    class_weights,
+    evaluate_labels,
+    label_numbers,
+    labels_of,
+    report_classes,
+    warnings_of,
+)
+from manyheads.tasks.corpus import Corpus, held_out
+from manyheads.tasks.initialize import Sides
+from manyheads.tasks.inspecting.classification import inspect_classification
+from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
+from manyheads.tasks.scored_text import ScoredText, first_held_out
+from manyheads.tasks.task import LongTexts, Task, TrainingTask
+from manyheads.text.tokenizer import PAD, Tokenizer, TokenizerPair
+from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.training.objective import classification_loss
+
+_CARD_TEXTS = 1_000  # texts scored for a model card
+_ALL_TEXTS = 1_000_000  # texts of a test set that are read
+
+
+class ClassificationTask(Task[Classifier]):
+    """Classification of texts, or of pairs of texts."""
+
+    name = "classification"
+    opened_by = Classifier
+    head = ("pooler.", "output.")
+    pipeline = "text-classification"
+    page_function = "classify"
+    scores_outputs = True
+    token_rows: ClassVar[Mapping[str, str]] = {"embedding.tokens.weight": "source"}
+
+    def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
+        """See `Task.prepare`.
+
+        Raises:
+            DataError: the training text has only one label, or the validation or test text has unknown ones.
+        """
+        labels = Labels.of_run(run) if run.exists else labels_of(corpus)
+        names = labels.names
+        for warning in warnings_of(config, corpus, names):
+            listener.message(f"warning: {warning}")
+        check_labels(corpus.valid, names, "data.valid")
+        if config.data.test is not None and config.data.drop_overlap:  # already read, as it is held out
+            check_labels(held_out(config, "test"), names, "data.test")
+
+        def single_texts(most: int | None) -> Sides:
+            return [text for example in corpus.train.sides(most)[0] for text in split_texts(example)], ()
+
+        tokenizers = prepare_tokenizers(self, config, run, single_texts, listener)
+        tokenizer = tokenizers.source
+
+        def numbers(texts: Sequence[str]) -> list[list[int]]:
+            return [[number] for number in label_numbers(texts, names, "data.train").tolist()]
+
+        def ids(texts: Sequence[str]) -> list[list[int]]:
+            return encode_texts(tokenizer.encode, texts, tokenizer.marks_between)
+
+        store = tokenise(config, run, corpus, tokenizers, listener, (ids, numbers), max_length=None)
+        maker = LabelledBatches(config, corpus.train, store, tokenizers)
+        counts = np.bincount(store.target.values, minlength=len(names))
+        report_classes(config, store.source.lengths, counts, names, listener)
+        weights, smoothing = class_weights(config, counts), config.training.label_smoothing
+        return TrainingTask(
+            task=self,
+            config=config,
+            corpus=corpus,
+            tokenizers=tokenizers,
+            store=store,
+            loss=partial(classification_loss, smoothing=smoothing, class_weights=weights),
+            updates=lambda world: CorpusUpdates(config, maker, world),
+            validation=partial(ClassValidation, config, corpus.valid, tokenizer, labels),
+            classes=names,
+            documents=lambda: {LABELS: labels.to_json()},
+        )
+
+    def build_model(self, config: Config, tokenizers: TokenizerPair, classes: Sequence[str]) -> TextClassifier:
+        """See `Task.build_model`."""
+        return TextClassifier(config.model, tokenizers.source.size, len(classes), pad=PAD)
+
+    def describe_vocabulary(self, tokenizers: TokenizerPair, classes: Sequence[str]) -> str:
+        """See `Task.describe_vocabulary`."""
+        return f"{tokenizers.target.size:,}, {len(classes):,} classes"
+
+    def classes(self, run: RunDirectory) -> tuple[str, ...]:
+        """See `Task.classes`."""
+        return Labels.of_run(run).names
+
+    def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
+        """See `Task.sample_sides`."""
+        valid = [pair.source for pair in training.corpus.valid[:most]]
+        for name, texts in (("train", training.corpus.train.sides(most)[0]), ("valid", valid)):
+            yield name, training.tokenizers.source, [part for text in texts for part in split_texts(text)]
+
+    def count_tokens(self, training: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
+        """See `Task.count_tokens`."""
+        assert isinstance(training.store, TokenStore)
+        tokenizer = training.tokenizers.source
+        yield "vocabulary", tokenizer, count_ids(training.store.source.values, tokenizer)
+
+    def count_long(self, training: TrainingTask) -> LongTexts:
+        """See `Task.count_long`."""
+        assert isinstance(training.store, TokenStore)
+        lengths, limit = training.store.source.lengths, longest_text(training.config)
+        return LongTexts(int((lengths > limit).sum()), len(lengths), limit, dropped=False)
+
+    def exported_classes(self, run: RunDirectory) -> tuple[str, ...]:
+        """See `Task.exported_classes`; the head must have been trained."""
+        if not Labels.of_run(run).trained:
+            train = command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={run.path}")
+            raise RunError(
+                f"the head of {run.path} was never trained: its labels mean nothing. Fine-tune it first: {train}"
+            )
+        return self.classes(run)
+
+    def evaluate(self, model: Classifier, config: Config, text: ScoredText, listener: Listener) -> ClassEvaluation:
+        """See `Task.evaluate`."""
+        model.config = config
+        texts, labels = text.pairs(config)
+        return evaluate_labels(model, texts, labels, listener, str(text.reference or f"data.{text.split}"))
+
+    def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
+        """See `Task.validation_loss`."""
+        texts, labels = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        return evaluate_labels(self.load(run), texts, labels, NO_LISTENER).loss
+
+    def card_line(self, run: RunDirectory, listener: Listener) -> str | None:
+        """See `Task.card_line`; the texts are evenly spaced over the set, because files may be sorted by label."""
+        classifier = self.load(run.path)
+        examples, which = first_held_out(run, classifier.config, _ALL_TEXTS)
+        pairs = [examples[index] for index in evenly(len(examples), _CARD_TEXTS)]
+        sources, labels = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        if not any(has_text(text) for text in sources):
+            return None
+        result = evaluate_labels(classifier, sources, labels, listener, which)
+        return (
+            f"- Scores on {result.examples:,} texts of {which}: accuracy {result.scores.accuracy:.2%}, macro F1 "
+            f"{result.scores.macro_f1:.2%}, calibration error {result.scores.calibration_error:.2%}"
+        )
+
+    def inspect(self, model: Classifier, text: str, options: InspectOptions) -> Inspection:
+        """See `Task.inspect`."""
+        return inspect_classification(model, text, options)

@@ -1,0 +1,142 @@
+"""The text on which a run is scored: a split of its own data, or files; and the text of the scores in its card."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.letters import has_text
+from manyheads.data.lines import read_lines
+from manyheads.data.locate import Split
+from manyheads.data.reading import read_text as read_plain_text
+from manyheads.errors import DataError, UsageError
+from manyheads.tasks.corpus import available_pairs, cleaning, read_split
+
+_COMPARED_PAIRS = 200_000  # training pairs that are compared with the scored ones; read in seconds
+_HELD_OUT: tuple[Split, ...] = ("valid", "test")
+_VALIDATION_SET = "its validation set (by which its weights were chosen)"
+
+
+@dataclass(frozen=True)
+class ScoredText:
+    """The text on which a run is scored.
+
+    Attributes:
+        split: train, valid or test of the run's own data.
+        source: file to use in place of a split.
+        reference: file with its translations or labels, line by line.
+    """
+
+    split: Split = "test"
+    source: Path | None = None
+    reference: Path | None = None
+
+    def pairs(self, config: Config) -> tuple[list[str], list[str]]:
+        """Read sources and references; two files need the same number of lines.
+
+        References are normalised as in training.
+        """
+        source, reference, split = self.source, self.reference, self.split
+        if (source is None) != (reference is None):
+            raise UsageError("a source file and its reference file belong together. Give both, or neither.")
+        if source is not None and reference is not None:
+            pairs = list(zip_longest(read_lines(source), read_lines(reference)))
+            sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+            for path, lines in ((source, sources), (reference, references)):
+                if None in lines:
+                    raise DataError(
+                        f"{path} has {lines.index(None):,} lines, but the other file {len(pairs):,}. "
+                        "The two files must belong together line by line."
+                    )
+        else:
+            if split == "test" and config.data.test is None:
+                raise UsageError(
+                    "this run names no test set. Give --split valid, --set data.test=..., or two files."
+                )
+            raw = list(read_split(config.data, split, config.task))
+            sources, references = [pair.source for pair in raw], [pair.target for pair in raw]
+        if not sources:
+            raise DataError(f"{source or f'data.{split}'} holds no lines. There is nothing to score.")
+        return sources, list(map(cleaning(config), references))
+
+    def lines(self, config: Config) -> list[str]:
+        """Read the texts, normalised as in training; empty lines are left out.
+
+        Raises:
+            UsageError: a reference was given, or the run has no test set.
+            DataError: there is no text.
+        """
+        if self.reference is not None:
+            raise UsageError(
+                "a language model is scored on one text and needs no reference. Give --source-file alone."
+            )
+        source, split = self.source, self.split
+        raw: Iterable[Pair]
+        if source is not None:
+            data = config.data.model_copy(update={"root": str(source.parent), "test": source.name})
+            raw = read_plain_text(data, "test")
+        elif split == "test" and config.data.test is None:
+            raise UsageError(
+                "this run names no test set. Give --split valid, --set data.test=..., or --source-file FILE."
+            )
+        else:
+            raw = read_split(config.data, split, config.task)
+        normal = map(cleaning(config), (pair.target for pair in raw))
+        lines = [text for text in normal if config.whole_files or has_text(text)]
+        if not any(lines):
+            raise DataError(f"{source or f'data.{split}'} holds no text. There is nothing to score.")
+        return lines
+
+
+def training_overlap(config: Config, sources: Sequence[str], references: Sequence[str]) -> tuple[int, int] | None:
+    """Count the pairs that are also in the training text, among its first `_COMPARED_PAIRS` pairs.
+
+    Pairs that training drops because they are held out (`data.drop_overlap`) are not searched for.
+
+    Args:
+        config: configuration that the run was trained with.
+        sources: scored sources.
+        references: their references, normalised.
+
+    Returns:
+        The number of pairs found, and of training pairs compared; None if there are no training pairs to compare.
+    """
+    normal = cleaning(config)
+    pairs = Counter(zip(map(normal, sources), references, strict=True))
+    if config.data.drop_overlap:
+        for split in _HELD_OUT if config.data.test is not None else _HELD_OUT[:1]:
+            for pair in available_pairs(config, split, _COMPARED_PAIRS):
+                pairs.pop((pair.source, pair.target), None)
+    train = available_pairs(config, "train", _COMPARED_PAIRS) if pairs else []
+    overlapping = {(pair.source, pair.target) for pair in train} & pairs.keys()
+    return (sum(pairs[pair] for pair in overlapping), len(train)) if train else None
+
+
+def first_held_out(run: RunDirectory, config: Config, most: int) -> tuple[list[Pair], str]:
+    """Return the first examples of the test set, else of the validation set, and its name; none if not available.
+
+    The validation set of an imported run is not used, because its training did not use it.
+    """
+    if config.data.test is not None:
+        return available_pairs(config, "test", most), "its test set"
+    if run.metrics_path.is_file():
+        return available_pairs(config, "valid", most), _VALIDATION_SET
+    return [], ""
+
+
+def first_bytes(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first texts within a number of bytes, and at least one."""
+    taken: list[str] = []
+    size = 0
+    for line in lines:
+        size += len(line.encode())
+        if taken and size > most:
+            break
+        taken.append(line)
+    return taken

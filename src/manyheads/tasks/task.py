@@ -1,0 +1,261 @@
+"""The interface of a task: everything that differs between translation, classification and language modelling.
+
+A new task is a subclass of `Task` in a folder of its own, listed in `registry.TASKS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.store import TokenStore, TokenStream
+from manyheads.errors import RunError
+from manyheads.inspection.documents import Inspection
+from manyheads.model.transformer import Transformer
+from manyheads.tasks.corpus import Corpus
+from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.scored_text import ScoredText
+from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
+from manyheads.training.batches import BatchSource
+from manyheads.training.distributed import World
+from manyheads.training.log import Listener, ValidationReport
+from manyheads.training.objective import LossAndNll, Objective
+
+
+class Loaded(Protocol):
+    """A trained model with what it needs to be applied to raw text."""
+
+    config: Config
+
+    @property
+    def model(self) -> Any:
+        """The model in PyTorch."""
+
+
+class Scored(Protocol):
+    """Scores of a run on a text."""
+
+    @property
+    def loss(self) -> float:
+        """Loss in nats a token or a text, without label smoothing."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of `evaluate --json`."""
+
+    def lines(self) -> list[str]:
+        """Return lines of text."""
+
+
+Model = TypeVar("Model", bound=Loaded)
+
+
+class Task(ABC, Generic[Model]):
+    """What a model learns: how it is built, trained, loaded, scored and described.
+
+    Attributes:
+        name: value of `task` in a configuration.
+        opened_by: class that opens a run and applies its model to raw text.
+        head: beginnings of the names of the weights that belong to the task alone; they may be new in a training
+            that starts from another model.
+        token_rows: the weights that have a row for each token, with the side of these tokens.
+        model_noun: noun of a model in the title of its card.
+        card_template: name of the text of the card of an imported model.
+        pipeline: pipeline of the Hugging Face hub that uses such models.
+        page_function: function of an exported JavaScript package that uses the model.
+        loss_decimals: number of decimals of the best validation score in a card.
+        loss_unit: unit of a validation loss in a card.
+        used_alone: whether a trained model can be inspected and served; else others start from it.
+        decodes_to_validate: whether a validation decodes texts, so that its time counts.
+        scores_outputs: whether an evaluation has outputs, line by line, which can be written.
+    """
+
+    name: ClassVar[str]
+    opened_by: ClassVar[type[Any]]
+    head: ClassVar[tuple[str, ...]] = ()
+    token_rows: ClassVar[Mapping[str, str]]
+    model_noun: ClassVar[str] = "Encoder"
+    card_template: ClassVar[str] = "transformers"
+    pipeline: ClassVar[str] = ""
+    page_function: ClassVar[str] = ""
+    loss_decimals: ClassVar[int] = 3
+    loss_unit: ClassVar[str] = ""
+    used_alone: ClassVar[bool] = True
+    decodes_to_validate: ClassVar[bool] = False
+    scores_outputs: ClassVar[bool] = False
+
+    @abstractmethod
+    def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
+        """Prepare tokenizers and token ids of a run; stored ones are reused.
+
+        Raises:
+            DataError: the text cannot be used for this task.
+        """
+
+    @abstractmethod
+    def build_model(self, config: Config, tokenizers: TokenizerPair, classes: Sequence[str]) -> Transformer:
+        """Build a new model on the CPU; `classes` are those of a classifier."""
+
+    def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
+        """Yield name, tokenizer and at most `most` texts of each side of train and of the validation set."""
+        yield "train", training.tokenizers.target, training.corpus.train.sides(most)[1]
+        yield "valid", training.tokenizers.target, [pair.target for pair in training.corpus.valid[:most]]
+
+    def count_tokens(self, training: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
+        """Yield the name, the tokenizer and the token frequencies in train (V,) of each vocabulary."""
+        store, tokenizer = training.store, training.tokenizers.target
+        ids = store.tokens if isinstance(store, TokenStream) else store.target.values
+        yield "vocabulary", tokenizer, np.bincount(ids, minlength=tokenizer.size)
+
+    def count_long(self, training: TrainingTask) -> LongTexts | None:
+        """Count the training examples that are longer than the model takes; None where none can be."""
+        return None
+
+    def describe_lengths(self, training: TrainingTask) -> dict[str, str]:
+        """Describe the held-out examples that are longer than the model takes, by a name for each split."""
+        return {}
+
+    def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
+        """Learn the tokenizers of both sides: one for both, unless a task has two sides."""
+        tokenizer = train_tokenizer(config.tokenizer, sources, config.data.language, keep_space=config.keep_space)
+        return TokenizerPair(tokenizer, tokenizer, joint=True)
+
+    def describe_vocabulary(self, tokenizers: TokenizerPair, classes: Sequence[str]) -> str:
+        """Return the sizes of the vocabulary, for a message."""
+        return f"{tokenizers.target.size:,}"
+
+    def describe_layers(self, config: Config) -> str:
+        """Return the number of layers, for a card."""
+        return f"{config.model.num_encoder_layers}"
+
+    def classes(self, run: RunDirectory) -> tuple[str, ...]:
+        """Return the classes of a classifier, in the order of its outputs; none for other tasks."""
+        return ()
+
+    def exported_classes(self, run: RunDirectory) -> tuple[str, ...]:
+        """Return `classes` for an export; raise `RunError` if the run is not fit for one."""
+        return self.classes(run)
+
+    def open_model(self, run: RunDirectory) -> Transformer:
+        """Open the model of a run on the CPU, in eval mode.
+
+        Raises:
+            RunError: the run cannot be read.
+        """
+        config = run.config()
+        tokenizers, classes = run.tokenizers(config), self.classes(run)
+        return run.load(config, lambda: self.build_model(config, tokenizers, classes))
+
+    def load(self, run: Path, device: str = "auto") -> Model:
+        """Open a run to apply it to raw text.
+
+        Raises:
+            RunError: the run cannot be read, or is of another task.
+        """
+        loaded: Model = self.opened_by.load(run, device=device)
+        return loaded
+
+    def load_to_use(
+        self, run: Path, device: str, *, engine: str = "torch", precision: str = "fp32", beam: int | None = None
+    ) -> Model:
+        """Open a run to serve it; the options are those of a translator."""
+        return self.load(run, device)
+
+    @abstractmethod
+    def evaluate(self, model: Model, config: Config, text: ScoredText, listener: Listener) -> Scored:
+        """Score a model on a text; `config` is its configuration with settings replaced.
+
+        Raises:
+            UsageError, DataError: there is no such text, or it cannot be scored.
+        """
+
+    @abstractmethod
+    def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
+        """Return the loss of a run on validation examples, in nats a token or a text."""
+
+    @abstractmethod
+    def card_line(self, run: RunDirectory, listener: Listener) -> str | None:
+        """Return a line with the scores of a run for its card; None without its text."""
+
+    def inspect(self, model: Model, text: str, options: InspectOptions) -> Inspection:
+        """Inspect the computation of a model for a text.
+
+        Raises:
+            RunError: the task has nothing to inspect.
+            UsageError: the text or an option is not valid for this model.
+        """
+        raise RunError(f'a model of task = "{self.name}" cannot be inspected by itself.')
+
+
+@dataclass(frozen=True)
+class LongTexts:
+    """Training examples that are longer than the model takes.
+
+    Attributes:
+        long: their number.
+        examples: number of all training examples.
+        limit: maximum number of tokens.
+        dropped: whether they are left out; else they are cut.
+    """
+
+    long: int
+    examples: int
+    limit: int
+    dropped: bool
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """A task to train, with text, tokenizers and token ids.
+
+    Attributes:
+        task: the task.
+        config: configuration of the run.
+        corpus: text of the run.
+        tokenizers: tokenizers of both sides; twice the same for tasks with one text.
+        store: token ids of the training text; a `TokenStream` for language modelling.
+        loss: loss of a model on a batch, in training.
+        updates: returns the batches of this process.
+        validation: returns the validation of a model, a function of the step. Its arguments are the model, the
+            processes that share it, and a `Watch`.
+        too_long: number of training examples left out because they have too many tokens.
+        classes: classes of a classifier, in the order of its outputs.
+        documents: returns further JSON documents of the run directory, by file name.
+    """
+
+    task: Task[Any]
+    config: Config
+    corpus: Corpus
+    tokenizers: TokenizerPair
+    store: TokenStore | TokenStream
+    loss: Callable[[Any, Any], LossAndNll]
+    updates: Callable[[World], BatchSource]
+    validation: Callable[..., Callable[[int], ValidationReport]]
+    too_long: int = 0
+    classes: tuple[str, ...] = ()
+    documents: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
+
+    def model(self) -> Transformer:
+        """Build a new model on the CPU."""
+        return self.task.build_model(self.config, self.tokenizers, self.classes)
+
+    def objective(self, model: Any) -> Objective:
+        """Return a model with its loss."""
+        return Objective(model, self.loss)
+
+    @property
+    def vocabulary(self) -> str:
+        """Description of the vocabulary sizes, for a message."""
+        return self.task.describe_vocabulary(self.tokenizers, self.classes)
+
+    def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
+        """Write the files that a run directory has before the first step."""
+        run.begin(self.config, self.tokenizers, environment, self.documents())

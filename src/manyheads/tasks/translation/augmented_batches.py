@@ -1,0 +1,153 @@
+"""Batches of augmented pairs (`[data.augment]`): the phrases of a run, the lengths of an epoch, the token ids."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.checkpoint import RunDirectory, saving
+from manyheads.config.schema import AugmentConfig, Config
+from manyheads.data.augment import Augmenter, AugmentPlan, Growth, PhraseTable
+from manyheads.data.augment_copies import make_copy, other_scripts
+from manyheads.data.augment_phrases import mine_phrases
+from manyheads.data.batch import Ids
+from manyheads.data.store import TextStore, TokenStore
+from manyheads.tasks.batch_sources import PairBatches
+from manyheads.tasks.corpus import longest_side
+from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
+from manyheads.training.log import Listener
+
+_MINING = 1  # version of the phrase mining; a new version makes old caches stale
+_SAMPLE = 1_000  # pairs, and made-up texts, on which lengths are measured
+
+Indices = NDArray[np.int64]
+
+
+class AugmentedBatches(PairBatches):
+    """Makes batches of pairs that are augmented anew in each epoch."""
+
+    def __init__(self, config: Config, tokenizers: TokenizerPair, augmenter: Augmenter) -> None:
+        super().__init__(config, augmenter.texts, augmenter.store, tokenizers)
+        self.augmenter = augmenter
+        self.planned = lru_cache(2)(self.plan_epoch)  # two: the next epoch is planned before one ends
+
+    def epoch(self, number: int, /) -> EpochBatches:
+        """Return the maker of the batches of an epoch."""
+        return self.planned(number)
+
+    def plan_epoch(self, number: int) -> EpochBatches:
+        """Draw the changes of an epoch."""
+        return EpochBatches(self, self.augmenter.plan(number))
+
+
+class EpochBatches(PairBatches):
+    """Makes the batches of one epoch.
+
+    A row whose augmented text is longer than `data.max_length`, or holds a character that the vocabulary cannot
+    write, keeps its original text.
+    """
+
+    def __init__(self, maker: AugmentedBatches, plan: AugmentPlan) -> None:
+        self.texts, self.store, self.tokenizers = maker.texts, maker.store, maker.tokenizers
+        self.sampling = maker.sampling
+        self.plan = plan
+        self.lengths = plan.lengths()
+
+    def rows(self, pairs: Indices, rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
+        """Return the token ids of these pairs: of their new texts where they are augmented."""
+        changed = [row for row, flag in zip(pairs.tolist(), self.plan.changed(pairs), strict=True) if flag]
+        texts = {row: self.plan.texts(row) for row in changed}
+        source = self.tokenizers.source.encode([texts[row][0] for row in changed])
+        target = self.tokenizers.target.encode([texts[row][1] for row in changed])
+        new = {row: ids for row, *ids in zip(changed, source, target, strict=True) if self.fits(row, *ids)}
+        if not self.sampling:
+            own = self.store
+            return [
+                (new[row][0], new[row][1]) if row in new else (own.source[row], own.target[row])
+                for row in pairs.tolist()
+            ]
+        sides = [texts[row] if row in new else self.plan.augmenter.pair(row) for row in pairs.tolist()]
+        seeds = rng.integers(2**31, size=2).tolist()
+        sampled = self.tokenizers.source.sample([side[0] for side in sides], seeds[0])
+        return list(zip(sampled, self.tokenizers.target.sample([side[1] for side in sides], seeds[1]), strict=True))
+
+    def fits(self, row: int, source: Sequence[int], target: Sequence[int]) -> bool:
+        """Return whether new token ids can replace the original ids of a row."""
+        limit = self.plan.augmenter.max_length
+        known = (UNK not in source or UNK in self.store.source[row]) and (
+            UNK not in target or UNK in self.store.target[row]
+        )
+        return known and 0 < len(source) <= limit and 0 < len(target) <= limit
+
+
+def augmented_batches(
+    config: Config,
+    augment: AugmentConfig,
+    run: RunDirectory,
+    store: tuple[TextStore, TokenStore],
+    tokenizers: TokenizerPair,
+    listener: Listener,
+) -> AugmentedBatches:
+    """Return the batches of a run with `[data.augment]`; phrases are mined once and stored in the run."""
+    texts, tokens = store
+    table = _phrase_table(run, texts, tokenizers, listener) if augment.words or augment.copies else None
+    augmenter = Augmenter(
+        config=augment,
+        texts=texts,
+        store=tokens,
+        languages=config.languages,
+        seed=config.training.seed,
+        max_length=longest_side(config),
+        table=table,
+        growth=_measure_growth(texts, tokenizers),
+    )
+    return AugmentedBatches(config, tokenizers, augmenter)
+
+
+def _phrase_table(
+    run: RunDirectory, texts: TextStore, tokenizers: TokenizerPair, listener: Listener
+) -> PhraseTable:
+    """Return the words and phrases of a run; stored ones are reused if they were mined from the same text."""
+    folder = run.path / "cache" / "phrases"
+    key = hashlib.sha256(json.dumps([_MINING, texts.sha256]).encode()).hexdigest()
+    if not TextStore.has(folder, key):
+        with saving("the phrases", folder, ""), listener.phase("mining words and phrases"):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            mined = mine_phrases(*texts.sides())
+            details = {"words": len(mined.words)}
+            TextStore.build(folder, [[*mined.words, *mined.phrases]], key=key, details=lambda: details)
+    stored = TextStore(folder)
+    sources, targets = (list(side) for side in stored.sides())
+    words = int(stored.details["words"])
+    listener.message(f"augmentation: {words:,} words and {len(stored) - words:,} phrases with their translations")
+    lengths = _lengths_of(tokenizers.source, sources), _lengths_of(tokenizers.target, targets)
+    translations = {
+        source.lower(): target.lower() for source, target in zip(sources[:words], targets[:words], strict=True)
+    }
+    return PhraseTable(stored, words, lengths, translations)
+
+
+def _lengths_of(tokenizer: Tokenizer, texts: Sequence[str]) -> Indices:
+    """Return the number of tokens of each text (N,)."""
+    return np.array([len(ids) for ids in tokenizer.encode(texts)] if texts else [], dtype=np.int64)
+
+
+def _measure_growth(texts: TextStore, tokenizers: TokenizerPair) -> Growth:
+    """Measure on evenly spaced pairs, and on made-up texts, how the operations change the number of tokens."""
+    rng, sides = Random(0), [list(side) for side in texts.sides(_SAMPLE)]
+    scripts = other_scripts(chain(*sides))
+    copied = [make_copy(rng, scripts) for _ in range(_SAMPLE)]
+    capitals, lower, added = [], [], []
+    for tokenizer, sample in zip((tokenizers.source, tokenizers.target), sides, strict=True):
+        plain = max(1, int(_lengths_of(tokenizer, sample).sum()))
+        capitals.append(float(_lengths_of(tokenizer, [text.upper() for text in sample]).sum()) / plain)
+        lower.append(float(_lengths_of(tokenizer, [text.lower() for text in sample]).sum()) / plain)
+        added.append(float(_lengths_of(tokenizer, copied).mean()))
+    return Growth((capitals[0], capitals[1]), lower[0], (added[0], added[1]), scripts)

@@ -1,0 +1,209 @@
+"""The task of translation: an encoder-decoder that learns from pairs of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.load import with_overrides
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.letters import has_text
+from manyheads.data.locate import Split
+from manyheads.data.store import TextStore, TokenStore
+from manyheads.evaluation.scores import Scores, score
+from manyheads.inspection.documents import Inspection
+from manyheads.interop.bundle import LoadedModel, load_run
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tasks.batch_sources import CorpusUpdates, PairBatches
+from manyheads.tasks.corpus import (
+    LANGUAGES,
+    Corpus,
+    available_pairs,
+    describe_long,
+    held_out,
+    language_profiles,
+    longest_side,
+)
+from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.inspecting.translation import inspect_translation
+from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
+from manyheads.tasks.scored_text import ScoredText, training_overlap
+from manyheads.tasks.task import LongTexts, Task, TrainingTask
+from manyheads.tasks.translation.augmented_batches import augmented_batches
+from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
+from manyheads.tasks.translation.translator import Translator
+from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
+from manyheads.training.log import Listener
+from manyheads.training.objective import corpus_nll, translation_loss
+
+_CARD_SENTENCES = 1_000  # sentences scored for a model card
+
+
+class TranslationTask(Task[Translator]):
+    """Translation from a source to a target language."""
+
+    name = "translation"
+    opened_by = Translator
+    card_template = "translation"
+    scores_outputs = True
+    decodes_to_validate = True
+    token_rows: ClassVar[Mapping[str, str]] = {
+        "source_embedding.tokens.weight": "source",
+        "target_embedding.tokens.weight": "target",
+        "output.weight": "target",
+        "output.bias": "target",
+    }
+
+    def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
+        """See `Task.prepare`."""
+        training, texts = config.training, corpus.train
+        tokenizers = prepare_tokenizers(self, config, run, texts.sides, listener)
+        store = tokenise(config, run, corpus, tokenizers, listener, max_length=longest_side(config))
+        maker = _pair_batches(config, run, texts, store, tokenizers, listener)
+        return TrainingTask(
+            task=self,
+            config=config,
+            corpus=corpus,
+            tokenizers=tokenizers,
+            store=store,
+            loss=partial(translation_loss, smoothing=training.label_smoothing, r_drop=training.r_drop),
+            updates=lambda world: CorpusUpdates(config, maker, world),
+            validation=partial(Validation, config, corpus.valid, tokenizers),
+            too_long=store.too_long,
+            documents=lambda: {
+                LANGUAGES: {name: profile.to_json() for name, profile in language_profiles(config, texts).items()}
+            },
+        )
+
+    def build_model(self, config: Config, tokenizers: TokenizerPair, classes: Sequence[str]) -> EncoderDecoder:
+        """See `Task.build_model`."""
+        return EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size)
+
+    def describe_layers(self, config: Config) -> str:
+        """See `Task.describe_layers`."""
+        return f"{config.model.num_encoder_layers}+{config.model.num_decoder_layers}"
+
+    def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
+        """See `Task.learn_tokenizers`."""
+        return train_tokenizers(config.tokenizer, sources, targets, *config.languages)
+
+    def describe_vocabulary(self, tokenizers: TokenizerPair, classes: Sequence[str]) -> str:
+        """See `Task.describe_vocabulary`."""
+        return f"{tokenizers.source.size:,}/{tokenizers.target.size:,}"
+
+    def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
+        """See `Task.sample_sides`."""
+        source, target, valid = training.tokenizers.source, training.tokenizers.target, training.corpus.valid[:most]
+        sources, targets = training.corpus.train.sides(most)
+        yield "train, source", source, sources
+        yield "valid, source", source, [pair.source for pair in valid]
+        yield "train, target", target, targets
+        yield "valid, target", target, [pair.target for pair in valid]
+
+    def count_tokens(self, training: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
+        """See `Task.count_tokens`."""
+        store, tokenizers = training.store, training.tokenizers
+        assert isinstance(store, TokenStore)
+        source = count_ids(store.source.values, tokenizers.source)
+        target = count_ids(store.target.values, tokenizers.target)
+        if tokenizers.joint:
+            yield "vocabulary", tokenizers.source, source + target
+        else:
+            yield "source vocabulary", tokenizers.source, source
+            yield "target vocabulary", tokenizers.target, target
+
+    def count_long(self, training: TrainingTask) -> LongTexts:
+        """See `Task.count_long`."""
+        examples = len(training.store) + training.too_long
+        return LongTexts(training.too_long, examples, longest_side(training.config), dropped=True)
+
+    def describe_lengths(self, training: TrainingTask) -> dict[str, str]:
+        """See `Task.describe_lengths`."""
+        config = training.config
+        splits: tuple[Split, ...] = ("valid",) if config.data.test is None else ("valid", "test")
+        long = [
+            describe_long(config, training.tokenizers, held_out(config, split), f"data.{split}") for split in splits
+        ]
+        return {f"length of {split}": text for split, text in zip(splits, long, strict=True) if text}
+
+    def load_to_use(
+        self, run: Path, device: str, *, engine: str = "torch", precision: str = "fp32", beam: int | None = None
+    ) -> Translator:
+        """See `Task.load_to_use`."""
+        loaded = Translator.load(run, device=device, engine=engine, precision=precision)
+        overrides = [] if beam is None else [f"search.beam_size={beam}"]
+        return Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.engine)
+
+    def evaluate(self, model: Translator, config: Config, text: ScoredText, listener: Listener) -> Evaluation:
+        """See `Task.evaluate`."""
+        translator = Translator(config, model.tokenizers, model.model)
+        sources, references = text.pairs(config)
+        result = evaluate_texts(translator, sources, references, listener, str(text.source or f"data.{text.split}"))
+        if text.split == "train" and text.source is None:
+            return result
+        trained = model.config.data.model_copy(update={"root": config.data.root})
+        own = model.config.model_copy(update={"data": trained})
+        return replace(result, overlap=training_overlap(own, sources, references))
+
+    def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
+        """See `Task.validation_loss`."""
+        loaded = Translator.load(run, device="cpu")
+        source = loaded.tokenizers.source.encode([pair.source for pair in pairs])
+        target = loaded.tokenizers.target.encode([pair.target for pair in pairs])
+        nats, tokens = corpus_nll(loaded.model, source, target, bos=BOS, eos=EOS)
+        return nats / tokens
+
+    def card_line(self, run: RunDirectory, listener: Listener) -> str | None:
+        """See `Task.card_line`."""
+        return card_line_of_translator(load_run(run.path))
+
+    def inspect(self, model: Translator, text: str, options: InspectOptions) -> Inspection:
+        """See `Task.inspect`."""
+        return inspect_translation(model, text, options)
+
+
+def card_line_of_translator(opened: LoadedModel) -> str | None:
+    """Return a line for a card: BLEU and chrF with signatures, by the search of the run; None without the text."""
+    config = opened.config
+    pairs = [
+        pair
+        for pair in available_pairs(config, "test", _CARD_SENTENCES)
+        if has_text(pair.source) and has_text(pair.target)
+    ]
+    if not pairs:
+        return None
+    results = Translator(config, opened.tokenizers, opened.model).translate([pair.source for pair in pairs])
+    outputs, references = [result.translation for result in results], [pair.target for pair in pairs]
+    scores = score(outputs, references, language=config.data.target, protocol=config.evaluation.protocol)
+    return scores_line(config, len(pairs), scores)
+
+
+def scores_line(config: Config, sentences: int, scores: Scores) -> str:
+    """Return a line for a card: BLEU and chrF of a translator on the first sentences of its test set."""
+    first = "the first " if sentences == _CARD_SENTENCES else ""
+    return (
+        f"- Scores on {first}{sentences:,} sentences of its test set, {config.search.method}: "
+        f"BLEU {scores.bleu:.2f} ({scores.signature['bleu']}), chrF {scores.chrf:.2f} ({scores.signature['chrf']})"
+    )
+
+
+def _pair_batches(
+    config: Config,
+    run: RunDirectory,
+    texts: TextStore,
+    store: TokenStore,
+    tokenizers: TokenizerPair,
+    listener: Listener,
+) -> PairBatches:
+    """Return the maker of the batches of a translator, with augmentation if it is configured."""
+    if config.data.augment is None:
+        return PairBatches(config, texts, store, tokenizers)
+    return augmented_batches(config, config.data.augment, run, (texts, store), tokenizers, listener)

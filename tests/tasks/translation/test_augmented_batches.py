@@ -1,0 +1,142 @@
+"""Training with [data.augment]: bit-identical after an interruption, for any batch and any number of processes."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.runs.parts import Interrupting, make_config, write_corpus
+from tests.tasks.test_preparation import all_batches, equal_batches, texts, tokenizers_of, updates
+from tests.training.parts import CollectingListener
+
+from manyheads.config.schema import Config
+from manyheads.data import augment_phrases
+from manyheads.runs.train import train
+from manyheads.tasks.translation import augmented_batches as module
+from manyheads.text.tokenizer import EOS, PAD, UNK
+from manyheads.training.distributed import World
+
+STRONG = {"case": 0.3, "end_mark": 0.3, "typos": 0.3, "copies": 0.3, "words": 0.3, "join": 0.3}
+BYTES = {"byte_fallback": True, "vocab_size": 330}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(autouse=True)
+def common_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(augment_phrases, "_LEAST_COUNT", 2)
+
+
+def config_of(corpus: Path, augment: dict[str, float] | None = None, **sections: dict[str, Any]) -> Config:
+    sections["tokenizer"] = BYTES | sections.get("tokenizer", {})
+    return make_config(corpus, **sections | {"data": {"augment": STRONG if augment is None else augment}})
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_an_update_is_a_function_of_seed_epoch_and_position(corpus: Path, tmp_path: Path, sampling: float) -> None:
+    config = config_of(corpus, tokenizer={"sampling": sampling})
+    first, second = updates(config, tmp_path / "a"), updates(config, tmp_path / "b")
+    all_batches(second, 7)
+    assert equal_batches(all_batches(first, 2), all_batches(second, 2))
+    assert texts(first, all_batches(first, 2)) != texts(first, all_batches(first, 3)), (
+        "each epoch has changes of its own"
+    )
+
+
+def test_the_rows_of_an_epoch_are_the_same_for_any_batch(corpus: Path, tmp_path: Path) -> None:
+    small = updates(config_of(corpus), tmp_path / "a")
+    large = updates(config_of(corpus, training={"batch_tokens": 400}), tmp_path / "b")
+    assert len(small.epoch(1)) > len(large.epoch(1))
+    assert texts(small, all_batches(small, 1)) == texts(large, all_batches(large, 1))
+
+
+def test_two_processes_share_the_updates_of_one(corpus: Path, tmp_path: Path) -> None:
+    config = config_of(corpus)
+    alone = updates(config, tmp_path / "a")
+    both = [updates(config, tmp_path / "b", World(rank, 2)) for rank in range(2)]
+    for position, pairs in enumerate(alone.epoch(2)):
+        parts = [one.batches(2, position, pairs) for one in both]
+        assert [pairs.tolist()] * 2 == [one.epoch(2)[position].tolist() for one in both]
+        mine = texts(alone, [alone.batches(2, position, pairs)])
+        rows = [row for row in texts(alone, [[*chain.from_iterable(parts)]]) if row != ("", "")]
+        assert rows == [row for row in mine if row != ("", "")]
+
+
+@pytest.mark.parametrize("moments", [[{"step": 3}], [{"step": 5}, {"validation": 8}]])
+def test_an_interrupted_run_ends_like_an_uninterrupted_run(
+    corpus: Path, tmp_path: Path, moments: list[dict[str, int]]
+) -> None:
+    config = config_of(corpus, training={"accumulation": 2, "log_every": 1})
+    uninterrupted, resumed = CollectingListener(), CollectingListener()
+    train(config, tmp_path / "whole", listener=uninterrupted)
+    for moment in moments:
+        with pytest.raises(KeyboardInterrupt):
+            train(config, tmp_path / "parts", listener=Interrupting(**moment))
+    train(config, tmp_path / "parts", listener=resumed)
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
+    assert weights[0] == weights[1]
+    expected = {report.step: report.loss for report in uninterrupted.steps}
+    assert all(expected[report.step] == report.loss for report in resumed.steps)
+
+
+def test_rates_of_0_make_the_batches_of_a_training_without_augmentation(corpus: Path, tmp_path: Path) -> None:
+    """All rates of 0 make the same batches as no section at all."""
+    plain = updates(make_config(corpus, tokenizer=BYTES), tmp_path / "a")
+    off = updates(config_of(corpus, dict.fromkeys(STRONG, 0.0)), tmp_path / "b")
+    assert type(plain.maker) is not type(off.maker)
+    for epoch in (0, 5):
+        assert equal_batches(all_batches(plain, epoch), all_batches(off, epoch))
+    assert not (tmp_path / "a" / "cache" / "phrases").exists()
+
+
+def test_no_row_is_longer_than_the_limit_or_holds_an_unknown_symbol(corpus: Path, tmp_path: Path) -> None:
+    """Without byte fallback, no emoji is added to pairs."""
+    tokenizer = {"byte_fallback": False, "vocab_size": 70}
+    config = make_config(corpus, tokenizer=tokenizer, data={"augment": STRONG | {"copies": 0.9}, "max_length": 17})
+    found = updates(config, tmp_path)
+    for epoch in range(3):
+        for batch in chain.from_iterable(all_batches(found, epoch)):
+            for side in (batch.source, batch.target_out):
+                assert not (side == UNK).any()
+                assert ((side != PAD) & (side != EOS)).sum(1).max() <= 17
+
+
+def test_emoji_and_addresses_are_added_with_byte_fallback(corpus: Path, tmp_path: Path) -> None:
+    found = updates(config_of(corpus, {**dict.fromkeys(STRONG, 0.0), "copies": 0.9}), tmp_path)
+    rows = [row for epoch in range(20) for row in texts(found, all_batches(found, epoch))]
+    assert any("http" in source and "http" in target for source, target in rows)
+    assert any(max(source, default="") > "\U0001f300" and max(source) in target for source, target in rows)
+
+
+def test_the_planned_lengths_are_near_those_of_the_batches(corpus: Path, tmp_path: Path) -> None:
+    found = updates(config_of(corpus), tmp_path)
+    for epoch in range(3):
+        planned = sum(int(side.sum()) for side in found.maker.epoch(epoch).lengths)
+        made = sum(
+            batch.source_tokens + batch.target_tokens for batch in chain.from_iterable(all_batches(found, epoch))
+        )
+        assert 0.7 < made / planned < 1.4
+
+
+def test_phrases_are_mined_once_for_a_text(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = updates(config_of(corpus), tmp_path)
+    monkeypatch.delattr(module, "mine_phrases")
+    again = updates(config_of(corpus, {"words": 0.5}), tmp_path)
+    assert isinstance(again.maker, module.AugmentedBatches)
+    assert "hund" in again.maker.augmenter.translations
+    with pytest.raises(NameError, match="mine_phrases"):
+        updates(make_config(corpus, tokenizer=BYTES, data={"augment": STRONG, "limit": 30}), tmp_path)
+    assert tokenizers_of(first).joint
+
+
+def test_word_pairs_are_added_as_separate_lines(corpus: Path, tmp_path: Path) -> None:
+    found = updates(config_of(corpus, {**dict.fromkeys(STRONG, 0.0), "words": 0.9}), tmp_path)
+    rows = set(chain.from_iterable(texts(found, all_batches(found, epoch)) for epoch in range(5)))
+    assert ("Hund", "dog") in rows
+    assert np.mean([len(source.split()) for source, _ in rows]) < 3

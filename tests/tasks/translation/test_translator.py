@@ -1,0 +1,375 @@
+"""Translator: the translation of a line depends on that line alone, and its scores are the model's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from tests.tolerances import approx
+from torch import Tensor
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.decoding import continuous
+from manyheads.decoding import engine as module
+from manyheads.decoding.model import InferenceModel
+from manyheads.errors import OverflowedError, RunError, UsageError
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tasks.translation.translator import TranslateOptions, Translation, Translator
+from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
+
+LETTERS = "abcdefghijklm"
+MAX_POSITIONS = 41
+
+
+def make_translator(
+    *,
+    seed: int = 3,
+    end_bias: float = 2.5,
+    search: dict[str, Any] | None = None,
+    data: dict[str, Any] | None = None,
+    letters: str = LETTERS,
+    kind: str = "characters",
+    **model: Any,
+) -> Translator:
+    """Return a translator with D = 16, 1 + 1 layers and large random weights; `end_bias` shortens outputs."""
+    sizes = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    config = Config.model_validate(
+        {
+            "data": {"source": "de", "target": "en"} | (data or {}),
+            "tokenizer": {"kind": kind},
+            "model": sizes | {"dropout": 0.4, "max_positions": MAX_POSITIONS, "tied_embeddings": "none"} | model,
+            "search": {"beam_size": 4} | (search or {}),
+        }
+    )
+    tokenizers = train_tokenizers(config.tokenizer, [letters], [letters], "de", "en")
+    torch.manual_seed(seed)
+    network = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).eval()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            if parameter.ndim == 1:
+                parameter += 0.3 * torch.randn_like(parameter)
+            else:
+                parameter *= 1.6
+        if network.output.bias is not None:
+            network.output.bias[EOS] += end_bias
+    return Translator(config, tokenizers, network)
+
+
+def save_run(translator: Translator, path: Path) -> Path:
+    """Write a translator as a run, and return its directory."""
+    run = RunDirectory(path)
+    run.begin(translator.config, translator.tokenizers, {})
+    run.publish(dict(translator.model.named_parameters()))
+    return path
+
+
+def lines(count: int = 13, seed: int = 1) -> list[str]:
+    """Return random words of 1 to 14 letters."""
+    rng = np.random.default_rng(seed)
+    return ["".join(rng.choice(list(LETTERS), rng.integers(1, 15))) for _ in range(count)]
+
+
+def assert_same(found: Translation, expected: Translation) -> None:
+    assert found.source == expected.source
+    assert found.truncated == expected.truncated
+    assert [one.tokens for one in found.hypotheses] == [one.tokens for one in expected.hypotheses]
+    assert [one.text for one in found.hypotheses] == [one.text for one in expected.hypotheses]
+    for one, other in zip(found.hypotheses, expected.hypotheses, strict=True):
+        assert one.score == approx(other.score)
+        assert one.token_scores == approx(other.token_scores)
+
+
+def translate_separately(translator: Translator, texts: list[str], **options: Any) -> list[Translation]:
+    return [translator.translate([text], **options)[0] for text in texts]
+
+
+# --- independence of other lines (invariant D) ---
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("batch_tokens", [1, 60, 4_096])
+def test_other_lines_order_and_batch_size_change_nothing(beam_size: int, batch_tokens: int) -> None:
+    texts = lines()
+    expected = translate_separately(make_translator(), texts, beam_size=beam_size, n_best=beam_size)
+    assert len({len(one.hypotheses[0].tokens) for one in expected}) > 3, "outputs of several lengths"
+    batched = make_translator(search={"batch_tokens": batch_tokens})
+    for order in (np.arange(13), np.arange(13)[::-1], np.random.default_rng(2).permutation(13)):
+        found = batched.translate([texts[index] for index in order], beam_size=beam_size, n_best=beam_size)
+        for index, one in zip(order, found, strict=True):
+            assert_same(one, expected[index])
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_every_variant_translates_a_line_in_a_batch_as_alone(positions: str, norm: str) -> None:
+    translator = make_translator(positions=positions, norm=norm)
+    texts = [*lines(5), "a" * 30]
+    for found, expected in zip(translator.translate(texts), translate_separately(translator, texts), strict=True):
+        assert_same(found, expected)
+
+
+def test_the_same_line_twice_has_the_same_translation_twice() -> None:
+    first, other, second = make_translator().translate(["abc", "kkkkkkkk", "abc"])
+    assert_same(first, second)
+    assert other.translation != first.translation
+
+
+def test_dropout_is_off_and_the_model_returns_to_training_mode() -> None:
+    translator = make_translator()
+    expected = translator.translate(lines(4))
+    translator.model.train()
+    found = translator.translate(lines(4))
+    assert translator.model.training
+    assert translator.model.encoder_layers[0].training
+    for one, other in zip(found, expected, strict=True):
+        assert_same(one, other)
+    translator.model.eval()
+    translator.translate(["a"])
+    assert not translator.model.training
+
+
+def test_a_model_keeps_its_mode_after_an_error() -> None:
+    translator = make_translator()
+    with torch.no_grad():
+        translator.model.output.bias.fill_(math.nan)
+    translator.model.train()
+    with pytest.raises(OverflowedError):
+        translator.translate(["abc"])
+    assert translator.model.training
+
+
+# --- empty and unusual lines ---
+
+
+def test_empty_and_blank_lines_keep_their_position() -> None:
+    translator = make_translator()
+    texts = ["", "abc", "   ", "\t", "def", ""]
+    found = translator.translate(texts)
+    assert [one.source for one in found] == texts
+    for index in (0, 2, 3, 5):
+        assert (found[index].translation, found[index].score, found[index].truncated) == (texts[index], 0.0, False)
+    for index in (1, 4):
+        assert_same(found[index], translator.translate([texts[index]])[0])
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", " "]])
+def test_texts_without_content_are_not_an_error(texts: list[str]) -> None:
+    assert [one.translation for one in make_translator().translate(texts)] == texts
+
+
+def test_unknown_symbols_are_translated_without_an_error() -> None:
+    (found,) = make_translator().translate(["한글 ☃ \U0001f642"])
+    assert len(found.hypotheses) == 1
+
+
+def test_a_text_instead_of_a_list_is_refused() -> None:
+    with pytest.raises(UsageError, match="a list of texts"):
+        make_translator().translate("abc")
+
+
+# --- candidates and scores (invariant M) ---
+
+
+def test_candidates_are_distinct_and_best_first() -> None:
+    for found in make_translator().translate(lines(), n_best=4):
+        assert len(found.hypotheses) == 4
+        scores = [one.score for one in found.hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(one.tokens) for one in found.hypotheses}) == 4
+        assert (found.translation, found.score) == (found.hypotheses[0].text, scores[0])
+
+
+def test_the_best_candidate_does_not_depend_on_n_best() -> None:
+    translator = make_translator(search={"length_penalty": 0.0})
+    for one, four in zip(translator.translate(lines()), translator.translate(lines(), n_best=4), strict=True):
+        assert one.hypotheses[0].tokens == four.hypotheses[0].tokens
+
+
+def test_more_candidates_than_the_beam_size_widen_the_beam() -> None:
+    (found,) = make_translator().translate(["abc"], beam_size=2, n_best=3)
+    assert len(found.hypotheses) == 3
+
+
+def teacher_forced(translator: Translator, text: str, ids: list[int], *, ended: bool) -> Tensor:
+    """Return the teacher-forced log-probability of each token of an output and of its end mark."""
+    source = torch.tensor([[*translator.tokenizers.source.encode([text])[0], EOS]])
+    with torch.no_grad():
+        log_probs = translator.model(source, torch.tensor([[BOS, *ids]]))[0].log_softmax(-1)
+    right = [*ids, EOS] if ended else ids
+    return log_probs[range(len(right)), right]
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_score_is_the_teacher_forced_score_of_the_output(length_penalty: float, beam_size: int) -> None:
+    translator = make_translator(search={"length_penalty": length_penalty})
+    for found in translator.translate(lines(), beam_size=beam_size, n_best=beam_size):
+        for one in found.hypotheses:
+            ended = one.tokens[-1] == "</s>"
+            ids = [translator.tokenizers.target.encode([piece])[0][0] for piece in letters_of(one.tokens)]
+            expected = teacher_forced(translator, found.source, ids, ended=ended)
+            assert one.token_scores == approx(expected.tolist())
+            assert one.score == approx(expected.sum().item() / len(expected) ** length_penalty)
+
+
+def letters_of(tokens: list[str]) -> list[str]:
+    """Join the pieces without the end mark; the unknown symbol is written as such."""
+    return [{"<unk>": "☃"}.get(token, token) for token in tokens if token != "</s>"]
+
+
+def test_a_beam_of_one_is_greedy() -> None:
+    translator = make_translator()
+    for text, found in zip(lines(), translator.translate(lines(), beam_size=1), strict=True):
+        source = torch.tensor([[*translator.tokenizers.source.encode([text])[0], EOS]])
+        ids = [BOS]
+        limit = min(2 * (source.size(1) - 1) + 20, MAX_POSITIONS - 1)
+        while len(ids) <= limit:
+            with torch.no_grad():
+                logits = translator.model(source, torch.tensor([ids]))[0, -1]
+            logits[[PAD, BOS]] = -torch.inf
+            ids.append(int(logits.argmax()))
+            if ids[-1] == EOS:
+                break
+        whole = ids[1:] if ids[-1] == EOS else ids[1 : limit + 1]
+        assert found.hypotheses[0].tokens == translator.tokenizers.target.pieces(whole)
+
+
+def test_a_wider_beam_finds_outputs_that_are_at_least_as_likely() -> None:
+    """Compare sums over all lines without a length penalty; single lines may differ."""
+    translator = make_translator(search={"length_penalty": 0.0})
+    totals = [sum(one.score for one in translator.translate(lines(), beam_size=size)) for size in (1, 4, 8)]
+    assert totals[0] < totals[1] <= totals[2] + 1e-5
+
+
+def test_padding_and_begin_marks_are_never_generated() -> None:
+    translator = make_translator()
+    with torch.no_grad():
+        translator.model.output.bias[[PAD, BOS]] += 50.0
+    for beam_size in (1, 4):
+        for found in translator.translate(lines(), beam_size=beam_size):
+            assert not {"<pad>", "<s>"} & set(found.hypotheses[0].tokens)
+
+
+def test_the_text_is_the_joined_tokens() -> None:
+    for found in make_translator().translate(lines()):
+        for one in found.hypotheses:
+            assert one.text == "".join(token.replace("▁", " ") for token in one.tokens if token != "</s>")
+            assert len(one.tokens) == len(one.token_scores)
+
+
+# --- limits ---
+
+
+def test_a_source_longer_than_the_model_allows_is_truncated_and_marked() -> None:
+    translator = make_translator(end_bias=9.0)
+    limit = MAX_POSITIONS - 1
+    exact, longer, much_longer = "abcd" * (limit // 4), "abcd" * (limit // 4) + "k", "abcd" * 300
+    whole = TranslateOptions(split="none")
+    found = translator.translate([exact, longer, much_longer], options=whole)
+    assert [one.truncated for one in found] == [False, True, True]
+    assert [one.source for one in found] == [exact, longer, much_longer]
+    found = make_translator().translate([longer, much_longer], options=whole)
+    first, second = (one.hypotheses[0] for one in found)
+    assert first.tokens == second.tokens
+    assert first.token_scores == approx(second.token_scores)
+
+
+def test_an_output_that_does_not_end_is_truncated_and_marked() -> None:
+    translator = make_translator(end_bias=-1e9, search={"max_length_ratio": 1.5, "max_length_offset": 3})
+    for beam_size in (1, 4):
+        found = translator.translate(["a", "abcdef", "ab" * 20], beam_size=beam_size)
+        assert [one.truncated for one in found] == [True] * 3
+        assert [len(one.hypotheses[0].tokens) for one in found] == [4, 12, MAX_POSITIONS - 1]
+        assert "</s>" not in found[0].hypotheses[0].tokens
+
+
+def test_outputs_that_end_are_not_marked_as_truncated() -> None:
+    assert not any(one.truncated for one in make_translator(end_bias=9.0).translate(lines()))
+
+
+def watch_sources(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Record the shapes of all encoded sources."""
+    shapes: list[tuple[int, int]] = []
+    stepper, read = module.EncoderDecoderStepper, InferenceModel.read
+
+    def recorded_stepper(model: EncoderDecoder, source: Tensor) -> object:
+        shapes.append((source.size(0), source.size(1)))
+        return stepper(model, source)
+
+    def recorded_read(model: InferenceModel, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
+        shapes.append((len(rows), max(map(len, rows))))
+        return read(model, rows)
+
+    for importer in (module, continuous):
+        monkeypatch.setattr(importer, "EncoderDecoderStepper", recorded_stepper)
+    monkeypatch.setattr(InferenceModel, "read", recorded_read)
+    return shapes
+
+
+def test_the_cost_of_a_line_of_100_000_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = watch_sources(monkeypatch)
+    whole = TranslateOptions(split="none")
+    found = make_translator().translate(["a" * 100_000, "abc"], options=whole)
+    assert max(length for _, length in shapes) == MAX_POSITIONS
+    assert found[0].truncated
+    assert len(found[0].hypotheses[0].tokens) <= MAX_POSITIONS
+    assert_same(found[1], make_translator().translate(["abc"])[0])
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_batches_respect_the_token_budget(monkeypatch: pytest.MonkeyPatch, beam_size: int) -> None:
+    shapes = watch_sources(monkeypatch)
+    make_translator(search={"batch_tokens": 120}).translate(lines(40), beam_size=beam_size)
+    assert all(rows * length * beam_size <= 120 or rows == 1 for rows, length in shapes)
+    assert sum(rows for rows, _ in shapes) == 40
+    assert len(shapes) < 40
+
+
+# --- from a run directory, to JSON ---
+
+
+@pytest.mark.parametrize("choice", [{"precision": "bf16"}, {"ensemble": ["other"]}])
+def test_an_option_that_another_engine_does_not_support_is_refused(tmp_path: Path, choice: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=next(iter(choice))):
+        Translator.load(tmp_path, engine="ctranslate2", **choice)
+
+
+def test_a_translator_loaded_from_a_run_translates_like_the_original(tmp_path: Path) -> None:
+    translator = make_translator()
+    loaded = Translator.load(str(save_run(translator, tmp_path / "run")), device="cpu")
+    assert not loaded.model.training
+    for found, expected in zip(loaded.translate(lines()), translator.translate(lines()), strict=True):
+        assert found == expected
+
+
+def test_a_missing_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is not a directory"):
+        Translator.load(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("line", ["abc", ""])
+def test_json_holds_the_documented_keys(line: str) -> None:
+    (found,) = make_translator().translate([line], n_best=2)
+    value = found.to_json()
+    assert {"source", "translation", "score", "hypotheses", "alignment", "truncated"} <= value.keys()
+    assert value["alignment"] is None
+    assert value["source"] == line
+    assert value["translation"] == found.translation
+    for one in value["hypotheses"]:
+        assert one.keys() == {"text", "score", "tokens", "token_scores", "log_probability"}
+
+
+def test_a_model_with_equal_outputs_can_translate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set all weights to zero, so that all outputs are equal and no search may run forever."""
+    translator = make_translator()
+    with torch.no_grad():
+        for parameter in translator.model.parameters():
+            parameter.zero_()
+    assert all(len(one.hypotheses) == 1 for one in translator.translate(lines(3)))
