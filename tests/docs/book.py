@@ -71,7 +71,6 @@ DIAGRAMS = {
     "src/manyheads/": "the folders",
     "text ─ data/corpus": "the path of a sentence in training",
     "DIR ─ checkpoint": "the path of a sentence in use",
-    "data/ko-en/train.ko.gz": "names of files",
     "runs/mine/\n": "the files of a run directory",
     "http://127.0.0.1:5000/?lang=ko": "an address of the page",
 }

@@ -73,9 +73,8 @@ RUNS_MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
 # Pages whose commands and code take seconds of a processor.
 LONG_PAGES = {
     "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "howto/compare-two-systems.md",
-    "howto/fine-tune-opus-mt.md", "howto/on-a-cluster.md", "howto/own-language-pair.md",
-    "howto/prepare-a-corpus.md", "howto/python-api.md", "howto/what-users-type.md",
-    "inspecting.md", "start/engineer.md", "tutorial/teaching.md",
+    "howto/fine-tune-opus-mt.md", "howto/on-a-cluster.md", "howto/own-language-pair.md", "howto/python-api.md",
+    "howto/what-users-type.md", "inspecting.md", "start/engineer.md", "tutorial/teaching.md",
 }  # fmt: skip
 # The file model.py that pages examine as the model of a user.
 USER_MODEL = """
