@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tools.findings import labels
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [
@@ -51,8 +52,8 @@ def anchors(path: Path) -> frozenset[str]:
 
 @cache
 def all_targets() -> frozenset[str]:
-    """Return the targets of all pages, which MyST finds from any page."""
-    return frozenset(target for path in DOCUMENTS for target in TARGET.findall(prose(path)))
+    """Return the targets of all pages, which MyST finds from any page, those of the doctor's findings too."""
+    return frozenset(target for path in DOCUMENTS for target in TARGET.findall(prose(path))) | labels()
 
 
 def broken(document: Path, text: str) -> list[str]:

@@ -17,10 +17,9 @@ from manyheads.cli.verbs import VerbWithSubverbs
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "src" / "manyheads"
-GENERATED = ROOT / "docs" / "reference"
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "README.ko.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
-    *sorted(page for page in (ROOT / "docs").rglob("*.md") if not page.is_relative_to(GENERATED)),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts),
     *sorted((ROOT / "recipes").glob("*.toml")),
     *sorted((ROOT / "notebooks").rglob("*.ipynb")),
 ]
