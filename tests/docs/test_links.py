@@ -13,6 +13,7 @@ from tools.findings import labels
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "README.ko.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+    *sorted((ROOT / "design").glob("*.md")),
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts),
 ]
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?\)")

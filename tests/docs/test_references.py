@@ -20,13 +20,26 @@ PACKAGE = ROOT / "src" / "manyheads"
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "README.ko.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts),
+    *sorted((ROOT / "design").glob("*.md")),
     *sorted((ROOT / "recipes").glob("*.toml")),
     *sorted((ROOT / "notebooks").rglob("*.ipynb")),
 ]
 # Where a path may begin: at the root of the repository, in the package, or in docs/.
 STARTS = (ROOT, PACKAGE, ROOT / "docs")
 # Folders of the repository. A path that begins with one of them, or with a package, must exist.
-FOLDERS = {"benchmarks", "docs", "notebooks", "recipes", "src", "tests", "tools", ".github", ".ci", ".devcontainer"}
+FOLDERS = {
+    "benchmarks",
+    "design",
+    "docs",
+    "notebooks",
+    "recipes",
+    "src",
+    "tests",
+    "tools",
+    ".github",
+    ".ci",
+    ".devcontainer",
+}
 # Packages that share their name with folders of a user: only paths of source files are checked.
 USERS = {"build", "checkpoint", "data", "runs"}
 SOURCE = (".py", ".c", ".h", ".js")
@@ -41,7 +54,7 @@ FILES_NOT_MODULES = {
     "manyheads.schema.json", "manyheads.fish", "manyheads.service", "manyheads.js", "manyheads.d.ts",
     "manyheads.translate",  # of window, in an exported page
 }  # fmt: skip
-REMOVED_OPTIONS = {"--compile": "docs/decisions names it as removed"}
+REMOVED_OPTIONS = {"--compile": "design names it as removed"}
 OTHERS_OPTIONS = {
     "fairseq": {
         "--activation-dropout", "--arch", "--attention-dropout", "--clip-norm", "--dropout", "--encoder-embed-dim",

@@ -16,10 +16,10 @@ __all__ = ["Plan", "duration", "epoch_findings", "machine_findings", "rate_findi
 
 # The peak that trains width 256 with 4,096 target tokens an update by Adam; it falls with the root of the width
 # (section 5.3 of the paper) and rises with the root of the batch (Malladi et al. 2022). Muon's matrices take four
-# times as much (docs/decisions.md).
+# times as much (design/optimiser.md).
 RATE, WIDTH, BATCH, MUON = 2e-3, 256, 4_096, 4.0
 LEAST_BATCH, MOST_BATCH = 0.5, 4.0  # where the root of the batch no longer holds
-# Multiples of the usual rate. Adam at 2.8 times trains, but badly (docs/decisions.md: perplexity 9.3 instead of
+# Multiples of the usual rate. Adam at 2.8 times trains, but badly (design/optimiser.md: perplexity 9.3 instead of
 # 6.5).
 TOO_HIGH, FAR_TOO_HIGH = 4.0, 10.0
 REACH = 0.5  # least sum of all rates, as a share of the deviation that weights are drawn with
