@@ -47,7 +47,6 @@ RUNS_MINE = {
     "classifying.md": "runs/fine-tuned",
     "generating.md": "runs/writer",
     "benchmarks.md": "runs/multi30k-de-en",
-    "speed.md": "runs/multi30k-de-en",
     "howto/troubleshooting.md": "runs/multi30k-de-en",
     "howto/what-users-type.md": "runs/multi30k-de-en",
 }
