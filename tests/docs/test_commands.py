@@ -72,7 +72,7 @@ HELP = {
 RUNS_MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
 # Pages whose commands and code take seconds of a processor.
 LONG_PAGES = {
-    "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "howto/compare-two-systems.md",
+    "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "evaluating.md",
     "howto/fine-tune-opus-mt.md", "howto/own-language-pair.md", "howto/python-api.md",
     "howto/what-users-type.md", "inspecting.md", "start/engineer.md", "translating.md", "tutorial/teaching.md",
 }  # fmt: skip
