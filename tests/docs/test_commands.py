@@ -74,7 +74,7 @@ RUNS_MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
 LONG_PAGES = {
     "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "evaluating.md",
     "howto/fine-tune-opus-mt.md", "howto/own-language-pair.md", "howto/python-api.md",
-    "howto/what-users-type.md", "inspecting.md", "start/engineer.md", "translating.md", "tutorial/teaching.md",
+    "howto/what-users-type.md", "inspecting.md", "start/engineer.md", "translating.md", "tutorial/course.md",
 }  # fmt: skip
 # The file model.py that pages examine as the model of a user.
 USER_MODEL = """

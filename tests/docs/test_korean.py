@@ -151,7 +151,7 @@ def test_the_search_of_the_documentation_finds_a_word_without_its_particle() -> 
 
 def test_the_quick_starts_and_the_course_are_completely_translated() -> None:
     chapters = [page for page in translation_statuses() if page.name.startswith(("start/", "tutorial/"))]
-    assert len(chapters) >= 13
+    assert len(chapters) >= 12
     assert not [page.name for page in chapters if page.translated != page.sections]
 
 
