@@ -125,10 +125,10 @@ def test_the_korean_documentation_has_a_korean_interface_and_search_index(korean
 
 LIVE = {
     "tutorial/attention": "steps",
-    "explanation/masks": "attention",
+    "tutorial/masks": "attention",
     "explanation/path-of-a-sentence": "beam",
     "ko/tutorial/attention": "steps",
-    "ko/masks": "attention",
+    "ko/tutorial/masks": "attention",
     "ko/path-of-a-sentence": "beam",
 }
 
