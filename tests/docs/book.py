@@ -53,8 +53,7 @@ RUNS_MINE = {
 # The file names of the complete configurations of a page, in their order.
 CONFIGURATION_FILES = {
     "classifying.md": ["classifier.toml", "encoder.toml"],
-    "howto/fine-tune-bert.md": ["bert.toml"],
-    "howto/fine-tune-opus-mt.md": ["my.toml"],
+    "howto/fine-tune.md": ["my.toml", "bert.toml"],
 }
 # Output blocks that are not right below their command: beginning of the block -> beginning of the command. Commands
 # that only the running text mentions are written out here.

@@ -73,7 +73,7 @@ RUNS_MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
 # Pages whose commands and code take seconds of a processor.
 LONG_PAGES = {
     "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "evaluating.md",
-    "howto/fine-tune-opus-mt.md", "howto/own-language-pair.md", "howto/python-api.md",
+    "howto/fine-tune.md", "howto/own-language-pair.md", "howto/python-api.md",
     "howto/what-users-type.md", "inspecting.md", "start/engineer.md", "translating.md", "tutorial/course.md",
 }  # fmt: skip
 # The file model.py that pages examine as the model of a user.
