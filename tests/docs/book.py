@@ -40,7 +40,7 @@ PAGES = [
     *sorted(page for page in DOCS.rglob("*.md") if "reference" not in page.relative_to(DOCS).parts),
 ]
 # The Python of these pages, and of the folders explanation/ and tutorial/, is run by test_pages.py.
-RUN_WHOLE = {"howto/from-your-tutorial.md", "howto/extend.md"}
+RUN_WHOLE = {"howto/from-your-tutorial.md"}
 
 # The run that is copied to `runs/mine`, by page that does not train it.
 RUNS_MINE = {
@@ -54,6 +54,7 @@ RUNS_MINE = {
 CONFIGURATION_FILES = {
     "classifying.md": ["classifier.toml", "encoder.toml"],
     "howto/fine-tune.md": ["my.toml", "bert.toml"],
+    "howto/python-api.md": ["correction.toml"],
 }
 # Output blocks that are not right below their command: beginning of the block -> beginning of the command. Commands
 # that only the running text mentions are written out here.
