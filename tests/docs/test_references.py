@@ -63,14 +63,14 @@ OTHERS_OPTIONS = {
         "--share-decoder-input-output-embed", "--update-freq", "--warmup-init-lr", "--warmup-updates",
     },
     "Locomotive": {
-        "--bleu", "--byte_fallback_off", "--inflight", "--pivot", "--rerun", "--rerun-onmt", "--reverse",
-        "--tensorboard", "--toy", "--translate_flores",
+        "--bleu", "--byte_fallback_off", "--inflight", "--pivot", "--reverse",
+        "--toy",
     },
     "Marian": {
         "--beam-size", "--dec-depth", "--enc-depth", "--exponential-smoothing", "--guided-alignment",
-        "--learn-rate", "--lr-decay-inv-sqrt", "--lr-warmup", "--max-length", "--mini-batch-fit", "--normalize",
-        "--optimizer-params", "--tied-embeddings-all", "--transformer-dropout", "--transformer-heads",
-        "--transformer-postprocess", "--valid-metrics",
+        "--learn-rate", "--lr-decay-inv-sqrt", "--lr-warmup", "--mini-batch-fit", "--normalize",
+        "--optimizer-params", "--tied-embeddings-all", "--transformer-heads",
+       
     },
     "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id"},
     "Slurm": {"--gpus-per-node", "--nodes", "--ntasks-per-node", "--signal"},
