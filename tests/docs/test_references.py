@@ -70,7 +70,6 @@ OTHERS_OPTIONS = {
         "--beam-size", "--dec-depth", "--enc-depth", "--exponential-smoothing", "--guided-alignment",
         "--learn-rate", "--lr-decay-inv-sqrt", "--lr-warmup", "--mini-batch-fit", "--normalize",
         "--optimizer-params", "--tied-embeddings-all", "--transformer-heads",
-       
     },
     "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id"},
     "Slurm": {"--gpus-per-node", "--nodes", "--ntasks-per-node", "--signal"},
