@@ -25,7 +25,8 @@ def counterparts(docs: Path = DOCS) -> dict[str, str]:
     for path in sorted((docs / "ko").rglob("*.md")):
         origin = ORIGIN.match(path.read_text(encoding="utf-8"))
         found[origin[1] if origin else "index"] = path.relative_to(docs).with_suffix("").as_posix()
-    return found | {"index": "ko/index"}
+    findings = "reference/generated/findings"
+    return found | {"index": "ko/index", findings: f"ko/{findings}"}
 
 
 def other_url(page: str, pairs: dict[str, str]) -> str:

@@ -20,23 +20,21 @@ PAGES = [
     *sorted(page for page in DOCS.rglob("*.md") if "reference" not in page.relative_to(DOCS).parts),
 ]
 # The Python of these pages, and of the folders explanation/ and tutorial/, is run by test_pages.py.
-RUN_WHOLE = {"howto/from-your-tutorial.md", "howto/extend.md", "howto/choose-a-size.md"}
+RUN_WHOLE = {"howto/from-your-tutorial.md"}
 
 # The run that is copied to `runs/mine`, by page that does not train it.
 RUNS_MINE = {
     "classifying.md": "runs/fine-tuned",
     "generating.md": "runs/writer",
     "benchmarks.md": "runs/multi30k-de-en",
-    "speed.md": "runs/multi30k-de-en",
     "howto/troubleshooting.md": "runs/multi30k-de-en",
     "howto/what-users-type.md": "runs/multi30k-de-en",
 }
 # The file names of the complete configurations of a page, in their order.
 CONFIGURATION_FILES = {
     "classifying.md": ["classifier.toml", "encoder.toml"],
-    "howto/fine-tune-bert.md": ["bert.toml"],
-    "howto/fine-tune-opus-mt.md": ["my.toml"],
-    "howto/two-million-pairs.md": ["two-million.toml"],
+    "howto/fine-tune.md": ["my.toml", "bert.toml"],
+    "howto/python-api.md": ["correction.toml"],
 }
 # Output blocks that are not right below their command: beginning of the block -> beginning of the command. Commands
 # that only the running text mentions are written out here.
@@ -52,7 +50,6 @@ DIAGRAMS = {
     "src/manyheads/": "the folders",
     "text ─ data/corpus": "the path of a sentence in training",
     "DIR ─ checkpoint": "the path of a sentence in use",
-    "data/ko-en/train.ko.gz": "names of files",
     "runs/mine/\n": "the files of a run directory",
     "http://127.0.0.1:5000/?lang=ko": "an address of the page",
 }

@@ -40,6 +40,7 @@ CANNOT_BE_RUN = {
     "cd ": "changes to the cloned directory",
     ". .venv/bin/activate": "changes the shell of the reader",
     "sudo ": "changes the machine; tests/docs/test_deploy.py reads the files that it starts",
+    "curl -s https://translate.example.org": "asks the server of the reader",
     "weblate ": "a program of another project",
 }
 PLACEHOLDERS = {"RUN": "runs/multi30k-de-en"}

@@ -51,7 +51,11 @@ class PageRunner:
         words, _ = split(command.text)
         if words[:2] == ["manyheads", "serve"] and words[2] != "keys":
             until = takewhile(lambda one: not one.text.startswith("manyheads serve"), following[1:])
-            requests = [one for one in until if one.text.startswith("curl")]
+            requests = [
+                one
+                for one in until
+                if one.text.startswith("curl") and not one.text.startswith(tuple(CANNOT_BE_RUN))
+            ]
             if requests and shutil.which("curl") is None:
                 self.not_installed.append("curl is not installed")
                 requests = []

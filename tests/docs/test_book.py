@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.runs.parts import make_config, write_corpus
 from tests.serving.browser import open_browser
+from tools.findings import labels
 
 from manyheads.runs.html_export import write_page
 from manyheads.runs.train import train
@@ -100,11 +101,10 @@ def test_commands_are_highlighted_and_can_be_copied(book: Path) -> None:
     assert "copybutton.js" in page
 
 
-def test_the_anchors_that_the_doctor_links_to_exist(book: Path) -> None:
-    from manyheads.checks.catalogue import CATALOGUE
-
-    pages = "".join(text_of(page) for page in book.glob("doctor*.html"))
-    assert not [name for name in CATALOGUE["model"] if f'id="{name}"' not in pages]
+def test_every_finding_of_the_doctor_has_an_address(book: Path, korean_book: Path) -> None:
+    for folder in (book, korean_book):
+        page = text_of(folder / "reference" / "generated" / "findings.html")
+        assert not [name for name in labels() if f'id="{name}"' not in page]
 
 
 def test_every_setting_and_option_has_an_address(book: Path) -> None:
@@ -125,10 +125,10 @@ def test_the_korean_documentation_has_a_korean_interface_and_search_index(korean
 
 LIVE = {
     "tutorial/attention": "steps",
-    "explanation/masks": "attention",
+    "tutorial/masks": "attention",
     "explanation/path-of-a-sentence": "beam",
     "ko/tutorial/attention": "steps",
-    "ko/masks": "attention",
+    "ko/tutorial/masks": "attention",
     "ko/path-of-a-sentence": "beam",
 }
 

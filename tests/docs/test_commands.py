@@ -72,10 +72,9 @@ HELP = {
 RUNS_MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
 # Pages whose commands and code take seconds of a processor.
 LONG_PAGES = {
-    "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "howto/compare-two-systems.md",
-    "howto/fine-tune-opus-mt.md", "howto/on-a-cluster.md", "howto/own-language-pair.md",
-    "howto/prepare-a-corpus.md", "howto/python-api.md", "howto/two-million-pairs.md", "howto/what-users-type.md",
-    "inspecting.md", "start/engineer.md", "tutorial/teaching.md",
+    "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "evaluating.md",
+    "howto/fine-tune.md", "howto/own-language-pair.md", "howto/python-api.md",
+    "howto/what-users-type.md", "inspecting.md", "start/engineer.md", "translating.md", "tutorial/course.md",
 }  # fmt: skip
 # The file model.py that pages examine as the model of a user.
 USER_MODEL = """
@@ -134,7 +133,7 @@ class LocalCluster(Cluster):
 
 def names_for(page: Path, patch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return the names that the Python of a page expects of its reader."""
-    if page.name == "on-a-cluster.md":
+    if page.name == "translating.md":
         for name, cluster in (("dask_jobqueue", "SLURMCluster"), ("dask_kubernetes.operator", "KubeCluster")):
             module = ModuleType(name)
             setattr(module, cluster, LocalCluster)

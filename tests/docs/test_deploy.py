@@ -14,7 +14,7 @@ import pytest
 from tests.docs.commands import parse_command
 from tests.docs.console import fences
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "howto" / "deploy.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "serving.md"
 PROGRAM = "/opt/manyheads/.venv/bin/manyheads"
 # Keys of a service in the Compose specification that the page may use.
 SERVICE = {

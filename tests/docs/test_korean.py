@@ -21,7 +21,6 @@ from tests.docs.korean import (
     translation_statuses,
     with_code,
 )
-from tools.findings import PAGES as FINDINGS
 
 from manyheads.config.load import json_schema
 from transformer_doctor.texts import _flatten
@@ -29,7 +28,11 @@ from transformer_doctor.texts import _flatten
 ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"
 PACKAGE = DOCS.parent / "src" / "manyheads"
 WORDS = ("serving/page", "inspection")  # the folders of the Korean texts of the web page and of the pictures
-PAGES = {path.relative_to(KOREAN).as_posix(): path.read_text("utf-8") for path in sorted(KOREAN.rglob("*.md"))}
+PAGES = {
+    path.relative_to(KOREAN).as_posix(): path.read_text("utf-8")
+    for path in sorted(KOREAN.rglob("*.md"))
+    if "generated" not in path.parts
+}
 README = (DOCS.parent / "README.ko.md").read_text("utf-8")
 PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
 # All translations except those of generated pages, whose tables differ.
@@ -104,12 +107,6 @@ def test_a_korean_page_shows_the_same_code_commands_and_outputs(name: str) -> No
     assert blocks(PAGES[name]) == blocks((DOCS / origin(PAGES[name])).read_text("utf-8"))
 
 
-@pytest.mark.parametrize("name", FINDINGS)
-def test_the_korean_pages_of_the_doctor_have_the_labels_of_the_english_ones(name: str) -> None:
-    label = re.compile(r'(?m)^(?:\(([\w-]+)\)=|<a id="([\w-]+)"></a>)$')
-    assert label.findall(PAGES[name]) == label.findall((DOCS / name).read_text("utf-8"))
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_a_korean_page_links_to_korean_pages_where_they_exist(name: str) -> None:
     """Ignore the link to the English page, and links whose label says that they lead to an English page."""
@@ -154,7 +151,7 @@ def test_the_search_of_the_documentation_finds_a_word_without_its_particle() -> 
 
 def test_the_quick_starts_and_the_course_are_completely_translated() -> None:
     chapters = [page for page in translation_statuses() if page.name.startswith(("start/", "tutorial/"))]
-    assert len(chapters) >= 13
+    assert len(chapters) >= 12
     assert not [page.name for page in chapters if page.translated != page.sections]
 
 

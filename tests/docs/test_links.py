@@ -8,10 +8,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tools.findings import labels
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "README.ko.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+    *sorted((ROOT / "design").glob("*.md")),
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts),
 ]
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?\)")
@@ -51,8 +53,8 @@ def anchors(path: Path) -> frozenset[str]:
 
 @cache
 def all_targets() -> frozenset[str]:
-    """Return the targets of all pages, which MyST finds from any page."""
-    return frozenset(target for path in DOCUMENTS for target in TARGET.findall(prose(path)))
+    """Return the targets of all pages, which MyST finds from any page, those of the doctor's findings too."""
+    return frozenset(target for path in DOCUMENTS for target in TARGET.findall(prose(path))) | labels()
 
 
 def broken(document: Path, text: str) -> list[str]:

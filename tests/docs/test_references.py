@@ -17,17 +17,29 @@ from manyheads.cli.verbs import VerbWithSubverbs
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "src" / "manyheads"
-GENERATED = ROOT / "docs" / "reference"
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "README.ko.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
-    *sorted(page for page in (ROOT / "docs").rglob("*.md") if not page.is_relative_to(GENERATED)),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts),
+    *sorted((ROOT / "design").glob("*.md")),
     *sorted((ROOT / "recipes").glob("*.toml")),
     *sorted((ROOT / "notebooks").rglob("*.ipynb")),
 ]
 # Where a path may begin: at the root of the repository, in the package, or in docs/.
 STARTS = (ROOT, PACKAGE, ROOT / "docs")
 # Folders of the repository. A path that begins with one of them, or with a package, must exist.
-FOLDERS = {"benchmarks", "docs", "notebooks", "recipes", "src", "tests", "tools", ".github", ".ci", ".devcontainer"}
+FOLDERS = {
+    "benchmarks",
+    "design",
+    "docs",
+    "notebooks",
+    "recipes",
+    "src",
+    "tests",
+    "tools",
+    ".github",
+    ".ci",
+    ".devcontainer",
+}
 # Packages that share their name with folders of a user: only paths of source files are checked.
 USERS = {"build", "checkpoint", "data", "runs"}
 SOURCE = (".py", ".c", ".h", ".js")
@@ -42,7 +54,7 @@ FILES_NOT_MODULES = {
     "manyheads.schema.json", "manyheads.fish", "manyheads.service", "manyheads.js", "manyheads.d.ts",
     "manyheads.translate",  # of window, in an exported page
 }  # fmt: skip
-REMOVED_OPTIONS = {"--compile": "docs/decisions names it as removed"}
+REMOVED_OPTIONS = {"--compile": "design names it as removed"}
 OTHERS_OPTIONS = {
     "fairseq": {
         "--activation-dropout", "--arch", "--attention-dropout", "--clip-norm", "--dropout", "--encoder-embed-dim",
@@ -51,14 +63,13 @@ OTHERS_OPTIONS = {
         "--share-decoder-input-output-embed", "--update-freq", "--warmup-init-lr", "--warmup-updates",
     },
     "Locomotive": {
-        "--bleu", "--byte_fallback_off", "--inflight", "--pivot", "--rerun", "--rerun-onmt", "--reverse",
-        "--tensorboard", "--toy", "--translate_flores",
+        "--bleu", "--byte_fallback_off", "--inflight", "--pivot", "--reverse",
+        "--toy",
     },
     "Marian": {
         "--beam-size", "--dec-depth", "--enc-depth", "--exponential-smoothing", "--guided-alignment",
-        "--learn-rate", "--lr-decay-inv-sqrt", "--lr-warmup", "--max-length", "--mini-batch-fit", "--normalize",
-        "--optimizer-params", "--tied-embeddings-all", "--transformer-dropout", "--transformer-heads",
-        "--transformer-postprocess", "--valid-metrics",
+        "--learn-rate", "--lr-decay-inv-sqrt", "--lr-warmup", "--mini-batch-fit", "--normalize",
+        "--optimizer-params", "--tied-embeddings-all", "--transformer-heads",
     },
     "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id"},
     "Slurm": {"--gpus-per-node", "--nodes", "--ntasks-per-node", "--signal"},

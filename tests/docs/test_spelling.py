@@ -15,6 +15,7 @@ pytest.importorskip("codespell_lib")
 ROOT = Path(__file__).parent.parent.parent
 ENGLISH = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+    *sorted((ROOT / "design").glob("*.md")),
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if not {"ko", "generated"} & set(page.parts)),
 ]
 # The words of `BANNED_WORDS` (help texts) that documents may not use either.

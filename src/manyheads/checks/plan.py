@@ -13,10 +13,10 @@ from transformer_doctor.report import Finding
 
 # The peak that trains width 256 with 4,096 target tokens an update by Adam; it falls with the root of the width
 # (section 5.3 of the paper) and rises with the root of the batch (Malladi et al. 2022). Muon's matrices take four
-# times as much (docs/decisions.md).
+# times as much (design/optimiser.md).
 _RATE, _WIDTH, _BATCH, _MUON = 2e-3, 256, 4_096, 4.0
 _LEAST_BATCH, _MOST_BATCH = 0.5, 4.0  # where the root of the batch no longer holds
-# Multiples of the usual rate. Adam at 2.8 times trains, but badly (docs/decisions.md: perplexity 9.3 instead of
+# Multiples of the usual rate. Adam at 2.8 times trains, but badly (design/optimiser.md: perplexity 9.3 instead of
 # 6.5).
 _TOO_HIGH, _FAR_TOO_HIGH = 4.0, 10.0
 _REACH = 0.5  # least sum of all rates, as a share of the deviation that weights are drawn with

@@ -26,8 +26,8 @@ _SMALL = 1_500  # positions of the batch whose memory is measured; larger batche
 _TIMED = 4  # updates, the first of which is not counted
 _PATIENCE = 8.0  # seconds, after which no further update is timed
 # Bounds of the first loss as multiples of ln V; a new model is not below the first but by the chance of one batch.
-# With tied embeddings the logit of the input token begins at about 0.4 sqrt(D) (docs/decisions.md), which
-# exceeds ln V for few choices.
+# With tied embeddings the logit of the input token begins at about 0.4 sqrt(D) (design/kernels-in-training.md),
+# which exceeds ln V for few choices.
 _LEAST, _MOST, _OWN_LOGIT = 0.8, 2.0, 0.4
 
 

@@ -1,7 +1,7 @@
 """Verdicts on scores in words: what a number means, whether to worry, and what to do.
 
 Each function takes numbers and returns sentences. The rules are explained in
-docs/explanation/reading-the-numbers.md.
+docs/evaluating.md.
 """
 
 from __future__ import annotations
