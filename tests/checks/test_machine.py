@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from manyheads.checks import machine
 from manyheads.checks.catalogue import CATALOGUE
 from manyheads.checks.machine import (
     _describe_machine,
@@ -18,7 +19,6 @@ from manyheads.checks.machine import (
     examine_machine,
 )
 from manyheads.cli.main import run
-from transformer_doctor.checks import machine
 
 
 def test_the_figures_are_those_of_this_process(tmp_path: Path) -> None:
