@@ -45,7 +45,9 @@ def is_hub_name(text: str) -> bool:
 
 def _library() -> Any:
     """Import huggingface_hub; raises `MissingExtraError`."""
-    return require("huggingface_hub", extra="hf", purpose="a model on the Hugging Face hub")
+    purpose = "a model on the Hugging Face hub"
+    require("huggingface_hub.constants", extra="hf", purpose=purpose)  # an attribute only once it was imported
+    return require("huggingface_hub", extra="hf", purpose=purpose)
 
 
 def folder_of(where: str) -> Path:
