@@ -1,20 +1,17 @@
-"""The call sequences in CONTRIBUTING.md and in the documentation: each named function is called, in that order."""
+"""The call sequences of the book: each named function is called, in that order."""
 
 from __future__ import annotations
 
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 from tests.docs.call_traces import Call, first_calls, named_calls, section
 
 from manyheads import Translator, train
-from manyheads.cli.main import run as run_program
 from manyheads.config.load import load_config
 from manyheads.decoding.native.build import library
 
 ROOT = Path(__file__).parent.parent.parent
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "explanation" / "path-of-a-sentence.md").read_text(encoding="utf-8")
 CONFIG = """\
 task = "translation"
@@ -63,25 +60,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run_or_fail(command: list[str]) -> None:
-    code = run_program(command)
-    assert code == 0, f"manyheads {' '.join(command)} ended with {code}"
-
-
 def check(named: list[Call], called: list[Call]) -> None:
     """Compare the functions that a text names with those that were called, in order of their first calls."""
     assert len(named) > 2
     assert not [call for call in named if call not in called], "named, and not called"
     assert named == sorted(named, key=called.index), "called in another order"
-
-
-def check_files(named: list[Call], called: list[Call]) -> None:
-    """Compare as `check` does, for a text that names each file once: first functions, then those of each file."""
-    files = [list(functions) for _, functions in groupby(named, key=lambda call: call[0])]
-    check([functions[0] for functions in files], called)
-    for functions in files:
-        assert not [call for call in functions if call not in called], "named, and not called"
-        assert functions == sorted(functions, key=called.index), "called in another order"
 
 
 def test_the_documented_calls_of_a_training_are_made_in_order(folder: Path, tmp_path: Path) -> None:
@@ -104,23 +87,6 @@ def test_the_documented_calls_of_a_translation_without_c_are_made_in_order(
     monkeypatch.setenv("MANYHEADS_NATIVE", "0")
     called = first_calls(lambda: Translator.load(folder / "run").translate(["Ein Hund liest ."]))
     check(named_calls(section(PAGE, "## Without C")), called)
-
-
-@NEEDS_C
-def test_the_calls_of_a_translation_in_contributing_are_made_in_order(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANYHEADS_NATIVE", "1")
-    (folder / "new.de").write_text("Ein Hund liest .\n", encoding="utf-8")
-    command = ["translate", str(folder / "run"), str(folder / "new.de")]
-    called = first_calls(lambda: run_or_fail(command))
-    check_files(named_calls(section(CONTRIBUTING, "### From `manyheads translate` to the C code and back")), called)
-
-
-def test_the_calls_of_a_training_in_contributing_are_made_in_order(folder: Path, tmp_path: Path) -> None:
-    command = ["train", str(folder / "config.toml"), "-o", str(tmp_path / "run")]
-    called = first_calls(lambda: run_or_fail(command))
-    check_files(named_calls(section(CONTRIBUTING, "### From `manyheads train` to one update")), called)
 
 
 def test_the_documentation_names_every_file_of_a_run(folder: Path) -> None:
