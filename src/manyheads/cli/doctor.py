@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     "form",
     type=click.Choice(["text", "json", "sarif", "junit", "markdown"]),
     default="text",
-    help="Form of the report: text for people, JSON, SARIF for code hosts, JUnit XML for test runners, Markdown.",
+    help="Report format: text for people, JSON, SARIF for code hosts, JUnit XML for test runners, Markdown.",
 )
 @json_option
 @output_option("report")

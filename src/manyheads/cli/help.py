@@ -8,10 +8,10 @@ from manyheads.cli.verbs import verb
 
 
 @verb("help")
-@click.argument("verbs", metavar="[VERB]...", nargs=-1)
+@click.argument("verbs", metavar="[COMMAND]...", nargs=-1)
 @click.pass_context
 def help_of(context: click.Context, verbs: tuple[str, ...]) -> None:
-    """Show the help of a verb, as its option --help does; without VERB, the list of all verbs."""
+    """Show the help of a command, as its option --help does; without COMMAND, the list of all commands."""
     context = context.find_root()
     for name in verbs:
         if not isinstance(context.command, click.Group):

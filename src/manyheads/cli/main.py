@@ -66,7 +66,7 @@ class _Program(VerbGroup):
 def program() -> None:
     """Train, check, inspect and serve Transformer models.
 
-    To show the arguments and options of a verb, type: manyheads VERB -h.
+    To show the arguments and options of a command, type: manyheads COMMAND -h.
     """
 
 

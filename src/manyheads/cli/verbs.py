@@ -108,7 +108,7 @@ class VerbGroup(Verb, click.Group):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.invoke_without_command, self.no_args_is_help = True, False
-        self.subcommand_metavar = "VERB [ARGS]..."
+        self.subcommand_metavar = "COMMAND [ARGS]..."
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb, or print the help of the group."""

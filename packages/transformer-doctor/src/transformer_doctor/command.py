@@ -48,14 +48,14 @@ def model_options(option: Callable[..., Decorator]) -> Decorator:
     decorators = (
         option("--vocab-size", type=_VocabularySize(), metavar="N[,N]", show_default=_GUESSED,
                help="Number of token ids of a model, or two: of source and target."),
-        option("--pad", type=number, metavar="ID", show_default=_GUESSED, help="Id of padding."),
+        option("--pad", type=number, metavar="ID", show_default=_GUESSED, help="Padding token id."),
         option("--bos", type=number, metavar="ID", show_default=_GUESSED,
-               help="Id of the mark that begins a target."),
+               help="Beginning-of-sequence token id."),
         option("--eos", type=number, metavar="ID", show_default=_GUESSED,
-               help="Id of the mark that ends a target."),
+               help="End-of-sequence token id."),
         option("--kind", type=click.Choice(["encoder-decoder", "encoder", "decoder"]), show_default=_GUESSED,
                help="Kind of a model: what it reads and writes."),
-        option("--quick", is_flag=True, help="Leave out the checks of a model that train."),
+        option("--quick", is_flag=True, help="Skip checks that run training steps."),
     )  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
