@@ -70,7 +70,7 @@ def test_an_interrupted_verb_prints_one_word(
     def interrupted(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("manyheads.cli.main.Program.invoke", interrupted)
+    monkeypatch.setattr("manyheads.cli.main._Program.invoke", interrupted)
     handlers = StopSignals()
     handlers.received = signal.SIGTERM
     assert run(["recipes"], handlers) == code

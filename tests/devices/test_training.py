@@ -165,7 +165,7 @@ def labels_on_the_cpu(hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tens
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "a mask made without device": (encoder_decoder, "causal_mask", lambda length, device=None: causal_mask(length)),
     "arange on the CPU": (encoder_decoder, "torch", WithoutDevice("arange")),
-    "an index on the CPU": (objectives, "hidden_states", index_on_the_cpu),
+    "an index on the CPU": (objectives, "_hidden_states", index_on_the_cpu),
     "labels on the CPU": (objectives, "cross_entropy_sums", labels_on_the_cpu),
     "a batch on the CPU": (TensorBatch, "to", lambda self, device: self),
 }

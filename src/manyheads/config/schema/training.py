@@ -41,7 +41,7 @@ class TrainingConfig(Section):
         le=10_000_000,
         description="minutes from the start of the command to its end, the preparation (up to half of them), "
         "validation and checkpoints included; the number of steps and the learning rate follow the speed, and "
-        "validations come later where they would take more than a quarter of the time",
+        "validations are rarer where they would take more than a quarter of the time",
     )
     batch_tokens: Positive = Field(4_096, description="target tokens an update, end symbols counted, padding not")
     batch_sentences: Positive | None = Field(

@@ -21,6 +21,7 @@ export function checkHeader(header, panelWidth) {
   check(TENSOR_TYPES[header.precision], "precision");
   check(header.special_ids && ["unk", "pad", "bos", "eos"].every((name) => Number.isInteger(header.special_ids[name])), "special_ids");
   check(header.search && Object.values(header.search).every(Number.isFinite), "search");
+  check(isSize(header.search.beam_size ?? 1) && Number.isInteger(header.search.max_length_offset ?? 0), "search");
   check(header.window === undefined || isSize(header.window), "window");
   check(Number.isInteger(header.bytes) && header.bytes > 0, "bytes");
   const { model, tensors, positions } = header;
