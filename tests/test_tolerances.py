@@ -124,7 +124,7 @@ def test_comparisons_with_a_tolerance_of_their_own_are_found(source: str, refuse
 def test_no_comparison_of_the_tests_has_a_tolerance_of_its_own() -> None:
     found = [
         f"{path.relative_to(TESTS.parent).as_posix()}:{line}"
-        for path in sorted(TESTS.rglob("*.py"))
+        for path in sorted([*TESTS.rglob("*.py"), *TESTS.parent.glob("packages/*/tests/**/*.py")])
         if path != HELPER
         for line in limits_of(path.read_text(encoding="utf-8"))
     ]
