@@ -57,7 +57,7 @@ from contextlib import contextmanager
 from manyheads.__main__ import main
 from manyheads.cli import progress
 
-class SlowProgress(progress.PlainProgress):
+class SlowProgress(progress._PlainProgress):
     @contextmanager
     def phase(self, name, total=None, unit=""):
         with super().phase(name, total, unit) as advance:
@@ -66,7 +66,7 @@ class SlowProgress(progress.PlainProgress):
                 time.sleep(0.4)
             yield advance
 
-progress.PlainProgress = SlowProgress
+progress._PlainProgress = SlowProgress
 main()
 """
 DEFAULTS = {

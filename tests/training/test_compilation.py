@@ -218,18 +218,6 @@ def test_too_many_recompilations_are_an_error(graphs: CountingBackend, monkeypat
     assert not any("forward" in vars(module) for module in updater.model.modules())
 
 
-@pytest.mark.slow
-def test_updates_that_compile_are_left_out_of_the_time_estimate(
-    graphs: CountingBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    harness = TrainerHarness(None, PairUpdates(*random_pairs(60), size=7), compile=True, max_minutes=100)
-    timed: list[int] = []
-    monkeypatch.setattr(harness.trainer.limit, "add", lambda seconds, tokens: timed.append(graphs.count))
-    harness.trainer.run()
-    assert 0 < len(timed) < 7
-    assert len(harness.trainer.updater.layers.shapes) > 1
-
-
 # --- training runs ---
 
 

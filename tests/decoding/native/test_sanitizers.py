@@ -34,7 +34,7 @@ from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.search.beam_state import divisors
 
-build.load = lambda: build.open_library(sys.argv[1])
+build._load = lambda: build._open_library(sys.argv[1])
 torch.set_num_threads(3)
 with torch.no_grad():
     for positions, width, heads, precision in [
