@@ -74,6 +74,12 @@ def imports(tree: ast.Module) -> list[tuple[int, str]]:
     return found
 
 
+def imported_names(tree: ast.Module) -> list[ast.alias]:
+    """Return the names that a module imports from our own modules."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return [alias for node in found if str(node.module).startswith("manyheads") for alias in node.names]
+
+
 @pytest.mark.parametrize("name", [name for name in MODULES if package_of(name) in LAYER_OF])
 def test_packages_import_from_lower_layers_alone(name: str) -> None:
     package = package_of(name)
@@ -110,9 +116,13 @@ def opens_no_file(name: str) -> bool:
 
 @pytest.mark.parametrize("name", [name for name in MODULES if opens_no_file(name)])
 def test_only_some_packages_open_files(name: str) -> None:
-    for node in ast.walk(tree_of(name)):
+    tree = tree_of(name)
+    own = {alias.asname or alias.name for alias in imported_names(tree)}  # `read_text` of `data.reading`, say
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if isinstance(node.func, ast.Name) and called in own:
+                continue
             assert called not in OPENERS, f"manyheads.{name}, line {node.lineno}: {called}() opens a file"
 
 

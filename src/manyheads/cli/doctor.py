@@ -20,15 +20,13 @@ from manyheads.cli.options import (
 from manyheads.cli.verbs import (
     announce_loading,
     current_settings,
-    echo,
-    echo_json,
     json_text,
     verb,
     verb_with_subverbs,
 )
 from manyheads.errors import UsageError
 from transformer_doctor.columns import DEFAULT_WIDTH, fold_lines, terminal_width
-from transformer_doctor.command import model_options
+from transformer_doctor.command import model_options, museum_lines
 from transformer_doctor.loading import ModelOptions, examine_model, is_model
 
 if TYPE_CHECKING:
@@ -222,17 +220,8 @@ def museum(name: str | None, language: Language, as_json: bool) -> None:
 
     EXHIBIT is the name or the number of a program; without it, all programs are listed. Each runs in seconds.
     """
-    from transformer_doctor.museum import exhibit, listing, listing_lines, play, visit
-
-    if name is None:
-        rows = listing(language)
-        echo(rows, listing_lines(rows), as_json=as_json)
-        return
-    chosen = exhibit(name)
-    if as_json:
-        echo_json(visit(chosen).to_json(language))
-        return
-    for line in fold_lines(play(chosen, language), terminal_width() or DEFAULT_WIDTH):
+    width = None if as_json else terminal_width() or DEFAULT_WIDTH
+    for line in fold_lines(museum_lines(name, language, as_json=as_json), width):
         click.echo(line)
 
 

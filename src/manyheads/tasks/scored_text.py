@@ -14,7 +14,7 @@ from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
-from manyheads.data.reading import read_text as read_plain_text
+from manyheads.data.reading import read_text
 from manyheads.errors import DataError, UsageError
 from manyheads.tasks.corpus import available_pairs, cleaning, read_split
 
@@ -80,7 +80,7 @@ class ScoredText:
         raw: Iterable[Pair]
         if source is not None:
             data = config.data.model_copy(update={"root": str(source.parent), "test": source.name})
-            raw = read_plain_text(data, "test")
+            raw = read_text(data, "test")
         elif split == "test" and config.data.test is None:
             raise UsageError(
                 "this run names no test set. Give --split valid, --set data.test=..., or --source-file FILE."

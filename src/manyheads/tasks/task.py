@@ -59,7 +59,7 @@ Model = TypeVar("Model", bound=Loaded)
 
 
 class Task(ABC, Generic[Model]):
-    """What a model learns: how it is built, trained, loaded, scored and described.
+    """A task: how its models are built, trained, loaded, scored and described.
 
     Attributes:
         name: value of `task` in a configuration.

@@ -101,7 +101,7 @@ def transformer_doctor(
         if explain is not None:
             _print(_explanation(explain, language))
         elif subject == "museum":
-            _visit_museum(exhibit, language, as_json=as_json)
+            _print(museum_lines(exhibit, language, as_json=as_json), fold=not as_json)
         elif subject is None or not is_model(subject):
             raise UsageError("Name a model, FILE.py:NAME or a Hugging Face folder; or museum; or --explain NAME.")
         else:
@@ -119,16 +119,19 @@ def _explanation(name: str, language: Language) -> Iterator[str]:
     return explanation(name, explain(name), language)
 
 
-def _visit_museum(name: str | None, language: Language, *, as_json: bool) -> None:
+def museum_lines(name: str | None, language: Language, *, as_json: bool) -> Iterable[str]:
+    """Return what the museum prints: the list of exhibits, or an exhibit run as it is and mended.
+
+    Raises:
+        UsageError: there is no exhibit of this name or number.
+    """
     from transformer_doctor import museum
 
     if name is None:
         rows = museum.listing(language)
-        _print(_json(rows) if as_json else museum.listing_lines(rows), fold=not as_json)
-    elif as_json:
-        _print(_json(museum.visit(museum.exhibit(name)).to_json(language)), fold=False)
-    else:
-        _print(museum.play(museum.exhibit(name), language))
+        return _json(rows) if as_json else museum.listing_lines(rows)
+    chosen = museum.exhibit(name)
+    return _json(museum.visit(chosen).to_json(language)) if as_json else museum.play(chosen, language)
 
 
 def _json(document: Any) -> Iterable[str]:
