@@ -337,7 +337,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
             assert sum(1 for _ in read_tmx(stream, REQUEST, "x").pairs) == count
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.1 * peaks[0] + 100_000
+    assert peaks[1] < peaks[0] + 600_000  # the document is 2 MB larger
 
 
 def test_a_compressed_bomb_is_refused(tmp_path: Path) -> None:
