@@ -291,7 +291,7 @@ def new_folder(out: Path) -> Iterator[Path]:
         RunError: `out` exists, or another process writes it.
         SaveError: the folder could not be written.
     """
-    path = _named(out)
+    path = _resolve(out)
 
     def refuse_existing() -> None:
         if path.exists() and not (path.is_dir() and not any(path.iterdir())):
@@ -314,7 +314,7 @@ def new_folder(out: Path) -> Iterator[Path]:
 # --- files that the user names ---
 
 
-def _named(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     """Return the path that the user means: behind a link, which stays."""
     return path.resolve() if path.is_symlink() or not path.name else path
 
@@ -338,7 +338,7 @@ def locked_output(output: Path) -> Iterator[Path]:
         WriteError: it is a folder or a file that must not be written, or another process writes it.
     """
     with writing(output):
-        path = _named(output)
+        path = _resolve(output)
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.exists() and not os.access(path, os.W_OK):

@@ -2,7 +2,8 @@
 
 Codes of BCP 47 (zh-Hant-TW), of ISO 639 with two or three letters (de, deu, ger), of FLORES and Tatoeba (zho_Hans,
 cmn_Hans), of gettext (sr@latin) and of LibreTranslate (zt) are read. ``langcodes`` has the tables of IANA and
-Unicode; it is imported only for codes that are not in `_NAMES`, or where a script is asked for: that takes 50 ms.
+Unicode; it is imported only for codes that are not in `_ENGLISH_NAMES`, or where a script is asked for: that takes
+50 ms.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-_NAMES = {
+_ENGLISH_NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
     "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "fa": "Persian",
     "fi": "Finnish", "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
@@ -83,7 +84,7 @@ def _read(code: str) -> _Language:
         text = text.replace("-", f"-{_MODIFIERS[modifier]}-") if "-" in text else f"{text}-{_MODIFIERS[modifier]}"
     text = _SPELLINGS.get(text, text)
     base = text.partition("-")[0]
-    if text in _NAMES or base in _PLACEHOLDERS:
+    if text in _ENGLISH_NAMES or base in _PLACEHOLDERS:
         return _Language(base)
     from langcodes.data_dicts import LANGUAGE_REPLACEMENTS, NORMALIZED_MACROLANGUAGES
     from langcodes.tag_parser import LanguageTagError, parse_tag
@@ -204,16 +205,16 @@ def language_name(code: str) -> str:
     """Return the English name of a language, with a script or region that is not the usual one; else the code."""
     language = _read_code(code)
     base, region = language.base, language.region
-    name = _NAMES.get(base) or (base not in _PLACEHOLDERS and _registered("language", base))
+    name = _ENGLISH_NAMES.get(base) or (base not in _PLACEHOLDERS and _registered_name("language", base))
     if not name:
         return code
     if not language.script and not region:
         return name
     script, details = _likely(language).script, []
     if base == "zh" or script != _likely(_Language(base)).script:
-        details.append(_registered("script", script))
+        details.append(_registered_name("script", script))
     if region and region != _likely(_Language(base, script)).region:
-        details.append(_registered("region", region) or region)
+        details.append(_registered_name("region", region) or region)
     return f"{name} ({', '.join(filter(None, details))})" if any(details) else name
 
 
@@ -224,7 +225,7 @@ def language_names(codes: Sequence[str]) -> dict[str, str]:
     return {code: f"{name}, {code}" if name in shared else name for code, name in names.items()}
 
 
-def _registered(kind: str, subtag: str) -> str:
+def _registered_name(kind: str, subtag: str) -> str:
     """Return the name of a language, script or region."""
     return _SHORT_NAMES.get(subtag) or _registry().get((kind, subtag), "")
 

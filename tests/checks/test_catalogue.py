@@ -41,7 +41,7 @@ def test_every_check_and_every_reason_has_a_korean_name() -> None:
     assert named - _CHECKS_IN_KOREAN.keys() == set()
     folder = Path(manyheads.__file__).parent
     files = [*(folder / "checks").rglob("*.py"), *(folder / "runs").glob("*.py")]
-    code = "".join(path.read_text("utf-8") for path in files).replace("{_SHORTEST}", "16")
+    code = "".join(path.read_text("utf-8") for path in files).replace("{_MIN_TOKENS}", "16")
     assert [name for name in _parse("manyheads.checks", "checks.ko.toml") if f'"{name}"' not in code] == []
 
 

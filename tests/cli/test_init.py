@@ -165,7 +165,7 @@ def test_divide_asks_no_question_and_keeps_the_test_set(tmp_path: Path, monkeypa
     root = write_undivided(tmp_path / "aa-bb", stem="train")
     for language in ("aa", "bb"):
         (root / f"test.{language}").write_text("my own\n", encoding="utf-8")
-    assert run(["init", "mine", "--data", "aa-bb", "--divide"]) == 0
+    assert run(["init", "mine", "--data", "aa-bb", "--yes"]) == 0
     config = load_config(Path("mine/mine.toml"))
     assert (config.data.train, config.data.valid, config.data.test) == ("train", "valid", "test")
     assert Path("mine/data/test.aa").read_text(encoding="utf-8") == "my own\n"
@@ -178,7 +178,7 @@ def test_the_configuration_works_from_every_folder_and_after_a_move(
     write_undivided(project / "aa-bb")
     write_text(project / "text", 20)
     monkeypatch.chdir(project)
-    assert run(["init", "inside", "--data", "aa-bb", "--divide"]) == 0
+    assert run(["init", "inside", "--data", "aa-bb", "--yes"]) == 0
     assert run(["init", "deep/beside", "--data", "text", "--source", "aa"]) == 0
     monkeypatch.chdir(tmp_path)
     for name in ("inside/inside.toml", "deep/beside/beside.toml"):

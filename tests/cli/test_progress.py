@@ -205,7 +205,7 @@ def test_a_short_phase_is_not_shown() -> None:
 
 
 def test_a_long_phase_replaces_the_line_of_the_last_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SHORT", 0.0)
+    monkeypatch.setattr(module, "_MIN_PHASE_SECONDS", 0.0)
     progress, stream = live(100)
     progress.step(REPORT)
     with progress.phase("validating: translating", 8, "sentences") as advance:

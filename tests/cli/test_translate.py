@@ -170,7 +170,7 @@ def test_constraint_files_of_another_length_are_named(tmp_path: Path, lines: str
         (["--sample", "--temperature", "0"], "temperature = 0.0 must be above 0"),
         (["--sample", "--top-p", "1.5"], "top_p = 1.5"),
         (["--n-best", "2", "--alignment"], "use --json"),
-        (["--rivals", "2"], "--rivals needs --json"),
+        (["--alternatives", "2"], "--alternatives needs --json"),
         (["--stream", "--beam", "3"], "--stream prints the greedy output alone"),
         (["--split-lines", "words"], "'words' is not one of 'auto', 'sentences', 'none'"),
     ],

@@ -89,10 +89,10 @@ def test_a_stream_equals_the_output_of_beam_size_one(trained, tmp_path, monkeypa
     assert stream == whole
 
 
-def test_json_holds_the_alignment_the_rivals_and_the_hypotheses(trained, tmp_path, monkeypatch) -> None:
+def test_json_holds_the_alignment_the_alternatives_and_the_hypotheses(trained, tmp_path, monkeypatch) -> None:
     text = translated(
         trained, b"Abc def. Ghi.\n\n", tmp_path / "out", monkeypatch,
-        "--json", "--alignment", "--attention-layer", "0", "--rivals", "2", "--n-best", "2",
+        "--json", "--alignment", "--attention-layer", "0", "--alternatives", "2", "--n-best", "2",
         "--split-lines", "sentences",
     )  # fmt: skip
     first, empty = json.loads(text)
@@ -101,8 +101,8 @@ def test_json_holds_the_alignment_the_rivals_and_the_hypotheses(trained, tmp_pat
         str(word) for word in range(len(first["translation"].split()))
     ]
     for one in first["hypotheses"]:
-        assert len(one["rivals"]) == len(one["tokens"]) == len(one["token_scores"])
-        assert all(len(beside) == 2 for beside in one["rivals"])
+        assert len(one["alternatives"]) == len(one["tokens"]) == len(one["token_scores"])
+        assert all(len(beside) == 2 for beside in one["alternatives"])
         assert one["log_probability"] == pytest.approx(sum(one["token_scores"]))
     assert empty == {
         "source": "",

@@ -51,7 +51,7 @@ def test_mined_words_depend_on_the_texts_alone_and_leave_out_rare_words() -> Non
 def test_a_large_corpus_is_read_evenly_spaced_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     sources, targets = make_sentences(1000)
     monkeypatch.setattr(module, "_MOST_LINKS", 6 * 6 * 250)
-    rows = module._spaced(sources, targets)
+    rows = module._sample_rows(sources, targets)
     assert 200 <= len(rows) <= 250
     assert rows[-1] > 950
     assert {pair.source for pair in mine_phrases(sources, targets).words} >= {*NOUNS}

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from manyheads.data.copies import _RUN, CopyKeys, _fold, connected
+from manyheads.data.copies import _RUN, CopyKeys, _fold, connected_components
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WORDS = ["der", "hund", "läuft", "durch", "den", "tiefen", "schnee", "und", "bellt", "laut"]
@@ -119,4 +119,4 @@ def test_groups_are_those_of_a_union_over_all_pairs_of_rows() -> None:
                 if column[left] == column[right]:
                     first, second = sorted((find(left), find(right)))
                     parent[second] = first
-        assert connected(columns, size).tolist() == [find(item) for item in range(size)]
+        assert connected_components(columns, size).tolist() == [find(item) for item in range(size)]

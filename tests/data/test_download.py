@@ -183,7 +183,7 @@ def test_an_interrupted_fetch_leaves_no_partial_file(
         yield GOOD[:5]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(download, "_received", interrupted)
+    monkeypatch.setattr(download, "_receive", interrupted)
     with pytest.raises(KeyboardInterrupt):
         _fetch_corpus(corpus(f"{host}/good"), tmp_path, listener=ignore_messages)
     assert files(tmp_path / "set") == []

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from manyheads.data.filtering import _SMALLEST, _SeenHashes
+from manyheads.data.filtering import _MIN_SLOTS, _SeenHashes
 
 
 @pytest.mark.parametrize("bits", [6, 12, 64])
@@ -26,5 +26,5 @@ def test_seen_hashes_are_at_most_half_full_and_use_at_most_32_bytes_a_hash() -> 
     for _ in range(30_000):
         seen.add(rng.getrandbits(64))
         assert 2 * len(seen) <= len(seen.slots)
-        assert len(seen.slots) <= max(_SMALLEST, 4 * len(seen))
+        assert len(seen.slots) <= max(_MIN_SLOTS, 4 * len(seen))
     assert seen.slots.itemsize == 8

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from manyheads.data.augment_copies import COPIES, make_tag
 from manyheads.data.letters import has_letters
-from manyheads.data.literals import _SIGN, _joined, _literals_of, literal_kinds, placeholders_of, spans_to_translate
+from manyheads.data.literals import (
+    _SIGN,
+    _join_patterns,
+    _literals_of,
+    literal_kinds,
+    placeholders_of,
+    spans_to_translate,
+)
 
 WITHOUT_BLANKS = """
 {name} {user-name} {person.name} {0} {} {0!r:>10} {0:N2} {0,10:N2} {x:.2f} {:>8} {items[0].id} {0:{w}.{p}f}
@@ -124,7 +131,7 @@ def test_the_time_for_a_long_line_grows_with_its_length(text: str) -> None:
 
 def test_patterns_have_no_groups_and_mean_the_same_in_python_and_javascript() -> None:
     for kind in literal_kinds():
-        assert _joined((), same=False).groups == 0
+        assert _join_patterns((), same=False).groups == 0
         assert "\\s" not in kind.pattern.replace("\\\\", "")
         assert "(?P" not in kind.pattern
 
@@ -135,7 +142,9 @@ def test_the_spans_are_in_order_and_hold_letters(text: str) -> None:
     assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert all(any(map(str.isalpha, text[start:end])) for start, end in spans)
-    assert _SIGN.search(text) or not _joined((), same=False).search(text), "the quick search misses no literal"
+    assert _SIGN.search(text) or not _join_patterns((), same=False).search(text), (
+        "the quick search misses no literal"
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ SEARCHES: dict[str, dict[str, Any]] = {
         "no_repeat_ngram": 2,
         "min_length_ratio": 0.5,
     },
-    "rescoring": {"rivals": 2, "alignment": True, "n_best": 2},
-    "greedy rescoring": {"beam_size": 1, "rivals": 2, "alignment": True},
+    "rescoring": {"alternatives": 2, "alignment": True, "n_best": 2},
+    "greedy rescoring": {"beam_size": 1, "alternatives": 2, "alignment": True},
 }
 POSITIONS = ("sinusoidal", "learned", "rotary")
 

@@ -12,7 +12,7 @@ from manyheads.config.load import parse_config, with_overrides
 from manyheads.evaluation import BootstrapResult, ClassScores
 from manyheads.evaluation.outputs import Output
 from manyheads.evaluation.verdicts import (
-    _rounded,
+    _round_count,
     judge_bits,
     judge_bleu,
     judge_classes,
@@ -227,7 +227,7 @@ def test_the_estimate_holds_for_simulated_systems() -> None:
 
 @pytest.mark.parametrize(("count", "shown"), [(3.2, 4), (99, 99), (101, 110), (3920, 4000), (12_001, 13_000)])
 def test_counts_are_rounded_up_to_two_digits(count: float, shown: int) -> None:
-    assert _rounded(count) == shown
+    assert _round_count(count) == shown
 
 
 def test_each_verdict_is_a_line() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.errors import RunError, UsageError
 from manyheads.inspection.charts import HeatMap
-from manyheads.inspection.curves import _NAMES, _VIEWS, Curves
+from manyheads.inspection.curves import _CURVE_NAMES, _VIEWS, Curves
 from manyheads.inspection.metrics import RunCurves, read_metrics
 from manyheads.runs.inspect import curves, last_total_steps
 
@@ -113,8 +113,8 @@ def test_a_head_without_a_value_at_a_step_has_an_empty_cell() -> None:
 
 def test_every_series_has_a_readable_name_and_axes_a_unit() -> None:
     series = {name for _, _, names in _VIEWS.values() for name in names}
-    assert set(_NAMES) == series
-    assert not any("_" in name for name in _NAMES.values())
+    assert set(_CURVE_NAMES) == series
+    assert not any("_" in name for name in _CURVE_NAMES.values())
     found = Curves((read(step(10), step(20), validation(20)),))
     assert [line.name for line in found.charts("loss")[0].lines] == ["training loss", "validation loss"]  # type: ignore[union-attr]
     svg = found.to_svg("loss")

@@ -20,7 +20,7 @@ from manyheads.inspection import beam_tree, curves, views, words
 from manyheads.inspection.base import Document
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.metrics import read_metrics
-from manyheads.languages import _NAMES
+from manyheads.languages import _ENGLISH_NAMES
 from manyheads.tasks.inspecting import (
     inspect_classification,
     inspect_language_model,
@@ -55,10 +55,10 @@ def documents() -> list[Document]:
 
 
 def literals() -> Iterator[str]:
-    """Yield the string literals that the code passes to `localized` or `named`."""
+    """Yield the string literals that the code passes to `localize` or `names_of`."""
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("localized", "named"):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("localize", "names_of"):
                 for value in node.args:
                     options = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
                     yield from (one.value for one in options if isinstance(one, ast.Constant))
@@ -67,7 +67,14 @@ def literals() -> Iterator[str]:
 def test_every_text_of_the_code_is_in_the_table() -> None:
     table = words._words_of("ko")
     titles = {text for title, unit, _ in curves._VIEWS.values() for text in (title, unit)}
-    tables = [views.KIND_TITLES, views._MASK_NOTES, beam_tree.STOPS, beam_tree._REASONS, curves._NAMES, _NAMES]
+    tables = [
+        views.KIND_TITLES,
+        views._MASK_NOTES,
+        beam_tree.STOPS,
+        beam_tree._REASONS,
+        curves._CURVE_NAMES,
+        _ENGLISH_NAMES,
+    ]
     known = {*literals(), *titles, *(text for table in tables for text in table.values())}
     assert known - set(table) == set()
     assert len(known) > 150

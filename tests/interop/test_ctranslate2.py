@@ -288,7 +288,7 @@ def test_attention_is_that_of_the_last_layer(tmp_path: Path) -> None:
     ("options", "name"),
     [
         (replace(GREEDY, sampling=Sampling()), "sampling"),
-        (replace(BEAM, rivals=2), "rivals"),
+        (replace(BEAM, alternatives=2), "alternatives"),
         (replace(BEAM, required=(((5,),),)), "required"),
         (replace(BEAM, alignment=True, attention_layer=0), "attention_layer"),
         (replace(BEAM, alignment=True, prefixes=((5,),)), "prefixes"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from manyheads.interop.parity import _LARGEST, Parity
+from manyheads.interop.parity import _MAX_DIFFERENCE, Parity
 
 EXACT = Parity(16, 200, "the first of the run's test set", 1e-7, 1e-6, 16)
 
@@ -15,8 +15,8 @@ EXACT = Parity(16, 200, "the first of the run's test set", 1e-7, 1e-6, 16)
     ("parity", "words"),
     [
         (EXACT, "both give the same results: what is left is rounding"),
-        (replace(EXACT, largest=_LARGEST), "both give the same results"),
-        (replace(EXACT, largest=2 * _LARGEST), "the same outputs; the probabilities differ by the rounding"),
+        (replace(EXACT, largest=_MAX_DIFFERENCE), "both give the same results"),
+        (replace(EXACT, largest=2 * _MAX_DIFFERENCE), "the same outputs; the probabilities differ by the rounding"),
         (replace(EXACT, same_outputs=15), "1 of 16 greedy outputs differ: where two tokens are nearly as likely"),
         (replace(EXACT, compared=20, same_outputs=18, outputs="labels"), "2 of 20 labels differ"),
     ],

@@ -11,7 +11,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.bench_train import _RATE, _WARM_UPDATES, Speed, bench_train
+from manyheads.runs.bench_train import _LEARNING_RATE, _WARM_UPDATES, Speed, bench_train
 from manyheads.training.precision import flops_per_target_token
 from manyheads.training.update import Updater
 
@@ -81,7 +81,7 @@ def test_complete_updates_are_timed_after_warm_up_updates(tmp_path: Path, monkey
 
     monkeypatch.setattr(Updater, "apply", recording_apply)
     bench_train(make_config(write_corpus(tmp_path / "corpus")), rounds=2, updates=5, listener=CollectingListener())
-    assert rates == [_RATE] * (_WARM_UPDATES + 2 * 5)
+    assert rates == [_LEARNING_RATE] * (_WARM_UPDATES + 2 * 5)
 
 
 @pytest.mark.parametrize(("rounds", "updates"), [(0, 5), (5, 0), (-1, 1)])

@@ -43,7 +43,7 @@ def test_a_text_of_one_pair_has_a_batch() -> None:
 def test_passes_and_updates_are_timed_separately(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure with a clock that advances by one second at each reading."""
     ticks = iter(range(10_000))
-    monkeypatch.setattr(estimate, "_PATIENCE", 1e9)
+    monkeypatch.setattr(estimate, "_MAX_SECONDS", 1e9)
     monkeypatch.setattr(estimate, "_free_share", lambda: 0.5)
     monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(ticks))
     speed = measure_speed(CONFIG, np.array([[9, 9], [200, 1]] * 300))

@@ -78,9 +78,9 @@ def test_memory_saved_for_the_backward_pass_is_estimated_from_a_few_rows(
     task = prepare_task(config, directory, read_corpus(config, directory), SilentListener())
     model, updates = task.model().train(), task.updates(ALONE)
     (part,) = updates.batches(0, updates.heaviest(), updates.epoch(0)[updates.heaviest()])
-    assert part.num_positions > 4 * start._SMALL
+    assert part.num_positions > 4 * start._MEASURED_POSITIONS
     estimated = start._saved_for_backward(model, task.objective(model), part, torch.device("cpu"), "fp32")
-    monkeypatch.setattr(start, "_SMALL", 10**9)
+    monkeypatch.setattr(start, "_MEASURED_POSITIONS", 10**9)
     assert start._saved_for_backward(model, task.objective(model), part, torch.device("cpu"), "fp32") == within(
         estimated, 0.2 * estimated
     )

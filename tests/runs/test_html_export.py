@@ -581,7 +581,7 @@ def test_float16_and_a_model_too_large_for_a_browser_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match="float16 does not go with --to html"):
         export(runs["translation"], tmp_path / "page.html", "html", quantization="float16")
-    monkeypatch.setattr(html_export, "_LARGEST", 1000)
+    monkeypatch.setattr(html_export, "_MAX_TENSOR_BYTES", 1000)
     with pytest.raises(UsageError, match=r"page can hold 0 MiB\. With --quantization int8 they are a quarter"):
         export(runs["translation"], tmp_path / "page.html", "html", quantization="float32")
     assert not list(tmp_path.iterdir())

@@ -15,7 +15,7 @@ from manyheads.data.discover import find_text
 from manyheads.errors import DataError
 from manyheads.runs import suggest as module
 from manyheads.runs.estimate import MachineSpeed
-from manyheads.runs.suggest import _SIZES, Suggestion
+from manyheads.runs.suggest import _MODEL_SIZES, Suggestion
 from manyheads.text.tokenizer import train_tokenizers
 
 
@@ -81,7 +81,7 @@ def test_more_text_gives_a_larger_model_and_less_dropout(tmp_path: Path) -> None
     assert small.model.d_model < large.model.d_model
     assert small.tokenizer.vocab_size == large.tokenizer.vocab_size, "all that the same few words allow"
     assert small.tokenizer.sampling > large.tokenizer.sampling == 0
-    assert [size.dropout for size in _SIZES] == sorted((size.dropout for size in _SIZES), reverse=True)
+    assert [size.dropout for size in _MODEL_SIZES] == sorted((size.dropout for size in _MODEL_SIZES), reverse=True)
 
 
 class FakeMachine:
@@ -116,7 +116,7 @@ def test_the_suggested_model_fits_the_time(
     found = suggest(write_text(tmp_path / "text", 16_000), minutes, measure=True)
     config = found.config
     assert (config.model.d_model, config.training.max_minutes) == (width, minutes)
-    assert config.model.dropout == _SIZES[1].dropout
+    assert config.model.dropout == _MODEL_SIZES[1].dropout
     assert len(set(machine.widths)) == len(machine.widths), "each model is measured once"
     if minutes is not None and found.updates < found.planned:
         used = found.updates * found.size.batch_tokens * (width / 192) ** 2 / machine.tokens_per_second

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manyheads.config.schema import SearchConfig
-from manyheads.search.options import _LARGEST, Sampling, SearchOptions
+from manyheads.search.options import _MAX_VALUES, Sampling, SearchOptions
 
 
 def make_options(**changes: object) -> SearchOptions:
@@ -50,8 +50,8 @@ def test_n_best_may_exceed_the_beam_size_when_sampling() -> None:
 def test_options_in_use_are_listed() -> None:
     assert make_options(n_best=2).in_use() == []
     assert make_options(attention_layer=1).in_use() == [], "not in use without the option that it refines"
-    chosen = make_options(attention_layer=1, alignment=True, prefixes=((4,),), rivals=1)
-    assert chosen.in_use() == ["rivals", "alignment", "attention_layer", "prefixes"]
+    chosen = make_options(attention_layer=1, alignment=True, prefixes=((4,),), alternatives=1)
+    assert chosen.in_use() == ["alternatives", "alignment", "attention_layer", "prefixes"]
 
 
 def test_selected_rows_keep_their_own_options() -> None:
@@ -84,7 +84,7 @@ def test_the_limits_are_those_of_the_settings() -> None:
         name: bound.le
         for name, setting in SearchConfig.model_fields.items()
         for bound in setting.metadata
-        if hasattr(bound, "le") and name in _LARGEST
+        if hasattr(bound, "le") and name in _MAX_VALUES
     }
-    assert limits == {name: _LARGEST[name] for name in limits}
+    assert limits == {name: _MAX_VALUES[name] for name in limits}
     assert len(limits) == 6

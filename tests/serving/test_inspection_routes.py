@@ -17,7 +17,7 @@ from manyheads.inspection.documents import ClassificationInspection, Inspection,
 from manyheads.inspection.parts import HeadSteps
 from manyheads.runs.inspect import inspect, inspect_loaded
 from manyheads.tasks.inspecting import InspectOptions
-from manyheads.tasks.inspecting.isolation import _isolated
+from manyheads.tasks.inspecting.isolation import _isolate
 from manyheads.tasks.translation.translator import Translator
 
 
@@ -71,9 +71,9 @@ def test_an_inspection_is_that_of_the_package(client: httpx.Client, translator_r
 
 def test_a_prefix_is_continued_and_a_given_target_is_inspected(client: httpx.Client) -> None:
     first = inspect_translation(client, q=GERMAN[0])
-    rival = first.predictions[0].rivals[0]
-    other = inspect_translation(client, q=GERMAN[0], prefix=[rival.id])
-    assert other.target.tokens[0].id == rival.id
+    alternative = first.predictions[0].alternatives[0]
+    other = inspect_translation(client, q=GERMAN[0], prefix=[alternative.id])
+    assert other.target.tokens[0].id == alternative.id
     assert [one.forced for one in other.predictions][:2] == [True, False]
     assert other.beam is not None
     read = inspect_translation(client, q=GERMAN[0], target="the cat sings")
@@ -237,7 +237,7 @@ def test_inspections_at_the_same_time_are_independent(client: httpx.Client, serv
 
 def test_an_isolated_model_shares_the_weights_but_not_the_observers(translator_run: Path) -> None:
     translator = Translator.load(translator_run)
-    other = _isolated(translator)
+    other = _isolate(translator)
     assert isinstance(other, Translator)
     assert [id(one) for one in other.model.parameters()] == [id(one) for one in translator.model.parameters()]
     assert not {id(one) for one in other.model.modules()} & {id(one) for one in translator.model.modules()}
@@ -252,11 +252,11 @@ def test_a_cancelled_inspection_ends_at_its_next_step(translator_run: Path) -> N
         asked.append(len(asked))
         return [0] if len(asked) > 2 else []
 
-    found = inspect_loaded(_isolated(translator, cancelled), GERMAN[0], InspectOptions(occlusion=False))
+    found = inspect_loaded(_isolate(translator, cancelled), GERMAN[0], InspectOptions(occlusion=False))
     assert isinstance(found, TranslationInspection)
     whole = inspect_loaded(translator, GERMAN[0], InspectOptions(occlusion=False))
     assert isinstance(whole, TranslationInspection)
     assert 1 < len(found.target.tokens) <= 4 < len(whole.target.tokens)
-    other = _isolated(translator, lambda: [0])
+    other = _isolate(translator, lambda: [0])
     assert isinstance(other, Translator)
     assert [one.translation for one in other.translate(GERMAN[:3])] == ["", "", ""]

@@ -182,9 +182,9 @@ def test_the_sentences_of_a_text_are_inspected_one_by_one(driver: PageDriver) ->
 def test_choosing_another_token_changes_the_output(driver: PageDriver) -> None:
     driver.open("words", q=SENTENCE)
     first = driver.page.locator(".about-target").inner_text()
-    rival = driver.figure("words.rivals").locator(".bars li").nth(1)
-    piece = rival.locator(".bar-label").inner_text()
-    rival.get_by_role("button").click()
+    alternative = driver.figure("words.alternatives").locator(".bars li").nth(1)
+    piece = alternative.locator(".bar-label").inner_text()
+    alternative.get_by_role("button").click()
     driver.page.locator(".changed").wait_for()
     assert driver.page.locator(".about-target").inner_text() != first
     assert driver.page.locator(".token").first.locator(".token-text").inner_text() == piece
@@ -423,15 +423,15 @@ def test_a_head_that_the_model_lacks_is_an_error_with_a_button_to_reset(driver: 
 def test_a_temperature_changes_the_probabilities(driver: PageDriver, runs: tuple[Path, ...]) -> None:
     driver.open("words", q=SENTENCE, at=1, temperature=2)
     found = inspect_translation(Translator.load(runs[0]), SENTENCE, InspectOptions(temperature=2.0))
-    shown = driver.figure("words.rivals").locator(".bar-value").all_inner_texts()
+    shown = driver.figure("words.alternatives").locator(".bar-value").all_inner_texts()
     one = found.predictions[1]
-    expected = [one.probability, *(rival.probability for rival in one.rivals)]
+    expected = [one.probability, *(alternative.probability for alternative in one.alternatives)]
     assert [number(text.split()[0]) for text in shown] == printed(expected, 3)
     driver.page.get_by_label("Temperature").focus()
     for _ in range(10):
         driver.page.keyboard.press("ArrowLeft")
     driver.wait_until(
-        "!document.querySelector('[data-figure=\"words.rivals\"] .bar-value').textContent.includes('(')"
+        "!document.querySelector('[data-figure=\"words.alternatives\"] .bar-value').textContent.includes('(')"
     )
     assert driver.focused("e.type") == "range"
     assert "temperature" not in driver.page.url

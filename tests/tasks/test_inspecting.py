@@ -104,8 +104,10 @@ def test_predictions_are_those_of_the_model(translator: Translator, found: Trans
         assert one.rank == 1 + sum(value > row[one.id] for value in row)
         assert one.entropy == approx(-sum(value * math.exp(value) for value in row))
         others = sorted((-value, token) for token, value in enumerate(row) if token not in (one.id, PAD, BOS))[:5]
-        assert [rival.id for rival in one.rivals] == [token for _, token in others]
-        assert [rival.log_probability for rival in one.rivals] == approx([-value for value, _ in others])
+        assert [alternative.id for alternative in one.alternatives] == [token for _, token in others]
+        assert [alternative.log_probability for alternative in one.alternatives] == approx(
+            [-value for value, _ in others]
+        )
         assert not one.forced
 
 
@@ -119,8 +121,8 @@ def test_a_temperature_divides_the_logits_of_the_predictions(translator: Transla
     assert [one.rank for one in found.predictions] == [one.rank for one in plain.predictions]
     for warm, own in [*zip(found.predictions, plain.predictions, strict=True),
                       *zip(texts[0].predictions, texts[1].predictions, strict=True)]:  # fmt: skip
-        rival, own_rival = warm.rivals[0], own.rivals[0]
-        odds, own_odds = warm.probability / rival.probability, own.probability / own_rival.probability
+        alternative, own_alternative = warm.alternatives[0], own.alternatives[0]
+        odds, own_odds = warm.probability / alternative.probability, own.probability / own_alternative.probability
         assert math.log(odds) == approx(math.log(own_odds) / temperature)
         assert (warm.entropy > own.entropy) == (temperature > 1)
     with pytest.raises(UsageError, match=r"temperature = 4 must be 0\.1 to 3"):
@@ -151,10 +153,12 @@ def test_a_given_target_is_scored_unchanged(translator: Translator) -> None:
     assert all(one.forced for one in found.predictions)
 
 
-def test_a_rival_in_place_of_a_token_is_a_prefix_that_is_continued(translator: Translator, found: Any) -> None:
+def test_an_alternative_in_place_of_a_token_is_a_prefix_that_is_continued(
+    translator: Translator, found: Any
+) -> None:
     position = 1
-    rival = next(one for one in found.predictions[position].rivals if one.id != EOS)
-    prefix = [*(one.id for one in found.predictions[:position]), rival.id]
+    alternative = next(one for one in found.predictions[position].alternatives if one.id != EOS)
+    prefix = [*(one.id for one in found.predictions[:position]), alternative.id]
     other = inspect_translation(translator, WORDS, InspectOptions(prefix=prefix))
     assert [one.id for one in other.predictions[: position + 1]] == prefix
     assert [one.forced for one in other.predictions][: position + 2] == [True] * (position + 1) + [False]
@@ -234,7 +238,7 @@ def test_neighbours_have_the_largest_cosines(translator: Translator, found: Tran
         ("abc", {"prefix": "가"}, "cannot come out"),
         ("abc", {"prefix": [999]}, "outside this vocabulary"),
         ("abc", {"prefix": [EOS, 5]}, "nothing can come after"),
-        ("abc", {"rivals": -1}, "rivals = -1"),
+        ("abc", {"alternatives": -1}, "alternatives = -1"),
         ("abc", {"beam_size": 0}, "beam_size = 0"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Options of a translator, with a small model: prefixes, phrases, sampling, rivals, ensembles."""
+"""Options of a translator, with a small model: prefixes, phrases, sampling, alternatives, ensembles."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SEARCHES = {
     "beam": {"beam_size": 4, "n_best": 2},
     "sampling": {"n_best": 2, "options": TranslateOptions(sampling=Sampling(seed=5))},
     "lengths": {"options": TranslateOptions(min_length_ratio=0.7, max_length_ratio=1.1, no_repeat_ngram=2)},
-    "told": {"n_best": 2, "options": TranslateOptions(rivals=3, alignment=True)},
+    "told": {"n_best": 2, "options": TranslateOptions(alternatives=3, alignment=True)},
 }
 
 
@@ -124,13 +124,13 @@ def repeats(tokens: list[str]) -> bool:
 # --- the second pass ---
 
 
-def test_attention_and_rivals_are_those_of_the_model() -> None:
+def test_attention_and_alternatives_are_those_of_the_model() -> None:
     translator = make_translator(num_decoder_layers=2)
     model = translator.model
     texts = lines(5)
     ids = translator.tokenizers.source.encode(texts)
     for layer in (0, 1, -1):
-        search = make_options(alignment=True, attention_layer=layer, rivals=3)
+        search = make_options(alignment=True, attention_layer=layer, alternatives=3)
         for row, hypotheses in zip(ids, translator.engine.search(ids, search), strict=True):
             for one in hypotheses:
                 source, target = torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *one.tokens]])
@@ -138,12 +138,14 @@ def test_attention_and_rivals_are_those_of_the_model() -> None:
                 assert_close(torch.tensor(one.attention), maps)
                 with torch.no_grad():
                     log_probs = model(source, target)[0].log_softmax(-1)
-                for position, (token, rivals) in enumerate(zip([*one.tokens, EOS], one.rivals or (), strict=False)):
+                for position, (token, alternatives) in enumerate(
+                    zip([*one.tokens, EOS], one.alternatives or (), strict=False)
+                ):
                     row_of = log_probs[position].tolist()
                     others = [i for i in range(len(row_of)) if i not in (token, PAD, BOS)]
                     best = sorted(others, key=lambda i: -row_of[i])[:3]
-                    assert [i for i, _ in rivals] == best
-                    assert [value for _, value in rivals] == approx([row_of[i] for i in best])
+                    assert [i for i, _ in alternatives] == best
+                    assert [value for _, value in alternatives] == approx([row_of[i] for i in best])
 
 
 def make_options(**changes: Any) -> SearchOptions:
@@ -198,7 +200,7 @@ def test_an_ensemble_scores_with_the_mean_of_probabilities(tmp_path: Path) -> No
     runs = [save_run(make_translator(seed=seed), tmp_path / str(seed)) for seed in (3, 4)]
     singles = [Translator.load(run, device="cpu") for run in runs]
     both = Translator.load(runs[0], device="cpu", ensemble=runs[1:])
-    options = TranslateOptions(rivals=2, alignment=True)
+    options = TranslateOptions(alternatives=2, alignment=True)
     differs = 0
     for found in both.translate(lines(), options=options):
         (best,) = found.hypotheses
@@ -209,7 +211,7 @@ def test_an_ensemble_scores_with_the_mean_of_probabilities(tmp_path: Path) -> No
         rows = [teacher_forced(one, found.source, ids[: len(ids) - ended], ended=ended) for one in singles]
         expected = torch.stack(rows).exp().mean(0).log()
         assert best.token_scores == approx(expected.tolist())
-        assert len(best.rivals or []) == len(best.tokens)
+        assert len(best.alternatives or []) == len(best.tokens)
         differs += float((rows[0] - expected).abs().max()) > 1e-3
     assert differs > 3
 

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.data.builtin import builtin_pairs
 from manyheads.text.languages import (
-    _LONGEST,
+    _MAX_SEQUENCE,
     LanguageProfile,
     _plain,
     confidences,
@@ -63,7 +63,7 @@ def test_text_in_an_unknown_language_has_low_confidence(profiles: dict[str, Lang
 def test_a_profile_is_small_and_survives_json(profiles: dict[str, LanguageProfile]) -> None:
     again = LanguageProfile.from_json(json.loads(json.dumps(profiles["ko"].to_json())))
     assert again.counts == profiles["ko"].counts
-    assert max(map(len, again.counts)) == _LONGEST
+    assert max(map(len, again.counts)) == _MAX_SEQUENCE
     assert len(again.counts) <= 4_000
     for wrong in ([], {"abcd": 1}, {"a": 0}, {"a": "1"}, {"": 1}):
         with pytest.raises(ValueError, match="no profile"):

@@ -30,7 +30,7 @@ from tests.training.parts import (
 )
 from torch import Tensor
 
-from manyheads.cli.recipes import _described
+from manyheads.cli.recipes import _describe
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.data.sampler import Sampler
@@ -261,7 +261,7 @@ def test_the_training_benchmark_leaves_out_the_time_of_compilation(graphs: Count
 def test_training_without_a_compiler_is_refused_before_it_begins(tmp_path: Path) -> None:
     """The error is one line that names the missing compiler, and nothing is written."""
     file = tmp_path / "tiny.toml"
-    file.write_text("\n".join(_described(config_of(tmp_path))), encoding="utf-8")
+    file.write_text("\n".join(_describe(config_of(tmp_path))), encoding="utf-8")
     found = subprocess.run(
         [sys.executable, "-m", "manyheads", "train", str(file), "-o", str(tmp_path / "run")],
         capture_output=True,

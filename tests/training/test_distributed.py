@@ -21,7 +21,7 @@ from tests.runs.parts import SENTENCES, make_config, metrics, write_corpus, writ
 from tests.tolerances import approx, assert_close
 from tests.training.parts import CollectingListener, needs_compiler
 
-from manyheads.cli.recipes import _described
+from manyheads.cli.recipes import _describe
 from manyheads.config.schema import Config
 from manyheads.runs.train import train
 from manyheads.training.distributed import ALONE
@@ -36,7 +36,7 @@ def start(
     """Start a training with `torchrun`."""
     out.parent.mkdir(parents=True, exist_ok=True)
     file = out.parent / f"{out.name}.toml"
-    file.write_text("\n".join(_described(config)), encoding="utf-8")
+    file.write_text("\n".join(_describe(config)), encoding="utf-8")
     launcher = [sys.executable, "-m", "torch.distributed.run", *launch, "--nproc-per-node", str(processes),
                 "--log-dir", str(out.parent / "logs")]  # fmt: skip
     return subprocess.Popen(

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from manyheads.training.muon import Muon, _orthogonalized
+from manyheads.training.muon import Muon, _orthogonalize
 
 SHAPES = [(6, 6), (5, 9), (9, 5), (6, 6), (12, 4)]
 
@@ -30,7 +30,7 @@ def update(optimizer: torch.optim.Optimizer, matrices: list[nn.Parameter], seed:
 def test_every_singular_value_of_an_orthogonalized_matrix_is_near_1() -> None:
     rng = torch.Generator().manual_seed(2)
     matrices = torch.randn(7, 20, 32, generator=rng) * torch.logspace(-6, 6, 7)[:, None, None]
-    found = _orthogonalized(matrices)
+    found = _orthogonalize(matrices)
     singular = torch.linalg.svdvals(found)
     assert singular.min() > 0.6
     assert singular.max() < 1.3
@@ -41,7 +41,7 @@ def test_every_singular_value_of_an_orthogonalized_matrix_is_near_1() -> None:
 
 
 def test_a_matrix_of_zeros_stays_zero() -> None:
-    assert not _orthogonalized(torch.zeros(2, 3, 4)).any()
+    assert not _orthogonalize(torch.zeros(2, 3, 4)).any()
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.3])

@@ -13,7 +13,7 @@ from torch import Tensor
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.training.distributed import World
-from manyheads.training.oom import _split
+from manyheads.training.oom import _halve
 
 NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
@@ -44,7 +44,7 @@ def gradients(harness: TrainerHarness) -> list[dict[str, Tensor]]:
 @pytest.mark.parametrize("times", [0, 1, 2, 5])
 def test_halving_keeps_the_pairs_and_cuts_the_padding(times: int) -> None:
     batch = PairUpdates(*random_pairs(11)).batch(range(11))
-    parts = _split([batch], times)
+    parts = _halve([batch], times)
     assert len(parts) == min(2**times, 11)
     rows = [row[row != 1].tolist() for part in parts for row in part.target_out]
     assert rows == [row[row != 1].tolist() for row in batch.target_out]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transformer_doctor.columns import _widened, fold_lines
+from transformer_doctor.columns import _widen, fold_lines
 from transformer_doctor.museum import EXHIBIT_TEXTS
 from transformer_doctor.texts import LANGUAGES
 
@@ -39,4 +39,4 @@ def test_folding_the_texts_of_the_museum_loses_no_word(language: str) -> None:
         for text in vars(texts).values():
             lines = list(fold_lines([text], 80))
             assert " ".join(lines) == text
-            assert max(len(_widened(line)) for line in lines) <= 80
+            assert max(len(_widen(line)) for line in lines) <= 80

@@ -13,13 +13,13 @@ from transformer_doctor.torch_calls import (
     Product,
     _as_float,
     additive_mask,
-    arranged,
     examined_place,
     flatten_values,
     is_active_dropout,
     is_parameter,
     mask_and_fill,
     product_of,
+    rearrange_index,
     scalar_factor,
     softmax_axis,
 )
@@ -147,7 +147,7 @@ def test_an_arrangement_is_applied_to_the_index() -> None:
     ):
         result = func(*args, **kwargs)
         results = result if isinstance(result, tuple) else [result]
-        for part, indices in zip(results, arranged(func, args, kwargs, index), strict=True):
+        for part, indices in zip(results, rearrange_index(func, args, kwargs, index), strict=True):
             assert indices is not None
             assert torch.equal(part, values[indices])
 

@@ -19,7 +19,7 @@ from manyheads.runs.estimate import measure_speed
 from manyheads.runs.suggest import TOKENS_A_WORD
 
 _LINES = 5_000  # of a text whose lengths are measured
-_USUAL = 20  # tokens of a sentence if the text does not exist yet
+_USUAL_TOKENS = 20  # tokens of a sentence if the text does not exist yet
 
 
 def estimate_seconds(plan: Plan, status: StepStatus) -> float | None:
@@ -54,7 +54,7 @@ def _with_shape(config: Config, start: Config) -> Config:
 def _token_lengths(files: list[Path]) -> NDArray[np.int64]:
     """Return the approximate number of tokens of the first pairs of a text (N, 2)."""
     if len(files) != 2:
-        return np.full((_LINES, 2), _USUAL)
+        return np.full((_LINES, 2), _USUAL_TOKENS)
     words = [[len(line.split()) for line in islice(read_lines(path), _LINES)] for path in files]
     rows = np.array(list(zip(*words, strict=False)), dtype=np.float64).reshape(-1, 2)
     return np.maximum(1, np.ceil(TOKENS_A_WORD * rows)).astype(np.int64)

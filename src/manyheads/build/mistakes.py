@@ -14,7 +14,7 @@ from manyheads.config.load import prepare
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import shorten, to_toml
 
-_NAME = re.compile(r"\w[\w.-]*")
+_STEP_NAME = re.compile(r"\w[\w.-]*")
 RECORDS = "records"  # folder of the records, beside the folders of the products
 
 
@@ -26,7 +26,7 @@ def parse_step(name: str, table: Any, texts: Mapping[str, Any]) -> tuple[Step | 
         why = "is also the name of a text"
     elif name.casefold() == RECORDS:
         why = "is the folder of the records: choose another name"
-    elif not _NAME.fullmatch(name):
+    elif not _STEP_NAME.fullmatch(name):
         why = "is no name: use letters, digits, - and _"
     if why:
         return None, [f"{where}: {name} {why}."]
@@ -38,10 +38,10 @@ def parse_step(name: str, table: Any, texts: Mapping[str, Any]) -> tuple[Step | 
         return None, [
             f"{where}.kind = {to_toml(kind)} is unknown{guess or '; there are ' + ', '.join(KINDS) + '.'}"
         ]
-    return parsed(KINDS[kind], table, where)
+    return parse_table(KINDS[kind], table, where)
 
 
-def parsed(model: type[Any], table: Mapping[str, Any], where: str) -> tuple[Any, list[str]]:
+def parse_table(model: type[Any], table: Mapping[str, Any], where: str) -> tuple[Any, list[str]]:
     """Validate a table; return the object or None, and the mistakes."""
     try:
         return model.model_validate(prepare(dict(table)), strict=True), []
@@ -98,20 +98,22 @@ def wrong_names(steps: Mapping[str, Step], texts: Iterable[str]) -> list[str]:
                     else "is unknown"
                 )
                 guess = (
-                    "." if text in steps else suggestion(closest(text, writers)) or f"; {listed(writers, 'text')}"
+                    "."
+                    if text in steps
+                    else suggestion(closest(text, writers)) or f"; {list_names(writers, 'text')}"
                 )
                 mistakes.append(f'steps.{name}: text "{text}" {why}{guess}')
         for model in step.models:
             if model in steps and model not in trainers:
                 mistakes.append(f'steps.{name}: model "{model}" is a step that trains no model.')
             elif model not in steps and not (Path(model) / "config.json").is_file():
-                guess = suggestion(closest(model, trainers)) or f"; {listed(trainers, 'model')}"
+                guess = suggestion(closest(model, trainers)) or f"; {list_names(trainers, 'model')}"
                 mistakes.append(f'steps.{name}: model "{model}" is no step and no run directory{guess}')
         mistakes += _wrong_tags(name, step, steps)
     return mistakes
 
 
-def listed(names: Iterable[str], what: str) -> str:
+def list_names(names: Iterable[str], what: str) -> str:
     """Return the end of a message that lists all known names."""
     return f"there are {', '.join(sorted(names))}." if names else f"the plan has no {what}."
 

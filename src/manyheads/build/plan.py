@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from manyheads.build.mistakes import listed, parse_step, parsed, wrong_names
+from manyheads.build.mistakes import list_names, parse_step, parse_table, wrong_names
 from manyheads.build.schema import CleanStep, ConvertStep, PlanFile, Step, TrainStep, as_names
-from manyheads.config.load import anchored, parse_config, resolve_recipe
+from manyheads.config.load import parse_config, resolve_data_root, resolve_recipe
 from manyheads.config.load.mistakes import closest, suggestion
 from manyheads.config.load.toml import read_toml, read_value
 from manyheads.config.schema import Config
@@ -115,7 +115,7 @@ def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
     """
     values = read_toml(path)
     mistakes = [mistake for text in overrides if (mistake := _replace_value(values, text))]
-    tables, wrong = parsed(PlanFile, values, "")
+    tables, wrong = parse_table(PlanFile, values, "")
     mistakes += wrong
     if tables is None:
         raise ConfigError(mistakes, origin=str(path))
@@ -152,7 +152,7 @@ def _replace_value(values: dict[str, Any], text: str) -> str | None:
     if tables[1:] and tables[0] in ("steps", "text"):
         known = values.get(tables[0], {})
         if isinstance(known, dict) and tables[1] not in known:
-            guess = suggestion(closest(tables[1], known)) or f"; {listed(known, tables[0])}"
+            guess = suggestion(closest(tables[1], known)) or f"; {list_names(known, tables[0])}"
             return f"--set {text}: the plan has no {'.'.join(tables[:2])}{guess}"
     for table in tables:
         values = values.setdefault(table, {})
@@ -193,7 +193,7 @@ def _train_config(plan: Plan, name: str, step: TrainStep) -> Config:
             base = resolve_recipe(step.config)
         except UsageError as error:
             raise ConfigError([f"config: {error}"], origin=origin) from error
-        values = anchored(read_toml(base), base.parent)
+        values = resolve_data_root(read_toml(base), base.parent)
     for section, settings in step.sections.items():
         values[section] = {**values.get(section, {}), **settings}
     data = {"source": plan.source, "target": plan.target, **values.get("data", {})}

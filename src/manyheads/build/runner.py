@@ -236,7 +236,7 @@ class Builder:
                 put(folder, self.plan.product(name))
         replace(record, state="done", finished=time.time()).write(path)
         self.hashes.save()
-        self.context.listener.message(f"{name}: {described(record.result)}")
+        self.context.listener.message(f"{name}: {describe_result(record.result)}")
 
     def remove_work(self) -> None:
         """Remove the folder of unfinished products if it is empty."""
@@ -263,7 +263,7 @@ def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def described(result: Mapping[str, Any]) -> str:
+def describe_result(result: Mapping[str, Any]) -> str:
     """Return a result as one line."""
     return ", ".join(
         f"{key} {value:,}" if isinstance(value, int) else f"{key} {value}" for key, value in result.items()

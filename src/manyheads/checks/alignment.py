@@ -17,7 +17,7 @@ _LEAST_PAIRS = 100  # fewer say nothing
 # A stretch is misaligned where its lengths hardly correlate, and lie further from the regression line than
 # elsewhere: in a corpus that is sorted by length the first is true everywhere, and the second nowhere.
 _APART, _WIDER = 0.2, 1.3
-_SAME = 1e-9  # standard deviation up to which lengths are constant
+_MIN_DEVIATION = 1e-9  # standard deviation up to which lengths are constant
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def measure_alignment(source: ArrayLike, target: ArrayLike) -> Alignment | None:
     if len(x) < _LEAST_PAIRS:
         return None
     whole = _correlation(x, y)
-    residuals = y - whole * y.std() / max(x.std(), _SAME) * x  # residuals of the regression line
+    residuals = y - whole * y.std() / max(x.std(), _MIN_DEVIATION) * x  # residuals of the regression line
     edges = [*range(0, max(1, len(x) - _BLOCK // 2), _BLOCK), len(x)]
     windows = list(itertools.pairwise(edges))
     correlations = np.array([_correlation(x[a:b], y[a:b]) for a, b in windows])
@@ -70,7 +70,7 @@ def measure_alignment(source: ArrayLike, target: ArrayLike) -> Alignment | None:
 
 def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     """Return Pearson's correlation, 0 where one side is constant."""
-    if min(x.std(), y.std()) < _SAME:
+    if min(x.std(), y.std()) < _MIN_DEVIATION:
         return 0.0
     return float(np.corrcoef(x, y)[0, 1])
 

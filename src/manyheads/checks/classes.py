@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.checks.catalogue import run_finding
-from manyheads.checks.losses import FAR, batching_findings, source_findings
+from manyheads.checks.losses import REPLACEMENT_DISTANCE, batching_findings, source_findings
 from manyheads.checks.subjects import TrainedClassifier
 from transformer_doctor.evidence import Share
 from transformer_doctor.report import Finding
@@ -25,7 +25,10 @@ def check_texts(trained: TrainedClassifier) -> Iterator[Finding]:
     """Compare the loss of the labels with their loss when texts are exchanged (invariant N)."""
     labels = _label_ids(trained)
     own = _class_loss(trained.predicted, labels)
-    shuffled = _class_loss(np.roll(trained.predicted, FAR if len(labels) > FAR else 1, axis=0), labels)
+    shuffled = _class_loss(
+        np.roll(trained.predicted, REPLACEMENT_DISTANCE if len(labels) > REPLACEMENT_DISTANCE else 1, axis=0),
+        labels,
+    )
     return source_findings(own, shuffled, len(labels))
 
 

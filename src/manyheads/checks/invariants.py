@@ -21,8 +21,8 @@ from manyheads.training.objective import Objective
 from transformer_doctor.examination import examine
 from transformer_doctor.report import Report
 
-_RATE = 1e-3  # learning rate of the updates in an examination
-_LONGEST = 300  # tokens of the longest text that a model is examined with
+_LEARNING_RATE = 1e-3  # learning rate of the updates in an examination
+_MAX_TOKENS = 300  # tokens of the longest text that a model is examined with
 
 
 def examine_own_model(model: Transformer, tokenizers: TokenizerPair, objective: Objective | None = None) -> Report:
@@ -37,8 +37,8 @@ def _examine_whole(model: Transformer, tokenizers: TokenizerPair, objective: Obj
     """Examine a model; checks that do not apply are listed as skipped."""
     size = tokenizers.source.size
     if isinstance(model, DecoderOnly):
-        return examine(model, vocab_size=size, pad=PAD, eos=EOS, kind="decoder", longest=_LONGEST)
-    examine_marked = partial(examine, pad=PAD, bos=BOS, eos=EOS, longest=_LONGEST)
+        return examine(model, vocab_size=size, pad=PAD, eos=EOS, kind="decoder", longest=_MAX_TOKENS)
+    examine_marked = partial(examine, pad=PAD, bos=BOS, eos=EOS, longest=_MAX_TOKENS)
     if isinstance(model, EncoderOnly):
         return examine_marked(_HiddenStates(model), vocab_size=size, kind="encoder")
     assert isinstance(model, EncoderDecoder)
@@ -65,7 +65,7 @@ class _HiddenStates(nn.Module):
 
 def _training_step(model: nn.Module, objective: Objective) -> Callable[[MicroBatch], float]:
     """Return a function that makes an update with its own optimizer and returns the mean loss without smoothing."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=_RATE)
+    optimizer = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)
 
     def step(batch: MicroBatch) -> float:
         optimizer.zero_grad(set_to_none=True)

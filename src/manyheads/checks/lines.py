@@ -20,7 +20,7 @@ _ENTITIES = 0.01
 LEAST_LINES = 3
 _DUPLICATED = 0.1
 _HELD_OUT, _HELD_OUT_WRONG = 0.005, 0.05  # the second as in `examine_split`
-_NEAR = 0.1
+_NEAR_SHARE = 0.1
 _EMPTY, _ODD = 0.02, 0.05
 _FEW_VALIDATION = 100  # at an accuracy or a BLEU of a half, five points are then one standard deviation
 
@@ -93,7 +93,7 @@ class NearCopies:
         for index in sorted(self.copied[name]):
             quoted.add(self.pairs[name][index].line, self.pairs[name][index].source)
         copied = Share(quoted.count, size)
-        if copied > _NEAR:
+        if copied > _NEAR_SHARE:
             yield config_finding("near-copies-in-train", f"{name}: of {copied} a near copy stands in train{quoted}")
 
 

@@ -20,7 +20,7 @@ from transformer_doctor.tolerances import SAME_LOSS
 _IGNORED, _LEAST_GAIN = 0.05, 0.3
 # Loss of the validation text now, above that in the log; published weights may be averaged ones.
 _DEARER, _DEARER_FACTOR = 1.0, 1.5
-FAR = 7  # positions, in the order of length, from a source to the one that replaces it
+REPLACEMENT_DISTANCE = 7  # positions, in the order of length, from a source to the one that replaces it
 _SMALL_BATCH = 60  # tokens
 _CONTEXTS, _READ_TOGETHER = 128, 16  # windows whose context is replaced; how many of them at a time
 
@@ -44,8 +44,8 @@ def check_batching(trained: TrainedTranslator) -> Iterator[Finding]:
 
 
 def _rotate(rows: list[list[int]]) -> list[list[int]]:
-    """Return rows rotated by `FAR` positions, or by one if there are few rows."""
-    distance = FAR if len(rows) > FAR else 1
+    """Return rows rotated by `REPLACEMENT_DISTANCE` positions, or by one if there are few rows."""
+    distance = REPLACEMENT_DISTANCE if len(rows) > REPLACEMENT_DISTANCE else 1
     return rows[distance:] + rows[:distance]
 
 

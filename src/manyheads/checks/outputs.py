@@ -8,17 +8,17 @@ from manyheads.checks.catalogue import run_finding
 from manyheads.checks.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.data.defects import repeats
 from manyheads.evaluation import score
-from manyheads.evaluation.outputs import DEFECTS, LONG, SHORT, WORRY, Output, length_ratio
+from manyheads.evaluation.outputs import DEFECTS, MAX_LENGTH_RATIO, MIN_LENGTH_RATIO, WORRY, Output, length_ratio
 from transformer_doctor.evidence import QuotedLines, Share
 from transformer_doctor.report import Finding
 
 _TRANSLATED = 100  # validation sentences
 _GENERATED, _TOKENS = 6, 96  # texts that a language model generates, and their tokens
 _LOOPING = 1 / 3  # of the generated texts
-_VERY_SHORT = 0.6  # characters of all outputs over those of all references
+_VERY_SHORT_SHARE = 0.6  # characters of all outputs over those of all references
 _SOME, _MANY = WORRY, 0.2  # share of the outputs
 _LEAST_OUTPUTS = 2
-_SAME = 0.5  # share of different outputs among different sources
+_MIN_DIFFERENT_SHARE = 0.5  # share of different outputs among different sources
 _UNKNOWN, _UNKNOWN_WORDS = 0.05, 0.5  # share of outputs with <unk>; with whole words <unk> is usual
 _COUNTED = ("never-ends", "nothing-said", "repeats-itself", "copies-its-source")  # of DEFECTS
 
@@ -69,7 +69,7 @@ def _output_findings(outputs: Sequence[Output], *, whole_words: bool) -> Iterato
     )
     sources = {output.source for output in outputs}
     texts = [output.text for output in outputs]
-    if len(sources) >= 10 and len(set(texts)) < _SAME * len(sources):
+    if len(sources) >= 10 and len(set(texts)) < _MIN_DIFFERENT_SHARE * len(sources):
         most_common = max(set(texts), key=texts.count)
         evidence = f'{len(sources):,} different sources have {len(set(texts)):,} different outputs; "{most_common}"'
         yield run_finding("same-output", f"{evidence} occurs {texts.count(most_common):,} times")
@@ -79,9 +79,9 @@ def _length_findings(outputs: Sequence[Output]) -> Iterator[Finding]:
     """Yield a finding if all outputs together are too short or too long."""
     ratio = length_ratio(outputs)
     evidence = f"{len(outputs):,} outputs are {ratio:.2f} times as long as their references"
-    if ratio < SHORT:
-        yield run_finding("too-short", evidence, "error" if ratio < _VERY_SHORT else None)
-    elif ratio > LONG:
+    if ratio < MIN_LENGTH_RATIO:
+        yield run_finding("too-short", evidence, "error" if ratio < _VERY_SHORT_SHARE else None)
+    elif ratio > MAX_LENGTH_RATIO:
         yield run_finding("too-long", evidence)
 
 

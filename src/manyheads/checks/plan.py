@@ -14,21 +14,21 @@ from transformer_doctor.report import Finding
 # The peak that trains width 256 with 4,096 target tokens an update by Adam; it falls with the root of the width
 # (section 5.3 of the paper) and rises with the root of the batch (Malladi et al. 2022). Muon's matrices take four
 # times as much (design/optimiser.md).
-_RATE, _WIDTH, _BATCH, _MUON = 2e-3, 256, 4_096, 4.0
+_USUAL_RATE, _USUAL_WIDTH, _USUAL_BATCH, _MUON_FACTOR = 2e-3, 256, 4_096, 4.0
 _LEAST_BATCH, _MOST_BATCH = 0.5, 4.0  # where the root of the batch no longer holds
 # Multiples of the usual rate. Adam at 2.8 times trains, but badly (design/optimiser.md: perplexity 9.3 instead of
 # 6.5).
-_TOO_HIGH, _FAR_TOO_HIGH = 4.0, 10.0
-_REACH = 0.5  # least sum of all rates, as a share of the deviation that weights are drawn with
+_HIGH_RATE_FACTOR, _ERROR_RATE_FACTOR = 4.0, 10.0
+_MIN_REACH_SHARE = 0.5  # least sum of all rates, as a share of the deviation that weights are drawn with
 _LONG_WARM_UP = 0.5  # of all updates
-_STEADY = 5e-4  # rate up to which a post-norm model trains without a warm-up
+_MAX_RATE_WITHOUT_WARM_UP = 5e-4  # rate up to which a post-norm model trains without a warm-up
 _MANY_EPOCHS = 200
 # Parameters a token of train. 9 in the recipe multi30k-de-en, 75 in that of a much-copied repository, which has to
 # stop early.
-_LARGE, _TOO_LARGE = 60, 300
+_LARGE_RATIO, _TOO_LARGE_RATIO = 60, 300
 GIB = 2**30
 _DAY = 24 * 3600.0
-_LONG, _VERY_LONG = 3 * _DAY, 30 * _DAY
+_LONG_SECONDS, _VERY_LONG_SECONDS = 3 * _DAY, 30 * _DAY
 _USABLE = 0.9  # share of the free memory that may be needed
 
 
@@ -91,9 +91,9 @@ def duration(seconds: float) -> str:
 
 def _usual_rate(config: Config, batch: float) -> float:
     """Return the usual peak of the learning rate for such a model."""
-    width = math.sqrt(_WIDTH / config.model.d_model)
-    size = min(_MOST_BATCH, max(_LEAST_BATCH, math.sqrt(batch / _BATCH)))
-    return _RATE * width * size * (_MUON if config.training.optimizer == "muon" else 1.0)
+    width = math.sqrt(_USUAL_WIDTH / config.model.d_model)
+    size = min(_MOST_BATCH, max(_LEAST_BATCH, math.sqrt(batch / _USUAL_BATCH)))
+    return _USUAL_RATE * width * size * (_MUON_FACTOR if config.training.optimizer == "muon" else 1.0)
 
 
 def rate_findings(plan: Plan) -> Iterator[Finding]:
@@ -108,15 +108,15 @@ def rate_findings(plan: Plan) -> Iterator[Finding]:
         f"the learning rate reaches {peak:.2g}; with width {config.model.d_model}, {plan.batch:,.0f} {plan.unit} "
         f"an update and {training.optimizer} about {usual:.1g} is usual"
     )
-    if peak > _TOO_HIGH * usual:
-        yield config_finding("rate-too-high", evidence, "error" if peak > _FAR_TOO_HIGH * usual else "warning")
+    if peak > _HIGH_RATE_FACTOR * usual:
+        yield config_finding("rate-too-high", evidence, "error" if peak > _ERROR_RATE_FACTOR * usual else "warning")
     if config.model.init_from is not None:
         return
     # Adam moves no weight by more than its rate in an update (Kingma and Ba 2015, section 2.1)
     sampled = range(1, steps + 1, max(1, steps // 1_000))
     reach = sum(schedule.rate(step, steps) for step in sampled) * steps / len(sampled)
     drawn = config.model.d_model**-0.5
-    if reach < _REACH * drawn:
+    if reach < _MIN_REACH_SHARE * drawn:
         evidence += (
             f"; the rates of all {steps:,} updates add up to {reach:.2g}, and weights are drawn with a "
             f"deviation of {drawn:.2g}"
@@ -134,7 +134,7 @@ def epoch_findings(plan: Plan) -> Iterator[Finding]:
         evidence = f"{warm_up:,} updates of warm-up, {steps:,} in all"
         yield config_finding("warm-up-too-long", evidence, None if warm_up >= steps else "warning")
     model = plan.config.model
-    if model.norm == "post" and warm_up == 0 and rate > _STEADY and model.init_from is None:
+    if model.norm == "post" and warm_up == 0 and rate > _MAX_RATE_WITHOUT_WARM_UP and model.init_from is None:
         yield config_finding("post-norm-without-warm-up", f"post-norm, no warm-up, a learning rate of {rate:g}")
     epochs = steps / plan.epoch_steps
     evidence = f"{steps:,} updates are {epochs:,.1f} epochs of {plan.epoch_steps:,} updates"
@@ -150,9 +150,9 @@ def epoch_findings(plan: Plan) -> Iterator[Finding]:
 def size_findings(plan: Plan) -> Iterator[Finding]:
     """Yield a finding if the model is too large for its text."""
     ratio = plan.parameters / max(1, plan.tokens)
-    if plan.config.model.init_from is None and ratio > _LARGE:
+    if plan.config.model.init_from is None and ratio > _LARGE_RATIO:
         evidence = f"{plan.parameters:,} parameters, {plan.tokens:,} tokens to learn from: {ratio:,.0f} for each"
-        yield config_finding("model-too-large", evidence, None if ratio > _TOO_LARGE else "note")
+        yield config_finding("model-too-large", evidence, None if ratio > _TOO_LARGE_RATIO else "note")
 
 
 def machine_findings(plan: Plan) -> Iterator[Finding]:
@@ -164,6 +164,6 @@ def machine_findings(plan: Plan) -> Iterator[Finding]:
     if plan.steps is None or plan.seconds is None:
         return
     total = plan.steps * plan.seconds
-    if total > _LONG:
+    if total > _LONG_SECONDS:
         evidence = f"an update takes {plan.seconds:.2f} s here, all of them {total / _DAY:.1f} days"
-        yield config_finding("takes-days", evidence, None if total > _VERY_LONG else "note")
+        yield config_finding("takes-days", evidence, None if total > _VERY_LONG_SECONDS else "note")

@@ -17,11 +17,11 @@ from manyheads.config.schema import Task
 from manyheads.training.log import NO_LISTENER, Listener
 from transformer_doctor.report import Check, Finding, Report, make_checks
 
-_SHORTEST = 16  # tokens of a text in which contexts can be replaced
+_MIN_TOKENS = 16  # tokens of a text in which contexts can be replaced
 _NO_TRAIN = "the training text is not on this machine"
 _NO_VALID = "the validation text is not on this machine"
 _NO_LABELS = "validation text with known labels is not on this machine"
-_NO_CONTEXT = f"this needs a validation text of at least {_SHORTEST} tokens"
+_NO_CONTEXT = f"this needs a validation text of at least {_MIN_TOKENS} tokens"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _has_labelled(trained: TrainedClassifier) -> bool:
 
 def _has_context(trained: TrainedLanguageModel) -> bool:
     """Return whether the validation text is long enough for contexts to be replaced."""
-    return _has_valid(trained) and len(trained.tokens) >= _SHORTEST
+    return _has_valid(trained) and len(trained.tokens) >= _MIN_TOKENS
 
 
 _VOCABULARY = Check("the vocabulary is used", _check_vocabulary, _has_train, _NO_TRAIN)

@@ -22,13 +22,14 @@ from manyheads.training.precision import Precision, autocast
 from manyheads.training.update import Updater
 from transformer_doctor.report import Finding
 
-_SMALL = 1_500  # positions of the batch whose memory is measured; larger batches need more in proportion
+# positions of the batch whose memory is measured; larger batches need more in proportion
+_MEASURED_POSITIONS = 1_500
 _TIMED = 4  # updates, the first of which is not counted
-_PATIENCE = 8.0  # seconds, after which no further update is timed
+_MAX_SECONDS = 8.0  # seconds, after which no further update is timed
 # Bounds of the first loss as multiples of ln V; a new model is not below the first but by the chance of one batch.
 # With tied embeddings the logit of the input token begins at about 0.4 sqrt(D) (design/kernels-in-training.md),
 # which exceeds ln V for few choices.
-_LEAST, _MOST, _OWN_LOGIT = 0.8, 2.0, 0.4
+_MIN_LOSS_FACTOR, _MAX_LOSS_FACTOR, _OWN_LOGIT = 0.8, 2.0, 0.4
 
 
 @torch.no_grad()
@@ -48,8 +49,8 @@ def start_findings(loss: float, choices: int, tied_width: int = 0) -> Iterator[F
         tied_width: D where the output matrix is that of the input, else 0.
     """
     blind = math.log(choices)
-    most = _MOST * max(blind, _OWN_LOGIT * math.sqrt(tied_width))
-    if not _LEAST * blind <= loss <= most:
+    most = _MAX_LOSS_FACTOR * max(blind, _OWN_LOGIT * math.sqrt(tied_width))
+    if not _MIN_LOSS_FACTOR * blind <= loss <= most:
         evidence = (
             f"the loss of the first batch is {loss:.2f} nats before any update; a blind guess among "
             f"{choices:,} costs {blind:.2f}"
@@ -92,7 +93,7 @@ def measure_update(
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         times.append(time.perf_counter() - start)
-        if time.perf_counter() - begin > _PATIENCE:
+        if time.perf_counter() - begin > _MAX_SECONDS:
             break
     counted = sorted(times[1:] or times)
     heaviest = updates.batches(0, updates.heaviest(), epoch[updates.heaviest()])
@@ -114,7 +115,7 @@ def _saved_for_backward(
 ) -> float:
     """Return the bytes that a batch saves for the backward pass, measured on a share of its rows."""
     small: Any = batch
-    while small.num_positions > _SMALL and small.examples > 1:
+    while small.num_positions > _MEASURED_POSITIONS and small.examples > 1:
         small = small.halves()[0]
     own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     sizes: dict[int, int] = {}

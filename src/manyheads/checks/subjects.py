@@ -28,8 +28,8 @@ from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair
 from manyheads.training.objective import Windows, corpus_nll, window_nll
 
-_READ = 300  # validation pairs whose loss is measured
-_SAMPLE = 1_000  # training texts that are encoded and decoded
+_NUM_VALID_PAIRS = 300  # validation pairs whose loss is measured
+_NUM_TRAIN_TEXTS = 1_000  # training texts that are encoded and decoded
 
 
 @dataclass
@@ -75,7 +75,7 @@ class TrainedModel:
     def samples(self) -> Iterator[tuple[str, Tokenizer, list[str]]]:
         """Yield name, tokenizer and texts of the samples of train that are encoded and decoded."""
         for _, tokenizer, texts in self.train_texts:
-            yield "train", tokenizer, texts[:_SAMPLE]
+            yield "train", tokenizer, texts[:_NUM_TRAIN_TEXTS]
 
 
 @dataclass
@@ -110,13 +110,13 @@ class TrainedTranslator(TrainedModel):
     def samples(self) -> Iterator[tuple[str, Tokenizer, list[str]]]:
         """Yield name, tokenizer and evenly spread texts of each side of train."""
         for side, tokenizer, texts in self.train_texts:
-            yield f"train, {side}", tokenizer, texts[:: max(1, len(texts) // _SAMPLE)]
+            yield f"train, {side}", tokenizer, texts[:: max(1, len(texts) // _NUM_TRAIN_TEXTS)]
 
     @cached_property
     def read_pairs(self) -> list[Pair]:
         """Return the validation pairs whose loss is measured, in the order of the length of their sources."""
         pairs, limit = (
-            [pair for pair in self.valid if has_text(pair.source)][:_READ],
+            [pair for pair in self.valid if has_text(pair.source)][:_NUM_VALID_PAIRS],
             position_limit(self.config.model),
         )
         rows = zip(pairs, *self.encode(pairs), strict=True)

@@ -25,8 +25,8 @@ from transformer_doctor.report import Finding
 # Share of a held-out side's tokens that are unknown. Of whole words seen twice, 3 % of Multi30k's German are.
 _UNKNOWN, _UNKNOWN_WRONG = 0.05, 0.2
 _CHANGED = 0.01  # of the texts that hold nothing unknown
-_RARE = 5  # occurrences; the embedding of a rarer piece hardly differs from its initial value
-_TOO_RARE = 0.65  # of the pieces; 0.51 of 8,000 pieces of SST-2
+_RARE_OCCURRENCES = 5  # occurrences; the embedding of a rarer piece hardly differs from its initial value
+_MAX_RARE_SHARE = 0.65  # of the pieces; 0.51 of 8,000 pieces of SST-2
 _UNUSED, _MOSTLY_UNUSED = 0.15, 0.5  # of the pieces that are neither bytes nor single characters
 _CUT, _CUT_WRONG = 0.05, 0.2
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
@@ -56,7 +56,8 @@ class Vocabulary:
 
     Attributes:
         pieces: number of pieces.
-        rare, unused: number of pieces that occur less than `_RARE` times in train, and of pieces that never occur.
+        rare, unused: number of pieces that occur less than `_RARE_OCCURRENCES` times in train, and of
+            pieces that never occur.
         tokens: number of tokens of train, on all sides that share the vocabulary.
     """
 
@@ -99,7 +100,9 @@ def count_vocabulary(name: str, tokenizer: Tokenizer, counts: NDArray[np.int64])
     ids = range(len(SPECIALS), tokenizer.size)
     pieces = zip(ids, tokenizer.pieces(ids), strict=True)
     used = counts[[token for token, piece in pieces if not _BYTE.fullmatch(piece) and len(piece.strip("▁")) > 1]]
-    return Vocabulary(name, len(used), int((used < _RARE).sum()), int((used == 0).sum()), int(counts.sum()))
+    return Vocabulary(
+        name, len(used), int((used < _RARE_OCCURRENCES).sum()), int((used == 0).sum()), int(counts.sum())
+    )
 
 
 def token_entropy(counts: NDArray[np.int64], ends: int) -> float:
@@ -130,10 +133,10 @@ def side_findings(side: SideTokens) -> Iterator[Finding]:
 def size_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
     """Yield a finding if the vocabulary is too large for the text."""
     rare = Share(vocabulary.rare, vocabulary.pieces)
-    if rare > _TOO_RARE:
+    if rare > _MAX_RARE_SHARE:
         evidence = (
-            f"{vocabulary.name}: {rare} pieces occur less than {_RARE} times in the {vocabulary.tokens:,} tokens "
-            f"of train, {vocabulary.unused:,} of them never"
+            f"{vocabulary.name}: {rare} pieces occur less than {_RARE_OCCURRENCES} times in the "
+            f"{vocabulary.tokens:,} tokens of train, {vocabulary.unused:,} of them never"
         )
         yield config_finding("vocabulary-too-large", evidence, frequent=f"{vocabulary.pieces - vocabulary.rare:,}")
 

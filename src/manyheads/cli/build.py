@@ -104,7 +104,7 @@ def _described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[s
 def _described_products(builder: Builder, only: tuple[str, ...]) -> tuple[dict[str, Any], list[str]]:
     """Return the product and the result of each step, as a JSON document and as lines of text."""
     from manyheads.build.record import Record
-    from manyheads.build.runner import described
+    from manyheads.build.runner import describe_result
     from manyheads.cli.progress_line import duration
 
     plan = builder.plan
@@ -117,7 +117,7 @@ def _described_products(builder: Builder, only: tuple[str, ...]) -> tuple[dict[s
             {"step": name, "kind": record.kind, "path": path, "key": record.key, "sha256": record.sha256,
              "seconds": record.seconds, "result": dict(record.result)}
         )  # fmt: skip
-        lines.append(f"{name}: {path}, {duration(record.seconds)}, {described(record.result)}")
+        lines.append(f"{name}: {path}, {duration(record.seconds)}, {describe_result(record.result)}")
     return {"plan": str(plan.path), "output": str(plan.out), "steps": steps}, lines
 
 

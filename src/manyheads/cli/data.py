@@ -160,11 +160,11 @@ def split(
 
 def _check_files(files: tuple[Path, ...]) -> None:
     """Refuse anything but two files, one for each side, or one .tsv or .jsonl file with both sides."""
-    from manyheads.data.locate import SINGLE_FILE_KINDS, uncompressed
+    from manyheads.data.locate import SINGLE_FILE_KINDS, strip_compression
 
     if len(files) > 2:
         raise UsageError(f"{len(files)} files are given. Name two, source and target, or one .tsv or .jsonl file.")
-    if len(files) == 1 and not uncompressed(files[0].name).endswith(SINGLE_FILE_KINDS):
+    if len(files) == 1 and not strip_compression(files[0].name).endswith(SINGLE_FILE_KINDS):
         raise UsageError(f"{files[0]} alone is no parallel text. Name the file of the other language, too.")
     if len(files) == 2 and files[0] == files[1]:
         raise UsageError(f"{files[0]} is given twice. Name the file of the other language.")

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Choose a model and settings that fit into N minutes of training on this machine.",
 )
-@option("--divide", is_flag=True, help="Divide text without train and valid, without a question.")
+@option("--yes", is_flag=True, help="Divide text without train and valid, and do not ask first.")
 @device_option
 def init(
     folder: Path,
@@ -59,7 +59,7 @@ def init(
     source: str | None,
     target: str | None,
     minutes: float | None,
-    divide: bool,
+    yes: bool,
     device: str,
 ) -> None:
     """Write the configuration file DIR/DIR.toml for you to edit: a copy of a recipe, or settings for your own text.
@@ -70,15 +70,15 @@ def init(
     """
     if (recipe is None) == (root is None):
         raise click.UsageError("give either --from RECIPE to copy, or --data PATH of your own text.")
-    if recipe is not None and (source or target or minutes or divide):
-        raise click.UsageError("--source, --target, --minutes and --divide are for your own text (--data).")
+    if recipe is not None and (source or target or minutes or yes):
+        raise click.UsageError("--source, --target, --minutes and --yes are for your own text (--data).")
     path = folder / f"{folder.resolve().name}.toml"
     if path.exists():
         raise UsageError(f"{path} is there already; choose another folder, or delete it.")
     if recipe is not None:
         _copy_recipe(recipe, path)
     elif root is not None:
-        _configure_text(root, path, source, target, minutes, divide, device)
+        _configure_text(root, path, source, target, minutes, yes, device)
 
 
 def _copy_recipe(recipe: str, path: Path) -> None:
@@ -103,7 +103,7 @@ def _configure_text(
     source: str | None,
     target: str | None,
     minutes: float | None,
-    divide: bool,
+    yes: bool,
     device: str,
 ) -> None:
     """Write settings for a text; a text without train and valid is divided first."""
@@ -111,7 +111,7 @@ def _configure_text(
 
     text = find_text(root, source, target)
     if text.undivided:
-        _divide_text(text, root, path, divide)
+        _divide_text(text, root, path, yes)
         root = path.parent / "data"
         text = find_text(root, text.source, text.target)
 
@@ -149,7 +149,7 @@ def _divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
         agreed = click.confirm("Run it now?", default=True)
     if not agreed:
         raise DataError(
-            f"{problem}. Add --divide to let this command divide the text, or divide it first:\n"
+            f"{problem}. Add --yes to let this command divide the text, or divide it first:\n"
             f"  {command}\n  {following}"
         )
     test = _existing_files(root, text)

@@ -141,7 +141,7 @@ def _deliver(
 @option("--prefix", default="", show_default=False, metavar="TEXT", help="Beginning of the output.")
 @beam_option
 @option(
-    "--rivals",
+    "--alternatives",
     type=NOT_NEGATIVE,
     default=5,
     help="Number of alternative tokens to show for each output token.",
@@ -174,7 +174,7 @@ def inspect(
     target_text: str | None,
     prefix: str,
     beam: int | None,
-    rivals: int,
+    alternatives: int,
     padding: int,
     max_tokens: int,
     no_occlusion: bool,
@@ -207,7 +207,7 @@ def inspect(
             target=target_text,
             prefix=prefix,
             beam_size=beam,
-            rivals=rivals,
+            alternatives=alternatives,
             padding=padding,
             occlusion=not no_occlusion,
             max_tokens=max_tokens,

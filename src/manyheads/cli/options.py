@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 PATH = click.Path(path_type=Path)
-_MOST = 1_000_000_000  # of a number without a narrower limit; helps leave it out
-COUNT = click.IntRange(1, _MOST)
-NOT_NEGATIVE = click.IntRange(0, _MOST)
+_MAX_COUNT = 1_000_000_000  # of a number without a narrower limit; helps leave it out
+COUNT = click.IntRange(1, _MAX_COUNT)
+NOT_NEGATIVE = click.IntRange(0, _MAX_COUNT)
 LANGUAGE = click.Choice(["en", "ko"])
 
 
@@ -45,7 +45,7 @@ class _Option(click.Option):
 def _range_in_words(number_type: click.ParamType[Any]) -> str:
     """Return the range of a number type, such as "at least 1" or "above 0, at most 1"."""
     assert isinstance(number_type, click.IntRange | click.FloatRange)
-    limited = number_type.max is not None and number_type.max < _MOST
+    limited = number_type.max is not None and number_type.max < _MAX_COUNT
     if number_type.min is not None and limited and not (number_type.min_open or number_type.max_open):
         return f"{number_type.min} to {number_type.max}"
     bounds = []

@@ -30,7 +30,7 @@ from manyheads.training.log import Advance, StepReport, ValidationReport, no_adv
 
 __all__ = ["Progress", "duration", "open_progress"]
 
-_SHORT = 2.0  # seconds of a phase before it is shown
+_MIN_PHASE_SECONDS = 2.0  # seconds of a phase before it is shown
 _PHASE_INTERVAL = 10.0  # seconds between two plain lines of phases, at least
 _MIN_INTERVAL = 5.0  # seconds between two plain lines of steps, at least
 _MAX_INTERVAL = 60.0  # seconds between two plain lines, at most, even if less than a tenth of the steps is done
@@ -142,7 +142,7 @@ class _PlainProgress(Progress):
         def advance(count: int) -> None:
             phase.advance(count)
             now = self.clock()
-            if phase.seconds >= _SHORT and now - self.last_phase >= _PHASE_INTERVAL:
+            if phase.seconds >= _MIN_PHASE_SECONDS and now - self.last_phase >= _PHASE_INTERVAL:
                 self.last_phase = now
                 self.message("  ".join(segment.text for segment in phase.segments(with_bar=False)))
 
@@ -217,7 +217,7 @@ class _LiveProgress(Progress):
     def line(self) -> Text:
         """Return the line for the present width of the terminal: the running phase or the last step."""
         phase, width = self.phases[-1] if self.phases else None, self.console.width - 1
-        if phase is not None and phase.seconds >= _SHORT:
+        if phase is not None and phase.seconds >= _MIN_PHASE_SECONDS:
             return fit_to_width(phase.segments(), width)
         if self.report is None:
             return Text()

@@ -77,10 +77,10 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, s
         tree = parse_config({"data": {"source": "de", "target": "en"}}, origin="defaults")
     else:
         tree = load_config(resolve_recipe(config), overrides)
-    echo(tree.model_dump(mode="json"), _described(tree), as_json=as_json)
+    echo(tree.model_dump(mode="json"), _describe(tree), as_json=as_json)
 
 
-def _described(config: Config) -> Iterator[str]:
+def _describe(config: Config) -> Iterator[str]:
     """Yield a configuration as lines of TOML that `load_config` reads, with the meaning of each setting.
 
     A line that begins with "# " is a meaning; a line that begins with "#" alone is a setting at its default.

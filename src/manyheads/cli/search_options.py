@@ -37,7 +37,7 @@ _OPTIONS = (
         help="Append the word alignment to each line, as ||| and pairs of source-target word numbers: ||| 0-0 1-2.",
     ),
     field_option(TranslateOptions, "attention_layer", "N", type=int),
-    field_option(TranslateOptions, "rivals", "N", type=NOT_NEGATIVE, note=". Requires --json."),
+    field_option(TranslateOptions, "alternatives", "N", type=NOT_NEGATIVE, note=". Requires --json."),
     field_option(TranslateOptions, "split", flag="--split-lines", type=click.Choice(["auto", "sentences", "none"])),
 )
 

@@ -228,8 +228,8 @@ def _check_options(
         raise click.UsageError(f"--n-best {n_best} needs at least --beam {n_best}, not {beam}.")
     if options.alignment and n_best > 1 and not as_json:
         raise click.UsageError("--alignment is that of the best translation. With --n-best use --json.")
-    if options.rivals and not as_json:
-        raise click.UsageError("--rivals needs --json.")
+    if options.alternatives and not as_json:
+        raise click.UsageError("--alternatives needs --json.")
     if columns and (as_json or n_best > 1):
         raise click.UsageError("--columns makes a table of the best translations: without --json and --n-best.")
 

@@ -12,7 +12,7 @@ _BRACKETED = {sign: re.compile(rf"\s?[(（\[]{sign}{_KEY}[)）\]]") for sign in 
 # A sign before a letter or digit, neither doubled nor the beginning of a character reference.
 _INLINE = {sign: re.compile(rf"(?<!{sign}){sign}(?={_KEY})(?!#?\w+;)") for sign in _SIGNS}
 _BEFORE_WORD = re.compile(r"(?:^|[\s\"'“„«»(-])$")
-_NAME = re.compile(r"[A-Za-z0-9_&~]*$"), re.compile(r"^[A-Za-z0-9_&~]*")  # before and after a sign
+_NAME_BESIDE = re.compile(r"[A-Za-z0-9_&~]*$"), re.compile(r"^[A-Za-z0-9_&~]*")  # before and after a sign
 
 
 def without_access_keys(source: str, target: str) -> tuple[str, str]:
@@ -81,5 +81,5 @@ def _place(line: str, span: tuple[int, int]) -> str:
 
 def _name(line: str, start: int) -> str:
     """Return the name, as programs use them, around a sign."""
-    before, after = _NAME[0].search(line[:start]), _NAME[1].search(line[start:])
+    before, after = _NAME_BESIDE[0].search(line[:start]), _NAME_BESIDE[1].search(line[start:])
     return (before[0] if before else "") + (after[0] if after else "")

@@ -26,7 +26,7 @@ _LEAST_COUNT = 3  # links of a word, and occurrences of a phrase
 _LEAST_SHARE = 0.3  # share of the links of a source word or phrase
 _LEAST_INVERSE = 0.1  # share of the links of the target word
 _LONGEST_SOURCE, _LONGEST_TARGET = 3, 4  # words of a phrase
-_MOST = 50_000  # most frequent words, and as many phrases
+_MAX_WORDS = 50_000  # most frequent words, and as many phrases
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
 
 _IntArray = NDArray[np.int64]
@@ -80,7 +80,7 @@ def mine_phrases(sources: Sequence[str], targets: Sequence[str]) -> MinedPhrases
 
     Only evenly spaced sentences of a large corpus are used. The result depends on the texts alone.
     """
-    rows = _spaced(sources, targets)
+    rows = _sample_rows(sources, targets)
     tokenised = [(_TOKEN.findall(sources[row]), _TOKEN.findall(targets[row])) for row in rows]
     usable = [pair for pair in tokenised if all(0 < len(side) <= _MOST_TOKENS for side in pair)]
     if not usable:
@@ -90,7 +90,7 @@ def mine_phrases(sources: Sequence[str], targets: Sequence[str]) -> MinedPhrases
     return MinedPhrases(_linked_words(source, target, links), _linked_phrases(source, target, links))
 
 
-def _spaced(sources: Sequence[str], targets: Sequence[str]) -> range:
+def _sample_rows(sources: Sequence[str], targets: Sequence[str]) -> range:
     """Return evenly spaced rows, as many as `_MOST_LINKS` allows, estimated from the lengths of a sample."""
     count = len(sources)
     sample = range(0, count, max(1, count // 1000))
@@ -151,7 +151,7 @@ def _linked_words(source: _Side, target: _Side, links: tuple[_IntArray, _IntArra
             translations[word] = Pair(
                 source.written([word]), target.written([int(target_types[index])]), int(counts[index])
             )
-    return list(translations.values())[:_MOST]
+    return list(translations.values())[:_MAX_WORDS]
 
 
 def _linked_phrases(source: _Side, target: _Side, links: tuple[_IntArray, _IntArray, _IntArray]) -> list[Pair]:
@@ -174,7 +174,7 @@ def _linked_phrases(source: _Side, target: _Side, links: tuple[_IntArray, _IntAr
             phrases.append((-count, phrase, usual))
     return [
         Pair(source.written(phrase), target.written(usual), -count)
-        for count, phrase, usual in sorted(phrases)[:_MOST]
+        for count, phrase, usual in sorted(phrases)[:_MAX_WORDS]
     ]
 
 

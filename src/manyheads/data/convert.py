@@ -35,11 +35,11 @@ from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.data.hub import PREFIX
 from manyheads.data.letters import has_text
 from manyheads.data.lines import damage_named
-from manyheads.data.locate import existing, near_names, uncompressed
+from manyheads.data.locate import existing, near_names, strip_compression
 from manyheads.data.placing import placing_files
 from manyheads.data.shards import map_shards, remove_shards
 from manyheads.data.sources import TextSource, sources_path, write_sources
-from manyheads.data.store import chunked
+from manyheads.data.store import chunks
 from manyheads.errors import DataError, UsageError, WriteError
 from manyheads.files import refuse_links, sum_of
 from manyheads.languages import normal_form
@@ -153,7 +153,7 @@ def convert_files(
         DataError: an input cannot be read, or a file to be written already exists.
         UsageError: a format or the languages are not known.
     """
-    groups = _grouped(inputs)
+    groups = _group_inputs(inputs)
     request = options.request
     sources: list[TextSource] = []
     with placing_files(out, options.name) as draft, ExitStack() as stack:
@@ -163,7 +163,7 @@ def convert_files(
         results = stack.enter_context(_shard_folder(out / f".{options.name}.shards", executor))
         for group in groups:
             sums = _sums_of(group)
-            with _opened(group, request) as (kind, text):
+            with _open_group(group, request) as (kind, text):
                 if not files:
                     request = replace(request, source=text.languages[0], target=text.languages[1])
                     files = _output_files(out, options.name, text.languages)
@@ -172,7 +172,7 @@ def convert_files(
                 key = hashlib.sha256(repr(parts).encode()).hexdigest()
                 shards = map_shards(
                     partial(_pack_shard, access_keys=options.access_keys),
-                    _counted(chunked(_read_named(text.pairs, group), _SHARD_PAIRS), advance),
+                    _count_pairs(chunks(_read_named(text.pairs, group), _SHARD_PAIRS), advance),
                     results / str(len(sources)),
                     key=key,
                     executor=executor or InlineExecutor(),
@@ -191,7 +191,7 @@ def convert_files(
     return ConvertResult((files[0], files[1]), text.languages, note, tuple(sources))
 
 
-def _grouped(inputs: Sequence[str]) -> list[tuple[str, ...]]:
+def _group_inputs(inputs: Sequence[str]) -> list[tuple[str, ...]]:
     """Group the inputs: two consecutive files of lines are one input.
 
     Raises:
@@ -223,11 +223,11 @@ def _grouped(inputs: Sequence[str]) -> list[tuple[str, ...]]:
 
 def _suffix_of(name: str) -> str:
     """Return the ending of a file name that shows its format, without compression."""
-    return Path(uncompressed(name)).suffix.lower()
+    return Path(strip_compression(name)).suffix.lower()
 
 
 @contextmanager
-def _opened(group: Sequence[str], request: TextRequest) -> Iterator[tuple[str, ParallelText]]:
+def _open_group(group: Sequence[str], request: TextRequest) -> Iterator[tuple[str, ParallelText]]:
     """Open an input; yields the name of its format, and its text."""
     if group[0].startswith(PREFIX):
         yield "Hugging Face data set", read_dataset(group[0], request)
@@ -286,7 +286,7 @@ def _read_named(pairs: Iterable[_Pair], group: Sequence[str]) -> Iterator[_Pair]
         yield from pairs
 
 
-def _counted(shards: Iterable[list[_Pair]], advance: Callable[[int], object]) -> Iterator[list[_Pair]]:
+def _count_pairs(shards: Iterable[list[_Pair]], advance: Callable[[int], object]) -> Iterator[list[_Pair]]:
     """Yield shards, and call `advance` with the number of pairs of each."""
     for shard in shards:
         yield shard

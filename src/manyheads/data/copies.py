@@ -84,7 +84,7 @@ def _signatures(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
     return bands
 
 
-def connected(columns: Iterable[NDArray[np.uint64]], size: int) -> NDArray[np.int64]:
+def connected_components(columns: Iterable[NDArray[np.uint64]], size: int) -> NDArray[np.int64]:
     """Return the group of each of `size` items (N,), named by its first item: the connected components.
 
     Two items are connected if they have an equal value in a column.

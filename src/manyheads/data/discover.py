@@ -16,7 +16,7 @@ from manyheads.data.locate import (
     existing,
     file_names,
     splits_of,
-    uncompressed,
+    strip_compression,
 )
 from manyheads.errors import DataError, UsageError
 from manyheads.languages import base_language, match_language
@@ -97,7 +97,7 @@ def _no_single_text(root: Path, languages: tuple[str, str], texts: Sequence[tupl
 
 def _is_single(path: Path) -> bool:
     """Return whether a path is one file with both sides."""
-    return path.is_file() and uncompressed(path.name).endswith(SINGLE_FILE_KINDS)
+    return path.is_file() and strip_compression(path.name).endswith(SINGLE_FILE_KINDS)
 
 
 def _languages_from_names(root: Path, present: set[str], source: str | None, target: str | None) -> tuple[str, str]:
@@ -158,7 +158,7 @@ def _languages_of_folder(files: Sequence[Path]) -> set[str]:
     """Return the languages in which files of the same name exist: of train if present, otherwise of all texts."""
     endings: dict[str, set[str]] = {}
     for path in files:
-        stem, _, ending = uncompressed(path.name).rpartition(".")
+        stem, _, ending = strip_compression(path.name).rpartition(".")
         if stem and is_language(ending):
             endings.setdefault(stem, set()).add(ending)
     endings = {stem: languages for stem, languages in endings.items() if len(languages) > 1}
@@ -174,7 +174,7 @@ def languages_of_files(files: Sequence[Path]) -> tuple[str, str] | None:
         return _direction_of(files[0], set())
     if len(files) != 2:
         return None
-    first, second = (uncompressed(path.name).split(".") for path in files)
+    first, second = (strip_compression(path.name).split(".") for path in files)
     if len(first) != len(second):
         return None
     different = [(part, other_part) for part, other_part in zip(first, second, strict=True) if part != other_part]

@@ -20,7 +20,7 @@ from manyheads.files import locked_beside, os_errors, replacing, sum_of, write_a
 __all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "unknown_corpus"]
 
 _TIMEOUT = 30  # seconds without an answer or a byte
-_LARGEST = 1 << 30  # bytes of a file whose size is not known beforehand
+_MAX_BYTES = 1 << 30  # bytes of a file whose size is not known beforehand
 _SUMS = "SHA256SUMS"
 _AGENT = "Mozilla/5.0 (compatible; manyheads)"  # some hosts refuse the default name of Python
 
@@ -133,7 +133,7 @@ def _download(url: str, path: Path, file: RemoteFile) -> tuple[str, int]:
     with locked_beside(path, DataError), replacing(path) as draft:
         size, digest = 0, hashlib.sha256()
         with draft.open("wb") as stream:
-            for block in _received(url, file.size or _LARGEST):
+            for block in _receive(url, file.size or _MAX_BYTES):
                 stream.write(block)
                 digest.update(block)
                 size += len(block)
@@ -143,7 +143,7 @@ def _download(url: str, path: Path, file: RemoteFile) -> tuple[str, int]:
     return sha256, size
 
 
-def _received(url: str, largest: int) -> Iterator[bytes]:
+def _receive(url: str, largest: int) -> Iterator[bytes]:
     """Yield the bytes of an address in blocks; network errors become `_BadMirrorError`."""
     size = 0
     try:

@@ -17,7 +17,7 @@ from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
 from manyheads.errors import DataError
 
-_SMALLEST = 1_024  # slots of a hash set; always a power of two
+_MIN_SLOTS = 1_024  # slots of a hash set; always a power of two
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # control characters that are not white space
 
 
@@ -59,14 +59,14 @@ class FilterCounts:
 
     def describe(self, noun: str = "pairs", other: str = "translation") -> str:
         """Return the counts above zero as one line of text; `Reading` has the two nouns of each task."""
-        reasons = _listed(
+        reasons = _list_counts(
             (self.empty, "empty"),
             (self.ratio, "of too unlike lengths"),
             (self.overlap, "also held out"),
             (self.duplicate, "duplicate"),
             (self.too_long, "too long"),
         )
-        remarks = _listed(
+        remarks = _list_counts(
             (self.control_characters, "control characters removed"),
             (self.replaced_bytes, "invalid bytes replaced"),
             (self.source_overlap, f"source{'s' * (self.source_overlap != 1)} also held out with another {other}"),
@@ -83,7 +83,7 @@ def describe_too_long(kept: int, too_long: int, limit: str, noun: str) -> str:
     )
 
 
-def _listed(*parts: tuple[int, str]) -> str:
+def _list_counts(*parts: tuple[int, str]) -> str:
     """Return the counts above zero, each with its description."""
     return ", ".join(f"{count:,} {words}" for count, words in parts if count)
 
@@ -194,7 +194,7 @@ class _SeenHashes:
     """Set of 64-bit hashes, 16 to 32 bytes each: open addressing with linear probing; 0 marks a free slot."""
 
     def __init__(self) -> None:
-        self.slots = array("Q", bytes(8 * _SMALLEST))
+        self.slots = array("Q", bytes(8 * _MIN_SLOTS))
         self.count = 0
 
     def __len__(self) -> int:

@@ -15,7 +15,7 @@ from manyheads.errors import DataError
 SPLITS = ("train", "valid", "test")
 TRAIN, VALID, TEST, REPEATED, EMPTY = range(5)  # destinations of a pair; the last two are not written
 _LEAST_PAIRS = 3  # one for each split
-_SHARE, _MOST = 0.05, 2_000  # default share of pairs, and most pairs, for valid and for test
+_DEFAULT_SHARE, _MAX_PAIRS = 0.05, 2_000  # default share of pairs, and most pairs, for valid and for test
 _LARGEST_GROUP = 0.1  # share of a held-out split; larger groups of copies remain in train
 _OVERSHOOT = 0.5  # share by which a held-out split may become larger, because documents are not divided
 
@@ -39,7 +39,7 @@ class PairKeys:
 
 def _default_size(pairs: int) -> int:
     """Return the default size of valid and of test: 5 % of the pairs, at least one and at most 2,000."""
-    return max(1, min(_MOST, int(_SHARE * pairs)))
+    return max(1, min(_MAX_PAIRS, int(_DEFAULT_SHARE * pairs)))
 
 
 def checked_sizes(pairs: int, valid: int | None, test: int | None) -> dict[int, int]:

@@ -69,7 +69,7 @@ def literal_kinds() -> tuple[Kind, ...]:
 
 
 @cache
-def _joined(needs: tuple[str, ...], *, same: bool) -> re.Pattern[str]:
+def _join_patterns(needs: tuple[str, ...], *, same: bool) -> re.Pattern[str]:
     """Return the pattern of all kinds, or of those with `same`, whose `needs` are empty or among those given."""
     kinds = [
         kind for kind in literal_kinds() if (kind.same or not same) and (not kind.needs or kind.needs in needs)
@@ -87,12 +87,12 @@ def _literals_of(text: str) -> list[tuple[int, int]]:
     if not _SIGN.search(text):
         return []
     needs = tuple(needed for needed in _all_needs() if re.search(needed, text))
-    return [match.span() for match in _joined(needs, same=False).finditer(text)]
+    return [match.span() for match in _join_patterns(needs, same=False).finditer(text)]
 
 
 def placeholders_of(text: str) -> list[str]:
     """Return the literals of a text that a translation of it must have too, in order."""
-    return _joined((), same=True).findall(text) if _SIGN.search(text) else []
+    return _join_patterns((), same=True).findall(text) if _SIGN.search(text) else []
 
 
 def spans_to_translate(text: str) -> list[tuple[int, int]]:

@@ -54,7 +54,7 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     split = _named_in(config, split)
     if not isinstance(setting, str):
         return tuple(_one_file(root / name, split) for name in setting)
-    if uncompressed(setting).endswith(SINGLE_FILE_KINDS):
+    if strip_compression(setting).endswith(SINGLE_FILE_KINDS):
         return (_one_file(root / setting, split),)
     candidates = [existing(root / f"{setting}.{language}") for language in (config.source, config.target)]
     paths = tuple(path for path in candidates if path)
@@ -80,7 +80,7 @@ def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, ne
     split = _named_in(config, split)
     if not isinstance(setting, str):
         raise DataError(f"data.{split} = {list(setting)}, but this task reads one file. Name one.")
-    ended = uncompressed(setting).endswith(endings)
+    ended = strip_compression(setting).endswith(endings)
     names = [setting] if ended else [*([] if need_ending else [setting]), *(f"{setting}{end}" for end in endings)]
     file = next((path for name in names if (path := existing(root / name))), None)
     if file is not None:
@@ -105,7 +105,7 @@ def _root_of(config: DataConfig) -> Path:
     return root
 
 
-def uncompressed(name: str) -> str:
+def strip_compression(name: str) -> str:
     """Return a file name without the ending of its compression."""
     ending = next((ending for ending in COMPRESSIONS if name.endswith(ending)), "")
     return name.removesuffix(ending)
@@ -164,7 +164,7 @@ def _missing_split(root: Path, setting: str, split: Split, config: DataConfig) -
     head = f'data.{split} = "{setting}": {folder} holds no file {" and no file ".join(absent)}.'
     if (root / setting).is_file():
         return f"{head} {root / setting} is a file: a single one must be named .tsv or .jsonl."
-    names = {uncompressed(name) for name in file_names(folder)}
+    names = {strip_compression(name) for name in file_names(folder)}
     splits = splits_of(folder, config.source, config.target)
     if splits:
         match = best_match(stem, splits)
@@ -179,7 +179,7 @@ def _missing_split(root: Path, setting: str, split: Split, config: DataConfig) -
 
 def splits_of(root: Path, source: str, target: str) -> set[str]:
     """Return the splits that a folder holds in both languages."""
-    names = {uncompressed(name) for name in file_names(root)}
+    names = {strip_compression(name) for name in file_names(root)}
     sources, targets = (
         {name.removesuffix(f".{language}") for name in names if name.endswith(f".{language}")}
         for language in (source, target)

@@ -14,7 +14,7 @@ from manyheads.data.corpus import Pair
 from manyheads.data.filtering import FilterCounts, PairFilter, digest
 from manyheads.data.letters import has_text
 
-_LONGEST = 5  # lines listed for each side
+_NUM_LONGEST = 5  # lines listed for each side
 _EXAMPLES = 20  # unseen characters listed for each side
 
 
@@ -135,7 +135,7 @@ class _SideTally:
         self.words.append(len(text.split()))
         self.alphabet.update(text)
         heapq.heappush(self.longest, (len(text), -line))
-        if len(self.longest) > _LONGEST:
+        if len(self.longest) > _NUM_LONGEST:
             heapq.heappop(self.longest)
 
     def unseen(self, train: _SideTally) -> Unseen:
@@ -145,8 +145,8 @@ class _SideTally:
 
     def report(self, train: _SideTally | None) -> SideReport:
         return SideReport(
-            characters=_spread(self.characters),
-            words=_spread(self.words),
+            characters=_spread_of(self.characters),
+            words=_spread_of(self.words),
             longest=tuple(LongLine(-line, size) for size, line in sorted(self.longest, reverse=True)),
             unseen=self.unseen(train) if train else None,
         )
@@ -189,13 +189,13 @@ class Measure:
             filtered=used,
             source=self.source.report(train.source if train else None),
             target=self.target.report(train.target if train else None),
-            ratio=_spread(self.ratios),
+            ratio=_spread_of(self.ratios),
             identical=self.identical / total,
             overlap=overlap,
         )
 
 
-def _spread(values: array[int] | array[float]) -> Spread:
+def _spread_of(values: array[int] | array[float]) -> Spread:
     """Return mean, median, 99th percentile (a value that occurs) and maximum."""
     if not values:
         return Spread(0.0, 0.0, 0.0, 0.0)

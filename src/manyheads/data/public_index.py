@@ -25,7 +25,7 @@ from manyheads.errors import DataError, MissingExtraError, UsageError
 from manyheads.shell import command_line
 
 # GROUP-NAME-VERSION-LANGUAGE-LANGUAGE, such as OPUS-tatoeba-v20230412-eng-kor
-_NAME = re.compile(r"[^-\s]+-[^-\s]+-[^-\s]+-([A-Za-z_]+)-([A-Za-z_]+)")
+_CORPUS_NAME = re.compile(r"[^-\s]+-[^-\s]+-[^-\s]+-([A-Za-z_]+)-([A-Za-z_]+)")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class IndexEntry:
 
 def is_entry_name(name: str) -> bool:
     """Return whether a name has the form of the names of mtdata."""
-    return _NAME.fullmatch(name) is not None
+    return _CORPUS_NAME.fullmatch(name) is not None
 
 
 def find_entries(source: str, target: str, words: str = "", *options: str) -> list[IndexEntry]:
@@ -79,7 +79,7 @@ def fetch_entry(
         MissingExtraError: there is no program mtdata.
         DataError: the corpus could not be fetched, or was fetched already.
     """
-    match = _NAME.fullmatch(name)
+    match = _CORPUS_NAME.fullmatch(name)
     codes = (match[1], match[2]) if match else ("", "")
     source, target = languages or codes
     urls = {entry.name: entry.url for entry in find_entries(source, target)}

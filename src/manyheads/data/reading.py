@@ -48,14 +48,14 @@ def read_text(config: DataConfig, split: Split) -> Iterator[Pair]:
         return _read_documents(config, split)
     (path,) = _text_file(config, split)
     first, end = kept_lines(config, split, path, partial(_count_characters, config))
-    return _cut(_lines_of(path, config), first, end)
+    return _slice_lines(_lines_of(path, config), first, end)
 
 
 def _count_characters(config: DataConfig, path: Path) -> int:
     return sum(len(line.text) + 1 for _, line in numbered_lines(path, config))
 
 
-def _cut(lines: Iterable[Pair], first: int, end: int | None) -> Iterator[Pair]:
+def _slice_lines(lines: Iterable[Pair], first: int, end: int | None) -> Iterator[Pair]:
     """Yield lines with their ends, cut to the characters from `first`, counted from 0, up to `end`."""
     offset = 0
     for line in lines:

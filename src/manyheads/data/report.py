@@ -42,7 +42,7 @@ class DataReport:
         columns = [dict(_table_column(split, self.source, self.target)) for split in self.splits.values()]
         for label in dict.fromkeys(chain.from_iterable(columns)):
             rows.append([label, *(column.get(label, "-") for column in columns)])
-        return [*_aligned(rows), *_remarks(self)]
+        return [*_align(rows), *_remarks(self)]
 
 
 def report(
@@ -113,7 +113,7 @@ def _figures(spread: Spread) -> str:
     return " ".join(f"{value:,.1f}".removesuffix(".0") for value in asdict(spread).values())
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def _align(rows: Sequence[Sequence[str]]) -> list[str]:
     """Format rows of cells as lines: labels to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.copies import CopyKeys, connected
+from manyheads.data.copies import CopyKeys, connected_components
 from manyheads.data.corpus import Pair, read_pairs
 from manyheads.data.filtering import digest
 from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
@@ -25,7 +25,7 @@ from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, read_lines
 from manyheads.data.locate import existing, locate, near_names
 from manyheads.data.placing import check_folder, open_packed, placing_files
 from manyheads.data.sources import copy_sources
-from manyheads.data.store import chunked
+from manyheads.data.store import chunks
 from manyheads.errors import DataError
 
 _CHUNK = 4_096  # pairs
@@ -142,7 +142,7 @@ def split_corpus(
     _refuse_existing(out, languages)
     keys = _read_keys(config, options, advance)
     sizes = checked_sizes(keys.complete.count(1), options.valid, options.test)
-    groups = connected(keys.columns, keys.complete.count(1))
+    groups = connected_components(keys.columns, keys.complete.count(1))
     destinations = np.full(len(keys.complete), EMPTY, np.uint8)
     destinations[np.frombuffer(keys.complete, np.uint8) == 1] = choose(
         groups, keys, sizes, np.random.default_rng(options.seed)
@@ -186,7 +186,7 @@ def _read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> P
     """Read the text once; return the keys and the documents of its pairs."""
     hashes, complete, owners, number, replaced = CopyKeys(near=options.near), bytearray(), bytearray(), 0, 0
     known = options.blank_lines or options.documents is not None
-    for chunk in chunked(_with_documents(read_pairs(config, "train"), options.documents), _CHUNK):
+    for chunk in chunks(_with_documents(read_pairs(config, "train"), options.documents), _CHUNK):
         sources, targets, names = [], [], []
         for pair, name in chunk:
             filled = has_text(pair.source) and has_text(pair.target)
@@ -238,7 +238,7 @@ def _write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Ad
             ]
             for split in sorted(set(where) & {TRAIN, VALID, TEST})
         }
-        for chunk in chunked(zip_longest(read_pairs(config, "train"), where), _CHUNK):
+        for chunk in chunks(zip_longest(read_pairs(config, "train"), where), _CHUNK):
             texts: dict[int, list[Pair]] = {split: [] for split in (TRAIN, VALID, TEST, REPEATED, EMPTY)}
             for pair, split in chunk:
                 if pair is None or split is None:

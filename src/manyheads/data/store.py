@@ -66,7 +66,7 @@ class TextStore(StoredFolder):
         digest = hashlib.sha256()
         with written_folder(folder, key, plain=("lines", "corpora"), ragged=_SIDES) as writer:
             for number, pairs in enumerate(corpora):
-                for chunk in chunked(pairs, _WRITTEN):
+                for chunk in chunks(pairs, _WRITTEN):
                     digest.update("".join(f"{pair.source}\t{pair.target}\n" for pair in chunk).encode())
                     writer.ragged("source", [np.frombuffer(pair.source.encode(), "<u1") for pair in chunk])
                     writer.ragged("target", [np.frombuffer(pair.target.encode(), "<u1") for pair in chunk])
@@ -116,7 +116,7 @@ class TokenStore(StoredFolder):
         """
         with written_folder(folder, key, plain=["rows"], ragged=_SIDES) as writer:
             too_long = 0
-            for rows in chunked(range(len(texts)), _TOKENISED):
+            for rows in chunks(range(len(texts)), _TOKENISED):
                 sides = [
                     [np.asarray(row, "<i4") for row in encode[side](texts.text(side, rows))] for side in (0, 1)
                 ]
@@ -168,7 +168,7 @@ class TokenStream(StoredFolder):
         """
         corpora = texts.corpora
         with written_folder(folder, key, plain=["tokens"]) as writer:
-            for rows in chunked(range(len(texts)), _TOKENISED):
+            for rows in chunks(range(len(texts)), _TOKENISED):
                 tokens: list[int] = []
                 for row, ids in zip(rows, encode(texts.text(1, rows)), strict=True):
                     tokens += ids
@@ -195,7 +195,7 @@ class Lines(Sequence[str]):
         return self.store.text(self.side, [self.rows[index]])[0]
 
 
-def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+def chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
     """Yield items in lists of the given size; the last one may be shorter."""
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):

@@ -17,7 +17,7 @@ from manyheads.files import write_atomically
 
 _Sentences = list[tuple[str, str]]  # (English, the other language)
 
-_LARGEST = 1 << 30  # bytes unpacked
+_MAX_UNPACKED_BYTES = 1 << 30  # bytes unpacked
 
 
 def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, one_in: int) -> str:
@@ -59,9 +59,11 @@ def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
     if name not in archive.namelist():
         raise DataError(f"{path} holds no {name}; it holds {', '.join(archive.namelist()[:8])}. Fetch it again.")
     with archive.open(name) as stream:
-        content = stream.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        raise DataError(f"{path}: {name} has more than {_LARGEST:,} bytes, so this is not the corpus. Delete it.")
+        content = stream.read(_MAX_UNPACKED_BYTES + 1)
+    if len(content) > _MAX_UNPACKED_BYTES:
+        raise DataError(
+            f"{path}: {name} has more than {_MAX_UNPACKED_BYTES:,} bytes, so this is not the corpus. Delete it."
+        )
     return content
 
 
@@ -78,7 +80,7 @@ def _read_sentences(archive: zipfile.ZipFile, member: str, path: Path) -> _Sente
     return pairs
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Return the key of equal sentences: letters and digits, compatibility forms and case folded."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
@@ -97,7 +99,7 @@ def _split_sentences(pairs: Iterable[tuple[str, str]], one_in: int) -> dict[Spli
     """
     parts: dict[Split, dict[tuple[str, str], tuple[str, str]]] = {"train": {}, "valid": {}, "test": {}}
     for pair in pairs:
-        key = _folded(pair[0]), _folded(pair[1])
+        key = _fold(pair[0]), _fold(pair[1])
         if all(key):
             parts[_part_of(key[0], one_in)].setdefault(key, pair)
     test = {foreign for _, foreign in parts["test"]}

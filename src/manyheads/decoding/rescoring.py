@@ -35,16 +35,16 @@ def review(
     outputs: list[list[Hypothesis]],
     options: SearchOptions,
 ) -> list[list[Hypothesis]]:
-    """Add attention and rivals to the outputs, as the options request.
+    """Add attention and alternatives to the outputs, as the options request.
 
     Args:
         models: the models, in evaluation mode.
         combine: averages the distributions of the models.
         rows: sources as ids without begin and end marks.
         outputs: outputs of each source.
-        options: `rivals`, `alignment` and `attention_layer` are used.
+        options: `alternatives`, `alignment` and `attention_layer` are used.
     """
-    if not (options.rivals or options.alignment):
+    if not (options.alternatives or options.alignment):
         return outputs
     pairs = [(row, rank) for row, hypotheses in enumerate(outputs) for rank in range(len(hypotheses))]
     lengths = np.array([len(rows[row]) + len(outputs[row][rank].tokens) + 2 for row, rank in pairs])
@@ -52,15 +52,15 @@ def review(
     for batch in fixed_batches(lengths, _BATCH_TOKENS):
         batch_pairs = [pairs[number] for number in batch]
         batch_outputs = [outputs[row][rank] for row, rank in batch_pairs]
-        attentions, rivals = _teacher_force(
+        attentions, alternatives = _teacher_force(
             models, combine, [rows[row] for row, _ in batch_pairs], batch_outputs, options
         )
-        for (row, rank), output, attention, token_rivals in zip(
-            batch_pairs, batch_outputs, attentions, rivals, strict=True
+        for (row, rank), output, attention, token_alternatives in zip(
+            batch_pairs, batch_outputs, attentions, alternatives, strict=True
         ):
             reviewed[row][rank] = replace(
                 output,
-                rivals=token_rivals,
+                alternatives=token_alternatives,
                 attention=tuple(map(tuple, attention.tolist())) if options.alignment else None,
             )
     return reviewed
@@ -73,7 +73,7 @@ def _teacher_force(
     outputs: Sequence[Hypothesis],
     options: SearchOptions,
 ) -> tuple[list[Tensor], list[tuple[tuple[tuple[int, float], ...], ...] | None]]:
-    """Feed the outputs to the models; return attention (T, S) and rivals of the tokens of each output."""
+    """Feed the outputs to the models; return attention (T, S) and alternatives of the tokens of each output."""
     device = next(models[0].parameters()).device
     source = pad_rows(rows, PAD, last=EOS).to(device)
     target = pad_rows([output.tokens for output in outputs], PAD, first=BOS).to(device)
@@ -82,23 +82,23 @@ def _teacher_force(
         with recording([model.decoder_layers[options.attention_layer].cross_attention]) as weights:
             hidden = model.decode(target, *model.encode(source))
         attentions.append(weights[0].float().mean(1))  # (B, T, S)
-        if options.rivals:
+        if options.alternatives:
             scores.append(functional.log_softmax(model.output(hidden).float(), -1))
     attention = torch.stack(attentions).mean(0).cpu()
     trimmed = [
         attention[index, : len(output.token_scores), : len(row) + 1]
         for index, (row, output) in enumerate(zip(rows, outputs, strict=True))
     ]
-    if not options.rivals:
+    if not options.alternatives:
         return trimmed, [None] * len(outputs)
     log_probs = combine(scores)
     return trimmed, [
-        _likeliest_rivals(output, log_probs[index, : len(output.token_scores)], options.rivals)
+        _likeliest_alternatives(output, log_probs[index, : len(output.token_scores)], options.alternatives)
         for index, output in enumerate(outputs)
     ]
 
 
-def _likeliest_rivals(
+def _likeliest_alternatives(
     output: Hypothesis, log_probs: Tensor, count: int
 ) -> tuple[tuple[tuple[int, float], ...], ...]:
     """Return the likeliest other tokens of each token: log-probabilities (T, V) -> T times `count` pairs."""

@@ -215,9 +215,10 @@ def lines_of(group: Group, figures: Sequence[Figure]) -> Iterator[str]:
         yield f"  {figure.name:<36} {figure.value:>7.1%}  {figure.verdict}"
         if not figure.good:
             yield from (
-                f"      {_cut(source)} -> {_cut(output) or '(nothing)'}" for source, output in figure.examples
+                f"      {_shorten(source)} -> {_shorten(output) or '(nothing)'}"
+                for source, output in figure.examples
             )
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"

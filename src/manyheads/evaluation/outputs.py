@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from manyheads.data.defects import LEAST_WORDS, letters_of, repeats
 from manyheads.data.letters import has_text
 
-SHORT, LONG = 0.8, 1.25  # characters of all outputs over those of all references
+MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 0.8, 1.25  # characters of all outputs over those of all references
 WORRY = 0.03  # share of outputs with a defect above which it is no accident
-_FAR, _SLACK = 2.0, 20  # an output is far too long above FAR times the characters of its reference, and SLACK more
+_FAR_LENGTH_RATIO = 2.0  # an output is far too long above so many times the characters of its reference
+_SLACK_CHARACTERS = 20  # and so many more
 
 
 @dataclass(frozen=True)
@@ -85,4 +86,4 @@ def length_ratio(outputs: Sequence[Output]) -> float:
 
 def far_longer(text: str, other: str) -> bool:
     """Return whether a text is far longer than another one."""
-    return len(text) > _FAR * len(other) + _SLACK
+    return len(text) > _FAR_LENGTH_RATIO * len(other) + _SLACK_CHARACTERS

@@ -109,7 +109,7 @@ def paired_bootstrap(
         warnings += doubts(name, lines)
     measured = metrics(tokenizer)[metric]
     counts, baseline_counts = (_line_counts(measured, lines, references) for lines in (outputs, baseline))
-    result = _compared(metric, counts, baseline_counts, partial(_corpus_scores, measured), samples, seed)
+    result = _compare_counts(metric, counts, baseline_counts, partial(_corpus_scores, measured), samples, seed)
     signature = measured.get_signature()
     signature.update("bs", samples)
     signature.update("seed", seed)
@@ -180,12 +180,14 @@ def paired_bootstrap_of_labels(
         )
     if metric == "accuracy":
         hits = [np.asarray(labels == targets, np.float64)[:, None] for labels in (predicted, baseline)]
-        return _compared(metric, hits[0], hits[1], lambda sums: 100 * sums[:, 0] / len(targets), samples, seed)
+        return _compare_counts(
+            metric, hits[0], hits[1], lambda sums: 100 * sums[:, 0] / len(targets), samples, seed
+        )
     counts, baseline_counts = (_class_counts(labels, targets, classes) for labels in (predicted, baseline))
-    return _compared(metric, counts, baseline_counts, _macro_f1_of, samples, seed)
+    return _compare_counts(metric, counts, baseline_counts, _macro_f1_of, samples, seed)
 
 
-def _compared(
+def _compare_counts(
     metric: str,
     counts: FloatArray,
     baseline_counts: FloatArray,

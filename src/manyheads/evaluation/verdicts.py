@@ -13,7 +13,14 @@ from manyheads.config.schema import Config
 from manyheads.data.letters import has_text
 from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.classes import ClassScores
-from manyheads.evaluation.outputs import LONG, SHORT, WORRY, Output, find_defects, length_ratio
+from manyheads.evaluation.outputs import (
+    MAX_LENGTH_RATIO,
+    MIN_LENGTH_RATIO,
+    WORRY,
+    Output,
+    find_defects,
+    length_ratio,
+)
 from manyheads.evaluation.significance import BootstrapResult
 from manyheads.languages import bleu_language, has_blanks_between_words
 
@@ -124,8 +131,8 @@ def judge_outputs(outputs: Sequence[Output], config: Config) -> Iterator[str]:
             f"outputs that {does}: {defect.count:,} of {len(outputs):,} ({share:.1%}), the first in line "
             f"{defect.line:,}. {advice if worry else 'So few are no reason to worry'}"
         )
-    if not SHORT <= ratio <= LONG:
-        kind = "short" if ratio < SHORT else "long"
+    if not MIN_LENGTH_RATIO <= ratio <= MAX_LENGTH_RATIO:
+        kind = "short" if ratio < MIN_LENGTH_RATIO else "long"
         yield (
             f"all outputs together are {ratio:.2f} times as long as the references: too {kind}. "
             f"{with_settings('Train longer', f'too-{kind}', config)}"
@@ -202,10 +209,10 @@ def _judge_undecided(name: str, other: str, result: BootstrapResult) -> str:
     known = f"undecided by {metric}: a difference of {difference:.2f} can be chance on {lines:,} lines"
     if needed > _HOPELESS * lines:
         return f"{known}, and more than {_HOPELESS} times as many would be needed: treat both as equal"
-    return f"{known}. If it is real, about {_rounded(max(needed, lines + 1)):,} lines would show it"
+    return f"{known}. If it is real, about {_round_count(max(needed, lines + 1)):,} lines would show it"
 
 
-def _rounded(count: float) -> int:
+def _round_count(count: float) -> int:
     """Return a count rounded up to two significant digits."""
     unit = 10 ** max(0, math.floor(math.log10(count)) - 1)
     return math.ceil(count / unit) * unit

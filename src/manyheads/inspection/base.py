@@ -25,7 +25,7 @@ from manyheads.inspection.words import written_in
 
 _FORMATS = ("html", "svg", "png", "json", "csv")
 _VERSION = 1
-_WIDTH = 100  # default number of columns of a terminal
+_MAX_COLUMNS = 100  # default number of columns of a terminal
 _DEFAULT_SELECTION = AttentionSelection()
 ViewFunction = Callable[[AttentionSelection], list[Chart]]
 
@@ -77,7 +77,7 @@ class Document(ABC):
         view: str | None = None,
         selection: AttentionSelection = _DEFAULT_SELECTION,
         *,
-        width: int = _WIDTH,
+        width: int = _MAX_COLUMNS,
         language: str = "en",
     ) -> list[str]:
         """Return a view, by default the first, as text for a terminal of `width` columns."""

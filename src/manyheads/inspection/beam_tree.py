@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from manyheads.inspection.words import localized
+from manyheads.inspection.words import localize
 from manyheads.search.beam_state import BeamStep
 
 DROPPED = frozenset(("pruned", "outranked", "late-end"))  # states of branches that lost
@@ -94,7 +94,7 @@ def reason(node: BeamNode, tree: BeamTree) -> str:
     if node.state not in _REASONS or (node.state in DROPPED and node.threshold is None):
         return ""
     numbers = {"total": node.total, "threshold": node.threshold, "score": node.score}
-    return localized(_REASONS[node.state], **numbers, beam=tree.beam_size, twice=2 * tree.beam_size)
+    return localize(_REASONS[node.state], **numbers, beam=tree.beam_size, twice=2 * tree.beam_size)
 
 
 class BeamRecorder:

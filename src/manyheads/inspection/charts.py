@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from manyheads.inspection.beam_tree import BeamTree
 from manyheads.inspection.codec import Array
-from manyheads.inspection.words import localized
+from manyheads.inspection.words import localize
 
 Cell = str | int | float | None
 BoolArray = NDArray[np.bool_]
@@ -87,7 +87,7 @@ class HeatMap:
     high: float = 1.0
     signed: bool = False
     hidden: BoolArray | None = None
-    hidden_title: str = field(default_factory=lambda: localized("masked"))
+    hidden_title: str = field(default_factory=lambda: localize("masked"))
 
     @property
     def low(self) -> float:
@@ -100,7 +100,7 @@ class HeatMap:
         height, width = self.values.shape
         names = [*self.rows, *map(str, range(len(self.rows), height))]
         columns = [*self.columns, *map(str, range(len(self.columns), width))]
-        rows = [rounded(name, *line) for name, line in zip(names, self.values.tolist(), strict=True)]
+        rows = [round_cells(name, *line) for name, line in zip(names, self.values.tolist(), strict=True)]
         return Table(self.title, self.note, (f"{self.row_title} \\ {self.column_title}", *columns), tuple(rows))
 
 
@@ -128,7 +128,7 @@ class Bars(Drawing):
     bars: tuple[Bar, ...]
     low: float = 0.0
     high: float = 1.0
-    value_title: str = field(default_factory=lambda: localized("probability"))
+    value_title: str = field(default_factory=lambda: localize("probability"))
     doubt: str = ""
 
     def number(self, value: float) -> str:
@@ -161,7 +161,7 @@ class Lines(Drawing):
         x = [value for line in self.lines for value in line.x]
         y = [value for line in self.lines for value in line.y]
         low = 0.0 if 0 < min(y) < _NEAR_ZERO * max(y) else min(y)
-        return _widened(min(x), max(x)), _widened(low, max(y))
+        return _widen(min(x), max(x)), _widen(low, max(y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ class Links(Drawing):
     links: tuple[tuple[int, int, float], ...]
     source_title: str
     target_title: str
-    legend: str = field(default_factory=lambda: localized("attention weight"))
+    legend: str = field(default_factory=lambda: localize("attention weight"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ class Tree(Drawing):
 Chart = Table | HeatMap | Bars | Lines | Links | Thumbnails | Tree
 
 
-def rounded(*cells: Cell) -> tuple[Cell, ...]:
+def round_cells(*cells: Cell) -> tuple[Cell, ...]:
     """Return a row of a table, its numbers with 6 decimals."""
     return tuple(round(cell, 6) if isinstance(cell, float) else cell for cell in cells)
 
@@ -226,7 +226,7 @@ def shown(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else visible(str(cell))
 
 
-def _widened(low: float, high: float) -> tuple[float, float]:
+def _widen(low: float, high: float) -> tuple[float, float]:
     return (low, high) if low < high else (low - (abs(low) or 1.0), high + (abs(high) or 1.0))
 
 

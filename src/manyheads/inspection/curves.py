@@ -14,7 +14,7 @@ from manyheads.inspection.base import Document, ViewFunction
 from manyheads.inspection.charts import HeatMap, Line, Lines, Table
 from manyheads.inspection.metrics import RunCurves
 from manyheads.inspection.views import KIND_TITLES
-from manyheads.inspection.words import localized, named
+from manyheads.inspection.words import localize, names_of
 
 # View: its title, the meaning of its values with their unit, its series.
 _VIEWS = {
@@ -25,7 +25,7 @@ _VIEWS = {
     "gradient-norm": ("Norm of the gradient before clipping", "norm", ("gradient_norm",)),
     "speed": ("Training speed", "target tokens per second", ("tokens_per_second",)),
 }
-_NAMES = {
+_CURVE_NAMES = {
     "train_loss": "training loss",
     "valid_loss": "validation loss",
     "perplexity": "validation perplexity",
@@ -54,7 +54,7 @@ class Curves(Document):
     @property
     def title(self) -> str:
         """Return the names of the runs."""
-        return localized("Training of {runs}", runs=", ".join(run.name for run in self.runs))
+        return localize("Training of {runs}", runs=", ".join(run.name for run in self.runs))
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """Return the views for which a run has values; see `Document.view_functions`."""
@@ -73,7 +73,7 @@ class Curves(Document):
     def series_view(self, title: str, unit: str, series: tuple[str, ...]) -> ViewFunction:
         """Return the view of some series, each under its readable name."""
         return lambda _: [
-            self.chart(localized(title), localized(unit), [(name, localized(_NAMES[name])) for name in series])
+            self.chart(localize(title), localize(unit), [(name, localize(_CURVE_NAMES[name])) for name in series])
         ]
 
     def entropy_charts(self) -> Iterator[HeatMap]:
@@ -89,17 +89,17 @@ class Curves(Document):
                     columns = np.searchsorted(steps, series.steps)
                     values[row, columns], missing[row, columns] = series.values, False
                 yield HeatMap(
-                    localized("Entropy of the {kind} of {run}", kind=localized(KIND_TITLES[kind]), run=run.name),
-                    localized("Mean over the validation text: 0 is attention to one token alone, more is wider."),
+                    localize("Entropy of the {kind} of {run}", kind=localize(KIND_TITLES[kind]), run=run.name),
+                    localize("Mean over the validation text: 0 is attention to one token alone, more is wider."),
                     [_head_name(series.name) for series in of_kind],
                     [f"{step:,}" for step in steps],
                     values,
-                    row_title=localized("head"),
-                    column_title=localized(_STEP),
-                    legend=localized("entropy of the attention (nats)"),
+                    row_title=localize("head"),
+                    column_title=localize(_STEP),
+                    legend=localize("entropy of the attention (nats)"),
                     high=float(max(1e-6, values.max())),
                     hidden=missing if missing.any() else None,
-                    hidden_title=localized("no value"),
+                    hidden_title=localize("no value"),
                 )
 
     def chart(self, title: str, unit: str, series: list[tuple[str, str]]) -> Lines:
@@ -114,19 +114,19 @@ class Curves(Document):
                 points = zip(curve.steps, curve.values, strict=True)
                 rows += [(run.name, label, step, value) for step, value in points]
                 full_label = label if len(self.runs) == 1 else f"{run.name}: {label}"
-                lines.append(_thinned(full_label, curve.steps, curve.values))
+                lines.append(_thin(full_label, curve.steps, curve.values))
         note = "; ".join(_progress(run) for run in self.runs)
-        data = Table(title, note, named("run", "curve", "step", "value"), tuple(rows))
-        return Lines(data, tuple(lines), localized(_STEP), unit)
+        data = Table(title, note, names_of("run", "curve", "step", "value"), tuple(rows))
+        return Lines(data, tuple(lines), localize(_STEP), unit)
 
 
 def _head_name(series: str) -> str:
     """Return the name of the head of a series, such as "attention_entropy/cross/2/0"."""
     layer, head = series.split("/")[2:]
-    return localized("layer {layer} head {head}", layer=layer, head=head)
+    return localize("layer {layer} head {head}", layer=layer, head=head)
 
 
-def _thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Line:
+def _thin(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Line:
     """Return a curve of at most `_MAX_POINTS` points, plus the last point."""
     every = max(1, -(-len(steps) // _MAX_POINTS))
     drawn = sorted({*range(0, len(steps), every), len(steps) - 1})
@@ -135,13 +135,13 @@ def _thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Li
 
 def _progress(run: RunCurves) -> str:
     counts = {"run": run.name, "steps": run.steps, "total": run.total_steps}
-    parts = [localized("{run}: step {steps:,} of {total:,}", **counts)]
+    parts = [localize("{run}: step {steps:,} of {total:,}", **counts)]
     if run.best_step is None:
-        parts.append(localized("no validation yet"))
+        parts.append(localize("no validation yet"))
     else:
-        parts.append(localized("best validation at step {step:,}", step=run.best_step))
+        parts.append(localize("best validation at step {step:,}", step=run.best_step))
     if run.unreadable:
-        parts.append(localized("unreadable lines left out: {count}", count=run.unreadable))
+        parts.append(localize("unreadable lines left out: {count}", count=run.unreadable))
     return ", ".join(parts)
 
 
@@ -150,8 +150,8 @@ def _sample_chart(run: RunCurves) -> Table:
     sources = list(dict.fromkeys(sample.source for sample in run.samples))
     ordered = sorted(run.samples, key=lambda sample: (sources.index(sample.source), sample.step))
     return Table(
-        localized("Sample translations of {run}", run=run.name),
-        localized("Validation sentences as the weights of each step translated them, sentence by sentence."),
-        named("source", "reference", "step", "output"),
+        localize("Sample translations of {run}", run=run.name),
+        localize("Validation sentences as the weights of each step translated them, sentence by sentence."),
+        names_of("source", "reference", "step", "output"),
         tuple((sample.source, sample.reference, sample.step, sample.output) for sample in ordered),
     )

@@ -12,13 +12,13 @@ from manyheads.inspection.beam_tree import BeamTree
 from manyheads.inspection.model import ModelInspection
 from manyheads.inspection.parts import (
     Alignment,
+    Alternative,
     Attention,
     ClassProbability,
     Neighbours,
     Occlusion,
     Output,
     Prediction,
-    Rival,
     Text,
     Token,
 )
@@ -26,6 +26,7 @@ from manyheads.inspection.views import (
     Axes,
     Axis,
     alignment_chart,
+    alternatives_chart,
     attention_chart,
     class_chart,
     heads_chart,
@@ -34,12 +35,11 @@ from manyheads.inspection.views import (
     neighbours_chart,
     occlusion_charts,
     predictions_chart,
-    rivals_chart,
     side_title,
     token_chart,
     tree_chart,
 )
-from manyheads.inspection.words import localized
+from manyheads.inspection.words import localize
 
 __all__ = [
     "ClassificationInspection",
@@ -59,11 +59,11 @@ def _attention_views(attentions: tuple[Attention, ...], axes: Axes) -> dict[str,
 
 
 def _query_axis(name: str, tokens: list[str]) -> Axis:
-    return Axis(localized("{side}, query", side=name), tokens)
+    return Axis(localize("{side}, query", side=name), tokens)
 
 
 def _self_axes(kind: str, name: str, tokens: list[str]) -> Axes:
-    return {kind: (_query_axis(name, tokens), Axis(localized("{side}, key", side=name), tokens))}
+    return {kind: (_query_axis(name, tokens), Axis(localize("{side}, key", side=name), tokens))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class TranslationInspection(Inspection):
         """See `Document.view_functions`."""
         source_title, target_title = side_title("source", self.source), side_title("target", self.target)
         rows = _query_axis(target_title, self.target.pieces)
-        so_far = localized("{side} so far, key", side=target_title)
+        so_far = localize("{side} so far, key", side=target_title)
         inputs = Axis(so_far, [token.piece for token in self.inputs])
         axes = _self_axes("encoder", source_title, self.source.pieces)
         axes |= {"decoder": (rows, inputs), "cross": (rows, axes["encoder"][1])}
@@ -136,12 +136,12 @@ class TranslationInspection(Inspection):
         views["masks"] = attention["masks"]
         if self.source_neighbours:
             views["neighbours"] = lambda _: [
-                neighbours_chart(localized("Nearest tokens of the source"), self.source_neighbours),
-                neighbours_chart(localized("Nearest tokens of the target"), self.target_neighbours),
+                neighbours_chart(localize("Nearest tokens of the source"), self.source_neighbours),
+                neighbours_chart(localize("Nearest tokens of the target"), self.target_neighbours),
             ]
         views["tokens"] = lambda _: [
-            token_chart(localized("Tokens of the source"), self.source),
-            token_chart(localized("Tokens of the target"), self.target),
+            token_chart(localize("Tokens of the source"), self.source),
+            token_chart(localize("Tokens of the target"), self.target),
         ]
         return views
 
@@ -177,16 +177,16 @@ class ClassificationInspection(Inspection):
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
-        attention = _attention_views(self.attention, _self_axes("encoder", localized("text"), self.text.pieces))
+        attention = _attention_views(self.attention, _self_axes("encoder", localize("text"), self.text.pieces))
         occlusion = self.occlusion
         views: dict[str, ViewFunction] = {"classes": lambda _: [class_chart(self.classes)]}
         views |= {"attention": attention["attention"], "heads": attention["heads"]}
         if occlusion is not None:
-            views["occlusion"] = lambda _: occlusion_charts(occlusion, self.text, "label", localized("class"))
+            views["occlusion"] = lambda _: occlusion_charts(occlusion, self.text, "label", localize("class"))
         views["masks"] = attention["masks"]
         if self.neighbours:
-            views["neighbours"] = lambda _: [neighbours_chart(localized("Nearest tokens"), self.neighbours)]
-        views["tokens"] = lambda _: [token_chart(localized("Tokens"), self.text)]
+            views["neighbours"] = lambda _: [neighbours_chart(localize("Nearest tokens"), self.neighbours)]
+        views["tokens"] = lambda _: [token_chart(localize("Tokens"), self.text)]
         return views
 
 
@@ -211,7 +211,7 @@ class LanguageModelInspection(Inspection):
     inputs: tuple[Token, ...]
     attention: tuple[Attention, ...]
     predictions: tuple[Prediction, ...]
-    next: tuple[Rival, ...]
+    next: tuple[Alternative, ...]
     log_probability: float
     prefix: int
     neighbours: tuple[Neighbours, ...]
@@ -226,10 +226,10 @@ class LanguageModelInspection(Inspection):
         pieces = [*(token.piece for token in self.inputs), *self.text.pieces[-1:]]
         views: dict[str, ViewFunction] = {"probabilities": lambda _: [predictions_chart(self.predictions)]}
         if self.next:
-            note = localized("After the last token of the text.")
-            views["next"] = lambda _: [rivals_chart(localized("Most probable next tokens"), note, self.next)]
-        views |= _attention_views(self.attention, _self_axes("decoder", localized("text"), pieces))
+            note = localize("After the last token of the text.")
+            views["next"] = lambda _: [alternatives_chart(localize("Most probable next tokens"), note, self.next)]
+        views |= _attention_views(self.attention, _self_axes("decoder", localize("text"), pieces))
         if self.neighbours:
-            views["neighbours"] = lambda _: [neighbours_chart(localized("Nearest tokens"), self.neighbours)]
-        views["tokens"] = lambda _: [token_chart(localized("Tokens"), self.text)]
+            views["neighbours"] = lambda _: [neighbours_chart(localize("Nearest tokens"), self.neighbours)]
+        views["tokens"] = lambda _: [token_chart(localize("Tokens"), self.text)]
         return views

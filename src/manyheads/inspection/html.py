@@ -9,7 +9,7 @@ from html import escape
 
 from manyheads.inspection.charts import Chart, Table, shown, visible
 from manyheads.inspection.svg import svg_of
-from manyheads.inspection.words import localized, reader_language
+from manyheads.inspection.words import localize, reader_language
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -69,7 +69,7 @@ def _section(chart: Chart) -> str:
     picture = svg_of([chart], titled=False)
     return (
         f'<section>\n{head}\n<div class="picture">{picture}</div>\n'
-        f"<details><summary>{localized('Show as table')}</summary>{table}</details>\n</section>"
+        f"<details><summary>{localize('Show as table')}</summary>{table}</details>\n</section>"
     )
 
 

@@ -26,8 +26,8 @@ from manyheads.inspection.charts import (
     tick_text,
     visible,
 )
-from manyheads.inspection.terminal import fit, heat_map, padded
-from manyheads.inspection.words import localized
+from manyheads.inspection.terminal import fit, heat_map, pad_to_width
+from manyheads.inspection.words import localize
 
 _LABEL_COLUMNS = 16
 _MIN_COLUMN = 24  # narrowest column of a table whose cells are cut
@@ -66,7 +66,7 @@ def _table_lines(chart: Table | Thumbnails, width: int) -> list[str]:
     ]
     lines = [
         "  ".join(
-            padded(fit(cell, min(size, cell_len(cell))), size) if number else fit(cell, size)
+            pad_to_width(fit(cell, min(size, cell_len(cell))), size) if number else fit(cell, size)
             for cell, size, number in zip(row, widths, numeric, strict=True)
         ).rstrip()
         for row in cells
@@ -77,9 +77,9 @@ def _table_lines(chart: Table | Thumbnails, width: int) -> list[str]:
 def _heat_map_lines(chart: HeatMap, width: int) -> list[str]:
     """Return the titles of the axes, and shade blocks; see `terminal.heat_map`."""
     titles = {"rows": visible(chart.row_title), "columns": visible(chart.column_title)}
-    lines = [localized("Rows: {rows}. Columns: {columns}.", **titles)]
+    lines = [localize("Rows: {rows}. Columns: {columns}.", **titles)]
     if not chart.columns:
-        chart, notes = _thinned(chart, width)
+        chart, notes = _thin(chart, width)
         lines += notes
     rows, columns = (
         [fit(visible(name), min(_LABEL_COLUMNS, cell_len(visible(name)))).rstrip() for name in names]
@@ -88,7 +88,7 @@ def _heat_map_lines(chart: HeatMap, width: int) -> list[str]:
     return lines + heat_map(chart.values, rows, columns, width=width, high=chart.high, hidden=chart.hidden)
 
 
-def _thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
+def _thin(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
     """Return a heat map with only some evenly spaced rows and columns, and a line that says so."""
     rows, columns = chart.values.shape
     row_step, column_step = -(-rows // _MAX_ROWS), max(1, -(-columns // max(1, (width - 30) // 2)))
@@ -103,7 +103,7 @@ def _thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
     if row_step == column_step == 1:
         return fewer, []
     steps = {"rows": row_step, "columns": column_step}
-    return fewer, [localized("Shown: one row in {rows}, one column in {columns}.", **steps)]
+    return fewer, [localize("Shown: one row in {rows}, one column in {columns}.", **steps)]
 
 
 def _bar_lines(chart: Bars, width: int) -> list[str]:
@@ -155,10 +155,10 @@ def _tree_lines(chart: Tree, width: int) -> list[str]:
 def _curve_lines(chart: Lines, width: int) -> list[str]:
     curves = [line for line in chart.lines if line.x]
     if not curves:
-        return [localized("(no points yet)")]
-    lines = [localized("x: {x}; y: {y}", x=chart.x_title, y=chart.y_title)]
+        return [localize("(no points yet)")]
+    lines = [localize("x: {x}; y: {y}", x=chart.x_title, y=chart.y_title)]
     for line in curves:
-        lines.append(localized("{curve}, last {value:.4g}", curve=visible(line.name), value=line.y[-1]))
+        lines.append(localize("{curve}, last {value:.4g}", curve=visible(line.name), value=line.y[-1]))
         lines += _plot(line, *chart.extent())
     return lines
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyheads.inspection.base import Inspection, ViewFunction
-from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Line, Lines, Table, rounded
+from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Line, Lines, Table, round_cells
 from manyheads.inspection.codec import Array
-from manyheads.inspection.words import localized, named
+from manyheads.inspection.words import localize, names_of
 
 _POSITION_NOTES = {
     "sinusoidal": "Section 3.5: added to the token at each position.",
@@ -133,8 +133,8 @@ class ModelInspection(Inspection):
     @property
     def title(self) -> str:
         """Return the run and its task."""
-        name, task = self.run or localized("model"), localized(self.model.task)
-        return localized("{run}: {task}, {count:,} parameters", run=name, task=task, count=self.parameters)
+        name, task = self.run or localize("model"), localize(self.model.task)
+        return localize("{run}: {task}, {count:,} parameters", run=name, task=task, count=self.parameters)
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
@@ -152,20 +152,20 @@ def _position_charts(positions: Positions) -> list[Chart]:
     kind, signal, products = positions.kind, positions.signal, positions.products
     count, width = signal.shape
     signal_chart = HeatMap(
-        localized("Positions ({kind})", kind=kind),
-        localized(_POSITION_NOTES[kind]),
+        localize("Positions ({kind})", kind=kind),
+        localize(_POSITION_NOTES[kind]),
         [],
         [],
         signal,
-        row_title=localized("position"),
-        column_title=localized("dimension"),
-        legend=localized("value of the position encoding"),
+        row_title=localize("position"),
+        column_title=localize("dimension"),
+        legend=localize("value of the position encoding"),
         high=_largest(signal),
         signed=True,
     )
     product_chart = HeatMap(
-        localized("Similarity of two positions"),
-        localized(
+        localize("Similarity of two positions"),
+        localize(
             "Dot products of their signals."
             if kind != "rotary"
             else "Mean cosine between a vector rotated to the one position and to the other."
@@ -173,24 +173,24 @@ def _position_charts(positions: Positions) -> list[Chart]:
         [],
         [],
         products,
-        row_title=localized("position"),
-        column_title=localized("position"),
-        legend=localized("cosine" if kind == "rotary" else "dot product"),
+        row_title=localize("position"),
+        column_title=localize("position"),
+        legend=localize("cosine" if kind == "rotary" else "dot product"),
         high=_largest(products),
         signed=True,
     )
     x = tuple(map(float, range(count)))
     curves = [
-        Line(localized("dimension {number}", number=dimension), x, tuple(map(float, signal[:, dimension])))
+        Line(localize("dimension {number}", number=dimension), x, tuple(map(float, signal[:, dimension])))
         for dimension in sorted({min(width - 1, width * quarter // 4) for quarter in _QUARTERS})
     ]
     table = Table(
-        localized("Single dimensions of the positions"),
-        localized("Later dimensions change more slowly."),
-        (localized("position"), *(curve.name for curve in curves)),
+        localize("Single dimensions of the positions"),
+        localize("Later dimensions change more slowly."),
+        (localize("position"), *(curve.name for curve in curves)),
         tuple((position, *(curve.y[position] for curve in curves)) for position in range(count)),
     )
-    return [signal_chart, Lines(table, tuple(curves), *named("position", "value")), product_chart]
+    return [signal_chart, Lines(table, tuple(curves), *names_of("position", "value")), product_chart]
 
 
 def _largest(values: Array) -> float:
@@ -200,20 +200,20 @@ def _largest(values: Array) -> float:
 
 def _block_chart(blocks: Sequence[Block]) -> Bars:
     total = max(1, sum(block.parameters for block in blocks))
-    note = localized("{total:,} in all; a matrix that blocks share counts once.", total=total)
+    note = localize("{total:,} in all; a matrix that blocks share counts once.", total=total)
     rows = tuple((block.name, block.parameters) for block in blocks)
-    data = Table(localized("Parameters of each block"), note, named("block", "parameters"), rows)
+    data = Table(localize("Parameters of each block"), note, names_of("block", "parameters"), rows)
     bars = [Bar(block.name, float(block.parameters), f"{block.parameters / total:.1%}") for block in blocks]
-    return Bars(data, tuple(bars), high=max(bar.value for bar in bars), value_title=localized("parameters"))
+    return Bars(data, tuple(bars), high=max(bar.value for bar in bars), value_title=localize("parameters"))
 
 
 def _tensor_chart(tensors: Sequence[TensorRow]) -> Table:
     return Table(
-        localized("Tensors"),
-        localized("All tensors of model.safetensors."),
-        named("name", "shape", "parameters", "deviation", "same as"),
+        localize("Tensors"),
+        localize("All tensors of model.safetensors."),
+        names_of("name", "shape", "parameters", "deviation", "same as"),
         tuple(
-            rounded(row.name, " x ".join(map(str, row.shape)), row.parameters, row.deviation, row.tied_to)
+            round_cells(row.name, " x ".join(map(str, row.shape)), row.parameters, row.deviation, row.tied_to)
             for row in tensors
         ),
     )
@@ -221,25 +221,25 @@ def _tensor_chart(tensors: Sequence[TensorRow]) -> Table:
 
 def _learning_rate_chart(planned: LearningRate) -> Lines:
     data = Table(
-        localized("Learning rate ({schedule})", schedule=planned.schedule),
-        localized(
+        localize("Learning rate ({schedule})", schedule=planned.schedule),
+        localize(
             "{total:,} updates, {warmup:,} of them warm-up.", total=planned.total_steps, warmup=planned.warmup_steps
         ),
-        named("step", "rate"),
+        names_of("step", "rate"),
         tuple(zip(planned.steps, planned.rates, strict=True)),
     )
-    name = localized("{schedule} schedule", schedule=planned.schedule)
+    name = localize("{schedule} schedule", schedule=planned.schedule)
     line = Line(name, tuple(map(float, planned.steps)), planned.rates)
-    return Lines(data, (line,), *named("training step", "learning rate"))
+    return Lines(data, (line,), *names_of("training step", "learning rate"))
 
 
 def _symbol_chart(symbols: Sequence[Symbol]) -> Table:
     return Table(
-        localized("Symbols of the paper"),
-        localized("Sections of Vaswani et al. (2017); lines below src/manyheads."),
-        named("symbol", "meaning", "equation", "section", "source line", "shape"),
+        localize("Symbols of the paper"),
+        localize("Sections of Vaswani et al. (2017); lines below src/manyheads."),
+        names_of("symbol", "meaning", "equation", "section", "source line", "shape"),
         tuple(
-            (symbol.symbol, localized(symbol.meaning), symbol.equation, symbol.section, symbol.source, symbol.shape)
+            (symbol.symbol, localize(symbol.meaning), symbol.equation, symbol.section, symbol.source, symbol.shape)
             for symbol in symbols
         ),
     )

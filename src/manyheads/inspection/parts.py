@@ -121,7 +121,7 @@ def entropies(weights: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Rival:
+class Alternative:
     """An alternative token at a position."""
 
     id: int
@@ -139,7 +139,7 @@ class Prediction:
         log_probability, probability: its log-probability and probability.
         rank: number of tokens at least as likely, itself counted; 1 is the likeliest.
         entropy: entropy of the whole distribution at this position, in nats.
-        rivals: likeliest other tokens, best first.
+        alternatives: likeliest other tokens, best first.
         forced: whether it was given instead of chosen.
     """
 
@@ -149,7 +149,7 @@ class Prediction:
     probability: float
     rank: int
     entropy: float
-    rivals: tuple[Rival, ...]
+    alternatives: tuple[Alternative, ...]
     forced: bool
 
 

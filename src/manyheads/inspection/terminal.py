@@ -14,8 +14,8 @@ from manyheads.inspection.codec import Array
 _SHADES = " ░▒▓█"
 _HIDDEN = "·"
 _NUMBER, _NARROW = 4, 2  # columns of a cell with a number, and of one without
-_WIDTH = 100
-_EVERY = 5  # narrow columns from one number to the next
+_MAX_COLUMNS = 100
+_COLUMNS_PER_NUMBER = 5  # narrow columns from one number to the next
 
 
 def fit(text: str, width: int) -> str:
@@ -30,12 +30,12 @@ def fit(text: str, width: int) -> str:
     return start + "…" + " " * (width - cell_len(start) - 1)
 
 
-def padded(text: str, width: int) -> str:
+def pad_to_width(text: str, width: int) -> str:
     """Pad a text at the left to `width` columns."""
     return " " * (width - cell_len(text)) + text
 
 
-def _wrapped(parts: Sequence[str], width: int) -> list[str]:
+def _wrap(parts: Sequence[str], width: int) -> list[str]:
     """Return texts one after another, two blanks apart, in lines of at most `width` columns where they fit."""
     lines: list[str] = []
     for part in parts:
@@ -51,7 +51,7 @@ def heat_map(
     rows: Sequence[str],
     columns: Sequence[str],
     *,
-    width: int = _WIDTH,
+    width: int = _MAX_COLUMNS,
     high: float = 1.0,
     hidden: Tensor | NDArray[np.bool_] | None = None,
 ) -> list[str]:
@@ -88,8 +88,8 @@ def heat_map(
                 else _cell_text(line[column] / (high or 1.0), size, _brief(line[column]) if column == top else "")
                 for column, size in zip(part, part_sizes, strict=True)
             )
-            lines.append(f"{padded(rows[number], side)} │{drawn}{ends[number]}".rstrip())
-    return [*lines, "", *_wrapped(listed, width)] if listed else lines
+            lines.append(f"{pad_to_width(rows[number], side)} │{drawn}{ends[number]}".rstrip())
+    return [*lines, "", *_wrap(listed, width)] if listed else lines
 
 
 def _parts_of(sizes: Sequence[int], room: int) -> Iterator[range]:
@@ -107,7 +107,7 @@ def _header_line(names: Sequence[str], sizes: Sequence[int]) -> str:
     """Return the names above their columns; of narrow columns, only the first name and every fifth."""
     line, start = "", 0
     for index, (name, size) in enumerate(zip(names, sizes, strict=True)):
-        if size > _NARROW or index == 0 or (index + 1) % _EVERY == 0:
+        if size > _NARROW or index == 0 or (index + 1) % _COLUMNS_PER_NUMBER == 0:
             line += " " * (start - cell_len(line)) + name
         start += size
     return line

@@ -9,19 +9,19 @@ import numpy as np
 
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import STOPS, BeamTree, reason
-from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Links, Table, Thumbnails, Tree, rounded
+from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Links, Table, Thumbnails, Tree, round_cells
 from manyheads.inspection.parts import (
     Alignment,
+    Alternative,
     Attention,
     ClassProbability,
     Neighbours,
     Occlusion,
     Output,
     Prediction,
-    Rival,
     Text,
 )
-from manyheads.inspection.words import localized, named
+from manyheads.inspection.words import localize, names_of
 from manyheads.languages import language_name
 
 _DOUBTFUL = 0.5  # tokens of lower probability are marked
@@ -53,8 +53,8 @@ Axes = dict[str, tuple[Axis, Axis]]  # kind of attention: its queries (rows) and
 
 def side_title(side: str, text: Text) -> str:
     """Return the name of a side with its language if it is known: source (German)."""
-    language, name = localized(language_name(text.language)), localized(side)
-    return localized("{side} ({language})", side=name, language=language) if language else name
+    language, name = localize(language_name(text.language)), localize(side)
+    return localize("{side} ({language})", side=name, language=language) if language else name
 
 
 @dataclass(frozen=True)
@@ -92,20 +92,20 @@ class AttentionSelection:
 def attention_chart(attentions: Sequence[Attention], selection: AttentionSelection, axes: Axes) -> HeatMap:
     """Chart the weights of a head."""
     attention, layer = selection.select(attentions)
-    head = localized("mean of the heads")
+    head = localize("mean of the heads")
     if selection.head is not None:
-        head = localized("head {head}", head=selection.head)
-    kind = localized(KIND_TITLES[attention.kind])
+        head = localize("head {head}", head=selection.head)
+    kind = localize(KIND_TITLES[attention.kind])
     rows, columns = axes[attention.kind]
     return HeatMap(
-        localized("{kind}, layer {layer}, {head}", kind=kind, layer=layer, head=head).capitalize(),
-        localized("Each row adds up to 1: the attention of the token at the left to each token above."),
+        localize("{kind}, layer {layer}, {head}", kind=kind, layer=layer, head=head).capitalize(),
+        localize("Each row adds up to 1: the attention of the token at the left to each token above."),
         rows.tokens,
         columns.tokens,
         attention.of(layer, selection.head),
         row_title=rows.title,
         column_title=columns.title,
-        legend=localized(_ATTENTION_LEGEND),
+        legend=localize(_ATTENTION_LEGEND),
         hidden=attention.mask == 0,
     )
 
@@ -114,11 +114,11 @@ def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection, 
     """Chart all heads of a kind of attention as small heat maps."""
     attention, _ = selection.select(attentions)
     data = Table(
-        localized("All heads of the {kind}", kind=localized(KIND_TITLES[attention.kind])),
-        localized(
+        localize("All heads of the {kind}", kind=localize(KIND_TITLES[attention.kind])),
+        localize(
             "The number is the mean entropy of the rows in nats: 0 is attention to one token alone, more is wider."
         ),
-        (localized("layer"), *(localized("head {head}", head=head) for head in range(attention.weights.shape[1]))),
+        (localize("layer"), *(localize("head {head}", head=head) for head in range(attention.weights.shape[1]))),
         tuple((layer, *map(float, row)) for layer, row in enumerate(attention.entropy)),
     )
     rows, columns = axes[attention.kind]
@@ -130,7 +130,7 @@ def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection, 
         columns.tokens,
         row_title=rows.title,
         column_title=columns.title,
-        legend=localized(_ATTENTION_LEGEND),
+        legend=localize(_ATTENTION_LEGEND),
     )
 
 
@@ -139,14 +139,14 @@ def mask_chart(attentions: Sequence[Attention], selection: AttentionSelection, a
     attention, _ = selection.select(attentions)
     rows, columns = axes[attention.kind]
     return HeatMap(
-        localized("Mask of the {kind}", kind=localized(KIND_TITLES[attention.kind])),
-        localized("1 = may attend. {note}", note=localized(_MASK_NOTES[attention.kind])),
+        localize("Mask of the {kind}", kind=localize(KIND_TITLES[attention.kind])),
+        localize("1 = may attend. {note}", note=localize(_MASK_NOTES[attention.kind])),
         rows.tokens,
         columns.tokens,
         attention.mask,
         row_title=rows.title,
         column_title=columns.title,
-        legend=localized("1 = may attend"),
+        legend=localize("1 = may attend"),
         hidden=attention.mask == 0,
     )
 
@@ -155,31 +155,36 @@ def predictions_chart(predictions: Sequence[Prediction]) -> Bars:
     """Chart the probability of each token, with the likeliest others."""
     rows, bars = [], []
     for token in predictions:
-        others = ", ".join(f"{rival.piece} {rival.probability:.3f}" for rival in token.rivals)
-        forced = localized("yes" if token.forced else "no")
+        others = ", ".join(
+            f"{alternative.piece} {alternative.probability:.3f}" for alternative in token.alternatives
+        )
+        forced = localize("yes" if token.forced else "no")
         numbers = (token.probability, token.log_probability, token.rank, token.entropy)
-        rows.append(rounded(token.piece, *numbers, forced, others))
-        detail = localized("rank {rank}  entropy {entropy:.2f}", rank=token.rank, entropy=token.entropy)
-        detail += f"  {localized('given')}" * token.forced
+        rows.append(round_cells(token.piece, *numbers, forced, others))
+        detail = localize("rank {rank}  entropy {entropy:.2f}", rank=token.rank, entropy=token.entropy)
+        detail += f"  {localize('given')}" * token.forced
         bars.append(Bar(token.piece, token.probability, f"{detail}  {others}", token.probability < _DOUBTFUL))
     columns = ("token", "probability", "log-probability", "rank", "entropy", "given", "others")
-    note = localized("The probability after all tokens before it, and the likeliest alternatives.")
-    data = Table(localized("Probability of each token"), note, named(*columns), tuple(rows))
-    return Bars(data, tuple(bars), doubt=localized("probability below {limit}", limit=_DOUBTFUL))
+    note = localize("The probability after all tokens before it, and the likeliest alternatives.")
+    data = Table(localize("Probability of each token"), note, names_of(*columns), tuple(rows))
+    return Bars(data, tuple(bars), doubt=localize("probability below {limit}", limit=_DOUBTFUL))
 
 
-def rivals_chart(title: str, note: str, rivals: Sequence[Rival]) -> Bars:
+def alternatives_chart(title: str, note: str, alternatives: Sequence[Alternative]) -> Bars:
     """Chart the likeliest tokens of one position."""
-    rows = [rounded(rival.piece, rival.probability, rival.log_probability) for rival in rivals]
-    data = Table(title, note, named("token", "probability", "log-probability"), tuple(rows))
-    return Bars(data, tuple(Bar(rival.piece, rival.probability) for rival in rivals))
+    rows = [
+        round_cells(alternative.piece, alternative.probability, alternative.log_probability)
+        for alternative in alternatives
+    ]
+    data = Table(title, note, names_of("token", "probability", "log-probability"), tuple(rows))
+    return Bars(data, tuple(Bar(alternative.piece, alternative.probability) for alternative in alternatives))
 
 
 def class_chart(classes: Sequence[ClassProbability]) -> Bars:
     """Chart the probability of each class."""
-    rows = tuple(rounded(entry.label, entry.probability) for entry in classes)
-    title, note = localized("Probability of each class"), localized("The probabilities add up to 1.")
-    data = Table(title, note, named("class", "probability"), rows)
+    rows = tuple(round_cells(entry.label, entry.probability) for entry in classes)
+    title, note = localize("Probability of each class"), localize("The probabilities add up to 1.")
+    data = Table(title, note, names_of("class", "probability"), rows)
     return Bars(data, tuple(Bar(entry.label, entry.probability) for entry in classes))
 
 
@@ -189,11 +194,11 @@ def tree_chart(tree: BeamTree) -> Tree:
     for node in tree.nodes:
         token = (node.number, node.parent, node.step, node.piece)
         numbers = (node.log_probability, node.total, node.score, node.rank)
-        rows.append(rounded(*token, *numbers, localized(node.state), reason(node, tree)))
+        rows.append(round_cells(*token, *numbers, localize(node.state), reason(node, tree)))
     data = Table(
-        localized("Beam search, beam size {beam}", beam=tree.beam_size),
-        localized("Stopped after {steps} steps: {stop}.", steps=tree.steps, stop=localized(STOPS[tree.stop])),
-        named("node", "parent", "step", "token", "log-probability", "total", "score", "rank", "state", "reason"),
+        localize("Beam search, beam size {beam}", beam=tree.beam_size),
+        localize("Stopped after {steps} steps: {stop}.", steps=tree.steps, stop=localize(STOPS[tree.stop])),
+        names_of("node", "parent", "step", "token", "log-probability", "total", "score", "rank", "state", "reason"),
         tuple(rows),
     )
     return Tree(data, tree)
@@ -202,11 +207,11 @@ def tree_chart(tree: BeamTree) -> Tree:
 def hypotheses_chart(outputs: Sequence[Output]) -> Table:
     """Chart the outputs of the search, best first."""
     return Table(
-        localized("Outputs of the search"),
-        localized("score = log-probability / length ** length_penalty"),
-        named("rank", "text", "score", "log-probability", "tokens"),
+        localize("Outputs of the search"),
+        localize("score = log-probability / length ** length_penalty"),
+        names_of("rank", "text", "score", "log-probability", "tokens"),
         tuple(
-            rounded(rank, output.text, output.score, output.log_probability, len(output.ids))
+            round_cells(rank, output.text, output.score, output.log_probability, len(output.ids))
             for rank, output in enumerate(outputs, start=1)
         ),
     )
@@ -216,15 +221,15 @@ def alignment_chart(alignment: Alignment, source: Text, target: Text) -> Links:
     """Chart the word alignment."""
     weights = [float(alignment.weights[below, above]) for above, below in alignment.links]
     data = Table(
-        localized("Word alignment"),
-        localized(
+        localize("Word alignment"),
+        localize(
             "From cross-attention, layer {layer}, mean of the heads. Pharaoh: {links}",
             layer=alignment.layer,
             links=alignment.pharaoh,
         ),
-        named("source word", "target word", "source", "target", "weight"),
+        names_of("source word", "target word", "source", "target", "weight"),
         tuple(
-            rounded(above, below, source.words[above], target.words[below], weight)
+            round_cells(above, below, source.words[above], target.words[below], weight)
             for (above, below), weight in zip(alignment.links, weights, strict=True)
         ),
     )
@@ -239,14 +244,14 @@ def occlusion_charts(occlusion: Occlusion, text: Text, output: str, column_title
     `output` names the output ("translation"), `column_title` its parts.
     """
     words = text.words
-    part = localized("class" if output == "label" else f"token of the {output}")
+    part = localize("class" if output == "label" else f"token of the {output}")
     data = Table(
-        localized("Each word left out"),
-        localized(
+        localize("Each word left out"),
+        localize(
             f"How much less likely the {output} becomes without the word, in nats, and the {output} without it."
         ),
-        named("word", "drop", f"{output} without it"),
-        tuple(rounded(words[occluded.word], occluded.drop, occluded.output) for occluded in occlusion.words),
+        names_of("word", "drop", f"{output} without it"),
+        tuple(round_cells(words[occluded.word], occluded.drop, occluded.output) for occluded in occlusion.words),
     )
     values = [occluded.drop for occluded in occlusion.words]
     bars = Bars(
@@ -254,22 +259,22 @@ def occlusion_charts(occlusion: Occlusion, text: Text, output: str, column_title
         tuple(Bar(words[occluded.word], occluded.drop, occluded.output) for occluded in occlusion.words),
         low=min(0.0, *values) if values else 0.0,
         high=max(1e-6, *values) if values else 1.0,
-        value_title=localized("drop of the log-probability (nats); below 0: more likely without the word"),
+        value_title=localize("drop of the log-probability (nats); below 0: more likely without the word"),
     )
-    row_title = localized("word left out")
+    row_title = localize("word left out")
     if output != "label":
         row_title += f", {side_title('source', text)}"
     drops = np.array([occluded.drops for occluded in occlusion.words], np.float32)
     drops = drops.reshape(len(values), len(occlusion.columns))
     heat_map = HeatMap(
-        localized("Each word left out, for each {part}", part=part),
-        localized("Above 0, it becomes less likely without the word; below 0, more likely."),
+        localize("Each word left out, for each {part}", part=part),
+        localize("Above 0, it becomes less likely without the word; below 0, more likely."),
         [bar.label for bar in bars.bars],
         list(occlusion.columns),
         drops,
         row_title=row_title,
         column_title=column_title,
-        legend=localized("drop of the log-probability (nats)"),
+        legend=localize("drop of the log-probability (nats)"),
         high=float(max(1e-6, np.abs(drops).max(initial=0.0))),
         signed=True,
     )
@@ -281,8 +286,8 @@ def neighbours_chart(title: str, neighbours: Sequence[Neighbours]) -> Table:
     most = max((len(token.near) for token in neighbours), default=0)
     return Table(
         title,
-        localized("Nearest tokens in the embedding, with the cosine."),
-        (localized("token"), *(str(rank + 1) for rank in range(most))),
+        localize("Nearest tokens in the embedding, with the cosine."),
+        (localize("token"), *(str(rank + 1) for rank in range(most))),
         tuple((token.piece, *(f"{near.piece} {near.cosine:.2f}" for near in token.near)) for token in neighbours),
     )
 
@@ -293,4 +298,4 @@ def token_chart(title: str, text: Text) -> Table:
         (position, token.piece, token.id, None if token.word is None else text.words[token.word])
         for position, token in enumerate(text.tokens)
     ]
-    return Table(title, text.text, named("position", "token", "id", "word"), tuple(rows))
+    return Table(title, text.text, names_of("position", "token", "id", "word"), tuple(rows))

@@ -35,15 +35,15 @@ def reader_language() -> str:
     return _CURRENT.get()
 
 
-def localized(text: str, **values: object) -> str:
+def localize(text: str, **values: object) -> str:
     """Return an English text in the language of the reader, with its values; English where it has no entry."""
     chosen = _words_of(_CURRENT.get()).get(text, text)
     return chosen.format(**values) if values else chosen
 
 
-def named(*texts: str) -> tuple[str, ...]:
+def names_of(*texts: str) -> tuple[str, ...]:
     """Return English texts, such as the names of columns, in the language of the reader."""
-    return tuple(map(localized, texts))
+    return tuple(map(localize, texts))
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 
 from manyheads.errors import RunError, require
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
+_REPOSITORY_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
 _RUN_FILES = [
     "config.json",
     "model.safetensors",
@@ -40,7 +40,7 @@ _LEGACY = "pytorch_model.bin"
 
 def is_hub_name(text: str) -> bool:
     """Return whether a text can be a name on the hub: one slash, no dots alone."""
-    return _NAME.fullmatch(text) is not None and ".." not in text
+    return _REPOSITORY_NAME.fullmatch(text) is not None and ".." not in text
 
 
 def _library() -> Any:

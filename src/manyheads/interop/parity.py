@@ -28,9 +28,9 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
 # 0.006 in int8.
 _TOLERANCES = {"float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
 _ROUGH = 0.3  # int8
-_LARGEST = 1e-3
+_MAX_DIFFERENCE = 1e-3
 _OTHER_OUTPUTS = 0.1  # share of outputs that a tie between two tokens may change in float32
-LONGEST = 60  # tokens of a sample
+MAX_SAMPLE_TOKENS = 60  # tokens of a sample
 RANDOM_PIECES = "random pieces of the vocabulary"
 
 
@@ -93,7 +93,7 @@ class Parity:
                 f"both give the same results up to rounding, but {count - self.same_outputs} of {count} "
                 f"{self.outputs} differ: where two tokens are nearly as likely, rounding decides"
             )
-        if self.largest <= _LARGEST:
+        if self.largest <= _MAX_DIFFERENCE:
             return "both give the same results: what is left is rounding"
         return "both give the same outputs; the probabilities differ by the rounding of the stored weights"
 
@@ -121,7 +121,7 @@ def random_samples(tokenizer: Tokenizer) -> Samples:
 @torch.inference_mode()
 def reference(model: EncoderDecoder, samples: Samples) -> Reference:
     """Decode the samples greedily, and score the outputs, in float32 on the CPU."""
-    longest = min(LONGEST, model.config.max_positions - 1)
+    longest = min(MAX_SAMPLE_TOKENS, model.config.max_positions - 1)
     rows = [row[:longest] for row in samples.rows]
     source = pad_rows(rows, PAD, last=EOS)
     limits = [min(len(row) + 10, longest) for row in rows]
@@ -174,7 +174,7 @@ def compare(
     count = len(expected.outputs)
     parity = Parity(count, len(gaps), expected.samples.origin, sum(gaps) / len(gaps), max(gaps), same)
     exact = numbers == "float32"
-    near = parity.mean <= _TOLERANCES.get(numbers, _ROUGH) and (not exact or parity.largest <= _LARGEST)
+    near = parity.mean <= _TOLERANCES.get(numbers, _ROUGH) and (not exact or parity.largest <= _MAX_DIFFERENCE)
     if not near or (exact and count - same > _OTHER_OUTPUTS * count):
         raise ParityError(
             f"{name} does not give what the run gives, and was not kept: {parity.line()}. "

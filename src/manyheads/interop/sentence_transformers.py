@@ -19,7 +19,7 @@ from manyheads.checkpoint import as_json, read_json, read_tensors, write_atomica
 from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
 from manyheads.errors import RunError, require
-from manyheads.interop.huggingface.check import compared, our_scores, sample_rows, their_inputs
+from manyheads.interop.huggingface.check import compare_log_probs, our_scores, sample_rows, their_inputs
 from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.interop.huggingface.writer import longest, write_encoder
 from manyheads.interop.parity import Parity, no_progress_bars
@@ -97,7 +97,7 @@ def check_sentence_transformer(
         logits = _their_logits(folder, tokenizer, ids)
     else:
         logits = _read_back(folder, config, tokenizer, model.output.out_features)(ids).float()
-    return compared(our_scores(model, ids), logits.log_softmax(-1), rows, "labels")
+    return compare_log_probs(our_scores(model, ids), logits.log_softmax(-1), rows, "labels")
 
 
 def _their_logits(folder: Path, tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:

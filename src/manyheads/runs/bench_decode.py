@@ -112,15 +112,15 @@ def bench_decode(
     rounds_of_modes = [(number, mode) for number in range(rounds + 1) for mode in timed]
     with listener.phase("measuring", len(rounds_of_modes), "measurements") as advance:
         for number, (beam, batch) in rounds_of_modes:
-            seconds, tokens = _time_mode(translator, _chosen(sources, batch), beam, batch)
+            seconds, tokens = _time_mode(translator, _choose(sources, batch), beam, batch)
             advance(1)
             if number:  # the first round warms up
                 timed[beam, batch].append((seconds, tokens))
-                speed = len(_chosen(sources, batch)) / seconds
+                speed = len(_choose(sources, batch)) / seconds
                 mode = f"beam {beam}, batch {batch or 'all'}"
                 listener.message(f"round {number} of {rounds}, {mode}: {speed:,.1f} sentences/s")
     modes = [
-        _summarise(beam, batch, len(_chosen(sources, batch)), results) for (beam, batch), results in timed.items()
+        _summarise(beam, batch, len(_choose(sources, batch)), results) for (beam, batch), results in timed.items()
     ]
     best = max((mode for mode in modes if mode.beam_size == own), key=lambda mode: mode.median, default=modes[-1])
     return DecodingSpeed(
@@ -134,7 +134,7 @@ def bench_decode(
     )
 
 
-def _chosen(sources: Sequence[str], batch: int) -> Sequence[str]:
+def _choose(sources: Sequence[str], batch: int) -> Sequence[str]:
     """Return the sentences to translate with `batch` sentences a call."""
     return sources[::_SINGLE_SHARE] if batch == 1 else sources
 

@@ -37,10 +37,10 @@ from manyheads.training.precision import (
 from manyheads.training.update import Updater
 
 _WARM_UPDATES = 3
-_STEADY = 0.1  # spread of the rounds over their median
+_STEADY_SPREAD = 0.1  # spread of the rounds over their median
 _MINUTES = 120  # seconds above which a time is given in minutes
 _AMOUNTS = {"target tokens/s": 1_000_000, "sentences/s": 1_000}  # amount of work whose time is given
-_RATE = 1e-4  # learning rate; low, as nothing is to be learnt
+_LEARNING_RATE = 1e-4  # learning rate; low, as nothing is to be learnt
 
 
 def _versions() -> dict[str, str]:
@@ -76,7 +76,7 @@ class Speed:
         unit, per = self.unit.removesuffix("/s"), _AMOUNTS[self.unit]
         if self.min == self.max:
             steady = "a single round does not show how steady the speed is"
-        elif spread <= _STEADY:
+        elif spread <= _STEADY_SPREAD:
             steady = f"the rounds agree within {spread:.0%}"
         else:
             steady = (
@@ -219,7 +219,7 @@ def _time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], upd
             synchronise(updater.device)
             start += time.perf_counter() - begun
             losses = updater.gradients(parts, tokens)
-        updater.apply(_RATE)
+        updater.apply(_LEARNING_RATE)
         result.source += sum(part.source_tokens for part in parts)
         result.target += tokens
         result.positions += sum(part.num_positions for part, _, _ in losses)

@@ -131,7 +131,7 @@ def _text_key(config: Config) -> str:
 
 
 @lru_cache(2)
-def _loaded(run: str) -> Translator:
+def _load_once(run: str) -> Translator:
     return Translator.load(run, device="cpu")
 
 
@@ -141,8 +141,8 @@ def _dual_scores(forward: str, backward: str, texts: Texts) -> NDArray[np.float3
     The score is minus the sum of the absolute difference of the two cross-entropies and their mean, in nats a
     token: both models must agree.
     """
-    forward_nats = _cross_entropies(_loaded(forward), texts[0], texts[1])
-    backward_nats = _cross_entropies(_loaded(backward), texts[1], texts[0])
+    forward_nats = _cross_entropies(_load_once(forward), texts[0], texts[1])
+    backward_nats = _cross_entropies(_load_once(backward), texts[1], texts[0])
     return -(np.abs(forward_nats - backward_nats) + (forward_nats + backward_nats) / 2).astype(np.float32)
 
 

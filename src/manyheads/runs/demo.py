@@ -29,7 +29,7 @@ _MAP_WIDTH = 96  # columns of the map of the attention
 _EASY_TEXT = (
     "the built-in text is generated from few patterns of sentences: on text of your own, expect lower scores"
 )
-_FREE = 0.75  # share of the processor below which fewer threads are faster
+_FREE_SHARE = 0.75  # share of the processor below which fewer threads are faster
 
 
 def demo(
@@ -98,7 +98,7 @@ def _useful_threads(most: int, seconds: float = 0.2) -> int:
     while time.perf_counter() - wall < seconds:
         torch.mm(x, x)
     share = (time.process_time() - used) / (time.perf_counter() - wall) / most
-    return most if share >= _FREE else max(1, int(share * most))
+    return most if share >= _FREE_SHARE else max(1, int(share * most))
 
 
 def _cross_attention(translator: Translator, text: str) -> list[str]:

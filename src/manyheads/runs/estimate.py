@@ -28,10 +28,10 @@ from manyheads.training.update import Updater
 
 _SAMPLE_TOKENS = {"cpu": 1_024}  # target tokens of a measured pass; other devices take the tokens of an update
 _SAMPLE_PAIRS = 100_000  # pairs whose lengths the batches are made of
-_ROUNDS, _PATIENCE = 4, 4.0  # measured passes after the first, and seconds after which no further one begins
-_RATE = 1e-6  # learning rate of the measured updates
+_MAX_PASSES, _MAX_SECONDS = 4, 4.0  # measured passes after the first, and seconds after which no further one begins
+_LEARNING_RATE = 1e-6  # learning rate of the measured updates
 _PROBE = 0.3  # seconds of matrix products that show which share of the processors this process gets
-_FREE = 0.85  # share below which other programs disturb the measurement
+_FREE_SHARE = 0.85  # share below which other programs disturb the measurement
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class MachineSpeed:
     @property
     def disturbed(self) -> bool:
         """Return whether other programs kept the processors busy."""
-        return self.free < _FREE
+        return self.free < _FREE_SHARE
 
 
 def measure_speed(config: Config, lengths: NDArray[np.int64]) -> MachineSpeed:
@@ -79,18 +79,18 @@ def measure_speed(config: Config, lengths: NDArray[np.int64]) -> MachineSpeed:
     )
     tokens = min(training.batch_tokens, _SAMPLE_TOKENS.get(device.type, training.batch_tokens))
     short = lengths[lengths.max(axis=1) <= config.data.max_length]
-    batches = _random_batches(short if len(short) else lengths, tokens, size, 1 + _ROUNDS)
+    batches = _random_batches(short if len(short) else lengths, tokens, size, 1 + _MAX_PASSES)
     passes, updates, begin = [], [], time.perf_counter()
     for batch in batches:
         start = time.perf_counter()
         updater.gradients([batch], batch.target_tokens)
         synchronise(device)
         middle = time.perf_counter()
-        updater.apply(_RATE)
+        updater.apply(_LEARNING_RATE)
         synchronise(device)
         passes.append((middle - start) / batch.target_tokens)
         updates.append(time.perf_counter() - middle)
-        if len(passes) > 1 and time.perf_counter() - begin > _PATIENCE:
+        if len(passes) > 1 and time.perf_counter() - begin > _MAX_SECONDS:
             break
     parameters = sum(parameter.numel() for parameter in model.parameters())
     free = _free_share() if device.type == "cpu" else 1.0

@@ -35,7 +35,7 @@ from manyheads.tasks.task import TrainingTask
 from manyheads.tasks.translation.scoring import Validation
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import ALONE
-from manyheads.training.log import NO_LISTENER, Listener, tracked
+from manyheads.training.log import NO_LISTENER, Listener, track
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.time_limit import fitting_updates, sampled_validation, seconds_per_update
@@ -43,7 +43,7 @@ from transformer_doctor.checks.formula import examine_attention
 from transformer_doctor.report import Diagnosis, Finding, make_checks
 
 _VALIDATION_SAMPLE = 5.0  # maximum seconds of the sample that times a validation
-_SAMPLE = 2_000  # texts of a side that are encoded once more
+_NUM_SAMPLE_TEXTS = 2_000  # texts of a side that are encoded once more
 
 
 def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENER) -> Diagnosis:
@@ -68,7 +68,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
         if new:
             report += examine_attention(attend) + examine_own_model(model, task.tokenizers, task.objective(model))
         counts = list(task.task.count_tokens(task))
-        token_sides = [count_side(*side) for side in task.task.sample_sides(task, _SAMPLE)]
+        token_sides = [count_side(*side) for side in task.task.sample_sides(task, _NUM_SAMPLE_TEXTS)]
         subwords = config.tokenizer.kind in ("bpe", "unigram")
         vocabularies = [count_vocabulary(*vocabulary) for vocabulary in counts] if subwords else []
         listener.message("timing some updates")
@@ -94,7 +94,7 @@ def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LI
         DataError: text is missing or cannot be used.
     """
     splits = {
-        split: tracked(pairs, listener, f"reading the text ({split})", unit=READINGS[config.task].noun)
+        split: track(pairs, listener, f"reading the text ({split})", unit=READINGS[config.task].noun)
         for split, pairs in read_splits(config).items()
     }
     text = examine_text(config, splits, cleaning(config))

@@ -83,13 +83,13 @@ class TextComparison:
             return ""
         text = f"this format does not hold {', '.join(self.lost)}"
         if self.example:
-            source, own, other = map(_quoted, self.example)
+            source, own, other = map(_quote, self.example)
             count = f"{self.lines - self.same} of {self.lines}"
             text += f": {count} such lines come out otherwise, {source} as {other}, not {own}"
         return text
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Return a text between quotation marks, cut."""
     return f'"{text if len(text) <= 50 else text[:49] + "…"}"'
 
@@ -132,8 +132,8 @@ def compare_texts(
     Raises:
         ParityError: a translation differs that rounding does not explain.
     """
-    kept = _replaced(opened.config, dict.fromkeys(_lost_settings(opened.config, to), 0.0))
-    found = _compared(_translate(opened, kept, lines), lines, outputs, described_losses(opened.config, to))
+    kept = _replace_settings(opened.config, dict.fromkeys(_lost_settings(opened.config, to), 0.0))
+    found = _compare_texts(_translate(opened, kept, lines), lines, outputs, described_losses(opened.config, to))
     if exact and found.lines - found.same > _MOST_DIFFERENT * found.lines:
         source, own, other = found.example
         raise ParityError(
@@ -148,10 +148,12 @@ def compare_without_lost_settings(opened: LoadedModel, to: str) -> TextCompariso
     """Compare a run with what is left of it in a format, both computed by manyheads."""
     lines, lost = setting_lines(opened), described_losses(opened.config, to)
     own = Translator(opened.config, opened.tokenizers, opened.model).translate(lines)
-    config = _replaced(opened.config, _lost_settings(opened.config, to))
+    config = _replace_settings(opened.config, _lost_settings(opened.config, to))
     options = TranslateOptions(split="none" if to in _UNSPLIT else "auto")
     others = Translator(config, opened.tokenizers, opened.model).translate(lines, options=options)
-    return _compared([result.translation for result in own], lines, [result.translation for result in others], lost)
+    return _compare_texts(
+        [result.translation for result in own], lines, [result.translation for result in others], lost
+    )
 
 
 def _translate(opened: LoadedModel, config: Config, lines: Sequence[str]) -> list[str]:
@@ -159,11 +161,11 @@ def _translate(opened: LoadedModel, config: Config, lines: Sequence[str]) -> lis
     return [result.translation for result in translator.translate(lines, beam_size=1)]
 
 
-def _replaced(config: Config, values: dict[str, Any]) -> Config:
+def _replace_settings(config: Config, values: dict[str, Any]) -> Config:
     return config.model_copy(update={"search": config.search.model_copy(update=values)})
 
 
-def _compared(
+def _compare_texts(
     own: Sequence[str], lines: Sequence[str], outputs: Sequence[str], lost: Sequence[str]
 ) -> TextComparison:
     """Compare translations; leading and trailing blanks do not count, which programs treat in their own way."""

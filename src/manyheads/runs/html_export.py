@@ -18,14 +18,14 @@ from manyheads.interop.html.check import compare_packed, reference_of_text_model
 from manyheads.interop.html.pack import PackedModel, pack_model, rounded_model
 from manyheads.interop.html.scripts import ENGINE, JS, joined_script
 from manyheads.interop.html.tokenizer import describe_tokenizer
-from manyheads.interop.parity import LONGEST, Parity, random_rows, reference
+from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows, reference
 from manyheads.languages import normal_form
 from manyheads.runs.evaluate import card_line, with_line
 from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cost
 from manyheads.runs.export_settings import TextComparison, compare_texts, setting_lines
 from manyheads.runs.inspect import Loaded, curves, last_total_steps, load_for_inspection
 from manyheads.runs.model_card import exported_card
-from manyheads.runs.page import PageModel, card_of, described, example_of, model_document, page_with, strings
+from manyheads.runs.page import PageModel, card_of, describe, example_of, model_document, page_with, strings
 from manyheads.shell import command_line
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import samples_of
@@ -39,7 +39,7 @@ from manyheads.training.log import Listener
 FOR_BROWSERS = ("html", "javascript")  # formats, in float32 or int8, for runs of any task but masked-lm
 _ROWS = 16  # rows of random ids on which a classifier or a language model is compared
 _CHUNK = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
-_LARGEST = 64 << 20  # bytes of tensors: a browser holds the file, its text and the numbers
+_MAX_TENSOR_BYTES = 64 << 20  # bytes of tensors: a browser holds the file, its text and the numbers
 _CHAR_LIMIT = 100_000
 _MODULE, _TYPES = "manyheads.js", "manyheads.d.ts"
 
@@ -92,7 +92,7 @@ def export_for_browsers(
         if isinstance(loaded, Translator) and numbers != "float32":
             listener.message(f"measuring what {numbers} costs")
             engines = PageEngine(loaded.model, "float32"), PageEngine(rounded_model(loaded.model), numbers)
-            cost = measure_cost(_opened(loaded), numbers, engines, force=force, listener=listener)
+            cost = measure_cost(_open(loaded), numbers, engines, force=force, listener=listener)
     return parity, texts, cost
 
 
@@ -122,7 +122,7 @@ def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
     """
     loaded = model.loaded
     if isinstance(loaded, Translator):
-        expected = reference(loaded.model, samples_of(_opened(loaded)))
+        expected = reference(loaded.model, samples_of(_open(loaded)))
     else:
         expected = reference_of_text_model(loaded.model, _marked_samples(loaded))
     return compare_packed(model.head(), model.packed.block(), loaded.config.task, expected, numbers)
@@ -136,7 +136,7 @@ def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComp
     """
     if not isinstance(model.loaded, Translator):
         return None
-    run = _opened(model.loaded)
+    run = _open(model.loaded)
     lines = setting_lines(run)
     outputs = translate_packed(model.head(), model.packed.block(), lines)
     if outputs is None:
@@ -144,13 +144,13 @@ def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComp
     return compare_texts(run, to, lines, outputs, exact=numbers == "float32")
 
 
-def _opened(translator: Translator) -> LoadedModel:
+def _open(translator: Translator) -> LoadedModel:
     return LoadedModel(translator.config, translator.tokenizers, translator.model)
 
 
 def _marked_samples(loaded: Classifier | Generator) -> list[list[int]]:
     """Return rows of random ids with the marks of the task."""
-    longest = min(LONGEST, loaded.model.config.max_positions, loaded.config.data.max_length) - 2
+    longest = min(MAX_SAMPLE_TOKENS, loaded.model.config.max_positions, loaded.config.data.max_length) - 2
     rows = random_rows(loaded.tokenizer, _ROWS, min(2, longest), longest)
     return [[BOS, *row, EOS] for row in rows] if isinstance(loaded, Classifier) else rows
 
@@ -169,11 +169,11 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
     loaded = load_for_inspection(run, "cpu")
     packed = pack_model(loaded.config, loaded.model, precision)
     size = packed.header["bytes"]
-    if size > _LARGEST:
+    if size > _MAX_TENSOR_BYTES:
         advice = " With --quantization int8 they are a quarter." if precision == "fp32" else ""
         raise UsageError(
-            f"the weights of {run} take {size / 2**20:.0f} MiB, and a page can hold {_LARGEST >> 20} MiB.{advice} "
-            f"Serve the run instead, `{command_line('manyheads', 'serve', run)}`, or distil it to a smaller one."
+            f"the weights of {run} take {size / 2**20:.0f} MiB, and a page can hold {_MAX_TENSOR_BYTES >> 20} MiB."
+            f"{advice} Serve the run, `{command_line('manyheads', 'serve', run)}`, or distil it to a smaller one."
         )
     return HtmlModel(loaded, packed, {**packed.header, **_description(loaded, run.resolve().name)})
 
@@ -215,7 +215,7 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", language: str 
         training = None
     inspection = inspect_model(loaded.config, loaded.model, total_steps=last_total_steps(run), run=name)
     about = {
-        "models": [described(loaded.config, name, example=example_of(run))],
+        "models": [describe(loaded.config, name, example=example_of(run))],
         "parts": ["inspection", "model", *(["curves"] if training else [])],
         "char_limit": _CHAR_LIMIT,
         "weights": {"precision": model.header["precision"], "bytes": model.header["bytes"]},

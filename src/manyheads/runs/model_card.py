@@ -53,7 +53,7 @@ def trained_card(config: Config, tokenizers: TokenizerPair, progress: Progress, 
         "sources": "".join(f"\n  - {line}" for line in _source_lines(config)),
     }
     usage = _card_texts()["usage"][config.task]["manyheads"]
-    return _filled(config.task, facts, "trained", "manyheads", usage)
+    return _fill(config.task, facts, "trained", "manyheads", usage)
 
 
 def _source_lines(config: Config) -> list[str]:
@@ -70,7 +70,7 @@ def imported_card(config: Config, tokenizers: TokenizerPair, where: str, labels:
     """Return the card of a run imported from `where`."""
     facts = _facts_of(config, tokenizers, labels) | {"where": where}
     usage = _card_texts()["usage"][config.task]["manyheads"]
-    return _filled(task_of(config).card_template, facts, "imported", "manyheads", usage)
+    return _fill(task_of(config).card_template, facts, "imported", "manyheads", usage)
 
 
 def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Sequence[str] = ()) -> str:
@@ -78,10 +78,10 @@ def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Se
     facts, usages = _facts_of(config, tokenizers, labels), _card_texts()["usage"]
     facts["lost"] = "".join(f"\n- Not in this format: {setting}" for setting in described_losses(config, to))
     if config.task == "translation":
-        return _filled("translation", facts, "exported", _LIBRARIES[to], _usage_of_export(config, tokenizers, to))
+        return _fill("translation", facts, "exported", _LIBRARIES[to], _usage_of_export(config, tokenizers, to))
     name = task_of(config).page_function if to == "javascript" else AUTO_CLASSES[config.task]
     usage = usages["other"][to].replace("{name}", name)
-    return _filled("transformers", facts, "exported_text", _LIBRARIES[to], usage)
+    return _fill("transformers", facts, "exported_text", _LIBRARIES[to], usage)
 
 
 def _usage_of_export(config: Config, tokenizers: TokenizerPair, to: str) -> str:
@@ -136,7 +136,7 @@ def _shown_path(root: str, name: str) -> str:
     return "/".join(Path(root, name).parts[-2:])
 
 
-def _filled(template: str, facts: dict[str, object], origin: str, library: str, usage: str) -> str:
+def _fill(template: str, facts: dict[str, object], origin: str, library: str, usage: str) -> str:
     """Fill the facts into a template and into a description of the model's origin, both given by name.
 
     `library` is the program that reads the model; `usage` has SOURCE and TARGET for the languages of a translator.

@@ -17,7 +17,7 @@ from manyheads.tasks.corpus import available_pairs
 from manyheads.tasks.registry import task_of
 
 _SCORED = 1_000  # validation examples on which two sets of weights are compared
-_SAME = 0.005  # nats: half a percent of perplexity
+_SAME_NATS = 0.005  # nats: half a percent of perplexity
 _BLEU_RISE = 1.0  # rise of BLEU after the best loss from which it is mentioned
 _FALLING = 0.05  # nats that the loss falls in the last quarter of a training that has not settled
 
@@ -141,7 +141,7 @@ def judge_average(averaged: Path, run: Path) -> str:
     if mean is None or best is None:
         return "not compared with the best checkpoint: the validation text is not on this machine"
     figures = f"validation loss {mean:.3f} against {best:.3f} of the best checkpoint"
-    if abs(mean - best) < _SAME:
+    if abs(mean - best) < _SAME_NATS:
         return f"{figures}: as good. Keep either"
     if mean < best:
         return f"{figures}: better by {best - mean:.3f} nats. Use {averaged}"

@@ -68,7 +68,7 @@ def strings() -> dict[str, Any]:
     return {language: json.loads(_text_of(f"{language}.json")) for language in _LANGUAGES}
 
 
-def described(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
+def describe(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
     """Return the basic data of a model for the page; `watched` says whether it can be inspected."""
     facts: dict[str, Any] = {"name": name, "task": config.task, "example": example, "watched": watched}
     if config.task == "translation":
@@ -128,7 +128,7 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
         training = None
     parts = {"inspection": inspection is not model, "curves": training is not None, "model": True}
     about = {
-        "models": [described(RunDirectory.existing(run).config(), run.resolve().name)],
+        "models": [describe(RunDirectory.existing(run).config(), run.resolve().name)],
         "parts": [name for name, included in parts.items() if included],
         "char_limit": 0,
         "key_required": False,

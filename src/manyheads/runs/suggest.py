@@ -26,10 +26,10 @@ from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text
 from manyheads.tasks.corpus import read_split
 from manyheads.text.normalize import normalize
 from manyheads.text.subwords import possible_size
-from manyheads.training.log import NO_LISTENER, Listener, tracked
+from manyheads.training.log import NO_LISTENER, Listener, track
 
 TOKENS_A_WORD = 1.4  # subwords, approximately, as the number of updates need not be exact
-_ENOUGH = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested
+_MIN_EPOCH_SHARE = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested
 _SAMPLED_PAIRS = 20_000  # pairs that subwords are learned from
 _RESERVED_PIECES = 261  # bytes, special symbols, and the sign for a blank
 _HELD_OUT: tuple[Split, ...] = ("valid", "test")
@@ -55,7 +55,7 @@ class Size(NamedTuple):
     epochs: int
 
 
-_SIZES = (
+_MODEL_SIZES = (
     Size(15_000, 3_000, 192, 384, 4, 3, 0.3, 0.1, 1_024, 40),
     Size(150_000, 6_000, 256, 1_024, 4, 3, 0.3, 0.0, 2_048, 15),
     Size(1_500_000, 16_000, 512, 2_048, 8, 4, 0.2, 0.0, 8_192, 15),
@@ -223,7 +223,7 @@ def suggest(
         data[name] = stem
     config = DataConfig.model_validate(data)
     splits: dict[str, Iterable[Pair]] = {
-        name: tracked(read_split(config, name, "translation"), listener, f"reading the text ({name})", unit="pairs")
+        name: track(read_split(config, name, "translation"), listener, f"reading the text ({name})", unit="pairs")
         for name in text.splits
     }
     words = array("q")
@@ -234,8 +234,8 @@ def suggest(
         described = f": {counts.describe()}" if counts else ""
         raise DataError(f"{root} holds no pair to train with{described}. Look at its files, line by line.")
     data["root"] = _written_root(root, folder)
-    plain = Suggestion(measured, _SIZES[0], minutes, None, data, device or "auto")
-    plain = replace(plain, size=next(size for size in _SIZES if plain.pairs < size.pairs))
+    plain = Suggestion(measured, _MODEL_SIZES[0], minutes, None, data, device or "auto")
+    plain = replace(plain, size=next(size for size in _MODEL_SIZES if plain.pairs < size.pairs))
     sizes = _possible_vocabularies(plain, config)
     if device is None:
         return replace(plain, size=sizes(plain.size))
@@ -249,9 +249,9 @@ def suggest(
             speeds[size] = measure_speed(config.model_copy(update={"training": training}), lengths)
         return speeds[size]
 
-    chosen = _fitted(plain, minutes, sizes, measure_size)
+    chosen = _fit_model(plain, minutes, sizes, measure_size)
     if minutes is None and (chosen.hours or 0) * 60 > _HOUR:
-        return replace(chosen, in_an_hour=_fitted(plain, _HOUR, sizes, measure_size))
+        return replace(chosen, in_an_hour=_fit_model(plain, _HOUR, sizes, measure_size))
     return chosen
 
 
@@ -287,7 +287,7 @@ def _possible_vocabularies(plain: Suggestion, data: DataConfig) -> Callable[[Siz
     return lambda size: size._replace(vocab_size=possible(size.vocab_size))
 
 
-def _fitted(
+def _fit_model(
     plain: Suggestion,
     minutes: float | None,
     sizes: Callable[[Size], Size],
@@ -304,12 +304,12 @@ def _fitted(
         measure_size: measures a configuration of a size.
     """
     suggestion = plain
-    for size in reversed([size for size in _SIZES if size.pairs <= plain.size.pairs]):
+    for size in reversed([size for size in _MODEL_SIZES if size.pairs <= plain.size.pairs]):
         size = sizes(size)
         regularised = size._replace(dropout=plain.size.dropout, sampling=plain.size.sampling)
         suggestion = replace(plain, size=regularised, minutes=minutes)
         suggestion = replace(suggestion, speed=measure_size(size, suggestion.config))
-        if minutes is None or suggestion.updates >= _ENOUGH * suggestion.planned:
+        if minutes is None or suggestion.updates >= _MIN_EPOCH_SHARE * suggestion.planned:
             break
     return suggestion
 

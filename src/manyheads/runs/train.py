@@ -31,7 +31,7 @@ from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.task import TrainingTask
 from manyheads.tasks.translation.scoring import Validation
 from manyheads.training.compilation import check_compiler
-from manyheads.training.distributed import ALONE, World, joined
+from manyheads.training.distributed import ALONE, World, join_world
 from manyheads.training.interruption import Interrupted, Watch
 from manyheads.training.log import NO_LISTENER, Advance, Listener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
@@ -92,7 +92,7 @@ def train(
     if config.training.compile:
         check_compiler(pick_device(config.training.device))
     run = RunDirectory(out)
-    with joined() as world:
+    with join_world() as world:
         config = with_initial_shape(config, run, listener if world.is_main else NO_LISTENER)
         if not world.is_main:
             return _train_here(config, run, world, NO_LISTENER, force, start_time)

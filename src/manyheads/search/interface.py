@@ -50,8 +50,8 @@ class Hypothesis:
             the end symbol.
         token_scores: log-probability of each token in nats, the end symbol last (if `ended`).
         ended: whether the output has its end symbol; false if it was cut at the length limit.
-        rivals: for each of token_scores, the likeliest other tokens and their log-probabilities, best first; None
-            unless requested (`SearchOptions.rivals`).
+        alternatives: for each of token_scores, the likeliest other tokens and their log-probabilities, best first;
+            None unless requested (`SearchOptions.alternatives`).
         attention: for each of token_scores, attention weights on the source tokens and, last, on the source's end
             mark, which sum to 1; None unless requested (`SearchOptions.alignment`).
     """
@@ -61,7 +61,7 @@ class Hypothesis:
     score: float
     token_scores: tuple[float, ...]
     ended: bool
-    rivals: tuple[tuple[tuple[int, float], ...], ...] | None = None
+    alternatives: tuple[tuple[tuple[int, float], ...], ...] | None = None
     attention: tuple[tuple[float, ...], ...] | None = None
 
 

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Literal, Self, TypeVar
 
 Ids = tuple[int, ...]
-_LARGEST = {  # of each number; those of `SearchConfig` are its limits
+_MAX_VALUES = {  # of each number; those of `SearchConfig` are its limits
     "beam_size": 1_000,
     "length_penalty": 10,
     "max_length_ratio": 1_000,
@@ -16,7 +16,7 @@ _LARGEST = {  # of each number; those of `SearchConfig` are its limits
     "batch_tokens": 1_000_000_000,
     "n_best": 10_000,
     "min_length_ratio": 1_000,
-    "rivals": 10_000,
+    "alternatives": 10_000,
 }
 _Entry = TypeVar("_Entry")
 
@@ -68,7 +68,7 @@ class TranslateOptions:
         min_length_ratio: minimum output length: min_length_ratio x source tokens.
         no_repeat_ngram: never repeat an n-gram of no_repeat_ngram tokens within an output; 0 allows repetitions.
         sampling: draw outputs by random sampling instead of beam search; None is off.
-        rivals: number of alternative tokens to report for each output token, the likeliest first.
+        alternatives: number of alternative tokens to report for each output token, the likeliest first.
         alignment: report the word alignment, from the attention on the source (mean of the heads of one layer).
         attention_layer: decoder layer whose attention gives the alignment, from 0; -1 is the last layer.
         token_scores: report the log-probability of each token; an engine that computes them separately is faster
@@ -82,7 +82,7 @@ class TranslateOptions:
     min_length_ratio: float = 0.0
     no_repeat_ngram: int | None = None
     sampling: Sampling | None = None
-    rivals: int = 0
+    alternatives: int = 0
     alignment: bool = False
     attention_layer: int = -1
     token_scores: bool = True
@@ -120,18 +120,22 @@ class SearchOptions(TranslateOptions):
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "n_best", "batch_tokens"):
-            if not 1 <= vars(self)[name] <= _LARGEST[name]:
-                raise ValueError(f"{name} = {vars(self)[name]} must be at least 1, and at most {_LARGEST[name]:,}.")
+            if not 1 <= vars(self)[name] <= _MAX_VALUES[name]:
+                raise ValueError(
+                    f"{name} = {vars(self)[name]} must be at least 1, and at most {_MAX_VALUES[name]:,}."
+                )
         for name in (
             "length_penalty",
             "max_length_ratio",
             "max_length_offset",
             "min_length_ratio",
             "no_repeat_ngram",
-            "rivals",
+            "alternatives",
         ):
-            if not 0 <= vars(self)[name] <= _LARGEST[name]:
-                raise ValueError(f"{name} = {vars(self)[name]} must be 0 or more, and at most {_LARGEST[name]:,}.")
+            if not 0 <= vars(self)[name] <= _MAX_VALUES[name]:
+                raise ValueError(
+                    f"{name} = {vars(self)[name]} must be 0 or more, and at most {_MAX_VALUES[name]:,}."
+                )
         if self.sampling is None and self.n_best > self.beam_size:
             raise ValueError(f"n_best = {self.n_best} must not be above beam_size = {self.beam_size}.")
         if self.required and self.sampling:

@@ -184,20 +184,20 @@ async def read_fields(request: Request, body_limit: int) -> Fields:
     if is_json:
         values = _json_object(body)
     elif kind == _MULTIPART:
-        values = _grouped(await _multipart_pairs(request.headers, body))
+        values = _group(await _multipart_pairs(request.headers, body))
     elif kind == "application/x-www-form-urlencoded":
-        values = _grouped(_urlencoded_pairs(body))
+        values = _group(_urlencoded_pairs(body))
     elif body.strip():
         declared = f"is declared as {kind[:40]}" if kind else "has no Content-Type"
         raise ApiError(400, f"Invalid request: the body {declared}; send JSON (application/json) or a form")
-    query = _grouped(_urlencoded_pairs(request.scope["query_string"]))
+    query = _group(_urlencoded_pairs(request.scope["query_string"]))
     for name in query.keys() & values.keys():
         if query[name] != values[name]:
             raise ApiError(400, f"Invalid request: {name[:20]} parameter differs in the query string and the body")
     return Fields(query | values, is_json=is_json)
 
 
-def _grouped(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+def _group(pairs: list[tuple[str, str]]) -> dict[str, Any]:
     """Return the values of a form by name; a list where a name is repeated."""
     values: dict[str, list[str]] = {}
     for name, value in pairs:

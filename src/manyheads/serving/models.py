@@ -22,7 +22,7 @@ from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
 from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
-from manyheads.runs.page import card_of, described, example_of, model_document
+from manyheads.runs.page import card_of, describe, example_of, model_document
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
@@ -70,7 +70,7 @@ class ServedRun:
         name: unique name by which the page chooses the run.
         folder: the run directory, or the exported folder.
         loaded: the model that computes.
-        description: see `manyheads.runs.page.described`.
+        description: see `manyheads.runs.page.describe`.
     """
 
     name: str
@@ -157,7 +157,7 @@ class Models:
         names = chain([folder.name], (f"{folder.name}-{number}" for number in count(2)))
         name = next(name for name in names if name not in self.runs)
         is_run = not is_export(run)
-        description = described(loaded.config, name, example=example_of(run) if is_run else "", watched=is_run)
+        description = describe(loaded.config, name, example=example_of(run) if is_run else "", watched=is_run)
         self.runs[name] = ServedRun(name, folder, loaded, description)
 
 

@@ -35,7 +35,7 @@ class _SearchGroup:
         rows, *constraints = zip(*payloads, strict=True)
         prefixes, forbidden, required = (values if any(values) else () for values in constraints)
         options = replace(self.options, prefixes=prefixes, forbidden=forbidden, required=required)
-        if options.alignment or options.rivals:
+        if options.alignment or options.alternatives:
             with _ATTENTION_LOCK:
                 return self.engine.search(rows, options, cancelled)
         return self.engine.search(rows, options, cancelled)

@@ -78,10 +78,10 @@ class Assembler:
         scores = [score for output in outputs for score in output.token_scores]
         total = sum(output.log_probability for output in outputs)
         length = sum(len(output.tokens) + output.ended for output in outputs)
-        rivals = [
-            [(tokenizer.pieces([token])[0], score) for token, score in token_rivals]
+        alternatives = [
+            [(tokenizer.pieces([token])[0], score) for token, score in token_alternatives]
             for output in outputs
-            for token_rivals in output.rivals or ()
+            for token_alternatives in output.alternatives or ()
         ]
         return Candidate(
             text=line.join(
@@ -91,7 +91,7 @@ class Assembler:
             tokens=[piece for output in outputs for piece in tokenizer.pieces(with_end_mark(output))],
             token_scores=scores,
             log_probability=total,
-            rivals=rivals if self.options.rivals else None,
+            alternatives=alternatives if self.options.alternatives else None,
         )
 
     def whole(self, line: Line, part: int, output: Hypothesis) -> tuple[list[int], int]:

@@ -28,12 +28,12 @@ from manyheads.model.positions import position_limit
 from manyheads.text.languages import LanguageProfile, make_profile
 from manyheads.text.normalize import clean, normalize, unify
 from manyheads.text.tokenizer import TokenizerPair
-from manyheads.training.log import NO_LISTENER, Listener, tracked
+from manyheads.training.log import NO_LISTENER, Listener, track
 
 _TEXT = Path("cache") / "text"  # in a run directory
 LANGUAGES = "languages.json"  # in a run directory: language profiles of both sides
 _KEEPS_SPACE = ("words", "huggingface")  # tokenizers whose text keeps the white space inside
-_SAMPLES = 16  # sentences on which an export is compared
+_NUM_SAMPLES = 16  # sentences on which an export is compared
 _PROFILED_PAIRS = 5_000  # evenly spread over the corpus
 _LIMITLESS = 1 << 31  # tokens
 _NAMED_LINES = 5
@@ -116,7 +116,7 @@ def cleaning(config: Config) -> Callable[[str], str]:
     return lambda text: join_texts([single(part) for part in split_texts(text)])
 
 
-def _normalised(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
+def _normalise(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
     normal = cleaning(config)
     return (Pair(normal(pair.source), normal(pair.target), pair.line) for pair in raw)
 
@@ -124,7 +124,7 @@ def _normalised(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
 def held_out(config: Config, split: Split, listener: Listener = NO_LISTENER) -> list[Pair]:
     """Return the normalised pairs of validation or test, without empty ones, whose number is reported."""
     reading = READINGS[config.task]
-    pairs = list(_normalised(config, read_split(config.data, split, config.task)))
+    pairs = list(_normalise(config, read_split(config.data, split, config.task)))
     empty = [pair.line for pair in pairs if reading.fault(pair, config.data) == "empty"]
     filled = [pair for pair in pairs if reading.fault(pair, config.data) != "empty"]
     if empty and filled:
@@ -203,14 +203,14 @@ def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
         raw = list(islice(read_split(config.data, split, config.task), most))
     except (DataError, OSError):
         return []
-    return list(_normalised(config, raw))
+    return list(_normalise(config, raw))
 
 
 def samples_of(opened: LoadedModel) -> Samples:
     """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
     splits: list[Split] = ["test", "valid"]
     for split in splits:
-        pairs = available_pairs(opened.config, split, _SAMPLES)
+        pairs = available_pairs(opened.config, split, _NUM_SAMPLES)
         rows = opened.tokenizers.source.encode([pair.source for pair in pairs])
         if any(rows):
             return Samples([row for row in rows if row], f"the first of the run's {split} set")
@@ -241,7 +241,7 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
 
         def corpora() -> Iterator[Iterable[Pair]]:
             for part in training_corpora(data):
-                raw = tracked(read_split(part, "train", config.task), listener, "reading the text", unit="pairs")
+                raw = track(read_split(part, "train", config.task), listener, "reading the text", unit="pairs")
                 yield pair_filter.used(raw)
                 counts.append(pair_filter.counts)
 

@@ -85,14 +85,14 @@ def initial_tokenizers(
         return tokenizers
     sources, targets = sides()
     if tokenizers.joint:
-        both = _extended(tokenizers.source, config, [*sources, *targets], listener)
+        both = _extend(tokenizers.source, config, [*sources, *targets], listener)
         return TokenizerPair(both, both, joint=True)
-    source = _extended(tokenizers.source, config, sources, listener)
-    target = _extended(tokenizers.target, config, targets, listener)
+    source = _extend(tokenizers.source, config, sources, listener)
+    target = _extend(tokenizers.target, config, targets, listener)
     return TokenizerPair(source, target, joint=False)
 
 
-def _extended(tokenizer: Tokenizer, config: Config, texts: Sequence[str], listener: Listener) -> Tokenizer:
+def _extend(tokenizer: Tokenizer, config: Config, texts: Sequence[str], listener: Listener) -> Tokenizer:
     """Extend a symbol tokenizer by the new symbols of texts.
 
     Raises:
@@ -156,13 +156,13 @@ def take_weights(
                 copied.append(name)
     missing = [name for name in new if not name.startswith(task.head)]
     if missing or not copied:
-        raise RunError(f"{where} has no {_shortened(missing) if missing else 'weight that fits'}.")
+        raise RunError(f"{where} has no {_shorten_names(missing) if missing else 'weight that fits'}.")
     unused = {*pretrained.tensors(), *pretrained.unused()} - {*copied}
     unused -= {name for name in rows_of_task if name in tensors}
     listener.message(
         f"from {where}: {len(copied)} tensors taken; "
         + (f"resized: {'; '.join(resized)}; " if resized else "")
-        + f"new: {', '.join(new) or 'none'}; not used: {_shortened(sorted(unused))}"
+        + f"new: {', '.join(new) or 'none'}; not used: {_shorten_names(sorted(unused))}"
     )
 
 
@@ -202,5 +202,5 @@ def _copy_rows(name: str, own: Tensor, tensor: Tensor, rows: Sequence[int]) -> s
     return f"{name} ({len(known):,} rows taken, {len(rows) - len(known):,} new, {len(tensor):,} there)"
 
 
-def _shortened(names: Sequence[str]) -> str:
+def _shorten_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "") if names else "none"

@@ -63,7 +63,7 @@ class PerLine:
         required = [[phrase for phrase in phrases if phrase.strip()] for phrases in required]
         forbidden = [[phrase for phrase in phrases if phrase.strip()] for phrases in forbidden]
         return cls(
-            prefixes=tuple(spelled(tokenizer, prefix, "prefix") for prefix in prefixes),
+            prefixes=tuple(encode_forced(tokenizer, prefix, "prefix") for prefix in prefixes),
             forbidden=tuple(
                 tuple(
                     tuple(spelling)
@@ -74,12 +74,12 @@ class PerLine:
                 for phrases in forbidden
             ),
             required=tuple(
-                tuple(spelled(tokenizer, phrase, "phrase") for phrase in phrases) for phrases in required
+                tuple(encode_forced(tokenizer, phrase, "phrase") for phrase in phrases) for phrases in required
             ),
             texts=tuple(
                 Expected(
-                    tuple(_normalised(tokenizer, forbidden[line]) if forbidden else ()),
-                    tuple(_normalised(tokenizer, required[line]) if required else ()),
+                    tuple(_normalise(tokenizer, forbidden[line]) if forbidden else ()),
+                    tuple(_normalise(tokenizer, required[line]) if required else ()),
                 )
                 for line in range(lines)
             ),
@@ -109,7 +109,7 @@ def _entries_of_parts(
     )
 
 
-def spelled(tokenizer: Tokenizer, text: str, what: str) -> Ids:
+def encode_forced(tokenizer: Tokenizer, text: str, what: str) -> Ids:
     """Encode a forced text; `what` names it in the error message.
 
     Raises:
@@ -121,7 +121,7 @@ def spelled(tokenizer: Tokenizer, text: str, what: str) -> Ids:
     return tuple(ids)
 
 
-def _normalised(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[str]:
+def _normalise(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[str]:
     """Return the phrases in the spelling and case of the model's output."""
     return [tokenizer.decode(ids) for ids in tokenizer.encode(phrases)]
 

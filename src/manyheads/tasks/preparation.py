@@ -69,7 +69,7 @@ def tokenise(
     source, target = encode or (tokenizers.source.encode, tokenizers.target.encode)
     phase = listener.phase("tokenizing", len(corpus.train), "pairs")
     with saving("the token ids", folder, ""), phase as advance:
-        encode = (_counted(source, advance), target)
+        encode = (_count(source, advance), target)
         store = TokenStore.build(folder, corpus.train, encode, key=key, max_length=max_length)
     if not len(store):
         raise DataError(f"every training pair is longer than {name_limit(config)} tokens.")
@@ -85,12 +85,12 @@ def make_stream(
     if not TokenStream.has(folder, key):
         phase = listener.phase("tokenizing", len(corpus.train), "texts")
         with saving("the token ids", folder, ""), phase as advance:
-            encode = _counted(tokenizer.encode, advance)
+            encode = _count(tokenizer.encode, advance)
             TokenStream.build(folder, corpus.train, encode, key=key, end=EOS, whole_files=config.whole_files)
     return TokenStream(folder)
 
 
-def _counted(encode: Encode, advance: Advance) -> Encode:
+def _count(encode: Encode, advance: Advance) -> Encode:
     """Return an encoding that calls `advance` with the number of encoded texts."""
 
     def encode_and_count(texts: Sequence[str]) -> list[list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-Rival = tuple[str, float]
+Alternative = tuple[str, float]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Candidate:
             of all of them.
         token_scores: log-probability of each piece, in nats.
         log_probability: sum of the token_scores.
-        rivals: for each piece the likeliest other tokens and their log-probabilities; None unless requested.
+        alternatives: for each piece the likeliest other tokens and their log-probabilities; None unless requested.
     """
 
     text: str
@@ -27,17 +27,19 @@ class Candidate:
     tokens: list[str]
     token_scores: list[float]
     log_probability: float
-    rivals: list[list[Rival]] | None = None
+    alternatives: list[list[Alternative]] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document that `translate --json` prints."""
         document = vars(self) | {
-            "rivals": [
-                [{"token": token, "score": score} for token, score in token_rivals]
-                for token_rivals in self.rivals or ()
+            "alternatives": [
+                [{"token": token, "score": score} for token, score in token_alternatives]
+                for token_alternatives in self.alternatives or ()
             ]
         }
-        return {key: value for key, value in document.items() if key != "rivals" or self.rivals is not None}
+        return {
+            key: value for key, value in document.items() if key != "alternatives" or self.alternatives is not None
+        }
 
 
 @dataclass(frozen=True)

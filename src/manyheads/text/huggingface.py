@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from manyheads.errors import require
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.text.normalize import join_surrogates
-from manyheads.text.vocabulary import StoredJson, damaged
+from manyheads.text.vocabulary import StoredJson, damaged_error
 
 Family = Literal["bert", "distilbert", "roberta", "gpt2"]
 _ROLES = (UNK, PAD, BOS, EOS)  # the order of `StoredTokenizer.specials`
@@ -75,14 +75,14 @@ class HuggingFaceTokenizer(Tokenizer):
         try:
             self.processor = library.Tokenizer.from_str(json.dumps(stored.content))
         except Exception as error:  # the library raises no more specific exception
-            raise damaged(self.kind, f"the library does not read it: {error}") from error
+            raise damaged_error(self.kind, f"the library does not read it: {error}") from error
         self.processor.no_truncation()
         self.processor.no_padding()
         self.processor.encode_special_tokens = True  # "[SEP]" in a text is text
         named = self.processor.get_vocab(with_added_tokens=True)
         beyond = [token for token, number in named.items() if number >= stored.rows]
         if beyond:
-            raise damaged(self.kind, f"{beyond[0]!r} and others have numbers beyond its {stored.rows:,} rows")
+            raise damaged_error(self.kind, f"{beyond[0]!r} and others have numbers beyond its {stored.rows:,} rows")
         self.stored = stored
         self.names = {number: token for token, number in named.items()}
         special = {number for number in stored.specials if number is not None}
@@ -141,14 +141,14 @@ class HuggingFaceTokenizer(Tokenizer):
         if i < len(SPECIALS) or number is None:
             return SPECIALS[i]
         name = self.names.get(number, f"<row {number}>")
-        return _spelled(name) if self.byte_level and number in self.names else name
+        return _spell(name) if self.byte_level and number in self.names else name
 
     def to_bytes(self) -> bytes:
         """Return the content of the JSON file."""
         return self.stored.to_bytes()
 
 
-def _spelled(piece: str) -> str:
+def _spell(piece: str) -> str:
     """Return the text of a byte-level piece: a blank as ``▁``, incomplete UTF-8 as ``<0xEA>``."""
     if any(character not in BYTES for character in piece):
         return piece  # an added token, whose name is plain text

@@ -14,7 +14,7 @@ from typing import Any
 
 from manyheads.text.normalize import normalize
 
-_LONGEST = 3  # characters of a sequence
+_MAX_SEQUENCE = 3  # characters of a sequence
 _KEPT = 4_000  # sequences kept for each language
 _CHARACTERS = 2**17  # possible characters, equally likely before any text is seen
 _MAX_LENGTH = 2_000  # characters of a text that are used
@@ -51,7 +51,7 @@ class LanguageProfile:
     def score(self, text: str) -> float:
         """Return the log-probability of a text prepared by `_plain`, in nats."""
         return sum(
-            math.log(self.probability(text[max(0, start - _LONGEST + 1) : start], text[start]))
+            math.log(self.probability(text[max(0, start - _MAX_SEQUENCE + 1) : start], text[start]))
             for start in range(1, len(text))
         )
 
@@ -74,7 +74,7 @@ class LanguageProfile:
         if not isinstance(content, dict) or len(content) > 10 * _KEPT:
             raise ValueError("no profile of a language")
         for sequence, count in content.items():
-            if not (1 <= len(sequence) <= _LONGEST and isinstance(count, int) and count > 0):
+            if not (1 <= len(sequence) <= _MAX_SEQUENCE and isinstance(count, int) and count > 0):
                 raise ValueError("no profile of a language")
         return cls(content)
 
@@ -84,7 +84,7 @@ def make_profile(texts: Iterable[str]) -> LanguageProfile:
     counts: Counter[str] = Counter()
     for text in texts:
         line = _plain(text)
-        for length in range(1, _LONGEST + 1):
+        for length in range(1, _MAX_SEQUENCE + 1):
             counts.update(line[start : start + length] for start in range(len(line) - length + 1))
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return LanguageProfile(dict(ranked[:_KEPT]))

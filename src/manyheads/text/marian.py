@@ -15,7 +15,7 @@ from typing import Literal, Self
 import sentencepiece
 
 from manyheads.text.interface import SPECIALS, UNK, Tokenizer
-from manyheads.text.vocabulary import StoredJson, damaged
+from manyheads.text.vocabulary import StoredJson, damaged_error
 
 _BLANK = "▁"
 
@@ -61,7 +61,7 @@ class MarianTokenizer(Tokenizer):
         try:
             self.processor.load_from_serialized_proto(model)
         except (RuntimeError, ValueError) as error:
-            raise damaged(self.kind, "it holds no SentencePiece model") from error
+            raise damaged_error(self.kind, "it holds no SentencePiece model") from error
 
     @classmethod
     def load(cls, data: bytes) -> Self:
@@ -70,7 +70,7 @@ class MarianTokenizer(Tokenizer):
         try:
             model = base64.b64decode(stored.model, validate=True)
         except binascii.Error as error:
-            raise damaged(cls.kind, f"model: {error}") from error
+            raise damaged_error(cls.kind, f"model: {error}") from error
         return cls(stored.symbols, model, lowercase=stored.lowercase)
 
     @property

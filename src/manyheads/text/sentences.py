@@ -55,7 +55,7 @@ _ENUMERATION = re.compile(r"\d{1,3}|[a-zA-Z]")
 
 def line_spans(text: str) -> list[Span]:
     """Return the (start, end) offsets of the lines of a text, without white space at their ends; none if blank."""
-    return [span for line in _stretches(text, _LINE_ENDS) for span in _trimmed(text, *line)]
+    return [span for line in _stretches(text, _LINE_ENDS) for span in _trim(text, *line)]
 
 
 def sentence_spans(text: str, language: str = "") -> list[Span]:
@@ -73,9 +73,9 @@ def sentence_spans(text: str, language: str = "") -> list[Span]:
     for start, end in _stretches(text, _LINE_ENDS):
         first = start
         for cut in _ends(text, start, end, ordinals=ordinals):
-            spans += _trimmed(text, first, cut)
+            spans += _trim(text, first, cut)
             first = cut
-        spans += _trimmed(text, first, end)
+        spans += _trim(text, first, end)
     return spans
 
 
@@ -87,7 +87,7 @@ def _stretches(text: str, separator: re.Pattern[str]) -> Iterator[Span]:
     yield start, len(text)
 
 
-def _trimmed(text: str, start: int, end: int) -> list[Span]:
+def _trim(text: str, start: int, end: int) -> list[Span]:
     """Return the span without white space at its ends, as a list; empty if the span is blank."""
     first = _NOT_BLANK.search(text, start, end)
     if first is None:
@@ -177,10 +177,10 @@ def pieces_within(text: str, span: Span, limit: int, count: Count) -> list[Span]
     size = count([text[slice(*span)]])[0]
     if size <= limit:
         return [span]
-    return [piece for piece, _ in _packed(_divided(text, span, limit, count, (_CLAUSES, _BLANKS)), limit)]
+    return [piece for piece, _ in _pack_units(_divide(text, span, limit, count, (_CLAUSES, _BLANKS)), limit)]
 
 
-def _packed(units: Sequence[_Unit], limit: int) -> list[_Unit]:
+def _pack_units(units: Sequence[_Unit], limit: int) -> list[_Unit]:
     """Join neighbouring units to pieces with about equal numbers of tokens, at most `limit`."""
     total = sum(tokens for _, tokens in units)
     aim = total / max(1, math.ceil(total / limit))
@@ -195,23 +195,23 @@ def _packed(units: Sequence[_Unit], limit: int) -> list[_Unit]:
     return pieces
 
 
-def _divided(text: str, span: Span, limit: int, count: Count, separators: Sequence[re.Pattern[str]]) -> list[_Unit]:
+def _divide(text: str, span: Span, limit: int, count: Count, separators: Sequence[re.Pattern[str]]) -> list[_Unit]:
     """Divide a span at the first separator; parts that are too long are divided at the next one."""
     if not separators:
-        return _halved(text, span, limit, count)
+        return _halve(text, span, limit, count)
     start, end = span
     inner = [(start + first, start + last) for first, last in _stretches(text[start:end], separators[0])]
-    spans = [piece for part in inner for piece in _trimmed(text, *part)]
+    spans = [piece for part in inner for piece in _trim(text, *part)]
     units: list[_Unit] = []
     for part, tokens in zip(spans, count([text[first:last] for first, last in spans]), strict=True):
         if tokens <= limit:
             units.append((part, tokens))
         else:
-            units += _packed(_divided(text, part, limit, count, separators[1:]), limit)
+            units += _pack_units(_divide(text, part, limit, count, separators[1:]), limit)
     return units
 
 
-def _halved(text: str, span: Span, limit: int, count: Count) -> list[_Unit]:
+def _halve(text: str, span: Span, limit: int, count: Count) -> list[_Unit]:
     """Halve a word until no part has more than `limit` tokens; a single character is not divided."""
     waiting, done = [span], []
     while waiting:

@@ -17,7 +17,7 @@ from manyheads.errors import ConfigError, DataError
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, lower
 from manyheads.text.normalize import normalize, unify
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
-from manyheads.text.vocabulary import damaged
+from manyheads.text.vocabulary import damaged_error
 
 _CHUNK = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
 _TRAINING_THREADS = 16  # fixed, because the sums of unigram training, and so its pieces, depend on it
@@ -28,8 +28,8 @@ _BLANK = "▁"  # the library's sign for a blank
 _RESERVED = str.maketrans("▁▅", "  ")  # no piece can contain these; the library skips training text with the second
 _STAND_INS = range(0xF0000, 0x10FFFE)  # code points for private use
 
-_TOO_LARGE = re.compile(r"Vocabulary size too high .* value <= (\d+)")
-_TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
+_TOO_LARGE_MESSAGE = re.compile(r"Vocabulary size too high .* value <= (\d+)")
+_TOO_SMALL_MESSAGE = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 _NO_TEXT = re.compile(r"sentences_\.empty|all_chars_count")
 
 
@@ -56,10 +56,10 @@ class SubwordTokenizer(Tokenizer):
             processor.load_from_serialized_proto(model)
             self.texts = [processor.id_to_piece(i) for i in range(len(processor))]
         except (RuntimeError, ValueError) as error:
-            raise damaged(self.kind, "it is no SentencePiece model") from error
+            raise damaged_error(self.kind, "it is no SentencePiece model") from error
         specials = (processor.unk_id(), processor.pad_id(), processor.bos_id(), processor.eos_id())
         if specials != (UNK, PAD, BOS, EOS):
-            raise damaged(self.kind, f"its ids of {', '.join(SPECIALS)} are {specials}, not (0, 1, 2, 3)")
+            raise damaged_error(self.kind, f"its ids of {', '.join(SPECIALS)} are {specials}, not (0, 1, 2, 3)")
         self.known = frozenset(self.texts)
         self.symbols = frozenset(config.symbols)
         self.scores = {
@@ -228,7 +228,7 @@ def possible_size(config: TokenizerConfig, texts: Sequence[str]) -> int:
     try:
         _trained_model(config, texts, keep_space=False)
     except RuntimeError as error:
-        match = _TOO_LARGE.search(str(error)) or _TOO_SMALL.search(str(error))
+        match = _TOO_LARGE_MESSAGE.search(str(error)) or _TOO_SMALL_MESSAGE.search(str(error))
         if match is None:
             raise _explain(error, config, "train") from error
         return int(match[1])
@@ -268,9 +268,9 @@ def _training_lines(texts: Sequence[str], *, lowercase: bool, keep_space: bool =
 def _explain(error: RuntimeError, config: TokenizerConfig, languages: str) -> Exception:
     """Explain a known error of the library in terms of the configuration; return other errors unchanged."""
     message = str(error)
-    if match := _TOO_LARGE.search(message):
+    if match := _TOO_LARGE_MESSAGE.search(message):
         mistake = f"is more than the text of {languages} allows. Use at most {match[1]}."
-    elif match := _TOO_SMALL.search(message):
+    elif match := _TOO_SMALL_MESSAGE.search(message):
         parts = (
             "characters, 256 bytes and 4 special symbols"
             if config.byte_fallback

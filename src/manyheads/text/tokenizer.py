@@ -12,7 +12,7 @@ from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
-from manyheads.text.vocabulary import damaged
+from manyheads.text.vocabulary import damaged_error
 from manyheads.text.words import WordTokenizer
 
 __all__ = [
@@ -119,7 +119,7 @@ def load_tokenizer(config: TokenizerConfig, language: str, data: bytes, *, keep_
         case "huggingface":
             loaded = HuggingFaceTokenizer.load(data, keep_space=keep_space)
     if loaded.lowercase != config.lowercase:
-        raise damaged(
+        raise damaged_error(
             config.kind, f"lowercase is {loaded.lowercase} in it, {config.lowercase} in the configuration"
         )
     return loaded

@@ -34,7 +34,7 @@ class StoredJson(BaseModel):
             return cls.model_validate_json(data)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            raise damaged(kind, f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}") from error
+            raise damaged_error(kind, f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}") from error
 
 
 class Stored(StoredJson):
@@ -69,9 +69,9 @@ class Stored(StoredJson):
         """
         stored = cls.parse(data, kind)
         if stored.kind != kind:
-            raise damaged(kind, f'it holds the kind "{stored.kind}"')
+            raise damaged_error(kind, f'it holds the kind "{stored.kind}"')
         if stored.languages and language not in stored.languages.split("+"):
-            raise damaged(kind, f'it was made for "{stored.languages}", not for "{language}"')
+            raise damaged_error(kind, f'it was made for "{stored.languages}", not for "{language}"')
         return stored
 
 
@@ -149,7 +149,7 @@ class SymbolTokenizer(Tokenizer):
         ).to_bytes()
 
 
-def damaged(kind: str, reason: str) -> RunError:
+def damaged_error(kind: str, reason: str) -> RunError:
     """Return the error for bytes that are not a tokenizer of this kind."""
     return RunError(
         f'the stored tokenizer (kind = "{kind}") cannot be used: {reason}. '

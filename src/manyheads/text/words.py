@@ -12,7 +12,7 @@ from manyheads.errors import require
 from manyheads.languages import base_language
 from manyheads.text.interface import UNK, lower
 from manyheads.text.normalize import clean
-from manyheads.text.vocabulary import Stored, SymbolTokenizer, count_symbols, damaged
+from manyheads.text.vocabulary import Stored, SymbolTokenizer, count_symbols, damaged_error
 
 _MULTILINGUAL = "xx"
 
@@ -79,7 +79,9 @@ class WordTokenizer(SymbolTokenizer):
         stored = Stored.from_bytes(data, kind=cls.kind, language=language)
         loaded = cls(stored.symbols, stored.languages, stored.pipeline, lowercase=stored.lowercase)
         if loaded.pipeline != stored.pipeline:
-            raise damaged(cls.kind, f'its spaCy rules "{stored.pipeline}" need a package that is not installed')
+            raise damaged_error(
+                cls.kind, f'its spaCy rules "{stored.pipeline}" need a package that is not installed'
+            )
         return loaded
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:

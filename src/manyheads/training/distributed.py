@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
-_PATIENCE = timedelta(minutes=30)  # timeout of a process that waits for others; the first may be tokenising
+_TIMEOUT = timedelta(minutes=30)  # timeout of a process that waits for others; the first may be tokenising
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ def is_main_process() -> bool:
 
 
 @contextmanager
-def joined() -> Iterator[World]:
+def join_world() -> Iterator[World]:
     """Join the process group if `torchrun` started this process; yield its world, or `ALONE`."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         yield ALONE
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    distributed.init_process_group(backend, timeout=_PATIENCE)
+    distributed.init_process_group(backend, timeout=_TIMEOUT)
     try:
         world = World(distributed.get_rank(), size)
         yield world

@@ -171,7 +171,7 @@ class SilentListener:
 NO_LISTENER = SilentListener()
 
 
-def tracked(
+def track(
     items: Iterable[_Item], listener: Listener, name: str, *, total: int | None = None, unit: str = ""
 ) -> Iterator[_Item]:
     """Yield the items, and show their number as the progress of a phase; arguments as in `Listener.phase`."""

@@ -20,7 +20,7 @@ _ADAM_SIZE = 0.2  # root mean square of Adam's usual step, in learning rates (Li
 _Block = tuple[Tensor, Tensor, float]  # a matrix, the direction of its step, the learning rate
 
 
-def _orthogonalized(matrices: Tensor) -> Tensor:
+def _orthogonalize(matrices: Tensor) -> Tensor:
     """Return about U V^T of each matrix U S V^T: singular values between 0.7 and 1.2, except the smallest.
 
     Args:
@@ -62,7 +62,7 @@ class Muon(torch.optim.Optimizer):
                     shapes.setdefault(matrix.shape, []).append((matrix, step_direction, group["lr"]))
         for (_, columns), blocks in shapes.items():
             length = _ADAM_SIZE * math.sqrt(columns)
-            steps = _orthogonalized(torch.stack([step_direction for _, step_direction, _ in blocks]))
+            steps = _orthogonalize(torch.stack([step_direction for _, step_direction, _ in blocks]))
             for (matrix, _, rate), step in zip(blocks, steps, strict=True):
                 matrix.sub_(step, alpha=rate * length)
 

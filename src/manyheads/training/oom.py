@@ -15,7 +15,7 @@ from manyheads.training.update import Updater
 _CURE = "Take a smaller training.batch_tokens, a larger training.accumulation or a smaller model."
 
 
-def _split(micro_batches: Sequence[MicroBatch], times: int) -> Sequence[MicroBatch]:
+def _halve(micro_batches: Sequence[MicroBatch], times: int) -> Sequence[MicroBatch]:
     """Halve each micro-batch `times` times, down to single examples; the order of the examples stays."""
     for _ in range(times):
         micro_batches = [half for batch in micro_batches for half in batch.halves()]
@@ -53,7 +53,7 @@ class OomRecovery:
         while True:
             generators = take_generators(device)
             try:
-                return self.updater.gradients(_split(micro_batches, self.splits), tokens)
+                return self.updater.gradients(_halve(micro_batches, self.splits), tokens)
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise

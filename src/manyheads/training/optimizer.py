@@ -101,7 +101,7 @@ def _hidden_matrices(model: nn.Module) -> dict[int, list[nn.Parameter]]:
     """
     tokens = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     tokens |= {id(module.weight) for name, module in model.named_modules() if name == "output"}
-    parts = {id(matrix): count for module in model.modules() for matrix, count in _stacked(module)}
+    parts = {id(matrix): count for module in model.modules() for matrix, count in _stack(module)}
     groups: dict[int, list[nn.Parameter]] = {}
     for parameter in model.parameters():
         if parameter.ndim == 2 and parameter.requires_grad and id(parameter) not in tokens:
@@ -109,7 +109,7 @@ def _hidden_matrices(model: nn.Module) -> dict[int, list[nn.Parameter]]:
     return groups
 
 
-def _stacked(module: nn.Module) -> list[tuple[Tensor, int]]:
+def _stack(module: nn.Module) -> list[tuple[Tensor, int]]:
     """Return the matrix of a module that stacks several independent matrices, and their number."""
     if isinstance(module, MultiHeadAttention):
         return [(module.project_in.weight, 3)]

@@ -14,10 +14,11 @@ from manyheads.training.batches import Losses
 from manyheads.training.distributed import World
 from manyheads.training.log import StepReport
 
-_SETTLED = 5  # log points before divergence can be reported
-_MEMORY = 20  # log points over which the running mean is taken, about
-_FAR = 1.0  # nats above the running mean at which training diverges: the perplexity has grown e times
-_RECENT = 60.0  # seconds after which the weight of an update in the estimate of the time left has fallen to 1 / e
+_MIN_LOG_POINTS = 5  # log points before divergence can be reported
+_MEAN_LOG_POINTS = 20  # log points over which the running mean is taken, about
+_DIVERGENCE_NATS = 1.0  # nats above the running mean at which training diverges: the perplexity has grown e times
+# seconds after which the weight of an update in the estimate of the time left has fallen to 1 / e
+_RECENT_SECONDS = 60.0
 
 
 @dataclass
@@ -76,7 +77,7 @@ class Progress:
 
     def advance(self, seconds: float) -> None:
         """Count an update that took `seconds`."""
-        weight = max(1 / (self.step + 1), -math.expm1(-seconds / _RECENT))
+        weight = max(1 / (self.step + 1), -math.expm1(-seconds / _RECENT_SECONDS))
         self.recent_seconds += weight * (seconds - self.recent_seconds)
         self.seconds += seconds
         self.step += 1
@@ -163,7 +164,7 @@ class DivergenceDetector:
 
     Attributes:
         mean: the running mean of the losses, in nats per token.
-        points: number of log points in the mean, at most `_MEMORY`.
+        points: number of log points in the mean, at most `_MEAN_LOG_POINTS`.
         above: whether the last loss was far above the mean.
     """
 
@@ -180,9 +181,9 @@ class DivergenceDetector:
         """
         if not math.isfinite(loss):
             return False
-        was_above, self.above = self.above, self.points >= _SETTLED and loss > self.mean + _FAR
+        was_above, self.above = self.above, self.points >= _MIN_LOG_POINTS and loss > self.mean + _DIVERGENCE_NATS
         if not self.above:
-            self.points = min(self.points + 1, _MEMORY)
+            self.points = min(self.points + 1, _MEAN_LOG_POINTS)
             self.mean += (loss - self.mean) / self.points
         return self.above and not was_above
 

@@ -20,7 +20,8 @@ _VALIDATION_SHARE = 0.05  # share of the limit that one validation may take; abo
 _AVERAGE_OVERSHOOT = 0.05  # share of the limit by which the averaging of checkpoints at the end may exceed it
 _TIMED_UPDATES = 20  # updates after which the number of updates that fit is reported
 _FEW_UPDATES, _MORE_UPDATES = 100, 300  # below FEW_UPDATES, a warning names the minutes for MORE_UPDATES
-_SAMPLES = (16, 4, 1)  # to time a validation, one example in so many is validated, as long as the time allows
+# to time a validation, one example in so many is validated, as long as the time allows
+_SAMPLE_STRIDES = (16, 4, 1)
 _LONG_SAMPLE = 3.0  # times the time of a sample, after which the first sample is the only one
 
 
@@ -48,11 +49,11 @@ def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> fl
         seconds_of: validates one example in n, and returns the estimated seconds of a whole validation.
         longest: seconds that a sample may take; the first sample may take longer.
     """
-    seconds = seconds_of(_SAMPLES[0])  # compiles and allocates too: an estimate only if time is short
-    if seconds / _SAMPLES[0] > _LONG_SAMPLE * longest:
+    seconds = seconds_of(_SAMPLE_STRIDES[0])  # compiles and allocates too: an estimate only if time is short
+    if seconds / _SAMPLE_STRIDES[0] > _LONG_SAMPLE * longest:
         return seconds
     seconds = 0.0
-    for every in _SAMPLES:
+    for every in _SAMPLE_STRIDES:
         if seconds / every > longest:
             break
         seconds = seconds_of(every)

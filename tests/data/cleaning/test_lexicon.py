@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tests.data.cleaning.corpus import clean_pairs
 
-from manyheads.data.cleaning.codes import coded
+from manyheads.data.cleaning.codes import encode_lines
 from manyheads.data.cleaning.lexicon import learn_lexicons, score_pairs
 
 GERMAN = ["der hund schläft", "der hund frisst", "die katze schläft", "die katze frisst", "ein haus brennt"] * 4
@@ -13,16 +13,19 @@ ENGLISH = ["the dog sleeps", "the dog eats", "the cat sleeps", "the cat eats", "
 
 
 def test_a_translation_scores_above_an_unrelated_line() -> None:
-    lexicons = learn_lexicons(coded(GERMAN), coded(ENGLISH))
+    lexicons = learn_lexicons(encode_lines(GERMAN), encode_lines(ENGLISH))
     held_out = np.zeros(2, np.bool_)
     scores = score_pairs(
-        lexicons, coded(["der hund schläft"] * 2), coded(["the dog sleeps", "a house burns"]), held_out
+        lexicons,
+        encode_lines(["der hund schläft"] * 2),
+        encode_lines(["the dog sleeps", "a house burns"]),
+        held_out,
     )
     assert scores[0] > 0.5 > -0.5 > scores[1]
 
 
 def test_alignment_links_of_a_pair_are_left_out_of_its_own_score() -> None:
-    source, target = coded([*GERMAN, "xyz uvw"]), coded([*ENGLISH, "rst opq"])
+    source, target = encode_lines([*GERMAN, "xyz uvw"]), encode_lines([*ENGLISH, "rst opq"])
     lexicons = learn_lexicons(source, target)
     learned = np.arange(len(source)) == len(source) - 1
     fitted = score_pairs(lexicons, source, target, ~learned)[-1]
@@ -35,9 +38,9 @@ def test_most_exchanged_pairs_score_below_most_true_ones() -> None:
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     targets[::5] = targets[::5][1:] + targets[::5][:1]
     scores = score_pairs(
-        learn_lexicons(coded(sources), coded(targets)),
-        coded(sources),
-        coded(targets),
+        learn_lexicons(encode_lines(sources), encode_lines(targets)),
+        encode_lines(sources),
+        encode_lines(targets),
         np.ones(len(pairs), np.bool_),
     )
     exchanged = np.arange(len(pairs)) % 5 == 0
@@ -45,11 +48,12 @@ def test_most_exchanged_pairs_score_below_most_true_ones() -> None:
 
 
 def test_scores_do_not_depend_on_neighbouring_lines_and_lines_without_words_score_0() -> None:
-    lexicons = learn_lexicons(coded(GERMAN), coded(ENGLISH))
+    lexicons = learn_lexicons(encode_lines(GERMAN), encode_lines(ENGLISH))
     lines = ["der hund", "", "1 2 3", "die katze frisst"], ["the dog", "the cat", "", "a"]
-    together = score_pairs(lexicons, coded(lines[0]), coded(lines[1]), np.zeros(4, np.bool_))
+    together = score_pairs(lexicons, encode_lines(lines[0]), encode_lines(lines[1]), np.zeros(4, np.bool_))
     alone = [
-        score_pairs(lexicons, coded([s]), coded([t]), np.zeros(1, np.bool_))[0] for s, t in zip(*lines, strict=True)
+        score_pairs(lexicons, encode_lines([s]), encode_lines([t]), np.zeros(1, np.bool_))[0]
+        for s, t in zip(*lines, strict=True)
     ]
     assert np.array_equal(together, np.array(alone))
     assert together[1] == together[2] == 0

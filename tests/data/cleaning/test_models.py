@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.data.cleaning.corpus import clean_pairs
 
-from manyheads.data.cleaning.codes import coded
+from manyheads.data.cleaning.codes import encode_lines
 from manyheads.data.cleaning.lexicon import learn_lexicons
 from manyheads.data.cleaning.models import load_lexicons, load_profile, pack_lexicons, pack_profile
 from manyheads.data.cleaning.rules import learn_profile
@@ -24,7 +24,7 @@ def test_profile_and_lexicons_survive_saving_and_loading(tmp_path: Path) -> None
     for loaded_model, model in zip(read.models, profile.models, strict=True):
         assert (loaded_model.names, loaded_model.scripts) == (model.names, model.scripts)
         assert np.array_equal(loaded_model.weights, model.weights)
-    lexicons = learn_lexicons(coded(sources), coded(targets))
+    lexicons = learn_lexicons(encode_lines(sources), encode_lines(targets))
     (tmp_path / "lexicon.npz").write_bytes(pack_lexicons(lexicons))
     for loaded, written in zip(load_lexicons(tmp_path / "lexicon.npz"), lexicons, strict=True):
         assert all(np.array_equal(vars(loaded)[name], vars(written)[name]) for name in vars(written))

@@ -88,7 +88,7 @@ def test_a_line_end_in_a_header_value_is_a_blank_in_the_error_message() -> None:
 def test_a_broken_and_a_long_file_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"x\.po, line 2: no PO that can be read"):
         read('msgid "a"\nmsgst "b"\n', TextRequest("de", "en"))
-    monkeypatch.setattr(module, "_LARGEST", 100)
+    monkeypatch.setattr(module, "_MAX_CHARACTERS", 100)
     with pytest.raises(DataError, match=r"x\.po: longer than 100 characters"):
         read(make_po(), TextRequest("de", "en"))
 

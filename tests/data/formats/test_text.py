@@ -8,9 +8,9 @@ from manyheads.data.formats.text import (
     Skipped,
     TextRequest,
     choose_languages,
+    find_statement,
     match_language,
     pairs_of_units,
-    stated,
 )
 from manyheads.errors import DataError, UsageError
 
@@ -68,5 +68,5 @@ def test_one_text_is_never_both_sides() -> None:
 
 
 def test_a_statement_of_a_header_is_read_after_its_colon() -> None:
-    assert stated("Licensed to you\n  * License :  CC  BY\n", what="licen[cs]e") == "CC BY"
-    assert stated("no licence", what="licen[cs]e") is None
+    assert find_statement("Licensed to you\n  * License :  CC  BY\n", what="licen[cs]e") == "CC BY"
+    assert find_statement("no licence", what="licen[cs]e") is None

@@ -78,7 +78,7 @@ def test_a_plain_translation_never_imports_torch_and_is_that_of_a_process_with_t
 
 
 @pytest.mark.parametrize(
-    "changes", [{"no_repeat_ngram": 2}, {"alignment": True}, {"prefixes": ((5,),) * 40}, {"rivals": 1}]
+    "changes", [{"no_repeat_ngram": 2}, {"alignment": True}, {"prefixes": ((5,),) * 40}, {"alternatives": 1}]
 )
 def test_other_options_are_computed_by_torch_with_the_same_packed_weights(run, changes) -> None:
     engine, rows = native_engine(run)

@@ -12,7 +12,7 @@ from tests.tolerances import within
 from manyheads.inspection.charts import Bar, Bars, Line, Lines, Links, Table
 from manyheads.inspection.colours import NEGATIVE, POSITIVE
 from manyheads.inspection.svg import svg_of
-from manyheads.inspection.svg.figures import _spread
+from manyheads.inspection.svg.figures import _spread_heights
 
 TABLE = Table("title", "", ("a",), ((1,),))
 
@@ -48,9 +48,9 @@ def test_the_end_of_each_curve_is_marked() -> None:
 
 
 def test_names_keep_the_order_of_the_ends_when_they_are_moved_apart() -> None:
-    assert _spread([10.0, 50.0], 15, 200) == [10.0, 50.0]
-    assert _spread([50.0, 51.0, 52.0], 15, 200) == [50.0, 65.0, 80.0]
-    assert _spread([199.0, 198.0], 15, 200) == [200.0, 185.0]
+    assert _spread_heights([10.0, 50.0], 15, 200) == [10.0, 50.0]
+    assert _spread_heights([50.0, 51.0, 52.0], 15, 200) == [50.0, 65.0, 80.0]
+    assert _spread_heights([199.0, 198.0], 15, 200) == [200.0, 185.0]
 
 
 @pytest.mark.parametrize("width", [None, 77.0])

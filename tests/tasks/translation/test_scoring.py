@@ -20,7 +20,7 @@ from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.corpus import read_corpus
 from manyheads.tasks.registry import prepare_task
-from manyheads.tasks.translation.scoring import _FEWEST, Validation
+from manyheads.tasks.translation.scoring import _MIN_PAIRS, Validation
 from manyheads.training.distributed import ALONE
 from manyheads.training.interruption import Interrupted, Watch
 from manyheads.training.log import SilentListener
@@ -202,7 +202,7 @@ def test_sentences_are_translated_where_bleu_chooses_the_best_checkpoint(validat
     )
     make_costly(validation)
     validation.shorten(0.0)
-    assert validation.size == (_FEWEST, _FEWEST)
+    assert validation.size == (_MIN_PAIRS, _MIN_PAIRS)
 
 
 def test_a_request_to_stop_ends_a_translation_inside_its_first_group(

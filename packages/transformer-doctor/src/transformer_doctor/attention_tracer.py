@@ -26,7 +26,6 @@ from transformer_doctor.torch_calls import (
     SCALINGS,
     Product,
     additive_mask,
-    arranged,
     examined_place,
     flatten_values,
     is_active_dropout,
@@ -34,6 +33,7 @@ from transformer_doctor.torch_calls import (
     mask_and_fill,
     precise,
     product_of,
+    rearrange_index,
     scalar_factor,
     softmax_axis,
 )
@@ -133,7 +133,7 @@ class AttentionTracer(TorchFunctionMode):
         if name in _ARRANGEMENTS:
             trace = self.trace(tensors[0])
             known = trace.scores
-            indexes = [None] * len(parts) if known is None else arranged(func, args, kwargs, known.index)
+            indexes = [None] * len(parts) if known is None else rearrange_index(func, args, kwargs, known.index)
             for part, index in zip(parts, indexes, strict=True):
                 scores = None if known is None or index is None else replace(known, index=index)
                 self._remember(part, replace(trace, scores=scores))
@@ -362,9 +362,9 @@ class AttentionTracer(TorchFunctionMode):
         attention.factors += (factor,)
         logits = raw * factor
         if attn_mask is not None:
-            logits = _masked(attention, logits, ~attn_mask if attn_mask.dtype == torch.bool else attn_mask)
+            logits = _mask_scores(attention, logits, ~attn_mask if attn_mask.dtype == torch.bool else attn_mask)
         if is_causal:
-            logits = _masked(attention, logits, torch.ones_like(raw, dtype=torch.bool).triu(1))
+            logits = _mask_scores(attention, logits, torch.ones_like(raw, dtype=torch.bool).triu(1))
         return self._finish(base, attention, logits, value)
 
     def _trace_multi_head_attention(
@@ -388,9 +388,9 @@ class AttentionTracer(TorchFunctionMode):
         attention.factors, attention.fixed_scale = (head**-0.5,), True
         logits = raw
         if key_padding_mask is not None:
-            logits = _masked(attention, logits, key_padding_mask[..., None, None, :])
+            logits = _mask_scores(attention, logits, key_padding_mask[..., None, None, :])
         if attn_mask is not None:
-            logits = _masked(
+            logits = _mask_scores(
                 attention, logits, attn_mask.unflatten(0, (-1, heads)) if attn_mask.dim() == 3 else attn_mask
             )
         return self._finish(base, attention, logits, value)
@@ -423,7 +423,7 @@ def _trace_written_softmax(scores: ScorePart, weights: Tensor, axis: int) -> Sco
     return replace(scores, softmaxed=True)
 
 
-def _masked(attention: Attention, logits: Tensor, mask: Tensor) -> Tensor:
+def _mask_scores(attention: Attention, logits: Tensor, mask: Tensor) -> Tensor:
     """Apply a mask to logits and record it: a bool mask hides where it is True, numbers are added."""
     if mask.dtype == torch.bool:
         return logits.masked_fill(mask, -math.inf)

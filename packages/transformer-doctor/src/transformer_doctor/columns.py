@@ -18,7 +18,7 @@ _LABEL_COLUMNS = 6  # width of "seen", "cause", "cure", "at" and "more" with the
 
 def pad_label(label: str) -> str:
     """Return a label of a report with blanks up to the column where the text begins."""
-    return label + " " * (_LABEL_COLUMNS - len(_widened(label)))
+    return label + " " * (_LABEL_COLUMNS - len(_widen(label)))
 
 
 def terminal_width() -> int | None:
@@ -33,13 +33,13 @@ def fold_lines(lines: Iterable[str], width: int | None) -> Iterator[str]:
     line. A width of None folds nothing.
     """
     for line in lines:
-        if width is None or len(_widened(line)) <= width:
+        if width is None or len(_widen(line)) <= width:
             yield line
             continue
         match = _LABEL.match(line)
-        start = _widened(match[0]) if match else ""
+        start = _widen(match[0]) if match else ""
         folded = textwrap.wrap(
-            _widened(line)[len(start) :],
+            _widen(line)[len(start) :],
             width,
             initial_indent=start,
             subsequent_indent=" " * len(start),
@@ -49,6 +49,6 @@ def fold_lines(lines: Iterable[str], width: int | None) -> Iterator[str]:
         yield from (text.replace(_FILLER, "") for text in folded)
 
 
-def _widened(text: str) -> str:
+def _widen(text: str) -> str:
     """Return a text with a filler behind each wide character, so that its length is its width in columns."""
     return "".join(letter + _FILLER * (unicodedata.east_asian_width(letter) in "WF") for letter in text)

@@ -20,10 +20,8 @@ from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.signatures import words_of
 from transformer_doctor.trace import same_ids
 
-_FEWEST, _USUAL = (
-    5,
-    8,
-)  # ids: an embedding of fewer holds segment types; USUAL ids are tried if no embedding is known
+# ids: an embedding of fewer holds segment types; USUAL ids are tried if no embedding is known
+_MIN_IDS, _USUAL_IDS = (5, 8)
 _MARKS: Mapping[str, set[str]] = {
     "pad": {"pad", "padding"},
     "bos": {"bos", "sos", "start", "begin"},
@@ -36,7 +34,7 @@ _OF_SIDES = {"source", "src", "enc", "encoder", "target", "tgt", "trg", "dec", "
 def safe_size(module: nn.Module | None) -> int:
     """Return a number of ids below which every embedding of a model can be looked up."""
     tables = [part.num_embeddings for part in _modules_of(module) if isinstance(part, nn.Embedding)]
-    return min((size for size in tables if size >= _FEWEST), default=_USUAL)
+    return min((size for size in tables if size >= _MIN_IDS), default=_USUAL_IDS)
 
 
 @torch.no_grad()

@@ -17,7 +17,9 @@ from transformer_doctor.model_output import tensor_of
 from transformer_doctor.signatures import parameters_of
 
 # Fields of configurations that state the longest text, as max_target_positions; not max_relative_positions.
-_LIMIT = re.compile(r"max_((source|target|encoder|decoder)_)?position(s|_embeddings)|max_seq_len|n_positions")
+_LENGTH_SETTING = re.compile(
+    r"max_((source|target|encoder|decoder)_)?position(s|_embeddings)|max_seq_len|n_positions"
+)
 
 
 def huggingface_config(model: Any) -> dict[str, Any] | None:
@@ -44,7 +46,7 @@ def from_huggingface(
         )
     kind = kind or _stated_kind(model, config)
     parts = ("encoder", "decoder") if kind == "encoder-decoder" else ("text_config", "text_config")
-    reader, writer = ({**config, **_known(config.get(part) or {})} for part in parts)
+    reader, writer = ({**config, **_set_fields(config.get(part) or {})} for part in parts)
     if isinstance(vocab_size, int):
         vocab_size = (vocab_size, vocab_size)
     stated = (reader.get("vocab_size"), writer.get("decoder_vocab_size") or writer.get("vocab_size"))
@@ -122,7 +124,7 @@ def _with_end(ids: Tensor, pad: int, end: int) -> Tensor:
     return ids.scatter(1, ((ids != pad).sum(1, keepdim=True) - 1).clamp_min(0), end)
 
 
-def _known(config: Mapping[str, Any]) -> dict[str, Any]:
+def _set_fields(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in config.items() if value is not None}
 
 
@@ -137,7 +139,9 @@ def _limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | N
 
     RoBERTa numbers positions from padding_idx + 1 on: the rows before are never used.
     """
-    limits = [value for config in configs for name, value in config.items() if value and _LIMIT.fullmatch(name)]
+    limits = [
+        value for config in configs for name, value in config.items() if value and _LENGTH_SETTING.fullmatch(name)
+    ]
     return min(
         (
             limit - part.padding_idx - 1

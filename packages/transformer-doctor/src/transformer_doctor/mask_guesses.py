@@ -65,16 +65,16 @@ class MaskStyle:
         shared = not padding and any(_is_padding(other) for other in others_of_role) and not self.of_cross
         if shared and side == "source":  # padding has a separate mask: this one hides nothing
             queries = real["target" if role == "cross mask" else "source"].size(1)
-            return _encoded(torch.ones(queries, real["source"].size(1), dtype=torch.bool), encoding)
+            return _encode(torch.ones(queries, real["source"].size(1), dtype=torch.bool), encoding)
         if side == "source" or padding:
-            return _encoded(_with_axes(real[side], layout), encoding)
+            return _encode(_with_axes(real[side], layout), encoding)
         length = real[side].size(1)
         causal = torch.ones(length, length, dtype=torch.bool, device=real[side].device).tril()
         if shared or layout == "causal":
-            return _encoded(causal, encoding)
+            return _encode(causal, encoding)
         if layout == "flat":
-            return _encoded(real[side], encoding)
-        return _encoded(_with_axes(real[side], layout) & causal, encoding)
+            return _encode(real[side], encoding)
+        return _encode(_with_axes(real[side], layout) & causal, encoding)
 
     def describe(self, masks: Mapping[str, Role]) -> str:
         """Return a description of the masks: their names, axes, and the meaning of their values."""
@@ -101,7 +101,7 @@ def _with_axes(real: Tensor, layout: Layout) -> Tensor:
     return {"heads": real[:, None, None], "queries": real[:, None]}.get(layout, real)
 
 
-def _encoded(keep: Tensor, encoding: Encoding) -> Tensor:
+def _encode(keep: Tensor, encoding: Encoding) -> Tensor:
     """Return a mask, True where a key may be seen, in an encoding."""
     if encoding == "added":
         return torch.zeros(keep.shape, device=keep.device).masked_fill(~keep, -torch.inf)

@@ -31,12 +31,11 @@ from transformer_doctor.wrapping import check_call
 _BATCHES = (1, 2, 4, 8, 16, 32)  # rows that are tried where the usual number is refused
 _LENGTHS, _LONGEST = 32, 1024  # how many lengths are tried where the usual ones are refused, the longest in tokens
 _MORE = 6  # tokens of the texts that are longer
-_HALF = 2  # bytes of the numbers that are examined as float32
+_HALF_BYTES = 2  # bytes of the numbers that are examined as float32
 _COPIED = 1e9  # weights up to which a copy of them is made
 _NAMED = 3  # weights that a remark names
-_BY_DTYPE = (
-    0.01  # rounding that is assumed of scores in half precision where there are no weights to measure it with
-)
+# rounding that is assumed of scores in half precision where there are no weights to measure it with
+_BY_DTYPE = 0.01
 
 
 @dataclass(frozen=True)
@@ -206,7 +205,7 @@ def _half_precision(module: nn.Module | None) -> torch.dtype | None:
     """Return the dtype of the first weight in half precision, None if there is none."""
     weights = module.parameters() if module is not None else ()
     return next(
-        (weight.dtype for weight in weights if weight.is_floating_point() and weight.itemsize <= _HALF), None
+        (weight.dtype for weight in weights if weight.is_floating_point() and weight.itemsize <= _HALF_BYTES), None
     )
 
 

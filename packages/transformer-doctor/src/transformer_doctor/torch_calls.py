@@ -128,7 +128,7 @@ def examined_place() -> tuple[str, int] | None:
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def arranged(
+def rearrange_index(
     func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], index: Tensor
 ) -> Sequence[Tensor | None]:
     """Apply a function that rearranges a tensor to the index of this tensor."""

@@ -45,10 +45,10 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         ConfigError: the file cannot be read, or file or overrides have mistakes; the message lists all of them.
     """
     origin = f"{path} with --set" if overrides else str(path)
-    return _parse_replaced(anchored(read_toml(path), path.parent), overrides, origin)
+    return _parse_replaced(resolve_data_root(read_toml(path), path.parent), overrides, origin)
 
 
-def anchored(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+def resolve_data_root(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Make a `data.root` that begins with ./ or ../ absolute: it starts from the folder of the TOML file."""
     data = values.get("data")
     root = data.get("root") if isinstance(data, dict) else None

@@ -16,7 +16,7 @@ from manyheads.config.load.toml import NESTED, NONE, shorten, to_toml
 from manyheads.config.schema import AugmentConfig, Config, StageConfig, Task, languages_needed
 
 _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
-_FAR = 1_000  # magnitude of a limit that no usual value comes near
+_UNUSUAL_LIMIT = 1_000  # magnitude of a limit that no usual value comes near
 _KINDS = {
     "integer": "a whole number",
     "number": "a number",
@@ -212,7 +212,7 @@ def phrase(schema: Mapping[str, Any], value: Any) -> str:
         return " or ".join(json.dumps(choice) for choice in schema.get("enum") or [schema["const"]])
     if "examples" in schema:
         return f"text such as {schema['examples'][0]}"
-    if schema.get("maxLength", 0) >= _FAR:
+    if schema.get("maxLength", 0) >= _UNUSUAL_LIMIT:
         limit = f" of at most {schema['maxLength']:,} characters, none of them NUL" if _is_large(value) else ""
         return f"{_KINDS['string']}{limit}"
     if "pattern" in schema:
@@ -220,7 +220,7 @@ def phrase(schema: Mapping[str, Any], value: Any) -> str:
     bounds = [
         f"{word} {number(schema[bound])}"
         for bound, word in _BOUNDS.items()
-        if bound in schema and (abs(schema[bound]) < _FAR or _is_large(value))
+        if bound in schema and (abs(schema[bound]) < _UNUSUAL_LIMIT or _is_large(value))
     ]
     return f"{_KINDS[schema['type']]} {' and '.join(bounds)}".strip()
 
@@ -230,8 +230,8 @@ def _is_large(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_is_large, value))
     if isinstance(value, str):
-        return len(value) >= _FAR or "\0" in value
-    return isinstance(value, int | float) and abs(value) >= _FAR
+        return len(value) >= _UNUSUAL_LIMIT or "\0" in value
+    return isinstance(value, int | float) and abs(value) >= _UNUSUAL_LIMIT
 
 
 def number(value: float) -> str:

@@ -7,9 +7,9 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
-MOST = 1_000_000_000  # of a count without a narrower limit
-Positive = Annotated[int, Field(gt=0, le=MOST)]
-Count = Annotated[int, Field(ge=0, le=MOST)]
+MAX_COUNT = 1_000_000_000  # of a count without a narrower limit
+Positive = Annotated[int, Field(gt=0, le=MAX_COUNT)]
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Layers = Annotated[int, Field(gt=0, le=1_000)]
 Factor = Annotated[float, Field(ge=0, le=1_000_000)]
 Text = Annotated[str, Field(max_length=4_096, pattern=r"^[^\x00]*$")]  # also the name of a file
@@ -136,7 +136,7 @@ class DataConfig(Section):
     max_ratio: float = Field(
         9.0,
         ge=1,
-        le=MOST,
+        le=MAX_COUNT,
         description="largest ratio of the two sides of a pair in characters; pairs above it are dropped, counted",
     )
     drop_duplicates: bool = Field(True, description="drop training pairs that have occurred before")

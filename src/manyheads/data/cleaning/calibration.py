@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_LEAST = 50  # scores that must be below a threshold for its share to be known
-_LOWEST = 0.4  # share of exchanged pairs below the lowest threshold
+_MIN_SCORES = 50  # scores that must be below a threshold for its share to be known
+_MIN_EXCHANGED_SHARE = 0.4  # share of exchanged pairs below the lowest threshold
 _STEPS = 400  # thresholds that are compared
 
 
@@ -25,13 +25,13 @@ def choose_threshold(scores: NDArray[np.float32], exchanged: NDArray[np.float32]
         exchanged: scores of pairs with exchanged targets (M,).
         loss: share of the good pairs that may be removed.
     """
-    if len(scores) < 2 * _LEAST or len(exchanged) < 2 * _LEAST or not loss:
+    if len(scores) < 2 * _MIN_SCORES or len(exchanged) < 2 * _MIN_SCORES or not loss:
         return -np.inf
     ranked, unrelated = np.sort(scores), np.sort(exchanged)
-    thresholds = np.quantile(unrelated, np.linspace(_LOWEST, 1, _STEPS))
+    thresholds = np.quantile(unrelated, np.linspace(_MIN_EXCHANGED_SHARE, 1, _STEPS))
     below = np.searchsorted(ranked, thresholds) / len(ranked)
     noise = np.searchsorted(unrelated, thresholds) / len(unrelated)
-    known = noise * len(unrelated) >= _LEAST
+    known = noise * len(unrelated) >= _MIN_SCORES
     share = min(1.0, float((below[known] / noise[known]).min())) if known.any() else 0.0
     lost = (below - share * noise) / max(1 - share, 1e-6)
     fitting = np.flatnonzero(lost <= loss)

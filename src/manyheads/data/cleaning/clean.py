@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from manyheads.config.schema import CleanConfig
 from manyheads.data.cleaning.calibration import choose_threshold
-from manyheads.data.cleaning.codes import coded
+from manyheads.data.cleaning.codes import encode_lines
 from manyheads.data.cleaning.duplicates import KEYS, copy_keys, find_boilerplate, find_duplicates
 from manyheads.data.cleaning.lexicon import learn_lexicons, score_pairs
 from manyheads.data.cleaning.models import load_lexicons, load_profile, pack_lexicons, pack_profile
@@ -27,7 +27,7 @@ from manyheads.data.cleaning.rules import REASONS, apply_rules, learn_profile, w
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import LEAST_WORDS
 from manyheads.data.shards import map_shards
-from manyheads.data.store import chunked
+from manyheads.data.store import chunks
 from manyheads.errors import DataError
 from manyheads.files import write_atomically, writing
 
@@ -77,7 +77,7 @@ class CleanJob:
 
     def chunks(self, size: int) -> Iterator[list[Pair]]:
         """Read the pairs in lists of `size`."""
-        return chunked(self.read(), size)
+        return chunks(self.read(), size)
 
 
 @dataclass
@@ -206,13 +206,17 @@ def _score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: E
     exchanged = _exchange(sample, most, job.settings, profile)
     if not path.exists():
         with phase("learning word translations", None, "pairs"):
-            lexicons = learn_lexicons(*(coded(side + other) for side, other in zip(sample, exchanged, strict=True)))
+            lexicons = learn_lexicons(
+                *(encode_lines(side + other) for side, other in zip(sample, exchanged, strict=True))
+            )
             with writing(path):
                 write_atomically(path, pack_lexicons(lexicons))
     if not exchanged[0]:
         return  # too few pairs to learn from
     everything = np.ones(len(exchanged[0]), np.bool_)
-    exchanged_scores = score_pairs(load_lexicons(path), coded(exchanged[0]), coded(exchanged[1]), everything)
+    exchanged_scores = score_pairs(
+        load_lexicons(path), encode_lines(exchanged[0]), encode_lines(exchanged[1]), everything
+    )
     learned = np.zeros(len(judgement.reasons), np.bool_)
     learned[learned_from] = True
     key = job.hash("words", job.shard_pairs)
@@ -236,7 +240,7 @@ def _score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: E
 def _score_shard(lexicon: Path, shard: tuple[Texts, bytes]) -> bytes:
     """Score the pairs of a shard by word translations; return float32 (N,)."""
     texts, learned = shard
-    sides = coded(texts[0]), coded(texts[1])
+    sides = encode_lines(texts[0]), encode_lines(texts[1])
     scores = score_pairs(load_lexicons(lexicon), sides[0], sides[1], np.frombuffer(learned, np.bool_))
     return scores.astype("<f4").tobytes()
 
@@ -333,7 +337,7 @@ def _passed_shards(
     keep[passed] = True
     chosen = (pair for pair, selected in zip(job.read(), keep.tolist(), strict=True) if selected)
     first = 0
-    for chunk in chunked(chosen, job.shard_pairs):
+    for chunk in chunks(chosen, job.shard_pairs):
         numbers = passed[first : first + len(chunk)]
         yield _texts_of(chunk), learned[numbers].tobytes()
         first += len(chunk)

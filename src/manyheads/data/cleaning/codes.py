@@ -52,7 +52,7 @@ class CodedLines:
         return text_of(codes[1:]).split("\n")[:-1]
 
 
-def coded(texts: Sequence[str]) -> CodedLines:
+def encode_lines(texts: Sequence[str]) -> CodedLines:
     """Return the letters of lines that have no line end inside."""
     codes = code_points("\n".join(["", *texts, ""]).lower())
     letters, ended = are_letters(codes), codes == _LINE_END

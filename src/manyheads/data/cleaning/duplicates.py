@@ -33,9 +33,9 @@ def find_duplicates(keys: Keys) -> NDArray[np.bool_]:
     Args:
         keys: keys of the pairs (N, KEYS).
     """
-    copies = _came_before(_joined(keys[:, :2]))
+    copies = _came_before(_join_keys(keys[:, :2]))
     for bands in itertools.combinations(range(2, KEYS), _AGREEING):
-        copies |= _came_before(_joined(keys[:, bands]))
+        copies |= _came_before(_join_keys(keys[:, bands]))
     return copies
 
 
@@ -50,7 +50,7 @@ def find_boilerplate(keys: Keys, long: NDArray[np.bool_], most: int) -> NDArray[
     return (_rank(keys[:, 0], long[:, 0]) >= most) | (_rank(keys[:, 1], long[:, 1]) >= most)
 
 
-def _joined(columns: Keys) -> Keys:
+def _join_keys(columns: Keys) -> Keys:
     """Combine the keys of each row to one key: (N, K) -> (N,)."""
     key = np.zeros(len(columns), np.uint64)
     for column in columns.T:

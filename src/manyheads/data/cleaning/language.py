@@ -31,7 +31,7 @@ _CERTAIN = 5.0  # log-odds in nats above which the second round learns from a li
 _SMOOTHING = 2_000  # n-grams of all languages together that are added to the counts of each
 _MOST_WEIGHT = 4.0  # largest weight of an n-gram in nats; a few rare n-grams do not make a line foreign
 _UNSEEN = 0.01  # added to the occurrences of each n-gram in all languages together
-_ROUNDS = 2
+_NUM_ROUNDS = 2
 _FOREIGN_LETTERS = 8  # letters in a foreign script, and more than half of all, that make a line foreign
 _OWN_LIKE = 0.88  # share of the median coverage of own lines, above which a line is no example of another language
 _SEEN = 3  # lines that an n-gram must be in to count as known
@@ -116,12 +116,12 @@ def learn_languages(
             continue
         marks = _drop_own_like(labels[side], own, sides[side])
         further_counts = {opposite: other_counts[1 - side]}
-        model = _fitted(grams[side], sides[side], marks, own, further_counts, scripts)
-        for _ in range(_ROUNDS - 1):
+        model = _fit(grams[side], sides[side], marks, own, further_counts, scripts)
+        for _ in range(_NUM_ROUNDS - 1):
             odds, which = model.score(sides[side])
             names = np.array([*model.names, ""], dtype=object)
             marks = np.where(odds > _CERTAIN, names[which], np.where(odds < -_CERTAIN, own, ""))
-            model = _fitted(grams[side], sides[side], marks, own, further_counts, scripts)
+            model = _fit(grams[side], sides[side], marks, own, further_counts, scripts)
         models.append(model)
     return models[0], models[1]
 
@@ -137,7 +137,7 @@ def _drop_own_like(labels: NDArray[np.object_], own: str, lines: CodedLines) -> 
     return np.where(chosen | (coverage < most), labels, "")
 
 
-def _fitted(
+def _fit(
     hashes: _IntArray,
     lines: CodedLines,
     labels: NDArray[np.object_],

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from manyheads.data.cleaning.codes import CodedLines
 from manyheads.data.word_alignment import expected_counts, link_tokens
 
-_ROUNDS = 4  # iterations of expectation maximisation
+_NUM_ITERATIONS = 4  # iterations of expectation maximisation
 _PREFIX = 6  # letters of a word in alphabets
 _SYLLABLES = 2  # syllables of a word in Hangul
 _SMOOTHING = 1.0  # occurrences of a source word that count for the average translation
@@ -91,7 +91,7 @@ def _learn_direction(source: _Words, target: _Words) -> Lexicon:
     shares = frequencies / max(1, frequencies.sum())
     keys, entries = np.unique((linked << _BITS) | scored, return_inverse=True)
     sources, source_index = np.unique(keys >> _BITS, return_inverse=True)
-    counts = expected_counts(entries, source_index, tokens, _ROUNDS, shares[numbers])
+    counts = expected_counts(entries, source_index, tokens, _NUM_ITERATIONS, shares[numbers])
     totals = np.bincount(source_index, counts, len(sources)).astype(float)
     return Lexicon(keys, counts, sources, totals, targets, shares)
 

@@ -17,7 +17,7 @@ from manyheads.data.cleaning.rules import REASONS
 
 _EXAMPLES = 40  # examples of each reason
 _SHOWN = 2  # examples of each reason in the text
-_LONGEST = 60  # characters of a side of an example in the text
+_MAX_EXAMPLE_CHARACTERS = 60  # characters of a side of an example in the text
 SCORES = ("length", "language", "lexical", "models")
 _WORDS = {
     "empty": "no text on a side",
@@ -90,7 +90,9 @@ class CleanReport:
             part, short = _share(counts["pairs"], self.read), counts["short"]
             lines.append(f"  {reason:<13}{counts['pairs']:>9,}  {part:>6}  {short:>7,} short  {_WORDS[reason]}")
             for example in self.examples.get(reason, [])[:_SHOWN]:
-                lines.append(f"      {example['line']:,}: {_cut(example['source'])} ||| {_cut(example['target'])}")
+                lines.append(
+                    f"      {example['line']:,}: {_shorten(example['source'])} ||| {_shorten(example['target'])}"
+                )
         limits = ", ".join(f"{name} {value:.2f}" for name, value in self.thresholds.items())
         if limits:
             lines.append(f"Removed below these scores: {limits}")
@@ -105,8 +107,8 @@ def _share(count: int, total: int) -> str:
     return f"{100 * count / total:.1f} %" if total else "-"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_EXAMPLE_CHARACTERS else f"{text[:_MAX_EXAMPLE_CHARACTERS]}…"
 
 
 def report_of(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.data.cleaning.codes import CodedLines, coded
+from manyheads.data.cleaning.codes import CodedLines, encode_lines
 from manyheads.data.cleaning.language import LanguageModel, learn_languages
 from manyheads.data.defects import LEAST_WORDS, letters_of, repeats, unreadable
 from manyheads.data.letters import code_points, has_text
@@ -23,10 +23,8 @@ REASONS = (  # in the order in which they are tried; a pair is removed for the f
     "kept", "empty", "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders",
     "boilerplate", "duplicate", "lexical", "models",
 )  # fmt: skip
-_CHARACTERS, _WORDS = (
-    15,
-    4,
-)  # added to both lengths, so that a short phrase may be much shorter than its translation
+# added to both lengths, so that a short phrase may be much shorter than its translation
+_CHARACTERS, _WORDS = (15, 4)
 _WITHOUT_CUT = 0.005  # share of uncut pairs that a missing mark, or a small first letter, may remove
 _CARELESS = 0.12  # share of pairs with an open side, above which only much too short sides are cut
 _SHORTENED = 1.4  # factor by which these sides must be too short
@@ -59,7 +57,7 @@ class Profile:
 
 def learn_profile(sources: Sequence[str], targets: Sequence[str], codes: tuple[str, str]) -> Profile:
     """Learn the profile of a corpus from the two sides of a sample (N)."""
-    sides = coded(sources), coded(targets)
+    sides = encode_lines(sources), encode_lines(targets)
     filled = [has_text(source) and has_text(target) for source, target in zip(sources, targets, strict=True)]
     pairs = [pair for pair, has_text in zip(zip(sources, targets, strict=True), filled, strict=True) if has_text]
     characters = np.array([[len(source), len(target)] for source, target in pairs] or [[1, 1]], np.float64)
@@ -169,7 +167,7 @@ def apply_rules(
     """
     words = word_counts(sources, targets)
     factors = _length_factors(sources, targets, words, profile)
-    sides: tuple[CodedLines, CodedLines] = coded(sources), coded(targets)
+    sides: tuple[CodedLines, CodedLines] = encode_lines(sources), encode_lines(targets)
     odds = np.maximum(*(model.score(lines)[0] for model, lines in zip(profile.models, sides, strict=True)))
     reasons = np.zeros(len(sources), np.uint8)
     repeating = _have_repeated_letters(sources) | _have_repeated_letters(targets)

@@ -16,8 +16,8 @@ from manyheads.data.formats.text import (
     Skipped,
     TextRequest,
     Unit,
+    find_statement,
     pairs_of_units,
-    stated,
 )  # fmt: skip
 from manyheads.data.formats.units import UnitParser, parsed_units
 from manyheads.errors import DataError
@@ -159,4 +159,6 @@ def read_xliff(stream: io.BufferedReader, request: TextRequest, name: str) -> Pa
 def _read_document(stream: io.BufferedReader, request: TextRequest, parser: UnitParser) -> ParallelText:
     languages, pairs = pairs_of_units(parsed_units(stream, parser), request, parser.name, parser.skipped)
     header = "\n".join(parser.header)
-    return ParallelText(languages, pairs, stated(header, what=LICENCE), stated(header, what=ORIGIN), parser.skipped)
+    return ParallelText(
+        languages, pairs, find_statement(header, what=LICENCE), find_statement(header, what=ORIGIN), parser.skipped
+    )

@@ -21,10 +21,10 @@ from manyheads.data.formats.text import (
     ParallelText,
     TextRequest,
     choose_languages,
-    listed,
+    find_statement,
+    list_names,
     match_language,
     no_text_in,
-    stated,
 )  # fmt: skip
 from manyheads.errors import DataError
 from manyheads.files import cure_of
@@ -50,7 +50,7 @@ def read_moses(paths: tuple[Path, Path], request: TextRequest) -> ParallelText:
     known = languages_of_files(paths) or (request.source or "", request.target or "")
     languages, order = _choose_sides(known, request, " and ".join(path.name for path in paths))
     chosen = [paths[index] for index in order]
-    return ParallelText(languages, _aligned([_lines_of(path) for path in chosen], [str(path) for path in chosen]))
+    return ParallelText(languages, _align([_lines_of(path) for path in chosen], [str(path) for path in chosen]))
 
 
 def _lines_of(path: Path) -> Iterator[str]:
@@ -68,7 +68,7 @@ def _choose_sides(known: Sequence[str], request: TextRequest, name: str) -> tupl
     return languages, (known.index(matches[0] or ""), known.index(matches[1] or ""))
 
 
-def _aligned(sides: Sequence[Iterator[str]], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _align(sides: Sequence[Iterator[str]], names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield line i of both texts; raise `DataError` with both counts if they differ."""
     for number, (source, target) in enumerate(zip_longest(*sides), 1):
         if source is None or target is None:
@@ -101,13 +101,14 @@ def read_archive(stream: io.BufferedReader, request: TextRequest, name: str) -> 
     if len(texts) != 1:
         raise DataError(
             f"{name} holds {'several texts' if texts else 'no two files of lines'}, but: "
-            f"{listed(texts or members)}. Unpack it, and name the file to convert, or two with equally many lines."
+            f"{list_names(texts or members)}. Unpack it, and name the file to convert, or two with "
+            "equally many lines."
         )
     ((stem, known),) = texts.items()
     languages, order = _choose_sides(known, request, name)
     chosen = [f"{stem}.{known[index]}" for index in order]
     sides = [_member_lines(archive, members[member], name) for member in chosen]
-    pairs = _aligned(sides, [f"{name}: {member}" for member in chosen])
+    pairs = _align(sides, [f"{name}: {member}" for member in chosen])
     return ParallelText(languages, pairs, *_read_notes(archive, members.values(), name))
 
 
@@ -159,7 +160,7 @@ def _read_notes(
     text = "\n".join(notes.values())
     licences = "\n".join(note for short, note in notes.items() if not short.startswith("readme"))
     title = licences.strip().partition("\n")[0].strip()
-    return stated(text, what=LICENCE) or title or None, stated(text, what=ORIGIN)
+    return find_statement(text, what=LICENCE) or title or None, find_statement(text, what=ORIGIN)
 
 
 def notes_of_archive(path: Path) -> tuple[str | None, str | None]:

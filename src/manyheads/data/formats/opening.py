@@ -15,7 +15,7 @@ from manyheads.errors import DataError, require
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-_FREE = 1 << 25  # unpacked bytes that are allowed at any ratio
+_UNCHECKED_BYTES = 1 << 25  # unpacked bytes that are allowed at any ratio
 _LARGEST_RATIO = 200  # unpacked to packed bytes above that; text packs to a tenth, a bomb to a thousandth
 _BLOCK = 1 << 16  # unpacked bytes read at once
 _HEAD = 4_096  # bytes from which an encoding is recognised
@@ -23,7 +23,7 @@ _HEAD = 4_096  # bytes from which an encoding is recognised
 
 def check_ratio(unpacked: int, packed: int, name: str) -> None:
     """Raise `DataError` if the ratio of unpacked to packed bytes is the sign of a decompression bomb."""
-    if unpacked > _FREE and unpacked > _LARGEST_RATIO * packed:
+    if unpacked > _UNCHECKED_BYTES and unpacked > _LARGEST_RATIO * packed:
         raise DataError(
             f"{name} unpacks to more than {_LARGEST_RATIO} times its size ({packed:,} bytes), as only bombs do. "
             "It is not read. If you trust it, unpack it yourself and name the unpacked file."
@@ -41,7 +41,11 @@ def open_input(path: Path) -> io.BufferedReader:
         if path.suffix not in COMPRESSIONS:
             return file
         with file, _LimitedReader(file, path) as begin:
-            while begin.size <= _FREE and file.tell() <= _FREE // _LARGEST_RATIO and begin.read(_BLOCK):
+            while (
+                begin.size <= _UNCHECKED_BYTES
+                and file.tell() <= _UNCHECKED_BYTES // _LARGEST_RATIO
+                and begin.read(_BLOCK)
+            ):
                 pass  # a bomb is refused before its text is read
         return io.BufferedReader(_LimitedReader(path.open("rb"), path), _BLOCK)
 

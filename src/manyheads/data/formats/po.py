@@ -16,15 +16,15 @@ from manyheads.data.formats.text import (
     Skipped,
     TextRequest,
     Unit,
+    find_statement,
     match_language,
     pairs_of_units,
     short_line,
-    stated,
 )  # fmt: skip
 from manyheads.errors import DataError, UsageError
 
 _MOST_COMMENTS = 1_000  # lines of comments in which the licence is looked for
-_LARGEST = 1 << 25  # characters; a catalogue is read at once
+_MAX_CHARACTERS = 1 << 25  # characters; a catalogue is read at once
 _LONGEST_PART = 1 << 17  # characters of a text over several lines, which polib joins in quadratic time
 _KEYWORD = re.compile(r'\s*(msg\w+(?:\[\d+\])?)\s*"')  # start of another part
 
@@ -46,8 +46,8 @@ def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> Paral
             begins = _KEYWORD.match(line)
             written = copy.write(f"{_plain_line(line, comments, skipped)}\n")
             size, part = size + len(line), 0 if begins or line[:1] in ("", "#") else part + written
-            if size > _LARGEST:
-                raise DataError(f"{name}: longer than {_LARGEST:,} characters. Divide it, as with msggrep.")
+            if size > _MAX_CHARACTERS:
+                raise DataError(f"{name}: longer than {_MAX_CHARACTERS:,} characters. Divide it, as with msggrep.")
             if part > _LONGEST_PART:
                 raise DataError(f"{name}, line {number:,}: a text of more than {_LONGEST_PART:,} characters.")
         copy.flush()
@@ -60,7 +60,7 @@ def read_po(stream: io.BufferedReader, request: TextRequest, name: str) -> Paral
     languages = _catalogue_languages(catalogue.metadata, request, name)
     chosen, pairs = pairs_of_units(_messages(catalogue, *languages, skipped), request, name, skipped)
     origin = catalogue.metadata.get("Project-Id-Version")
-    return ParallelText(chosen, pairs, stated("\n".join(comments), what=LICENCE), origin, skipped)
+    return ParallelText(chosen, pairs, find_statement("\n".join(comments), what=LICENCE), origin, skipped)
 
 
 def _plain_line(line: str, comments: list[str], skipped: Skipped) -> str:

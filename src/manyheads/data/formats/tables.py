@@ -20,7 +20,7 @@ from manyheads.data.formats.text import (
     Skipped,
     TextRequest,
     choose_languages,
-    listed,
+    list_names,
     match_language,
 )  # fmt: skip
 from manyheads.data.hub import PREFIX, failures_named, open_splits
@@ -138,7 +138,7 @@ def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> 
             unpacked += more
             check_ratio(unpacked, size, name)
             with failures_named(f"{name} is damaged after row {number:,}"):
-                rows = list(zip(*(_repeated(column).to_pylist() for column in batch.columns), strict=True))
+                rows = list(zip(*(_refuse_repeated(column).to_pylist() for column in batch.columns), strict=True))
             for values in rows:
                 number += 1
                 yield f"{name}, row {number:,}", dict(zip(batch.schema.names, values, strict=True))
@@ -147,7 +147,7 @@ def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> 
 
 
 def _unpacked_size(column: Any) -> int:
-    """Return the size in bytes of the result of `_repeated` for a column of pyarrow."""
+    """Return the size in bytes of the result of `_refuse_repeated` for a column of pyarrow."""
     kinds, compute = import_module("pyarrow.types"), import_module("pyarrow.compute")
     if kinds.is_struct(column.type):
         return sum(map(_unpacked_size, column.flatten()))
@@ -156,12 +156,12 @@ def _unpacked_size(column: Any) -> int:
     return compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
 
 
-def _repeated(column: Any) -> Any:
+def _refuse_repeated(column: Any) -> Any:
     """Return a column of pyarrow decoded from a dictionary and indices to plain texts."""
     kinds = import_module("pyarrow.types")
     if kinds.is_struct(column.type):
         names = [field.name for field in column.type]
-        return type(column).from_arrays([*map(_repeated, column.flatten())], names)
+        return type(column).from_arrays([*map(_refuse_repeated, column.flatten())], names)
     return column.dictionary_decode() if kinds.is_dictionary(column.type) else column
 
 
@@ -224,12 +224,12 @@ def _read_rows(rows: _Rows, request: TextRequest, name: str, skipped: Skipped) -
     if first is None:
         skipped.check(name, 0)
         raise DataError(f"{name} holds no rows. Name a table with a header and text below it.")
-    columns, languages = _choose_columns(_nested(first[1]), request, name)
+    columns, languages = _choose_columns(_nest(first[1]), request, name)
 
     def pairs() -> Iterator[tuple[str, str]]:
         good = 0
         for where, row in itertools.chain([first], rows):
-            pair, texts = None, _nested(row)
+            pair, texts = None, _nest(row)
             with _left_out(name, where, skipped):
                 pair = _cell(texts, columns[0], where), _cell(texts, columns[1], where)
             if pair is not None:
@@ -240,7 +240,7 @@ def _read_rows(rows: _Rows, request: TextRequest, name: str, skipped: Skipped) -
     return ParallelText(languages, pairs(), skipped=skipped)
 
 
-def _nested(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _nest(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the texts of a row: the content of its column "translation", if it has one."""
     inner = row.get(_NESTED)
     return inner if isinstance(inner, Mapping) else row
@@ -265,20 +265,22 @@ def _choose_columns(
         missing = [column for column in request.columns if column not in names]
         if missing:
             raise DataError(
-                f"{name} has no column {' and no column '.join(missing)}. Its columns: {listed(names)}."
+                f"{name} has no column {' and no column '.join(missing)}. Its columns: {list_names(names)}."
             )
         return request.columns, choose_languages(request, filter(is_language, request.columns), name)
     if {"source", "target"} <= set(names):
         return ("source", "target"), choose_languages(request, languages, name)
     if not languages:
         raise UsageError(
-            f"{name} has no columns named by languages. Choose two with --columns among: {listed(names)}."
+            f"{name} has no columns named by languages. Choose two with --columns among: {list_names(names)}."
         )
     chosen = choose_languages(request, languages, name)
     source, target = (match_language(language, languages) for language in chosen)
     if source is None or target is None:
         lacking = chosen[0] if source is None else chosen[1]
-        raise DataError(f"{name} has no column for {lacking}. Choose two with --columns among: {listed(names)}.")
+        raise DataError(
+            f"{name} has no column for {lacking}. Choose two with --columns among: {list_names(names)}."
+        )
     return (source, target), chosen
 
 
@@ -291,6 +293,6 @@ def _checked_row(row: object, where: str) -> Mapping[str, Any]:
 def _cell(row: Mapping[str, Any], column: str, where: str) -> str:
     """Return the text of a column, "" for null."""
     if column not in row:
-        raise DataError(f'{where}: no column "{column}". It has: {listed(map(str, row))}.')
+        raise DataError(f'{where}: no column "{column}". It has: {list_names(map(str, row))}.')
     value = row[column]
     return "" if value is None else checked_text(value, column, "error", where)

@@ -131,7 +131,7 @@ def choose_languages(request: TextRequest, present: Iterable[str], name: str) ->
     elif len(names) == 2:
         return _code(names[0]), _code(names[1])
     raise UsageError(
-        f"{name}: the languages are not clear; it names {listed(names)}. Say both: --source de --target en."
+        f"{name}: the languages are not clear; it names {list_names(names)}. Say both: --source de --target en."
     )
 
 
@@ -188,13 +188,13 @@ def _read_pairs(
 
 def no_text_in(language: str, present: Iterable[str], name: str) -> DataError:
     """Return the error for a language that a file does not hold."""
-    languages = listed(sorted(present))
+    languages = list_names(sorted(present))
     return DataError(
         f"{name} holds no text in {language}. Languages there: {languages}. Choose with --source and --target."
     )
 
 
-def listed(names: Iterable[str]) -> str:
+def list_names(names: Iterable[str]) -> str:
     """Return the first names that a file states, each short and in one line, for a message."""
     first = list(islice(filter(None, names), _MOST_LISTED + 1))
     short = map(short_line, first[:_MOST_LISTED])
@@ -206,7 +206,7 @@ def short_line(text: str) -> str:
     return " ".join(text.split())[:_LONGEST_LISTED]
 
 
-def stated(text: str, *, what: str) -> str | None:
+def find_statement(text: str, *, what: str) -> str | None:
     """Return the statement after a word and a colon in a header or a README, such as "License: CC BY 2.0 FR".
 
     Args:

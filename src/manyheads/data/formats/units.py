@@ -301,7 +301,7 @@ def parsed_units(stream: io.BufferedReader, parser: UnitParser) -> Iterator[Unit
     documents = _Documents(parser, encoding)
     try:
         group: list[str] = []
-        for text, kind in _pieces(_decoded(stream, encoding), parser):
+        for text, kind in _pieces(_decode(stream, encoding), parser):
             if kind == "unit" or (group and text.isspace()):
                 group.append(text)
                 if len(group) < _GROUP:
@@ -395,7 +395,7 @@ def _pieces(blocks: Iterator[str], parser: UnitParser) -> Iterator[tuple[str, st
         yield text, "broken" if kind == "unit" else kind
 
 
-def _decoded(stream: io.BufferedReader, encoding: str) -> Iterator[str]:
+def _decode(stream: io.BufferedReader, encoding: str) -> Iterator[str]:
     """Yield the text of a stream in blocks; a byte that is none of its encoding becomes a surrogate."""
     wide = encoding.startswith(("utf-16", "utf-32"))
     decoder = codecs.getincrementaldecoder(encoding)("strict" if wide else "surrogateescape")

@@ -147,7 +147,7 @@ class NativeModel:
             failure,
         )
         if done < 0:
-            raise _refused(failure)
+            raise _refused_error(failure)
 
     def reserve_workspace(self, model: Model, rows: int, max_keys: int, threads: int) -> NDArray[np.float32]:
         """Return the workspace of a call with `rows` rows, each of which attends to at most `max_keys` keys."""
@@ -206,7 +206,7 @@ class NativeModel:
             failure,
         )
         if done < 0:
-            raise _refused(failure)
+            raise _refused_error(failure)
         return logits[:size].reshape(rows, -1)
 
     def step_struct(self, step: StepInput, tokens: Tensor, table: PositionTable) -> Step:
@@ -268,13 +268,13 @@ class NativeModel:
             failure,
         )
         if stopped == -1:
-            raise _refused(failure)
+            raise _refused_error(failure)
         if stopped < 0:
             raise OverflowedError
         return stopped
 
 
-def _refused(failure: Failure) -> ValueError:
+def _refused_error(failure: Failure) -> ValueError:
     value, low, high = failure.value, failure.low, failure.high
     return ValueError(f"the C decoder was given {failure.quantity.decode()} {value}; the range is {low}..{high}")
 

@@ -37,17 +37,17 @@ def _letter_width(letter: str) -> float:
 
 def widest(texts: Iterable[str], size: float = FONT_SIZE) -> float:
     """Estimate the width of the widest of some texts; 0 without any."""
-    return max((text_width(_displayed(text), size) for text in texts), default=0.0)
+    return max((text_width(_display(text), size) for text in texts), default=0.0)
 
 
-def _displayed(text: str) -> str:
+def _display(text: str) -> str:
     """Return a text as it is drawn: without control characters, and the blank before a word as ␣."""
     return visible(text).replace("▁", "␣")
 
 
-def clipped(text: str, width: float, size: float = FONT_SIZE) -> str:
+def clip(text: str, width: float, size: float = FONT_SIZE) -> str:
     """Return a text as it is drawn, cut to a width with an ellipsis."""
-    plain = _displayed(text)
+    plain = _display(text)
     if text_width(plain, size) <= width:
         return plain
     while plain and text_width(plain + "…", size) > width:
@@ -81,7 +81,7 @@ class Canvas:
         bold: bool = False,
     ) -> None:
         """Add a text whose base line starts, ends or has its middle at a point; `turn` in degrees."""
-        shown = _displayed(text)
+        shown = _display(text)
         turned = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
         weight = ' font-weight="bold"' if bold else ""
         # A renderer may take letters that the first font lacks from a font of any weight.

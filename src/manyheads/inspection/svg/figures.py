@@ -6,8 +6,8 @@ from html import escape
 
 from manyheads.inspection.charts import Bars, Lines, Links, Table, fraction, minus, shown, tick_text, ticks
 from manyheads.inspection.colours import DASHES, INK, LINES, MARKERS, NEGATIVE, POSITIVE
-from manyheads.inspection.svg.canvas import SMALL, Canvas, clipped, text_width, widest
-from manyheads.inspection.words import localized
+from manyheads.inspection.svg.canvas import SMALL, Canvas, clip, text_width, widest
+from manyheads.inspection.words import localize
 
 _ROW = 20
 _BAR, _NUMBER = 180, 62  # width of the longest bar, and of the numbers
@@ -15,7 +15,7 @@ _LABEL = 200  # longer labels of bars are cut; in narrow pictures a third of the
 _DETAIL = 100  # least width for the text beside a bar
 _GRID = "#d0d0d0"
 _PLOT_HEIGHT, _PLOT_TOP = 260, 8.0
-_SAMPLE = 30  # width of a piece of line in a legend
+_LEGEND_LINE_WIDTH = 30  # width of a piece of line in a legend
 _LINE = 15  # height of a line of a legend
 _BESIDE = 0.55  # least share of the width for a plot whose names are beside it
 _MAX_MARKERS = 12
@@ -39,7 +39,7 @@ _MAX_ROWS = 400
 def draw_bars(chart: Bars, room: float) -> Canvas:
     """Draw a bar for each label with its number; a doubtful bar has a dashed outline, a dotted line and a "?"."""
     canvas = Canvas()
-    labels = [clipped(bar.label, min(_LABEL, room / 3)) for bar in chart.bars]
+    labels = [clip(bar.label, min(_LABEL, room / 3)) for bar in chart.bars]
     left = widest(labels) + 10
     reach = min(_BAR, max(40.0, room - left - _NUMBER))
     low, high = min(0.0, chart.low), max(0.0, chart.high)
@@ -59,7 +59,7 @@ def draw_bars(chart: Bars, room: float) -> Canvas:
         canvas.text(left + reach + _NUMBER - 4, top + 14, number, anchor="end", size=SMALL)
         beside = left + reach + _NUMBER + 10
         if bar.detail and room - beside >= _DETAIL:
-            canvas.text(beside, top + 14, clipped(bar.detail, room - beside, SMALL), size=SMALL)
+            canvas.text(beside, top + 14, clip(bar.detail, room - beside, SMALL), size=SMALL)
     bottom = len(labels) * _ROW
     canvas.line(zero, 0, zero, bottom, width=1)
     for value in ticks(low, high, 4):
@@ -82,12 +82,12 @@ def draw_lines(chart: Lines, room: float) -> Canvas:
     canvas = Canvas()
     lines = [line for line in chart.lines if line.x]
     if not lines:
-        canvas.text(0, 14, localized("(no points yet)"))
+        canvas.text(0, 14, localize("(no points yet)"))
         return canvas
     x_range, (y_low, y_high) = chart.extent()
     names = [f"{line.name}: {shown(line.y[-1])}" for line in lines]
     left = widest(map(tick_text, ticks(y_low, y_high)), 10) + 28
-    legend = _SAMPLE + 10 + widest(names, SMALL)
+    legend = _LEGEND_LINE_WIDTH + 10 + widest(names, SMALL)
     beside = room - left - legend >= _BESIDE * room and len(lines) * _LINE <= _PLOT_HEIGHT
     plot_width = min(560.0, room - left - (legend + 10 if beside else 8))
     _draw_axes(canvas, chart, left, plot_width)
@@ -104,15 +104,17 @@ def draw_lines(chart: Lines, room: float) -> Canvas:
     below = canvas.height + 16
     rows = [below + _LINE * row for row in range(len(ends))]
     if beside:
-        rows = _spread(ends, _LINE, _PLOT_TOP + _PLOT_HEIGHT)
+        rows = _spread_heights(ends, _LINE, _PLOT_TOP + _PLOT_HEIGHT)
     for number, (name, y) in enumerate(zip(names, rows, strict=True)):
         x = left + plot_width + 10 if beside else 8.0
-        _draw_curve(canvas, [(x, y), (x + _SAMPLE / 2, y), (x + _SAMPLE, y)], number, markers=1)
-        canvas.text(x + _SAMPLE + 6, y + 4, name, size=SMALL)
+        _draw_curve(
+            canvas, [(x, y), (x + _LEGEND_LINE_WIDTH / 2, y), (x + _LEGEND_LINE_WIDTH, y)], number, markers=1
+        )
+        canvas.text(x + _LEGEND_LINE_WIDTH + 6, y + 4, name, size=SMALL)
     return canvas
 
 
-def _spread(heights: list[float], distance: float, bottom: float) -> list[float]:
+def _spread_heights(heights: list[float], distance: float, bottom: float) -> list[float]:
     """Return heights near the given ones, in their order, at least `distance` pixels apart and above the bottom."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     moved, last = [0.0] * len(heights), -distance
@@ -159,7 +161,7 @@ def draw_links(chart: Links, room: float) -> Canvas:
     """Draw the source words at the left, the target words at the right, and a line for each link."""
     canvas = Canvas()
     most = (room - _LINK / 2) / 2
-    source, target = ([clipped(word, most) for word in words] for words in (chart.source, chart.target))
+    source, target = ([clip(word, most) for word in words] for words in (chart.source, chart.target))
     left = max(widest(source), text_width(chart.source_title, SMALL) * 1.1) + 8
     right = left + min(_LINK, room - 2 * most)
     canvas.text(left - 8, 12, chart.source_title, size=SMALL, bold=True, anchor="end")
@@ -201,14 +203,12 @@ def draw_table(table: Table, room: float) -> Canvas:
     for column, (title, width) in enumerate(zip(table.columns, widths, strict=True)):
         numeric = all(isinstance(row[column], int | float | None) for row in table.rows) and bool(table.rows)
         anchor, text_x = ("end", x + width - 12) if numeric else ("start", x)
-        canvas.text(text_x, 13, clipped(title, width - 14), bold=True, anchor=anchor)
+        canvas.text(text_x, 13, clip(title, width - 14), bold=True, anchor=anchor)
         for number, row in enumerate(rows):
-            canvas.text(
-                text_x, 33 + number * 18, clipped(row[column], width - 12, SMALL), anchor=anchor, size=SMALL
-            )
+            canvas.text(text_x, 33 + number * 18, clip(row[column], width - 12, SMALL), anchor=anchor, size=SMALL)
         x += width
     canvas.line(0, 18, x, 18)
     if len(table.rows) > _MAX_ROWS:
-        more = localized("... {count:,} more rows", count=len(table.rows) - _MAX_ROWS)
+        more = localize("... {count:,} more rows", count=len(table.rows) - _MAX_ROWS)
         canvas.text(0, 33 + _MAX_ROWS * 18, more, size=SMALL)
     return canvas

@@ -9,13 +9,13 @@ from itertools import groupby
 from manyheads.inspection.charts import HeatMap, Thumbnails, fraction, minus, ticks
 from manyheads.inspection.codec import Array
 from manyheads.inspection.colours import INK, hexadecimal, ink_on, shade
-from manyheads.inspection.svg.canvas import FONT_SIZE, SMALL, Canvas, clipped, text_width, widest
-from manyheads.inspection.words import localized
+from manyheads.inspection.svg.canvas import FONT_SIZE, SMALL, Canvas, clip, text_width, widest
+from manyheads.inspection.words import localize
 
 _CELL, _NUMBERED_CELL, _SLANTED_CELL = 30, 24, 20  # largest cell; smallest with a number, and with a slanted name
 _MAX_NUMBERED_CELLS = 900
 _MAX_HEIGHT, _BARE_HEIGHT = 900, 560  # height of all cells, with names and without
-_NAME = 150  # longer names are cut; in narrow pictures a third of the width
+_MAX_NAME_WIDTH = 150  # longer names are cut; in narrow pictures a third of the width
 _PITCH = 9  # smallest distance of two names
 _SMALLEST_NAME = 8
 _TITLE = 18  # height of the title of an axis
@@ -31,8 +31,8 @@ def draw_heat_map(chart: HeatMap, room: float) -> Canvas:
     """Draw the names of the columns, the cells with the names of rows at their left, and a scale below."""
     canvas = Canvas()
     rows, columns = chart.values.shape
-    most = min(_NAME, room / 3)
-    row_names, column_names = ([clipped(name, most) for name in names] for names in (chart.rows, chart.columns))
+    most = min(_MAX_NAME_WIDTH, room / 3)
+    row_names, column_names = ([clip(name, most) for name in names] for names in (chart.rows, chart.columns))
     title = _row_title(chart.row_title, rows * min(_CELL, room / (columns + 3)))
     left = _TITLE * len(title) + (widest(row_names) if row_names else 30) + 6
     overhang = text_width(column_names[-1]) * 0.7 if column_names else 12
@@ -214,8 +214,8 @@ def draw_thumbnails(chart: Thumbnails, room: float) -> Canvas:
     """
     canvas = Canvas()
     layers, heads, rows, columns = chart.weights.shape
-    most = min(_NAME, room / 5)
-    row_names, column_names = ([clipped(name, most, 10) for name in names] for names in (chart.rows, chart.columns))
+    most = min(_MAX_NAME_WIDTH, room / 5)
+    row_names, column_names = ([clip(name, most, 10) for name in names] for names in (chart.rows, chart.columns))
     left = _TITLE + max(widest(row_names, 10), 48.0) + 6
     per_line = max(heads, 1)
     while per_line > 1 and _small_cell(room - left, per_line, columns) < _MIN_SMALL_CELL:
@@ -234,11 +234,11 @@ def draw_thumbnails(chart: Thumbnails, room: float) -> Canvas:
                 _draw_column_names(canvas, column_names, x, top, size, turn)
             if column == 0:
                 _draw_row_names(canvas, row_names, left, top, size)
-                canvas.text(_TITLE + 6, caption, localized("layer {layer}", layer=layer), size=SMALL, bold=True)
-            canvas.text(x, caption, localized("head {head}", head=head), size=SMALL)
+                canvas.text(_TITLE + 6, caption, localize("layer {layer}", layer=layer), size=SMALL, bold=True)
+            canvas.text(x, caption, localize("head {head}", head=head), size=SMALL)
             _draw_squares(canvas, chart.weights[layer, head], (0.0, 1.0), x, top, size)
             canvas.box(x, top, columns * size, rows * size, "none", extra=f'stroke="{INK}" stroke-width="0.5"')
-            entropy = localized("{entropy:.2f} nats", entropy=chart.entropy[layer, head])
+            entropy = localize("{entropy:.2f} nats", entropy=chart.entropy[layer, head])
             canvas.text(x, top + rows * size + 13, entropy, size=10)
     _draw_axis_titles(
         canvas,

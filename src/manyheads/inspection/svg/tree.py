@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from manyheads.inspection.beam_tree import DROPPED, BeamNode, BeamTree, reason
 from manyheads.inspection.charts import Tree, minus, visible
 from manyheads.inspection.colours import INK
-from manyheads.inspection.svg.canvas import SMALL, Canvas, clipped, text_width, widest
-from manyheads.inspection.words import localized
+from manyheads.inspection.svg.canvas import SMALL, Canvas, clip, text_width, widest
+from manyheads.inspection.words import localize
 
 _TOKEN = 90  # longer tokens are cut
 _HEAD = 20
@@ -42,12 +42,12 @@ class _Layout:
         return (SMALL, 9) if self.width >= _COMMON_BOX else (8, 7.5)
 
     def token(self, node: BeamNode) -> str:
-        return clipped(node.piece, min(_TOKEN, self.width - 4), self.sizes[0])
+        return clip(node.piece, min(_TOKEN, self.width - 4), self.sizes[0])
 
 
 def _layout_of(tree: BeamTree, room: float) -> _Layout:
     """Place the candidates of each step by rank: in a column, or in a row where the columns are too wide."""
-    wide = max(widest(clipped(node.piece, _TOKEN) for node in tree.nodes), _COMMON_BOX) + 12
+    wide = max(widest(clip(node.piece, _TOKEN) for node in tree.nodes), _COMMON_BOX) + 12
     seen: Counter[int] = Counter()
     cells = {}
     for node in tree.nodes:
@@ -85,10 +85,10 @@ def _draw_steps(canvas: Canvas, tree: BeamTree, layout: _Layout) -> None:
         if layout.down:
             canvas.text(_STEP_NUMBER - 5, y + _BOX / 2 + 4, str(step + 1), anchor="end", size=9)
         else:
-            name = localized("step {step}", step=step + 1)
+            name = localize("step {step}", step=step + 1)
             canvas.text(x + layout.width / 2, 11, name, anchor="middle", size=SMALL)
     if layout.down:
-        canvas.text(0, 11, localized("step"), size=SMALL)
+        canvas.text(0, 11, localize("step"), size=SMALL)
 
 
 def _draw_branch(canvas: Canvas, node: BeamNode, layout: _Layout) -> None:
@@ -114,7 +114,7 @@ def _draw_node(canvas: Canvas, node: BeamNode, layout: _Layout, why: str) -> Non
     (x, y), wide = layout.corners[node.number], layout.width
     dropped = node.state in DROPPED
     colour = _BEST if node.best else _FAINT if dropped else _PLAIN
-    title = f"{node.piece} {node.total:.3f} {why or localized('continued')}"
+    title = f"{node.piece} {node.total:.3f} {why or localize('continued')}"
     extra = f'stroke="{colour}" stroke-width="{2.5 if node.best else 1}" rx="3"'
     extra += ' stroke-dasharray="4 3"' if dropped else ""
     canvas.box(x, y, wide, _BOX, "#ffffff", extra=extra, title=visible(title))
@@ -129,10 +129,10 @@ def _draw_node(canvas: Canvas, node: BeamNode, layout: _Layout, why: str) -> Non
 def _draw_legend(canvas: Canvas, top: float, room: float) -> None:
     """Draw the meaning of the borders, in as many lines as needed."""
     entries = [
-        (localized("continued, or left open"), f'stroke="{_PLAIN}"', False),
-        (localized("pruned or outranked"), f'stroke="{_FAINT}" stroke-dasharray="4 3"', False),
-        (localized("finished"), f'stroke="{_PLAIN}"', True),
-        (localized("on the path of the best output"), f'stroke="{_BEST}" stroke-width="2.5"', False),
+        (localize("continued, or left open"), f'stroke="{_PLAIN}"', False),
+        (localize("pruned or outranked"), f'stroke="{_FAINT}" stroke-dasharray="4 3"', False),
+        (localize("finished"), f'stroke="{_PLAIN}"', True),
+        (localize("on the path of the best output"), f'stroke="{_BEST}" stroke-width="2.5"', False),
     ]
     x = 0.0
     for text, extra, double in entries:
@@ -144,5 +144,5 @@ def _draw_legend(canvas: Canvas, top: float, room: float) -> None:
             canvas.box(x + 3, top + 3, 20, 10, "none", extra=extra)
         canvas.text(x + 34, top + 12, text, size=SMALL)
         x += width + 24
-    meaning = localized("number: log-probability of all tokens up to here (nats)")
+    meaning = localize("number: log-probability of all tokens up to here (nats)")
     canvas.paragraph(0, top + 34, meaning, room)

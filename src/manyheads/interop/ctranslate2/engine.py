@@ -16,7 +16,15 @@ from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import EOS, SPECIALS
 
 _MAX_BATCH_TOKENS = 1024  # more are no faster on a CPU, and leave fewer batches for the workers
-_KNOWN = {"n_best", "min_length_ratio", "no_repeat_ngram", "alignment", "attention_layer", "prefixes", "forbidden"}
+_KNOWN_OPTIONS = {
+    "n_best",
+    "min_length_ratio",
+    "no_repeat_ngram",
+    "alignment",
+    "attention_layer",
+    "prefixes",
+    "forbidden",
+}
 _REASONS = {
     "sampling": "what it draws for a row depends on the rows beside it",
     "attention_layer": "it gives the attention of the last decoder layer only",
@@ -125,7 +133,7 @@ class CTranslate2Engine:
             for group in self.row_groups(rows, options, [i for i in again if limits[i] == limit]):
                 self.search_group(group, texts, options, results)
         for i in long:  # one token more was allowed, for the end mark
-            cut = [_shortened(output, limits[i]) for output in results[i]]
+            cut = [_shorten(output, limits[i]) for output in results[i]]
             results[i] = list({output.tokens: output for output in reversed(cut)}.values())[::-1]
         rescored = range(len(rows)) if options.token_scores or options.prefixes else long
         self.add_scores(rows, results, list(rescored), options)
@@ -168,7 +176,7 @@ class CTranslate2Engine:
 
     def refuse(self, options: SearchOptions) -> None:
         """Raise `UsageError` with the names of the options that the library does not have."""
-        wrong = [name for name in options.in_use() if name not in _KNOWN]
+        wrong = [name for name in options.in_use() if name not in _KNOWN_OPTIONS]
         if options.alignment and options.attention_layer not in (-1, self.last_layer):
             wrong.append("attention_layer")
         if options.alignment and options.prefixes:
@@ -294,7 +302,7 @@ def _batch_tokens(lengths: Sequence[int], most: int, translator: Any) -> int:
     return max(1, min(most, _MAX_BATCH_TOKENS, share))
 
 
-def _shortened(output: Hypothesis, limit: int) -> Hypothesis:
+def _shorten(output: Hypothesis, limit: int) -> Hypothesis:
     """Cut an output to `limit` tokens; its score stays."""
     if len(output.tokens) <= limit:
         return output

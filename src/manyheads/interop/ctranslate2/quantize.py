@@ -18,7 +18,7 @@ from torch.nn import functional
 from manyheads.interop.ctranslate2.spec import specs_of
 
 _LARGEST_PAIR = 127  # before rounding, which adds one half to each of the two: 128 afterwards
-_SMALLEST = 1e-20  # of a sum: what is smaller becomes zero
+_MIN_SUM = 1e-20  # of a sum: what is smaller becomes zero
 _OTHER_TENSORS = {
     "int8": torch.float32,
     "int8_float32": torch.float32,
@@ -31,7 +31,7 @@ def _round_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
     """Return a matrix (N, K) in int8 and the factor of each row (N,)."""
     pairs = functional.pad(weight, (0, weight.size(1) % 2)).unflatten(1, (-1, 2))
     positive, negative = (side.clamp(min=0).sum(2).amax(1) for side in (pairs, -pairs))
-    scale = _LARGEST_PAIR / torch.maximum(positive, negative).clamp(min=_SMALLEST)
+    scale = _LARGEST_PAIR / torch.maximum(positive, negative).clamp(min=_MIN_SUM)
     return (weight * scale[:, None]).round().to(torch.int8), scale
 
 

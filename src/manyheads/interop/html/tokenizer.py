@@ -59,14 +59,14 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
         case WordTokenizer():
             rules = describe_word_rules(tokenizer.pipeline)
             if rules is None:
-                raise _unsupported(
+                raise _unsupported_error(
                     tokenizer.kind, f'spaCy\'s rules for "{tokenizer.pipeline}" are more than patterns'
                 )
             return common | {"symbols": tokenizer.symbols[len(SPECIALS) :], "rules": rules}
-    raise _unsupported(tokenizer.kind, "it is not one of this package")
+    raise _unsupported_error(tokenizer.kind, "it is not one of this package")
 
 
-def _unsupported(kind: str, reason: str) -> UsageError:
+def _unsupported_error(kind: str, reason: str) -> UsageError:
     """Return the error for a tokenizer that a browser cannot hold."""
     return UsageError(
         f'tokenizer.kind = "{kind}" cannot be exported to HTML: {reason}. '
@@ -94,7 +94,7 @@ def _describe_sentencepiece(data: bytes, kind: str) -> Json:
     }
     for reason, present in refused.items():
         if present:
-            raise _unsupported(kind, reason)
+            raise _unsupported_error(kind, reason)
 
     def of_type(piece_type: int) -> list[int]:
         return [i for i, kind in enumerate(types) if kind == piece_type]
@@ -121,7 +121,7 @@ def _describe_pretrained(tokenizer: HuggingFaceTokenizer) -> Json:
     content = json.loads(tokenizer.processor.to_str())
     model = content["model"]
     if any(not token["special"] for token in content["added_tokens"]):
-        raise _unsupported(tokenizer.kind, "its vocabulary has added words")
+        raise _unsupported_error(tokenizer.kind, "its vocabulary has added words")
     numbers = tokenizer.original_ids[len(SPECIALS) :]
     symbols = [tokenizer.names.get(number or 0, f"<row {number}>") for number in numbers]
     described: Json = {
@@ -134,7 +134,7 @@ def _describe_pretrained(tokenizer: HuggingFaceTokenizer) -> Json:
             return described | {"wordpiece": _describe_wordpiece(tokenizer, content)}
         case "BPE":
             return described | {"bytelevel": _describe_byte_level(tokenizer, content)}
-    raise _unsupported(tokenizer.kind, f"its model is of the type {model['type']}")
+    raise _unsupported_error(tokenizer.kind, f"its model is of the type {model['type']}")
 
 
 def _describe_wordpiece(tokenizer: HuggingFaceTokenizer, content: Json) -> Json:
@@ -144,7 +144,7 @@ def _describe_wordpiece(tokenizer: HuggingFaceTokenizer, content: Json) -> Json:
     accents = normalizer["strip_accents"]
     prefix = model["continuing_subword_prefix"]
     if decoder["prefix"] != prefix:
-        raise _unsupported(tokenizer.kind, f"its decoder has the prefix {decoder['prefix']}, not {prefix}")
+        raise _unsupported_error(tokenizer.kind, f"its decoder has the prefix {decoder['prefix']}, not {prefix}")
     return {
         "unknown": tokenizer.ids_by_original[model["vocab"][model["unk_token"]]],
         "prefix": prefix,
@@ -164,9 +164,11 @@ def _describe_byte_level(tokenizer: HuggingFaceTokenizer, content: Json) -> Json
     unusual = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
     changed = [name for name in unusual if model.get(name)]
     if changed or not splitter.get("use_regex", True):
-        raise _unsupported(tokenizer.kind, f"its byte-level BPE has {', '.join(changed) or 'no pattern of words'}")
+        raise _unsupported_error(
+            tokenizer.kind, f"its byte-level BPE has {', '.join(changed) or 'no pattern of words'}"
+        )
     if not BYTES.keys() <= model["vocab"].keys():
-        raise _unsupported(tokenizer.kind, "its byte-level BPE does not have all bytes")
+        raise _unsupported_error(tokenizer.kind, "its byte-level BPE does not have all bytes")
     merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
     return {"addBlank": splitter["add_prefix_space"], "merges": merges}
 
@@ -176,4 +178,4 @@ def _check_types(kind: str, content: Json, *expected: str | None) -> None:
     for part, expected_type in zip(("normalizer", "pre_tokenizer", "decoder"), expected, strict=True):
         actual = content[part]["type"] if content[part] else None
         if actual != expected_type:
-            raise _unsupported(kind, f"its {part} is {actual}, not {expected_type}")
+            raise _unsupported_error(kind, f"its {part} is {actual}, not {expected_type}")

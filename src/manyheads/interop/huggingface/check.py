@@ -12,7 +12,7 @@ from torch import Tensor
 from manyheads.config.schema import Task
 from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError, require
-from manyheads.interop.parity import LONGEST, RANDOM_PIECES, Parity, no_progress_bars, random_rows
+from manyheads.interop.parity import MAX_SAMPLE_TOKENS, RANDOM_PIECES, Parity, no_progress_bars, random_rows
 from manyheads.interop.weights import read_weights
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
@@ -30,16 +30,16 @@ _OUTPUTS: dict[Task, str] = {
     "masked-lm": "most likely tokens",
     "language-modeling": "most likely next tokens",
 }
-_LARGEST = 1e-3  # nats, in float32
-_COUNT = 8  # rows
+_MAX_NATS = 1e-3  # nats, in float32
+_NUM_ROWS = 8  # rows
 
 
 def sample_rows(tokenizer: HuggingFaceTokenizer, model: Transformer) -> list[list[int]]:
     """Return rows of random tokens of various lengths, to which a model can add two marks."""
-    return random_rows(tokenizer, _COUNT, 1, max(1, min(LONGEST, model.config.max_positions - 2)))
+    return random_rows(tokenizer, _NUM_ROWS, 1, max(1, min(MAX_SAMPLE_TOKENS, model.config.max_positions - 2)))
 
 
-def _marked(rows: Sequence[Sequence[int]], task: Task) -> Tensor:
+def _with_marks(rows: Sequence[Sequence[int]], task: Task) -> Tensor:
     """Return rows with the marks of a task (B, S)."""
     return pad_rows(rows, PAD) if task == "language-modeling" else pad_rows(rows, PAD, first=BOS, last=EOS)
 
@@ -61,22 +61,22 @@ def check_pretrained(
         ParityError: the results differ.
     """
     rows = sample_rows(tokenizer, model)
-    ids = _marked(rows, task)
+    ids = _with_marks(rows, task)
     expected = _their_scores(folder, tokenizer, task, ids, trust_pickle)
     actual = our_scores(model, ids)
     if task != "classification":
         numbers = [i for i, number in enumerate(tokenizer.original_ids) if number is not None]
         real = ids != PAD
         actual, expected = actual[real][:, numbers], expected[real][:, [tokenizer.original_ids[i] for i in numbers]]
-    return compared(actual, expected, rows, _OUTPUTS[task])
+    return compare_log_probs(actual, expected, rows, _OUTPUTS[task])
 
 
 def compare_back(model: Transformer, again: Transformer, tokenizer: HuggingFaceTokenizer, task: Task) -> Parity:
     """Compare a manyheads model with its export, read back; raises `ParityError`."""
     rows = sample_rows(tokenizer, model)
-    ids = _marked(rows, task)
+    ids = _with_marks(rows, task)
     real = ... if task == "classification" else ids != PAD
-    return compared(our_scores(model, ids)[real], our_scores(again, ids)[real], rows, _OUTPUTS[task])
+    return compare_log_probs(our_scores(model, ids)[real], our_scores(again, ids)[real], rows, _OUTPUTS[task])
 
 
 def _their_scores(
@@ -101,7 +101,7 @@ def their_inputs(tokenizer: HuggingFaceTokenizer, ids: Tensor) -> dict[str, Tens
     return {"input_ids": numbers[ids], "attention_mask": (ids != PAD).long()}
 
 
-def compared(actual: Tensor, expected: Tensor, rows: Sequence[Sequence[int]], outputs: str) -> Parity:
+def compare_log_probs(actual: Tensor, expected: Tensor, rows: Sequence[Sequence[int]], outputs: str) -> Parity:
     """Compare log-probabilities (N, C) of both models; raises `ParityError`."""
     gaps = (actual - expected).abs()
     same = int((actual.argmax(-1) == expected.argmax(-1)).sum())
@@ -115,7 +115,7 @@ def compared(actual: Tensor, expected: Tensor, rows: Sequence[Sequence[int]], ou
         compared=len(actual),
         outputs=outputs,
     )
-    if parity.largest > _LARGEST:
+    if parity.largest > _MAX_NATS:
         raise ParityError(
             f"transformers does not give what ours gives, and nothing was kept: {parity.line()}. "
             "Please report this with the configuration of the model."

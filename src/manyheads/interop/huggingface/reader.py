@@ -25,9 +25,17 @@ from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import Family, HuggingFaceTokenizer
 
 # Weights of heads that manyheads does not use, and tables that are computed, not trained.
-_KNOWN = (
-    "cls.", "pooler.", "classifier.", "pre_classifier.", "lm_head.", "vocab_", "qa_outputs.", "score.", "dropout.",
-)  # fmt: skip
+_KNOWN_WEIGHTS = (
+    "cls.",
+    "pooler.",
+    "classifier.",
+    "pre_classifier.",
+    "lm_head.",
+    "vocab_",
+    "qa_outputs.",
+    "score.",
+    "dropout.",
+)
 _COMPUTED = (".position_ids", ".attn.bias", ".attn.masked_bias", "embeddings.token_type_ids")
 _HEADS: tuple[Task, ...] = ("classification", "masked-lm")
 _MOST_NAMED = 5
@@ -87,12 +95,12 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise RunError(f"{folder / 'config.json'} makes no model: {reason}") from error
-    weights = _tidied(read_weights(folder, trust_pickle=trust_pickle), family, config)
+    weights = _rename_weights(read_weights(folder, trust_pickle=trust_pickle), family, config)
     table = "wte.weight" if family == "gpt2" else "embeddings.word_embeddings.weight"
     absent = (name for name in their_names(body(family, config)) if name not in weights)
     missing = list(islice(absent, _MOST_NAMED + 1))
     if missing:
-        raise RunError(f"{folder} lacks weights that its config.json asks for: {_named(missing)}.")
+        raise RunError(f"{folder} lacks weights that its config.json asks for: {_first_names(missing)}.")
     rows = weights[table].size(0) if weights[table].ndim == 2 else 0
     if settings.get("vocab_size", rows) != rows or not rows:
         raise RunError(f"{folder}: {table} has {rows:,} rows, and vocab_size is {settings.get('vocab_size')!r}.")
@@ -104,9 +112,9 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
     if settings.get("tie_word_embeddings") is False or (config.activation != "gelu" and family != "roberta"):
         heads["masked-lm"] = []  # the head in manyheads is tied to the embeddings, and has gelu
     used = set(their_names([*body(family, config), *chain(*heads.values())]))
-    unknown = sorted(name for name in weights if name not in used and not name.startswith(_KNOWN))
+    unknown = sorted(name for name in weights if name not in used and not name.startswith(_KNOWN_WEIGHTS))
     if unknown:
-        raise RunError(f"{folder} has weights that its config.json does not speak of: {_named(unknown)}.")
+        raise RunError(f"{folder} has weights that its config.json does not speak of: {_first_names(unknown)}.")
     offset = position_offset(settings, family)
     model = HuggingFaceModel(
         where=str(folder),
@@ -125,9 +133,9 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
     return model
 
 
-def _tidied(weights: Mapping[str, Tensor], family: Family, config: ModelConfig) -> dict[str, Tensor]:
+def _rename_weights(weights: Mapping[str, Tensor], family: Family, config: ModelConfig) -> dict[str, Tensor]:
     """Return weights of transformers under current names, without computed tables and copies."""
-    tensors = {_renamed(name, family): tensor for name, tensor in weights.items() if not name.endswith(_COMPUTED)}
+    tensors = {_rename(name, family): tensor for name, tensor in weights.items() if not name.endswith(_COMPUTED)}
     for name, old in FAMILIES[family]["older_names"]:
         for kind in ("weight", "bias"):
             if f"{name}.{kind}" not in tensors and f"{old}.{kind}" in tensors:
@@ -138,13 +146,13 @@ def _tidied(weights: Mapping[str, Tensor], family: Family, config: ModelConfig) 
     return tensors
 
 
-def _renamed(name: str, family: Family) -> str:
+def _rename(name: str, family: Family) -> str:
     """Return a name without the prefix of the model, with the current name of a norm."""
     plain = name.removeprefix(FAMILIES[family]["prefix"])
     return plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
-def _named(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
 
 

@@ -25,7 +25,7 @@ async function buildWords(panel, inspection) {
   function draw() {
     const first = min(state.at, predictions.length - 1);
     list.replaceChildren(tokenFigure(predictions.map((token, i) => ({ ...token, probability: atTemperature[i].probability })), showToken, first,
-      () => [columnTitles("place piece probability rank entropy best_rival"), atTemperature.map((token, i) => [i + 1, token.piece, token.probability, token.rank, token.entropy, token.rivals[0] ? `${pieceText(token.rivals[0].piece)} ${n(token.rivals[0].probability)}` : "–"])]));
+      () => [columnTitles("place piece probability rank entropy best_alternative"), atTemperature.map((token, i) => [i + 1, token.piece, token.probability, token.rank, token.entropy, token.alternatives[0] ? `${pieceText(token.alternatives[0].piece)} ${n(token.alternatives[0].probability)}` : "–"])]));
     showToken(first);
   }
 
@@ -35,21 +35,21 @@ async function buildWords(panel, inspection) {
     setPressed(list.querySelectorAll(".token"), at);
     const [prediction, original] = [atTemperature[at], predictions[at]];
     const before = predictions.slice(max(0, at - 6), at).map((token) => pieceText(token.piece)).join(" ");
-    const [all, originals] = [prediction, original].map((token) => [token, ...token.rivals]);
-    const use = (rival) => canCompute && linkButton(t("words.use"), () => {
-      const prefix = [...predictions.slice(0, at).map((token) => token.id), rival.id].join(".");
+    const [all, originals] = [prediction, original].map((token) => [token, ...token.alternatives]);
+    const use = (alternative) => canCompute && linkButton(t("words.use"), () => {
+      const prefix = [...predictions.slice(0, at).map((token) => token.id), alternative.id].join(".");
       change({ ...OWN_OUTPUT, prefix, at, more: inspection.kind === "translation" ? 0 : max(8, predictions.length - at - 1) });
-      announce(t("words.used", { piece: pieceText(rival.piece) }));
+      announce(t("words.used", { piece: pieceText(alternative.piece) }));
       render(true);
-    }, t("words.use_this", { piece: pieceText(rival.piece) }));
+    }, t("words.use_this", { piece: pieceText(alternative.piece) }));
     const tag = span("tag", t(original.forced ? "words.given" : "words.chosen"));
     const shown = (i) => (atTemperature === predictions ? n(all[i].probability) : `${n(all[i].probability)} (${n(originals[i].probability)})`);
     detail.replaceChildren(figure({
-      key: "words.rivals", values: { place: at + 1, piece: pieceText(prediction.piece) }, about: before ? t("words.after", { before }) : t("words.first"),
+      key: "words.alternatives", values: { place: at + 1, piece: pieceText(prediction.piece) }, about: before ? t("words.after", { before }) : t("words.first"),
       chart: div("", facts([[t("column.probability"), n(prediction.probability, 4)], [t("column.rank"), integer(prediction.rank)], [t("words.entropy"), n(prediction.entropy)]]),
-        bars(all.map((rival, i) => [pieceText(rival.piece), rival.probability, shown(i), i ? use(rival) : tag, !i]), 1),
+        bars(all.map((alternative, i) => [pieceText(alternative.piece), alternative.probability, shown(i), i ? use(alternative) : tag, !i]), 1),
         atTemperature !== predictions && note(t("words.temperature_note", { temperature: n(state.temperature, 1) })), !canCompute && note(t("words.needs_server"))),
-      table: () => [columnTitles("piece probability log_probability"), all.map((rival) => [rival.piece, rival.probability, rival.log_probability])],
+      table: () => [columnTitles("piece probability log_probability"), all.map((alternative) => [alternative.piece, alternative.probability, alternative.log_probability])],
     }));
   }
 }

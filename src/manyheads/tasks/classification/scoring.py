@@ -39,7 +39,7 @@ from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Advance, Listener, ValidationReport
 
 _UNBALANCED = 10  # examples of the largest class over those of the smallest, above which a warning is given
-_FEW = 10  # number of labels that never causes a warning, however few the examples
+_FEW_LABELS = 10  # number of labels that never causes a warning, however few the examples
 _GROUP = 512  # texts classified between two reports of progress
 _WIDEST = 12  # classes whose confusion matrix is printed
 
@@ -101,7 +101,7 @@ def check_labels(pairs: Sequence[Pair], names: Sequence[str], where: str) -> Non
 def warnings_of(config: Config, corpus: Corpus, names: Sequence[str]) -> Iterator[str]:
     """Yield warnings about the text: probable mistakes that do not prevent training."""
     count = len(corpus.train)
-    if len(names) > max(_FEW, count // 2):
+    if len(names) > max(_FEW_LABELS, count // 2):
         yield (
             f"{len(names):,} labels in {count:,} examples: hardly any comes twice. A line is label<TAB>text; are "
             "the columns the other way round?"

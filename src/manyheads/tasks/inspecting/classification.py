@@ -21,7 +21,7 @@ from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import BOS, EOS
 
 _DEFAULTS = InspectOptions()
-_SMALLEST = 1e-300  # smallest probability whose logarithm is taken
+_MIN_PROBABILITY = 1e-300  # smallest probability whose logarithm is taken
 
 
 def inspect_classification(
@@ -77,7 +77,7 @@ def _leave_out_words(classifier: Classifier, ids: list[int], label: int) -> Occl
     names = classifier.labels.names
     words, rows = without_each_word(classifier.tokenizer, ids)
     probabilities = classifier.probabilities([ids, *rows])  # (1 + N, C)
-    logs = np.log(np.maximum(probabilities, _SMALLEST))
+    logs = np.log(np.maximum(probabilities, _MIN_PROBABILITY))
     drops = logs[:1] - logs[1:]
     assert all(math.isfinite(value) for value in drops.flatten())
     return Occlusion(

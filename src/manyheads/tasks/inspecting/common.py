@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyheads.config.schema import Config
-from manyheads.inspection.parts import ModelFacts, Near, Neighbours, Prediction, Rival, Text, Token
+from manyheads.inspection.parts import Alternative, ModelFacts, Near, Neighbours, Prediction, Text, Token
 from manyheads.languages import normal_form
 from manyheads.search.candidates import best_tokens
 from manyheads.tasks.assembly import word_numbers
@@ -67,7 +67,7 @@ def text_of(tokenizer: Tokenizer, ids: Sequence[int], text: str, language: str, 
 
 
 def predictions(
-    logits: Tensor, ids: Sequence[int], tokenizer: Tokenizer, *, rivals: int, num_forced: int
+    logits: Tensor, ids: Sequence[int], tokenizer: Tokenizer, *, alternatives: int, num_forced: int
 ) -> tuple[Prediction, ...]:
     """Return the prediction of each token from the logits (T, V); the first `num_forced` are forced."""
     log_probs = functional.log_softmax(logits.double(), -1)
@@ -84,14 +84,14 @@ def predictions(
             probability=math.exp(float(own[position])),
             rank=int(ranks[position]),
             entropy=float(entropy[position]),
-            rivals=rivals_of(others[position], tokenizer, rivals),
+            alternatives=alternatives_of(others[position], tokenizer, alternatives),
             forced=position < num_forced,
         )
         for position, token in enumerate(ids)
     )
 
 
-def rivals_of(log_probs: Tensor, tokenizer: Tokenizer, count: int) -> tuple[Rival, ...]:
+def alternatives_of(log_probs: Tensor, tokenizer: Tokenizer, count: int) -> tuple[Alternative, ...]:
     """Return the likeliest tokens that can be generated, best first: (V,) float64 -> at most `count`."""
     if not count:
         return ()
@@ -99,7 +99,7 @@ def rivals_of(log_probs: Tensor, tokenizer: Tokenizer, count: int) -> tuple[Riva
     tokens = [token for token in ids[0].tolist() if log_probs[token] > -math.inf]
     values = log_probs[tokens].tolist()
     return tuple(
-        Rival(token, piece, value, math.exp(value))
+        Alternative(token, piece, value, math.exp(value))
         for token, piece, value in zip(tokens, tokenizer.pieces(tokens), values, strict=True)
     )
 

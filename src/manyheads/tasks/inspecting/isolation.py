@@ -28,7 +28,7 @@ from manyheads.tasks.translation.translator import Translator
 _Module = TypeVar("_Module", bound=nn.Module)
 
 
-def _isolated(
+def _isolate(
     loaded: Translator | Classifier | Generator, cancelled: Cancelled = never_cancelled
 ) -> Translator | Classifier | Generator:
     """Return a copy with its own modules; once `cancelled` returns a row, each search ends at its next step."""
@@ -50,7 +50,7 @@ def isolated_with_changes(
     Raises:
         UsageError: the model lacks a part that is to be turned off, or is not a single model in PyTorch.
     """
-    copied = _isolated(loaded, cancelled)
+    copied = _isolate(loaded, cancelled)
     if not changes:
         yield copied
         return

@@ -13,7 +13,7 @@ from manyheads.inspection.capture import watch_continuation
 from manyheads.inspection.documents import LanguageModelInspection
 from manyheads.search.greedy import run_steps
 from manyheads.tasks.assembly import with_end_mark
-from manyheads.tasks.inspecting.common import facts, neighbours, predictions, rivals_of, text_of, tokens_of
+from manyheads.tasks.inspecting.common import alternatives_of, facts, neighbours, predictions, text_of, tokens_of
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator, first_token
 from manyheads.tasks.loading import evaluating
@@ -42,7 +42,7 @@ def inspect_language_model(
     with evaluating(generator.model):
         reading = watch_continuation(generator.model, inputs)
     logits = reading.logits / options.temperature
-    tokens = predictions(logits[:-1], ids, tokenizer, rivals=options.rivals, num_forced=num_forced)
+    tokens = predictions(logits[:-1], ids, tokenizer, alternatives=options.alternatives, num_forced=num_forced)
     after = functional.log_softmax(logits[-1].double(), -1)
     return LanguageModelInspection(
         run=options.run,
@@ -51,7 +51,7 @@ def inspect_language_model(
         inputs=tokens_of(tokenizer, [first, *ids[:-1]]),
         attention=reading.attention,
         predictions=tokens,
-        next=rivals_of(after, tokenizer, options.rivals),
+        next=alternatives_of(after, tokenizer, options.alternatives),
         log_probability=sum(token.log_probability for token in tokens),
         prefix=num_forced,
         neighbours=neighbours(generator.model.embedding.tokens, ids, tokenizer, options.neighbours),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from manyheads.errors import UsageError
 from manyheads.search.options import Ids
-from manyheads.tasks.options import spelled
+from manyheads.tasks.options import encode_forced
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
 _MOST_TOKENS = 256  # maximum length of a text; the attention weights grow with its square
@@ -22,7 +22,7 @@ class InspectOptions:
         prefix: beginning of the output, as text or token ids; the search continues from there. An end mark as its
             last id ends the output.
         beam_size: beam size; None takes the setting of the run.
-        rivals: number of likeliest other tokens for each token.
+        alternatives: number of likeliest other tokens for each token.
         neighbours: number of nearest tokens in the embedding for each token.
         padding: translation: number of `<pad>` to append to the source, to check that the masks hide them.
         occlusion: whether to leave out each word once, which takes a further pass for each word.
@@ -34,7 +34,7 @@ class InspectOptions:
     target: str | None = None
     prefix: str | Sequence[int] = ()
     beam_size: int | None = None
-    rivals: int = 5
+    alternatives: int = 5
     neighbours: int = 5
     padding: int = 0
     occlusion: bool = True
@@ -43,7 +43,7 @@ class InspectOptions:
     run: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("rivals", "neighbours", "padding", "max_tokens"):
+        for name in ("alternatives", "neighbours", "padding", "max_tokens"):
             if not 0 <= vars(self)[name] <= _MOST_TOKENS:
                 raise UsageError(f"{name} = {vars(self)[name]} must be 0 to {_MOST_TOKENS}.")
         if not 0.1 <= self.temperature <= 3.0:
@@ -81,7 +81,7 @@ def prefix_ids(prefix: str | Sequence[int], tokenizer: Tokenizer) -> tuple[Ids, 
         UsageError: the prefix is impossible as the beginning of an output.
     """
     if isinstance(prefix, str):
-        return spelled(tokenizer, prefix, "prefix"), False
+        return encode_forced(tokenizer, prefix, "prefix"), False
     ids = tokenizer.check(prefix)
     ends = bool(ids) and ids[-1] == EOS
     body = ids[:-1] if ends else ids

@@ -95,7 +95,9 @@ def inspect_translation(
         target=target_text,
         inputs=tokens_of(target_side, [BOS, *output[:-1]], text),
         attention=reading.attention,
-        predictions=predictions(logits, output, target_side, rivals=options.rivals, num_forced=outputs.num_forced),
+        predictions=predictions(
+            logits, output, target_side, alternatives=options.alternatives, num_forced=outputs.num_forced
+        ),
         score=best.score,
         log_probability=best.log_probability,
         ended=best.ended,

@@ -25,7 +25,7 @@ from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
 from manyheads.training.log import Listener
 
 _MINING = 1  # version of the phrase mining; a new version makes old caches stale
-_SAMPLE = 1_000  # pairs, and made-up texts, on which lengths are measured
+_NUM_SAMPLE_PAIRS = 1_000  # pairs, and made-up texts, on which lengths are measured
 
 Indices = NDArray[np.int64]
 
@@ -141,9 +141,9 @@ def _lengths_of(tokenizer: Tokenizer, texts: Sequence[str]) -> Indices:
 
 def _measure_growth(texts: TextStore, tokenizers: TokenizerPair) -> Growth:
     """Measure on evenly spaced pairs, and on made-up texts, how the operations change the number of tokens."""
-    rng, sides = Random(0), [list(side) for side in texts.sides(_SAMPLE)]
+    rng, sides = Random(0), [list(side) for side in texts.sides(_NUM_SAMPLE_PAIRS)]
     scripts = other_scripts(chain(*sides))
-    copied = [make_copy(rng, scripts) for _ in range(_SAMPLE)]
+    copied = [make_copy(rng, scripts) for _ in range(_NUM_SAMPLE_PAIRS)]
     capitals, lower, added = [], [], []
     for tokenizer, sample in zip((tokenizers.source, tokenizers.target), sides, strict=True):
         plain = max(1, int(_lengths_of(tokenizer, sample).sum()))

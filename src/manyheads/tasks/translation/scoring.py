@@ -36,8 +36,8 @@ from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import corpus_nll
 
-_SAMPLES = 3  # translations that are recorded at each validation
-_FEWEST = 16  # pairs that a loss or a BLEU needs, under a time limit
+_NUM_SAMPLES = 3  # translations that are recorded at each validation
+_MIN_PAIRS = 16  # pairs that a loss or a BLEU needs, under a time limit
 
 _Sample = tuple[str, str, str]  # source, reference, output
 
@@ -95,7 +95,7 @@ class Validation:
             scores = score(outputs, references, language=self.config.data.target)
             measured = {"bleu": scores.bleu, "chrf": scores.chrf}
             sample = all_samples[step % len(all_samples)]
-            samples = tuple(all_samples[index] for index in evenly(len(all_samples), _SAMPLES))
+            samples = tuple(all_samples[index] for index in evenly(len(all_samples), _NUM_SAMPLES))
         return ValidationReport(step, loss, measured, False, sample, samples, self.entropy(), len(self.decoded))
 
     def seconds(self, every: int) -> float:
@@ -138,12 +138,12 @@ class Validation:
         """
         scoring, decoding = self.watch.world.gather([self.scoring, self.decoding])[0]
         pairs, sentences = self.size
-        least = min(sentences, _FEWEST if self.config.training.metric in ("bleu", "chrf") else 0)
-        scored = _fitting(pairs, scoring, max(seconds / 2, seconds - decoding), _FEWEST)
+        least = min(sentences, _MIN_PAIRS if self.config.training.metric in ("bleu", "chrf") else 0)
+        scored = _fitting(pairs, scoring, max(seconds / 2, seconds - decoding), _MIN_PAIRS)
         scoring *= scored / pairs
         self.longest = max(0.0, seconds - scoring)
         translated = max(least, _fitting(sentences, decoding, self.longest, 0))
-        if translated < _FEWEST < sentences:
+        if translated < _MIN_PAIRS < sentences:
             translated = least
         self.validate_less(scored, translated)
         return scoring + decoding * translated / max(1, sentences)

@@ -13,13 +13,12 @@ from transformer_doctor.catalogue import model_finding
 from transformer_doctor.errors import UsageError
 from transformer_doctor.report import Finding, Report, make_report
 
-_SHORT, _MIDDLING = (3, 5, 4), (29, 23, 27)  # lengths of two batches that need not be padded alike
+_SHORT_LENGTHS, _MEDIUM_LENGTHS = (3, 5, 4), (29, 23, 27)  # lengths of two batches that need not be padded alike
 _MUCH_PADDING = 0.5
-_LONGER = (
-    1.15  # tokens of a tokenizer's own texts over those of the other tokenizer, from where on it is the wrong one
-)
+# tokens of a tokenizer's own texts over those of the other tokenizer, from where on it is the wrong one
+_LONGER = 1.15
 _WORD = 3  # letters of the shortest piece of a vocabulary that is looked for in texts
-_MOST = 0.5  # share of the pieces that train does not have, found in test
+_MAX_UNSEEN_SHARE = 0.5  # share of the pieces that train does not have, found in test
 _LEAST_PIECES = 3
 _NO_IDS = ("mask", "type", "position", "length")  # parts of the names of tensors that hold no token ids
 
@@ -54,7 +53,10 @@ def examine_encoding(
         marks: ids that are no text: begin, end, padding.
     """
     encoded = [encode_pair(*pair) for pair in pairs]
-    findings = [*_round_trips(encoded, pairs, source, target, set(marks)), *_exchanged(pairs, source, target)]
+    findings = [
+        *_round_trips(encoded, pairs, source, target, set(marks)),
+        *_exchanged_findings(pairs, source, target),
+    ]
     return make_report(findings, ["ids decode to the text they were made of", "each side has its own tokenizer"])
 
 
@@ -71,12 +73,12 @@ def examine_vocabulary(
         train: all texts of the training data; with a part of them the answer is wrong.
         test: texts of the test set.
     """
-    pieces = {_decoded(tokenizer, [token]).strip().casefold() for token in range(vocab_size)}
+    pieces = {_decode(tokenizer, [token]).strip().casefold() for token in range(vocab_size)}
     seen_text, test_text = ("\n".join(texts).casefold() for texts in (train, test))
     foreign = {piece for piece in pieces if len(piece) >= _WORD and piece.isalpha() and piece not in seen_text}
     hits = sorted(piece for piece in foreign if piece in test_text)
     findings = []
-    if len(hits) >= max(_LEAST_PIECES, _MOST * len(foreign)):
+    if len(hits) >= max(_LEAST_PIECES, _MAX_UNSEEN_SHARE * len(foreign)):
         evidence = (
             f"{len(foreign)} of {len(pieces)} pieces of the vocabulary occur nowhere in train, and {len(hits)} of "
             f"them in test: {', '.join(hits[:3])}"
@@ -111,10 +113,12 @@ def _round_trips(
             yield model_finding("wrong-tokenizer", evidence)
         else:
             index = next(index for index, text in enumerate(texts) if not _agreement(own, [ids[index]], [text]))
-            yield model_finding("round-trip", f"{counted}; {texts[index]!r} as {_decoded(own, ids[index])!r}")
+            yield model_finding("round-trip", f"{counted}; {texts[index]!r} as {_decode(own, ids[index])!r}")
 
 
-def _exchanged(pairs: Sequence[tuple[str, str]], source: Tokenizer, target: Tokenizer) -> Iterator[Finding]:
+def _exchanged_findings(
+    pairs: Sequence[tuple[str, str]], source: Tokenizer, target: Tokenizer
+) -> Iterator[Finding]:
     """Yield a finding if each side's tokenizer cuts its own texts into more tokens than the other side's does."""
     ratios = []
     for side, (own, other) in enumerate(((source, target), (target, source))):
@@ -134,10 +138,10 @@ def _plain(ids: Sequence[int], marks: set[int]) -> list[int]:
 
 def _agreement(tokenizer: Tokenizer, ids: Sequence[list[int]], texts: Sequence[str]) -> int:
     """Return the number of texts that come back from their ids, spaces aside."""
-    return sum(_decoded(tokenizer, row).split() == text.split() for row, text in zip(ids, texts, strict=True))
+    return sum(_decode(tokenizer, row).split() == text.split() for row, text in zip(ids, texts, strict=True))
 
 
-def _decoded(tokenizer: Tokenizer, ids: list[int]) -> str:
+def _decode(tokenizer: Tokenizer, ids: list[int]) -> str:
     """Return the text of ids, an empty one where the tokenizer does not know the ids."""
     try:
         return tokenizer.decode(ids)
@@ -178,7 +182,9 @@ def examine_collate(
 
     asked = ["long texts are not cut without a warning"]
     findings: list[Finding] = []
-    short, middling = (_sides_of(collate(rows(lengths), rows(lengths)), pad) for lengths in (_SHORT, _MIDDLING))
+    short, middling = (
+        _sides_of(collate(rows(lengths), rows(lengths)), pad) for lengths in (_SHORT_LENGTHS, _MEDIUM_LENGTHS)
+    )
     if middling[0].numel():
         findings += _fixed_padding(short, middling, pad)
         asked.append("batches are padded no more than they need")
@@ -222,8 +228,8 @@ def _fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor]
         share = float((first == pad).float().mean())
         if first.size(1) == second.size(1) and share > _MUCH_PADDING:
             evidence = (
-                f"{side}s of at most {max(_SHORT)} and of at most {max(_MIDDLING)} tokens are all padded to "
-                f"{first.size(1)}: {share:.0%} of the first batch is padding"
+                f"{side}s of at most {max(_SHORT_LENGTHS)} and of at most {max(_MEDIUM_LENGTHS)} tokens are all "
+                f"padded to {first.size(1)}: {share:.0%} of the first batch is padding"
             )
             yield model_finding("fixed-padding", evidence)
 

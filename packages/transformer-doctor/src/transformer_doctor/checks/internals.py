@@ -31,7 +31,7 @@ _CUT = (0, 2, 3)  # padded positions of the rows, in turn
 _MIDDLE = 2  # target position that is padded between real ones in the third pass
 # A fill below the smallest half is infinite in half precision.
 _SMALLEST_HALF = torch.finfo(torch.half).min
-_LOWEST = {torch.finfo(dtype).min for dtype in (torch.float64, torch.float32, torch.bfloat16)} | {-math.inf}
+_MASKED_SCORES = {torch.finfo(dtype).min for dtype in (torch.float64, torch.float32, torch.bfloat16)} | {-math.inf}
 
 _ATTENTION = "attention is scaled, masked and projected as in the paper"
 _SOFTMAX = "the softmax is taken over the keys"
@@ -351,7 +351,7 @@ def fill_findings(internals: Internals) -> Iterator[Finding]:
     A fill that hides nothing is reported only if it leaves a score visible that has to be hidden.
     """
     visible = any("fill" in part.faults for part in (internals.decoder_self, *internals.on_source))
-    fills = {fill for attention in internals.attentions for fill in attention.fills} - _LOWEST
+    fills = {fill for attention in internals.attentions for fill in attention.fills} - _MASKED_SCORES
     for fill in sorted(fills):
         if fill > HIDES and visible:
             evidence = f"hidden scores are filled with {fill:g}: they are not hidden at all"

@@ -17,8 +17,9 @@ from transformer_doctor.checks.training import BEGIN, IGNORED, UNKNOWN, TrainedB
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.report import Finding
 
-_MOST = 0.9  # share of the positions from which on they are taken for all
-_FULL = 0.5  # share of the usual weight from which on a position has a label, not label smoothing alone
+_MIN_SHARE = 0.9  # share of the positions from which on they are taken for all
+# share of the usual weight from which on a position has a label, not label smoothing alone
+_FULL_WEIGHT_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class _Alignment:
 
     @property
     def labels_are_inputs(self) -> bool:
-        return self.same > _MOST or self.own_token is False
+        return self.same > _MIN_SHARE or self.own_token is False
 
     @cached_property
     def expected(self) -> Tensor:
@@ -81,7 +82,7 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
     trained = batch.trained & ~alignment.past_end
     if not trained.any():
         return
-    shifted = alignment.same <= _MOST or own_token is False
+    shifted = alignment.same <= _MIN_SHARE or own_token is False
     if not shifted:
         yield model_finding(
             "target-not-shifted", f"{alignment.same:.0%} of the labels are the token the decoder is fed there"
@@ -90,7 +91,7 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
         judged = trained & (alignment.expected != UNKNOWN)
         judged &= alignment.expected != (UNKNOWN if adapter.pad is None else adapter.pad)
         agreed = float((alignment.expected == batch.labels)[judged].float().mean()) if judged.any() else 0.0
-        if agreed < _MOST:
+        if agreed < _MIN_SHARE:
             next_token = "there" if alignment.labels_are_inputs else "next"
             yield model_finding(
                 "wrong-labels", f"{agreed:.0%} of the labels are the token that is fed {next_token}"
@@ -111,7 +112,7 @@ def _padding_findings(alignment: _Alignment) -> Iterator[Finding]:
     adapter, batch, past = alignment.adapter, alignment.batch, alignment.past_end
     trained = batch.trained
     usual = float(batch.weights[trained & ~past].median()) if (trained & ~past).any() else 0.0
-    full = trained & (batch.weights >= _FULL * usual)
+    full = trained & (batch.weights >= _FULL_WEIGHT_SHARE * usual)
     padding = full & batch.labels.eq(UNKNOWN if adapter.pad is None else adapter.pad)
     padding = padding & past if adapter.pad == adapter.eos else padding
     ended: Tensor = torch.zeros_like(past)
@@ -152,10 +153,10 @@ def _start_symbol_findings(alignment: _Alignment) -> Iterator[Finding]:
     unmarked = float((inputs[:, 0] == first).float().mean())
     # it is the first label after a start symbol, the second one in rows that are not shifted
     learned = float(((labels == first[:, None]) & trained)[:, :2].any(1).float().mean())
-    if unmarked > _MOST and (alignment.own_token or learned < _MOST):
+    if unmarked > _MIN_SHARE and (alignment.own_token or learned < _MIN_SHARE):
         evidence = "the decoder's first input is the first token of the target, not a start symbol"
         yield model_finding("no-start-symbol", evidence + ("" if learned else "; that token is never a label"))
-    elif learned < 1 - _MOST:
+    elif learned < 1 - _MIN_SHARE:
         yield model_finding("no-start-symbol", "the first token of a target is never a label")
 
 
@@ -190,7 +191,7 @@ def text_label_findings(adapter: ModelAdapter, batch: TrainedBatch, *, masked: b
             for position in batch.trained[row].nonzero()[:, 0].tolist()
             if text and not padding[row, position] and not _is_mark(adapter, int(batch.labels[row, position]))
         ]
-        if from_text and sum(from_text) < _MOST * len(from_text):
+        if from_text and sum(from_text) < _MIN_SHARE * len(from_text):
             yield model_finding(
                 "wrong-labels", f"{sum(from_text)} of {len(from_text)} labels are a token of their text"
             )
@@ -209,5 +210,5 @@ def class_findings(classes: list[int], labels: Tensor) -> Iterator[Finding]:
         named = ", ".join(map(str, missing[:3]))
         yield model_finding("ignored-label", f"the loss ignores every text whose class is {named}")
     agreed = float((labels == expected)[trained].float().mean()) if trained.any() else 1.0
-    if agreed < _MOST:
+    if agreed < _MIN_SHARE:
         yield model_finding("wrong-labels", f"{agreed:.0%} of the labels are the class that the batch was made of")

@@ -59,8 +59,8 @@ _MODE = "outputs are decoded and scored without dropout"
 _MEMORIZED = "memorised pairs are decoded exactly"
 TRAINING_CHECKS = (_LABELS, _NOT_IGNORED, _LOSS_ABOVE_CHANCE, _FIRST_LOSS, _MEAN, _PADDING_ROW, _UPDATES)
 
-_LAST = 5  # updates whose mean loss is compared with chance
-_GROWN = 3  # times the first loss, or that of a blind guess, above which a loss has grown
+_NUM_LAST_UPDATES = 5  # updates whose mean loss is compared with chance
+_GROWN_FACTOR = 3  # times the first loss, or that of a blind guess, above which a loss has grown
 _LEAKING = 0.95  # share of the chance loss below which labels are leaked
 _CLASSES = "labels are the classes of the texts, and none is ignored"
 _TOKEN_LABELS = "labels belong to tokens of the text, not to padding"
@@ -213,21 +213,21 @@ class _TrainingTrial(Trial):
         ]
         if len(nats) == RANDOM_UPDATES:
             floor = math.log(max(len(known) - 1, 1))  # neighbours differ
-            return _below(sum(nats[-_LAST:]) / _LAST, floor, len(nats)) if floor else None
+            return _below(sum(nats[-_NUM_LAST_UPDATES:]) / _NUM_LAST_UPDATES, floor, len(nats)) if floor else None
         losses = [loss for loss in self.losses[-RANDOM_UPDATES:] if loss is not None]
         token = math.log(len(known))
         if len(losses) < RANDOM_UPDATES or not 0.5 * token < losses[0] < 10 * token:
             return None
         floor = token * RANDOM_LENGTH / (RANDOM_LENGTH + 2)
-        return _below(sum(losses[-_LAST:]) / _LAST, floor, len(losses))
+        return _below(sum(losses[-_NUM_LAST_UPDATES:]) / _NUM_LAST_UPDATES, floor, len(losses))
 
     def grown_loss(self) -> str | None:
         """Return the evidence that updates made the cross-entropy of the labels grow; None if not, or unknown."""
         nats = [float(batch.nats.mean()) for batch in self.record.batches.values() if batch.nats.numel()]
         if len(nats) <= RANDOM_UPDATES:
             return None
-        first, last = nats[0], sum(nats[-_LAST:]) / _LAST
-        if not last > _GROWN * max(first, math.log(self.width)):
+        first, last = nats[0], sum(nats[-_NUM_LAST_UPDATES:]) / _NUM_LAST_UPDATES
+        if not last > _GROWN_FACTOR * max(first, math.log(self.width)):
             return None
         return (
             f"after {len(nats)} updates the cross-entropy of the labels is {last:.2f}; it was {first:.2f} at first"

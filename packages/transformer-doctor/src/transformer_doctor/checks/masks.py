@@ -19,7 +19,7 @@ from torch import Tensor
 from transformer_doctor.trace import HIDES, Attention
 
 _MOVED = 50.0  # how far below its product a score is moved by a mask
-_SAME = 1e-3  # share of the largest score up to which two scores are equal
+_SAME_SCORE_SHARE = 1e-3  # share of the largest score up to which two scores are equal
 
 # Kinds of wrong masks, the most certain ones last, and how the evidence names them.
 _PHRASES = {
@@ -98,7 +98,7 @@ def _hidden_scores(attention: Attention) -> Tensor:
         hidden |= attention.filled
     if used is not None and weights is not None:  # weights that were masked late, and divided by their sum again
         sums = used.sum(-1, keepdim=True)
-        hidden |= (used == 0) & (weights > 0) & ((sums - 1).abs() < _SAME)
+        hidden |= (used == 0) & (weights > 0) & ((sums - 1).abs() < _SAME_SCORE_SHARE)
     return hidden
 
 
@@ -154,7 +154,7 @@ def _fault_of(attention: Attention, order: int, hidden: Tensor, hide: Tensor, sh
     scores = raw * _score_factor(attention)
     moved = logits - scores
     moved = moved - (moved * show).sum(-1, keepdim=True) / show.sum(-1, keepdim=True).clamp_min(1)
-    same = float(scores.abs().max()) * max(_SAME, 4 * torch.finfo(attention.query.dtype).eps) + 1e-9
+    same = float(scores.abs().max()) * max(_SAME_SCORE_SHARE, 4 * torch.finfo(attention.query.dtype).eps) + 1e-9
     inside = moved[visible]
     if float(moved[show].abs().max()) > same:
         return "absent"

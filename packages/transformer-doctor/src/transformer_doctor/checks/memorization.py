@@ -34,7 +34,7 @@ from transformer_doctor.report import Finding
 # e^-0.66, about a half, so each is the most likely one.
 _LEARNED = 0.03
 _IN_A_ROW = 5  # updates whose loss must be below it
-_GROWN = 1.05  # factor of the first loss above which a loss has grown
+_GROWN_FACTOR = 1.05  # factor of the first loss above which a loss has grown
 _PROMPT = 2  # tokens of a target that a language model continues
 
 
@@ -113,7 +113,7 @@ def memorization_findings(
         evidence = f"after {len(losses)} updates on {len(targets)} pairs the loss is {last:.2f}"
         end = sum(losses[-_IN_A_ROW:]) / _IN_A_ROW if len(losses) >= _IN_A_ROW else 0.0
         before = min([losses[0], *([] if first_loss is None else [first_loss])]) if losses else 0.0
-        grows = not end <= before * _GROWN + _LEARNED and before > 0 and end != math.inf
+        grows = not end <= before * _GROWN_FACTOR + _LEARNED and before > 0 and end != math.inf
         severity = "warning" if grows else "note"
         yield model_finding(
             "not-learned", f"{evidence}; it was {before:.2f} at first" if grows else evidence, severity

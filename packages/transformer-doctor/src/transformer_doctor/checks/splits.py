@@ -14,7 +14,7 @@ _WORDS = re.compile(r"[^\W\d_]+")
 _WRONG = 0.05  # the share of test pairs seen in training from which on a score means little
 _LONG_ENOUGH = 4  # words from which on one other word makes a near copy
 # Words from which on only all of them are compared: each is left out in turn, which takes n * n steps.
-_TOO_LONG = 120
+_MAX_CHARACTERS = 120
 
 
 def examine_split(train: Sequence[Pair], test: Sequence[Pair]) -> Report:
@@ -66,6 +66,6 @@ def words_of(pair: Pair) -> Words:
 def near_keys(words: Words) -> Iterator[Words]:
     """Yield keys, one of which near copies share: the words, and the words with each one left out in turn."""
     yield words
-    if _LONG_ENOUGH <= len(words) < _TOO_LONG:
+    if _LONG_ENOUGH <= len(words) < _MAX_CHARACTERS:
         for index in range(len(words)):
             yield ("", *words[:index], "_", *words[index + 1 :])

@@ -28,14 +28,15 @@ TrainStep = Callable[..., Any]
 
 LENGTHS = (3, 5, 4, 6)  # tokens of the targets of a traced batch, and of the pairs to memorize
 _TESTED_LOW, _TESTED_HIGH = 12, 4  # lowest and highest ids that are tried as labels: special ids stand there
-_AGREES = 0.9  # share of the labels that two readings have in common, at positions without a label too
-_CLEARLY = 1.01  # where a softmax is sure of a wrong token, rise and fall are equal, and rounding must not decide
+_MIN_AGREEMENT = 0.9  # share of the labels that two readings have in common, at positions without a label too
+# where a softmax is sure of a wrong token, rise and fall are equal, and rounding must not decide
+_CLEAR_FACTOR = 1.01
 _AlignedScores = tuple[Tensor, Tensor]  # scores and gradient, each (B, T, V)
 UNKNOWN = -2  # an input after the last one
 BEGIN = 3  # tokens by which a text is recognised
 _NO_TAG = -100  # label that cross_entropy ignores by default
 _UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1 for a token
-_SURE = 1 - 1e-6  # softmax from which on it leaves no gradient
+_SURE_PROBABILITY = 1 - 1e-6  # softmax from which on it leaves no gradient
 IGNORED = -1  # label of a position that the loss ignores
 
 
@@ -188,7 +189,7 @@ def _align_scores(recorded: Sequence[ScoreGradient], inputs: Tensor, *, turned: 
     labels = shaped[-1][1].argmin(-1) if shaped else None
     for normalized in (True, False):
         for record, pair in reversed(candidates):
-            agrees = labels is None or float((pair[1].argmin(-1) == labels).float().mean()) > _AGREES
+            agrees = labels is None or float((pair[1].argmin(-1) == labels).float().mean()) > _MIN_AGREEMENT
             if record.normalized == normalized and agrees:
                 return pair
     return None
@@ -219,15 +220,15 @@ def _arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> I
 def _read_labels(scores: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels, weights and cross-entropies (...) of scores (..., V) and the gradient of a loss by them."""
     strength = gradient.abs().amax(-1)
-    raised = gradient.amax(-1) > -_CLEARLY * gradient.amin(-1)
-    if raised[strength > NO_GRADIENT * strength.max()].float().mean() > _AGREES:  # the loss is maximised
+    raised = gradient.amax(-1) > -_CLEAR_FACTOR * gradient.amin(-1)
+    if raised[strength > NO_GRADIENT * strength.max()].float().mean() > _MIN_AGREEMENT:  # the loss is maximised
         labels, weights, nats = _read_labels(scores, -gradient)
         return labels, -weights, nats
     ignored = strength <= NO_GRADIENT * strength.max()
     labels = gradient.argmin(-1)
     nats = -scores.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
     weights = _position_weights(scores, gradient, labels)
-    sure = scores.softmax(-1).amax(-1) > _SURE
+    sure = scores.softmax(-1).amax(-1) > _SURE_PROBABILITY
     labels = labels.masked_fill(ignored, IGNORED).masked_fill(ignored & sure, _UNCLEAR)
     return labels, weights.masked_fill(ignored, 0), nats.masked_fill(ignored, 0)
 

@@ -25,7 +25,7 @@ _MATTERS = {torch.float32: 1e-3, torch.float64: 1e-3}
 _MATTERS_IN_HALF = 5e-2
 _WHOLE = 0.8, 1.05  # sum of the weights of a mean loss; label smoothing lowers it
 _FAINT = 1e-6  # share of the largest gradient up to which that of padding comes from a finite mask fill
-_MOST = 0.9  # share of the positions from which on they are taken for all
+_MIN_SHARE = 0.9  # share of the positions from which on they are taken for all
 _SAME_WEIGHT = 0.04  # relative difference of two weights of positions that pass for equal
 _LEAST_EXCESS, _EXCESS_SHARE = 1.5, 0.3  # nats above ln V, and share of ln V, that a first loss may be above ln V
 
@@ -164,7 +164,7 @@ def mean_findings(even: TrainedBatch, uneven: TrainedBatch) -> Iterator[Finding]
             return
         usual = float(weights[trained].median())
         same = (weights[trained] / usual - 1).abs() < _SAME_WEIGHT
-        if usual <= 0 or same.float().mean() < _MOST:
+        if usual <= 0 or same.float().mean() < _MIN_SHARE:
             return
         numbers.append((usual, int(trained.sum()), rows, batch.inputs.size(1)))
     (weight, real, rows, length), (other_weight, other_real, other_rows, other_length) = numbers

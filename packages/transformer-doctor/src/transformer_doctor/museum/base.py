@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 PAD, BOS, EOS = 0, 1, 2
-LONGEST = 30  # tokens
+MAX_TOKENS = 30  # tokens
 Rows = list[list[int]]
 
 
@@ -19,10 +19,13 @@ class Translator(nn.Module):
 
     def __init__(self, vocab_size: int, width: int = 32) -> None:
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(vocab_size, width, padding_idx=PAD), nn.Embedding(LONGEST, width)
+        self.tokens, self.positions = (
+            nn.Embedding(vocab_size, width, padding_idx=PAD),
+            nn.Embedding(MAX_TOKENS, width),
+        )
         self.transformer = nn.Transformer(width, 2, 1, 1, 64, dropout=0.0, batch_first=True)
         self.output = nn.Linear(width, vocab_size)
-        self.max_length = LONGEST
+        self.max_length = MAX_TOKENS
 
     def embed(self, ids: Tensor) -> Tensor:
         """Embed tokens and positions: (B, S) -> (B, S, D)."""
@@ -71,10 +74,10 @@ class LanguageModel(nn.Module):
 
     def __init__(self, vocab_size: int, width: int) -> None:
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(vocab_size, width), nn.Embedding(LONGEST, width)
+        self.tokens, self.positions = nn.Embedding(vocab_size, width), nn.Embedding(MAX_TOKENS, width)
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
         self.output = nn.Linear(width, vocab_size)
-        self.max_length = LONGEST
+        self.max_length = MAX_TOKENS
 
     def mask_scores(self, scores: Tensor, target: Tensor) -> Tensor:
         """Hide the scores of keys that a query may not attend to: (B, T, T), (B, T) -> (B, T, T)."""

@@ -3,7 +3,7 @@
 import { bestTokens, contextLength, generateIds, logProbabilities } from "../engine/search.js";
 import { samplingWeights } from "../engine/sampling.js";
 import { BOS, EOS, PAD, UNK } from "../text/base.js";
-import { attentionOf, checkHead, checkLength, engineChanges, headSteps, neighboursOf, predictionsOf, rivalsOf, textOf, tokensOf } from "./inspection.js";
+import { attentionOf, checkHead, checkLength, engineChanges, headSteps, neighboursOf, predictionsOf, alternativesOf, textOf, tokensOf } from "./inspection.js";
 import { logSoftmax } from "./arrays.js";
 
 const SHOWN_TOKENS = 20; // number of next tokens that are shown
@@ -81,7 +81,7 @@ export class PageGenerator {
       inputs: tokensOf(tokenizer, inputs.slice(0, -1)),
       attention: [attentionOf("decoder", attention.decoder, [model.layers.decoder, model.heads, inputs.length, inputs.length], engine.causal)],
       predictions,
-      next: rivalsOf(logSoftmax(logits.subarray(ids.length * size)), tokenizer),
+      next: alternativesOf(logSoftmax(logits.subarray(ids.length * size)), tokenizer),
       log_probability: predictions.reduce((sum, prediction) => sum + prediction.log_probability, 0),
       prefix: given,
       neighbours: neighboursOf(model.embeddingRows("decoder"), model.width, ids, tokenizer),

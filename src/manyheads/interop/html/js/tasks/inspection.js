@@ -8,7 +8,7 @@ import { logSoftmax, packArray } from "./arrays.js";
 
 const SPECIAL_IDS = [PAD, BOS, EOS];
 const MAX_SHOWN_TOKENS = 256; // attention weights grow with its square
-const RIVALS = 5; // likeliest other tokens of a prediction
+const ALTERNATIVES = 5; // likeliest other tokens of a prediction
 const NEIGHBOURS = 5; // nearest tokens of an embedding
 
 /** An invalid request; the message is shown to the user. */
@@ -44,7 +44,7 @@ export function withoutEachWord(tokenizer, ids) {
 }
 
 /** Return the likeliest tokens that can be generated, best first, without `excluded`. */
-export function rivalsOf(logProbabilities, tokenizer, count = RIVALS, excluded = -1) {
+export function alternativesOf(logProbabilities, tokenizer, count = ALTERNATIVES, excluded = -1) {
   const ids = bestTokens(logProbabilities, count, [PAD, BOS, excluded]).filter(({ value }) => value > -Infinity).map(({ token }) => token);
   const pieces = tokenizer.pieces(ids);
   return ids.map((id, i) => ({ id, piece: pieces[i], log_probability: logProbabilities[id], probability: Math.exp(logProbabilities[id]) }));
@@ -62,7 +62,7 @@ export function predictionsOf(logits, ids, tokenizer, given, temperature = 1) {
       if (value > logProbability) rank += 1;
       if (value > -Infinity) entropy -= Math.exp(value) * value;
     }
-    return { id, piece: pieces[position], log_probability: logProbability, probability: Math.exp(logProbability), rank, entropy, rivals: rivalsOf(values, tokenizer, RIVALS, id), forced: position < given };
+    return { id, piece: pieces[position], log_probability: logProbability, probability: Math.exp(logProbability), rank, entropy, alternatives: alternativesOf(values, tokenizer, ALTERNATIVES, id), forced: position < given };
   });
 }
 
