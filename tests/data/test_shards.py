@@ -211,7 +211,7 @@ def test_a_signal_ends_all_processes_and_keeps_what_is_finished(tmp_path: Path, 
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(PROGRAM))
     with subprocess.Popen([sys.executable, program, tmp_path], stderr=subprocess.PIPE) as process:
-        wait_for(lambda: (tmp_path / "results" / "00000001.shard").exists())
+        wait_for(lambda: all((tmp_path / "results" / f"0000000{shard}.shard").exists() for shard in (0, 1)))
         process.send_signal(number)
         _, errors = process.communicate(timeout=LIMIT)
     assert process.returncode == -number
