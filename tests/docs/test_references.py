@@ -71,7 +71,7 @@ OTHERS_OPTIONS = {
         "--learn-rate", "--lr-decay-inv-sqrt", "--lr-warmup", "--mini-batch-fit", "--normalize",
         "--optimizer-params", "--tied-embeddings-all", "--transformer-heads",
     },
-    "pip": {"--group"},
+    "pip": {"--cov", "--group"},
     "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id"},
     "Slurm": {"--gpus-per-node", "--nodes", "--ntasks-per-node", "--signal"},
     "Dask": {"--nthreads", "--nworkers"},
