@@ -223,7 +223,7 @@ def test_an_empty_configuration_names_the_section_it_needs() -> None:
 @pytest.mark.parametrize(
     ("task", "data", "expected"),
     [
-        ("translation", {}, ["data.source is missing: language translated from", "data.target is missing"]),
+        ("translation", {}, ["data.source is missing: source language, such as de", "data.target is missing"]),
         ("translation", {"source": "de"}, ["data.target is missing: target language, such as en."]),
         (
             "translation",
