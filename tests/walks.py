@@ -1,6 +1,6 @@
 """Count the files to open to follow one command, and how often its calls climb back to a caller's package.
 
-    python benchmarks/walks.py RUN      train a tiny model into RUN for one update, then translate a line with it
+    python tests/walks.py RUN      train a tiny model into RUN for one update, then translate a line with it
 
 A file counts when one of its functions is called; module bodies, comprehensions and lambdas do not. The walk of an
 update begins where the trainer is made, with the files of the callers, and ends with the first step of the
