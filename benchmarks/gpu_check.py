@@ -1,6 +1,6 @@
 """Check manyheads on a GPU against the CPU, and measure its speed and memory: one Markdown table for an issue.
 
-    make gpu-check        # or: python benchmarks/gpu_check.py [--device cuda] [--tiny] [--json]
+    python benchmarks/gpu_check.py [--device cuda] [--tiny] [--json]
 
 Trains the recipe `demo-de-en` on the device, on text that comes with the package, and reports
 

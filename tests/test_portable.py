@@ -1,4 +1,4 @@
-"""The rows of `make test-portable` name tests that exist."""
+"""The rows of `python -m tests.portable` name tests that exist."""
 
 from __future__ import annotations
 

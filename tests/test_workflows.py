@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +41,7 @@ def test_a_workflow_may_only_read_and_is_cancelled_by_the_next_run(path: Path) -
     assert workflow["concurrency"]["cancel-in-progress"] is True
     assert True in workflow  # the key `on`, as YAML 1.1 reads it
     for job in jobs(path):
-        assert "permissions" not in job
+        assert job.get("permissions", {}) == ({"id-token": "write"} if job.get("environment") == "release" else {})
         assert job["timeout-minutes"] <= 90
 
 
@@ -47,7 +50,7 @@ def test_actions_are_official_and_pinned_to_a_major_version(path: Path) -> None:
     for step in [step for job in jobs(path) for step in job["steps"]]:
         assert ("uses" in step) != ("run" in step)
         if "uses" in step:
-            assert re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"])
+            assert re.fullmatch(r"actions/[\w-]+@v\d+|pypa/gh-action-pypi-publish@release/v1", step["uses"])
         if step.get("uses", "").startswith("actions/checkout@"):
             assert step["with"]["persist-credentials"] is False
         if step.get("uses", "").startswith("actions/setup-python@"):
@@ -75,8 +78,9 @@ def test_quick_and_slow_tests_are_all_tests_and_both_run_before_a_merge() -> Non
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(r'^test: .*\n(\t.*\n)*\t\$\(PYTEST\) -m "not slow"$', makefile, re.MULTILINE)
     assert re.search(r"^test-slow: .*\n\t\$\(PYTEST\) --dist worksteal -m slow$", makefile, re.MULTILINE)
-    before_merge = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert {"make test", "make test-slow", "make wasm-check"} <= set(before_merge)
+    before_merge = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for command in ("make test\n", "make test-slow\n", " -m tools.wasm --check", " -m tests.portable --short"):
+        assert command in before_merge
     for path in WORKFLOWS:
         for job in jobs(path):
             targets = [
@@ -85,12 +89,37 @@ def test_quick_and_slow_tests_are_all_tests_and_both_run_before_a_merge() -> Non
             assert targets.count("test") == targets.count("test-slow"), path
 
 
+def test_only_a_tag_publishes_what_was_built_and_tried_and_has_its_version() -> None:
+    path = FOLDER / "workflows" / "publish.yml"
+    build, publish = jobs(path)
+    assert "github.ref_type == 'tag'" in publish["if"]
+    assert publish["needs"] == "build"
+    assert not [step for step in publish["steps"] if "run" in step]
+    assert "secrets." not in path.read_text(encoding="utf-8")
+    check, release = (step["run"] for step in build["steps"] if "run" in step)
+    assert release.endswith(".ci/release")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    for tag, code in ((f"v{version}", 0), (f"v{version}.1", 1), (version.replace(".", "x"), 1)):
+        environment = {**os.environ, "GITHUB_REF_NAME": tag}
+        assert subprocess.run(["bash", "-ec", check], cwd=ROOT, env=environment).returncode == code, tag
+
+
 def test_every_python_that_is_promised_is_tested() -> None:
     versions = jobs(FOLDER / "workflows" / "tests.yml")[0]["strategy"]["matrix"]["python"]
     assert versions == ["3.11", "3.12", "3.13", "3.14"]
     oldest = re.search(r'requires-python = ">=(.+?)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert oldest is not None
     assert versions[0] == oldest[1]
+
+
+def test_the_makefile_has_at_most_ten_targets_each_described_at_its_head_and_calls_no_sudo() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([^\s#:=.][^:=\n]*):(?!=)", makefile, re.MULTILINE)
+    assert len(targets) <= 10
+    named = {target for target in targets if "$" not in target}
+    assert set(re.findall(r"^# make (\S+) ", makefile, re.MULTILINE)) == named
+    assert "sudo" not in makefile.replace("On Debian and Ubuntu: sudo apt", "")
+    assert re.search(r"^test: .*\n\t@\.ci/install browsers$", makefile, re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)

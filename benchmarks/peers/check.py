@@ -1,6 +1,6 @@
 """Check that every contender of the peer benchmarks still runs, JoeyNMT and Eole from PyPI too, on a tiny size.
 
-    make benchmarks-check        # or: python benchmarks/peers/check.py
+    python benchmarks/peers/check.py
 
 Each toolkit that manyheads does not need is installed into an environment of its own in build/peers, once, as their
 requirements contradict each other. These environments also see the packages of the Python that runs this, torch

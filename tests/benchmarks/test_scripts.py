@@ -5,7 +5,8 @@ makes, a row in `SCRIPTS` below and one in docs/benchmarks.md. With `--tiny --js
 document, or a line for each part of it, with `machine.about()` and a unit. No figure is compared: a tiny size
 measures nothing.
 
-These tests run one contender of each kind. `make benchmarks-check` runs all of them, JoeyNMT and Eole too.
+These tests run one contender of each kind. `python benchmarks/peers/check.py` runs all of
+them, JoeyNMT and Eole too.
 """
 
 from __future__ import annotations

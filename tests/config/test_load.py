@@ -139,7 +139,7 @@ def test_one_error_lists_all_mistakes(tmp_path: Path) -> None:
     ]
     assert set(found[2:]) == {
         "unknown key beam_size; did you mean search.beam_size?",
-        "data.target is missing: language translated into, such as en.",
+        "data.target is missing: target language, such as en.",
         "model.d_model = 500 is not divisible by model.num_heads = 7. Use d_model = 497 or 504.",
         "unknown key model.beam_size; did you mean search.beam_size?",
         'model.norm = "poste" is not "pre" or "post"; did you mean "post"?',
@@ -223,8 +223,8 @@ def test_an_empty_configuration_names_the_section_it_needs() -> None:
 @pytest.mark.parametrize(
     ("task", "data", "expected"),
     [
-        ("translation", {}, ["data.source is missing: language translated from", "data.target is missing"]),
-        ("translation", {"source": "de"}, ["data.target is missing: language translated into, such as en."]),
+        ("translation", {}, ["data.source is missing: source language, such as de", "data.target is missing"]),
+        ("translation", {"source": "de"}, ["data.target is missing: target language, such as en."]),
         (
             "translation",
             {"source": "de", "target": "en", "language": "fr"},

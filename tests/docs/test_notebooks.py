@@ -257,7 +257,7 @@ def test_the_notebooks_run_in_a_kernel_and_keep_their_promises(tmp_path: Path) -
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     write_encoder(tmp_path / "models" / "minilm")
-    # `make notebooks` runs all of them in a separate environment; the two that train translators take minutes
+    # `python -m tests.docs.notebooks` runs all of them; the two that train translators take minutes
     for name in ("attention-from-scratch", "fine-tune-a-bert"):
         random_encoder = name == "fine-tune-a-bert" and real_encoder() is None
         execute(NOTEBOOKS / f"{name}.ipynb", tmp_path, promises=not random_encoder)

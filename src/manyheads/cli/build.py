@@ -26,7 +26,7 @@ _BUILDS = Path("builds")
     "--only",
     multiple=True,
     metavar="STEP",
-    help="Run this step alone, from the products that are there; may be repeated.",
+    help="Run only this step, with the existing outputs of the others; may be repeated.",
 )
 @option("--dry-run", is_flag=True, help="Print the reason and the estimated time of each step, and run none.")
 @option(

@@ -112,13 +112,13 @@ def _fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, 
     "--target", metavar="LANGUAGE", show_default="ending of the second FILE", help="Language of the second text."
 )
 @option("--seed", type=NOT_NEGATIVE, default=1, help="Seed of the random choice.")
-@option("--equal-only", is_flag=True, help="Separate equal sentences only, not near copies.")
+@option("--equal-only", is_flag=True, help="Keep only equal sentences together, not near-duplicates.")
 @option(
     "--document-file",
     "documents",
     type=PATH,
     metavar="FILE",
-    help="File with the name of the document of each pair, one a line; documents are not divided.",
+    help="File with the document name of each pair, one a line; documents are not split.",
 )
 @option("--blank-lines", is_flag=True, help="End a document at each line that is blank in both files.")
 @option("--replace-invalid", is_flag=True, help="Replace bytes that are not UTF-8 by U+FFFD instead of stopping.")

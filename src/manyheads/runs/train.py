@@ -15,7 +15,7 @@ from torch import Tensor
 
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
-from manyheads.checkpoint.weights import average_tensors, load_weights
+from manyheads.checkpoint.weights import average_tensors
 from manyheads.config.schema import Config
 from manyheads.data.filtering import describe_too_long
 from manyheads.data.reading import READINGS
@@ -219,28 +219,20 @@ def _finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) -
     steps = run.checkpoints.steps()[-config.training.average_checkpoints :]
     if len(steps) < 2:
         return
-    model, progress, metric, listener = trainer.model, trainer.progress, config.training.metric, watch.listener
     limit = trainer.limit
     if limit is not None and not trainer.world.gather(limit.affords_average())[0]:
-        listener.message(
+        watch.listener.message(
             f"the mean of the last {len(steps)} checkpoints is not tried: the time is over. "
             f"To make it: {command_line('manyheads', 'train', 'average', run.path, '--last', str(len(steps)))}"
         )
         return
-    trainer.stop_message = f"stopping; the checkpoint of step {progress.step:,} is saved"
-    with watch.phase("averaging checkpoints", len(steps), "checkpoints") as advance:
-        mean = average_tensors(_weights_of(run, steps, advance))
-    load_weights(model, mean, "the mean of the checkpoints")
-    value = trainer.score().value(metric)
-    better = value is not None and (progress.best is None or value > progress.best)
-    verdict = "better, kept" if better else "not better, left"
-    figure = "none" if value is None else f"{abs(value):.3f}"
-    listener.message(f"mean of the last {len(steps)} checkpoints: {metric} {figure} ({verdict})")
-    if better:
-        weights = full_tensors(dict(model.named_parameters()))
-        if trainer.world.is_main:
-            run.publish(weights)
-        progress.best, progress.best_step = value, progress.step
+    with trainer.stopping_with(f"stopping; the checkpoint of step {trainer.progress.step:,} is saved"):
+        with watch.phase("averaging checkpoints", len(steps), "checkpoints") as advance:
+            mean = average_tensors(_weights_of(run, steps, advance))
+        if trainer.try_weights(mean, f"mean of the last {len(steps)} checkpoints"):
+            weights = full_tensors(dict(trainer.model.named_parameters()))
+            if trainer.world.is_main:
+                run.publish(weights)
 
 
 def _weights_of(run: RunDirectory, steps: Sequence[int], advance: Advance) -> list[dict[str, Tensor]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from functools import partial
@@ -338,6 +338,27 @@ class Trainer:
     def published_weights(self) -> dict[str, Tensor]:
         """Return the weights for validation and translation: the averaged ones with `training.ema`."""
         return full_tensors(dict(self.model.named_parameters()) if self.ema is None else self.ema.weights)
+
+    def try_weights(self, weights: Mapping[str, Tensor], name: str) -> bool:
+        """Load other weights after the last step, and score them; return whether they are the best so far.
+
+        Args:
+            weights: the weights, which the model keeps.
+            name: what they are, for messages.
+
+        Raises:
+            Interrupted: a stop was requested.
+        """
+        progress, metric = self.progress, self.config.metric
+        load_weights(self.model, weights, name)
+        value = self.score().value(metric)
+        better = value is not None and (progress.best is None or value > progress.best)
+        verdict = "better, kept" if better else "not better, left"
+        figure = "none" if value is None else f"{abs(value):.3f}"
+        self.listener.message(f"{name}: {metric} {figure} ({verdict})")
+        if better:
+            progress.best, progress.best_step = value, progress.step
+        return better
 
     # --- interruptions ---
 

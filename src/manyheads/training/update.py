@@ -71,28 +71,25 @@ class Updater:
             return nullcontext()
         return self.objective.no_sync()
 
-    def loss(self, batch: MicroBatch) -> Losses:
-        """Compute the losses of a micro-batch that is on the training device."""
-        with autocast(self.device, self.precision), self.layers.in_use():
-            return Losses(batch, *self.objective(batch))
-
-    def backward(self, losses: Losses, tokens: float) -> Losses:
-        """Add the gradients of a micro-batch to the accumulated gradients.
+    def gradients(self, micro_batches: Sequence[MicroBatch], tokens: float) -> list[Losses]:
+        """Compute the gradients of all micro-batches of an update.
 
         Args:
-            losses: the losses of the micro-batch.
+            micro_batches: the micro-batches of the update that this process computes.
             tokens: target tokens of the whole update in all processes, by which every sum is divided.
 
         Returns:
-            The losses, detached from the graph.
+            The losses of each micro-batch, detached from the graph.
         """
-        # Processes average the gradients that they exchange: times the number of processes, the mean is the sum.
-        (losses.loss * self.world.size / tokens).backward()
-        return losses._replace(loss=losses.loss.detach())
-
-    def gradients(self, micro_batches: Sequence[MicroBatch], tokens: float) -> list[Losses]:
-        """Compute the gradients of all micro-batches of an update; arguments and losses as in `backward`."""
-        return [self.backward(self.loss(batch), tokens) for batch in self.on_device(micro_batches)]
+        computed = []
+        for batch in self.on_device(micro_batches):
+            with autocast(self.device, self.precision), self.layers.in_use():
+                losses = Losses(batch, *self.objective(batch))
+            # Processes average the gradients that they exchange: the mean times their number is the sum.
+            (losses.loss * self.world.size / tokens).backward()
+            losses = losses._replace(loss=losses.loss.detach())  # frees the graph before the next forward pass
+            computed.append(losses)
+        return computed
 
     # --- clipping and optimiser step ---
 

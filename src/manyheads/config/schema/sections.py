@@ -81,8 +81,8 @@ class DataConfig(Section):
         description='corpus instead of files: "builtin:de-en", "builtin:ko-en", or "hf:NAME/CONFIG" (extra hf); a '
         "split that is set to [source file, target file] is read from these files",
     )
-    source: Language = Field("", description="language translated from, such as de")
-    target: Language = Field("", description="language translated into, such as en")
+    source: Language = Field("", description="source language, such as de")
+    target: Language = Field("", description="target language, such as en")
     language: Language = Field("", description="language of the text, such as en; for all tasks but translation")
     documents: Literal["file", "line"] = Field(
         "file",
@@ -117,7 +117,7 @@ class DataConfig(Section):
         1.0,
         ge=1,
         le=1_000,
-        description="balance between several corpora: values above 1 repeat the smaller ones, so that a corpus "
+        description="sampling temperature over corpora: values above 1 repeat the smaller ones, so that a corpus "
         "of n pairs gets a share of each epoch in proportion to n ** (1 / temperature); 1 takes each pair once. "
         "Usual for corpora of very different sizes: 2 to 5",
     )
@@ -129,15 +129,16 @@ class DataConfig(Section):
     )
     max_length: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
         128,
-        description="longest text in tokens. translation: training pairs with a longer side are dropped, "
-        "counted. classification, masked-lm: longer texts are cut. language-modeling: length of a training "
-        "block, and of the context that the model sees. Memory and time grow with it",
+        description="maximum length of a text in tokens. translation: training pairs with a longer side are "
+        "dropped and counted. classification, masked-lm: longer texts are cut. language-modeling: length of a "
+        "training block, and of the context that the model sees. Memory and time grow with it",
     )
     max_ratio: float = Field(
         9.0,
         ge=1,
         le=MAX_COUNT,
-        description="largest ratio of the two sides of a pair in characters; pairs above it are dropped, counted",
+        description="maximum length ratio of the two sides of a pair, in characters; pairs above it are dropped "
+        "and counted",
     )
     drop_duplicates: bool = Field(True, description="drop training pairs that have occurred before")
     drop_overlap: bool = Field(True, description="drop training pairs that also occur in valid or test")
@@ -233,13 +234,13 @@ class ModelConfig(Section):
         1024, description="inner width of the feed-forward layers, F (section 3.3)"
     )
     num_heads: Annotated[int, Field(gt=0, le=65_536)] = Field(
-        4, description="attention heads of each layer, H; must divide d_model (section 3.2.2)"
+        4, description="number of attention heads per layer, H; must divide d_model (section 3.2.2)"
     )
     num_encoder_layers: Layers = Field(
-        3, description="encoder layers, N in section 3.1; not used by language models"
+        3, description="number of encoder layers, N in section 3.1; not used by language models"
     )
     num_decoder_layers: Layers = Field(
-        3, description="decoder layers, N in section 3.1; used by translators and language models"
+        3, description="number of decoder layers, N in section 3.1; used by translators and language models"
     )
     dropout: Probability = Field(
         0.1, description="dropout on each sublayer's output (section 5.4); 0.3 is usual where text is scarce"
@@ -254,7 +255,7 @@ class ModelConfig(Section):
     norm: Literal["pre", "post"] = Field(
         "pre", description="layer norm before each sublayer, or after it as in the paper"
     )
-    norm_epsilon: float = Field(1e-5, ge=1e-30, le=1, description="number added to the variance in layer norm")
+    norm_epsilon: float = Field(1e-5, ge=1e-30, le=1, description="epsilon of layer norm, added to the variance")
     positions: Literal["sinusoidal", "learned", "rotary"] = Field(
         "sinusoidal", description="position encoding: sinusoidal (section 3.5), learned, or rotary (Su et al. 2021)"
     )
@@ -329,7 +330,7 @@ class SearchConfig(Section):
     """Search for translations (section 6.1)."""
 
     beam_size: Annotated[int, Field(gt=0, le=1_000)] = Field(
-        5, description="hypotheses that beam search keeps; 1 is greedy search"
+        5, description="number of hypotheses that beam search keeps; 1 is greedy search"
     )
     length_penalty: float = Field(
         1.0,
@@ -341,7 +342,7 @@ class SearchConfig(Section):
         2.0,
         gt=0,
         le=1_000,
-        description="longest output in tokens: max_length_ratio x source tokens + max_length_offset",
+        description="maximum output length in tokens: max_length_ratio x source tokens + max_length_offset",
     )
     max_length_offset: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         20, description="tokens in the longest output beyond max_length_ratio x source tokens"

@@ -43,12 +43,13 @@ class TrainingConfig(Section):
         "validation and checkpoints included; the number of steps and the learning rate follow the speed, and "
         "validations are rarer where they would take more than a quarter of the time",
     )
-    batch_tokens: Positive = Field(4_096, description="target tokens an update, end symbols counted, padding not")
+    batch_tokens: Positive = Field(4_096, description="target tokens per update, end symbols counted, padding not")
     batch_sentences: Positive | None = Field(
-        None, description="pairs or texts an update; replaces batch_tokens if given"
+        None, description="pairs or texts per update; replaces batch_tokens if given"
     )
     accumulation: Positive = Field(
-        1, description="micro-batches an update is computed in, one after the other; raise it if memory runs out"
+        1,
+        description="number of micro-batches of an update, computed one by one; raise it if memory runs out",
     )
     optimizer: Literal["adam", "adamw", "muon"] = Field(
         "adam",
@@ -70,20 +71,20 @@ class TrainingConfig(Section):
         (0.9, 0.98), description="decay rates of Adam's two moments (section 5.3)"
     )
     epsilon: float = Field(
-        1e-9, ge=1e-30, le=1, description="number added to the denominator of Adam (section 5.3)"
+        1e-9, ge=1e-30, le=1, description="epsilon of Adam, added to the denominator (section 5.3)"
     )
     weight_decay: float = Field(
         0.0,
         ge=0,
         le=1_000,
-        description="added to the gradients (adam) or subtracted from the matrices (adamw, muon)",
+        description="weight decay, added to the gradients (adam) or subtracted from the matrices (adamw, muon)",
     )
     schedule: Literal["inverse-sqrt", "noam", "cosine", "linear", "plateau", "constant"] = Field(
         "inverse-sqrt",
-        description="course of the learning rate. noam is the formula of section 5.3; all others rise to "
+        description="learning-rate schedule. noam is the formula of section 5.3; all others rise to "
         "learning_rate in warmup_steps, and then continue as their name says",
     )
-    warmup_steps: Count = Field(1_000, description="updates in which the learning rate rises to its peak")
+    warmup_steps: Count = Field(1_000, description="number of updates in which the learning rate rises to its peak")
     plateau_patience: Positive = Field(
         10, description="plateau: validations without improvement before the learning rate is multiplied by 0.9"
     )
@@ -102,7 +103,7 @@ class TrainingConfig(Section):
         description="decay of a moving average of the weights, which becomes the model, such as 0.999; 0 is off",
     )
     clip_norm: float | None = Field(
-        1.0, gt=0, le=1e9, description="largest norm of the gradient; a larger gradient is scaled down to it"
+        1.0, gt=0, le=1e9, description="maximum norm of the gradient; a larger gradient is scaled down to it"
     )
     layer_decay: float = Field(
         1.0,
