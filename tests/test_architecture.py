@@ -26,11 +26,11 @@ LAYERS = [
     {"checkpoint"},
     {"model", "text", "data", "search", "config.load"},
     {"config.schema"},
-    {"files"},
+    {"files", "web"},
     {"errors", "languages", "shell"},
 ]
 LAYER_OF = {package: len(LAYERS) - depth for depth, packages in enumerate(LAYERS) for package in packages}
-MAY_OPEN_FILES = {"files", "build", "runs", "cli", "serving", "checkpoint", "interop", "data", "config.load"}
+MAY_OPEN_FILES = {"files", "web", "build", "runs", "cli", "serving", "checkpoint", "interop", "data", "config.load"}
 LEGACY = "interop.weights"
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 

@@ -1,4 +1,4 @@
-"""Descriptions of tokenizers as JSON, from which js/text/tokenizer.js makes the same tokenizers in a browser."""
+"""Descriptions of tokenizers as JSON, from which web/text/tokenizer.js makes the same tokenizers in a browser."""
 
 from __future__ import annotations
 

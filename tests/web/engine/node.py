@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.interop.html.text.browser import Browser, node
+from tests.web.text.browser import Browser, node
 
-import manyheads
 from manyheads.config.schema import Config, ModelConfig
 from manyheads.interop.html.pack import PackedModel, pack_model
+from manyheads.web.scripts import ENGINE
 
-HTML = Path(manyheads.__file__).parent / "interop" / "html"
 DRIVER = Path(__file__).with_name("driver.mjs")
 
 
 class Node(Browser):
-    """Call functions of js/engine in a process of Node.js."""
+    """Call functions of web/engine in a process of Node.js."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         super().__init__(process)
@@ -41,7 +40,7 @@ def open_node() -> Iterator[Node]:
     """Start Node.js; skip the test if it is missing or too old."""
     command = [
         node(), "--no-warnings", "--experimental-default-type=module", str(DRIVER),
-        (HTML / "js" / "engine").as_uri(), str(HTML / "engine.wasm"),
+        ENGINE.parent.as_uri(), str(ENGINE),
     ]  # fmt: skip
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 from tests.decoding.native.test_heads import BERT, classifier, language_model, scaled_heads
-from tests.interop.html.engine.node import Node, array, pack
 from tests.model.samples import BOS, EOS, SOURCE_SIZE, TARGET_SIZE, VARIANTS, random_ids, scrambled_model
 from tests.tolerances import assert_close
+from tests.web.engine.node import Node, array, pack
 
 from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_groups, watch_continuation, watch_head, watch_pair, watch_text

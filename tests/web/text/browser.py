@@ -15,18 +15,17 @@ from typing import Any
 
 import pytest
 
-import manyheads
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.letters import has_letters, has_text
 from manyheads.data.literals import literal_kinds
+from manyheads.web.scripts import WEB
 
-SCRIPTS = Path(manyheads.__file__).parent / "interop" / "html" / "js" / "text"
 DRIVER = Path(__file__).with_name("driver.mjs")
 LITERALS = [{"pattern": kind.pattern, "needs": kind.needs} for kind in literal_kinds()]
 
 
 class Browser:
-    """Call functions of js/text in a process of Node.js."""
+    """Call functions of web/text in a process of Node.js."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -55,7 +54,7 @@ def node() -> str:
 @contextmanager
 def open_browser() -> Iterator[Browser]:
     """Start Node.js; skip the test as `node` does."""
-    command = [node(), "--no-warnings", "--experimental-default-type=module", str(DRIVER), SCRIPTS.as_uri()]
+    command = [node(), "--no-warnings", "--experimental-default-type=module", str(DRIVER), (WEB / "text").as_uri()]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.interop.html.text.browser import (
+from tests.interop.parts import sentences
+from tests.web.text.browser import (
     LITERALS,
     Browser,
     first_difference,
@@ -14,8 +15,7 @@ from tests.interop.html.text.browser import (
     quick_texts,
     random_ids,
 )
-from tests.interop.html.text.test_parts import as_json
-from tests.interop.parts import sentences
+from tests.web.text.test_parts import as_json
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.interop.html.tokenizer import describe_tokenizer

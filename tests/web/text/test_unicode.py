@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.interop.html.text.browser import (
+from tests.web.text.browser import (
     first_difference,
     open_browser,
     quick_texts,

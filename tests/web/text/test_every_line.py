@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.interop.html.test_tokenizer import MAKERS, newer_characters, through_json, train_marian
-from tests.interop.html.text.browser import LITERALS, Browser, first_difference, open_browser, random_texts
+from tests.web.text.browser import LITERALS, Browser, first_difference, open_browser, random_texts
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.data.literals import spans_to_translate

@@ -1,4 +1,4 @@
-/* Call functions of js/engine for tests in Python: read JSON lines {"function": ..., "arguments": [...]}, and print a line with each result.
+/* Call functions of web/engine for tests in Python: read JSON lines {"function": ..., "arguments": [...]}, and print a line with each result.
    Numbers that JSON lacks are the strings "Infinity", "-Infinity" and "NaN"; arrays of numbers are lists. */
 
 import { readFile } from "node:fs/promises";

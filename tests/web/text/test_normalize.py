@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.interop.html.text.browser import first_difference, open_browser, quick_texts
+from tests.web.text.browser import first_difference, open_browser, quick_texts
 
 from manyheads.text.interface import lower
 from manyheads.text.normalize import normalize, unify

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from tests.data.test_literals import COPIED, LONG_LINES, PROSE
-from tests.interop.html.text.browser import LITERALS, first_difference, open_browser, quick_texts
+from tests.web.text.browser import LITERALS, first_difference, open_browser, quick_texts
 
 from manyheads.data.literals import spans_to_translate
 from manyheads.languages import normal_form

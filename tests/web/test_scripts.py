@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.interop.html.text.browser import node
+from tests.web.text.browser import node
 
-from manyheads.interop.html import scripts
-from manyheads.interop.html.scripts import JS, joined_script
+from manyheads.web import scripts
+from manyheads.web.scripts import WEB, compact_script, joined_script
 
 
 def run_node(script: str) -> str:
@@ -19,7 +19,7 @@ def run_node(script: str) -> str:
 @pytest.fixture
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "deep").mkdir()
-    monkeypatch.setattr(scripts, "JS", tmp_path)
+    monkeypatch.setattr(scripts, "WEB", tmp_path)
     joined_script.cache_clear()
     return tmp_path
 
@@ -55,12 +55,18 @@ def test_the_worker_is_one_script_without_imports_that_can_be_embedded_in_a_page
     run_node(f"const self = {{}}; {script}")
 
 
+def test_minifying_a_script_removes_only_blanks_and_comments() -> None:
+    text = '/* a */\n  const a = [1, 2];\n  const b = "x , y"; // z\n  if (a > b) c = a => { d };\n'
+    expected = '\nconst a=[1,2];\nconst b = "x , y"; // z\nif(a>b)c=a=>{d};\n'
+    assert compact_script(text) == expected
+
+
 @pytest.mark.parametrize("browser", [False, True])
 def test_pausing_computations_let_events_run_and_end(browser: bool) -> None:
     """Each iteration is long enough for a pause; browsers have no setImmediate."""
     script = f"""
       {"delete globalThis.setImmediate;" if browser else ""}
-      const {{ makePause }} = await import("{(JS / "tasks" / "pause.js").as_uri()}");
+      const {{ makePause }} = await import("{(WEB / "tasks" / "pause.js").as_uri()}");
       const pause = makePause();
       const seen = [];
       setTimeout(() => seen.push("event"), 60);

@@ -7,8 +7,8 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.interop.html.text.browser import LITERALS, Browser, first_difference, open_browser, quick_texts
 from tests.tasks.test_parts import LETTERLESS, SPACE, WORDS
+from tests.web.text.browser import LITERALS, Browser, first_difference, open_browser, quick_texts
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.interop.html.tokenizer import describe_tokenizer

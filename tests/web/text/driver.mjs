@@ -1,4 +1,4 @@
-/* Call functions of js/text for tests in Python: read JSON lines {"function": ..., "arguments": [...]}, and print a line with each result. */
+/* Call functions of web/text for tests in Python: read JSON lines {"function": ..., "arguments": [...]}, and print a line with each result. */
 
 import { createInterface } from "node:readline";
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 from tests.decoding.native.test_heads import language_model, scaled_heads
-from tests.interop.html.engine.node import Node
-from tests.interop.html.engine.test_model import load_model, max_difference
 from tests.model.samples import BOS, EOS, PAD, TARGET_SIZE, UNK, VARIANTS, random_ids, scrambled_model
 from tests.tolerances import approx, assert_close, within
+from tests.web.engine.node import Node
+from tests.web.engine.test_model import load_model, max_difference
 
 from manyheads.decoding.batching import SUPPRESSED_IDS, Job
 from manyheads.decoding.engine import TorchEngine

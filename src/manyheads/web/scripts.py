@@ -1,4 +1,4 @@
-"""The JavaScript of the browser engine: its modules as one script."""
+"""The files of the browser code, its modules joined to one script, and scripts without comments."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import re
 from functools import cache
 from pathlib import Path
 
-_HTML = Path(__file__).parent
-JS = _HTML / "js"
-ENGINE = _HTML / "engine.wasm"
+WEB = Path(__file__).parent
+ENGINE = WEB / "engine" / "engine.wasm"
+PAGE = WEB / "page"
+EXPLORER = WEB / "explorer"
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:const|let|async function|function|class) (\w+)", re.MULTILINE)
 
 
 @cache
 def joined_script(entry: str) -> str:
-    """Return a module of `js/`, with all modules that it imports before it, as one script without imports.
+    """Return a module of `web/`, with all modules that it imports before it, as one script without imports.
 
     Every module but the entry is a function that is called once and returns what it exports. If the entry exports
     something, the script is a module.
 
     Args:
-        entry: path of the module below `js/`, such as "worker.js".
+        entry: path of the module below `web/`, such as "worker.js".
 
     Raises:
         ValueError: modules import each other.
@@ -52,5 +53,15 @@ def joined_script(entry: str) -> str:
             )
         return names[path]
 
-    add((JS / entry).resolve(), whole=True)
+    add((WEB / entry).resolve(), whole=True)
     return '"use strict";\n' + "".join(texts)
+
+
+def compact_script(text: str) -> str:
+    """Return a script without indentation, comment lines and needless blanks; line numbers stay the same.
+
+    Blanks beside signs are removed in lines without a quote or slash only, so that no string and no regular
+    expression changes.
+    """
+    text = re.sub(r"(?m)^[ \t]*(?:/\*.*\*/[ \t]*$)?", "", text)
+    return re.sub(r"(?m)^[^\"'`/\n]+$", lambda line: re.sub(r" ?([=,{}()?:;&|<>*]) ?", r"\1", line[0]), text)

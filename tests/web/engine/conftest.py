@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.interop.html.engine.node import Node, open_node
+from tests.web.engine.node import Node, open_node
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import random
 from typing import Any
 
 import pytest
-from tests.interop.html.engine.node import pack
 from tests.model.samples import TARGET_SIZE, random_ids, scrambled_model
+from tests.web.engine.node import pack
 
 from manyheads.decoding.native.interface import _layout_in_python
 from manyheads.interop.html.pack import _PANEL_WIDTH
