@@ -8,20 +8,29 @@ import { loadPageModel } from "./tasks/requests.js";
 import { fromBase64 } from "./text/utf8.js";
 
 const LENGTH_BYTES = 8; // of the length of the header of model.bin, little-endian
+/** @type {{ [task: string]: string }} */
 const METHODS = { translation: "translate", classification: "classify", "language-modeling": "generate" };
 
 /** A loaded model. */
 class Model {
+  /** @type {PageModel | null} */
   #loaded;
   #pause = makePause();
 
+  /** @param {PageModel} loaded */
   constructor(loaded) {
     this.#loaded = loaded;
     const { run, source, target, language, labels } = loaded.settings;
-    Object.assign(this, { name: run, task: loaded.model.task, source, target, language, labels });
+    this.name = run;
+    this.task = loaded.model.task;
+    this.source = source;
+    this.target = target;
+    this.language = language;
+    this.labels = labels;
   }
 
-  /** Return the loaded model; throw an error if it is closed or its task has another method. */
+  /** Return the loaded model; throw an error if it is closed or its task has another method.
+      @type {(method: string) => PageModel} */
   #check(method) {
     const expected = METHODS[this.task];
     if (!this.#loaded) throw new Error("the model was closed.");
@@ -29,24 +38,27 @@ class Model {
     return this.#loaded;
   }
 
-  /** Translate a text; see TranslateOptions. */
+  /** Translate a text; see TranslateOptions.
+      @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>} */
   async translate(text, { beam, nBest, signal } = {}) {
     for (const [name, value] of Object.entries({ beam, nBest })) {
       if (value !== undefined && !(Number.isInteger(value) && value > 0)) throw new RangeError(`${name} = ${value} must be a whole number from 1 on.`);
     }
-    return this.#check("translate").translate(String(text), { beam, nBest, signal, alignment: true, pause: this.#pause });
+    return /** @type {PageTranslator} */ (this.#check("translate")).translate(String(text), { beam, nBest, signal, alignment: true, pause: this.#pause });
   }
 
-  /** Return the classes of a text, the likeliest first; none for a blank text. */
+  /** Return the classes of a text, the likeliest first; none for a blank text.
+      @type {(text: string) => Promise<object[]>} */
   async classify(text) {
-    const loaded = this.#check("classify");
+    const loaded = /** @type {PageClassifier} */ (this.#check("classify"));
     return String(text).trim() ? loaded.classify(String(text)) : [];
   }
 
-  /** Return the text that follows a prompt; see GenerateOptions. */
+  /** Return the text that follows a prompt; see GenerateOptions.
+      @type {(prompt: string, options?: import("./manyheads.js").GenerateOptions) => Promise<string>} */
   async generate(prompt, { maxTokens = 256, temperature = 1, topK = 0, topP = 1, seed, signal } = {}) {
     const sampling = temperature > 0 ? { temperature, topK, topP, seed: seed ?? Math.floor(Math.random() * 2 ** 31) } : null;
-    return this.#check("generate").generate(String(prompt), { maxTokens, sampling, signal, pause: this.#pause });
+    return /** @type {PageGenerator} */ (this.#check("generate")).generate(String(prompt), { maxTokens, sampling, signal, pause: this.#pause });
   }
 
   /** Free the memory. */
@@ -56,9 +68,11 @@ class Model {
   }
 }
 
-/** Return the bytes of a file, given by its address or as bytes, in a browser or in Node.js. */
+/** Return the bytes of a file, given by its address or as bytes, in a browser or in Node.js.
+    @type {(source: string | URL | ArrayBuffer | Uint8Array) => Promise<Uint8Array>} */
 async function readBytes(source) {
-  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return new Uint8Array(source.buffer ?? source, source.byteOffset ?? 0, source.byteLength);
+  if (source instanceof ArrayBuffer) return new Uint8Array(source);
+  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
   const address = new URL(source, import.meta.url);
   if (address.protocol === "file:" && typeof process !== "undefined") {
     const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
@@ -69,9 +83,11 @@ async function readBytes(source) {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** Load a model; `source` is the address of model.bin, or its bytes. */
+/** Load a model; `source` is the address of model.bin, or its bytes.
+    @param {string | URL | ArrayBuffer | Uint8Array} source */
 export async function load(source = "model.bin") {
   const bytes = await readBytes(source);
+  /** @type {(reason: string) => Error} */
   const damaged = (reason) => new Error(`the file of the model is damaged: ${reason}.`);
   if (bytes.length < LENGTH_BYTES) throw damaged("it ends too early");
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
@@ -85,6 +101,7 @@ export async function load(source = "model.bin") {
   return new Model(await loadPageModel(fromBase64(description.wasm), description.header, (write) => write(0, bytes.subarray(LENGTH_BYTES + length))));
 }
 
+/** @type {Promise<Model> | null} */
 let defaultModel = null;
 
 /** Load model.bin beside this file, once. */
@@ -94,11 +111,14 @@ const loadDefault = () => {
   return defaultModel;
 };
 
-/** Translate with model.bin beside this file, which the first call loads. */
+/** Translate with model.bin beside this file, which the first call loads.
+    @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>} */
 export const translate = async (text, options) => (await loadDefault()).translate(text, options);
 
-/** Classify with model.bin beside this file. */
+/** Classify with model.bin beside this file.
+    @type {(text: string) => Promise<object[]>} */
 export const classify = async (text) => (await loadDefault()).classify(text);
 
-/** Generate with model.bin beside this file. */
+/** Generate with model.bin beside this file.
+    @type {(prompt: string, options?: import("./manyheads.js").GenerateOptions) => Promise<string>} */
 export const generate = async (prompt, options) => (await loadDefault()).generate(prompt, options);

@@ -9,7 +9,8 @@ import { bestTokens, logProbabilities, translateIds } from "./engine/search.js";
 import { pageModel } from "./tasks/requests.js";
 import { fromBase64 } from "./text/utf8.js";
 
-/** Return the log-probabilities (T, V) of logits as T arrays; `suppressed` tokens get -Infinity. */
+/** Return the log-probabilities (T, V) of logits as T arrays; `suppressed` tokens get -Infinity.
+    @type {(logits: Float32Array, size: number, suppressed: number[]) => Float32Array[]} */
 function logProbabilityRows(logits, size, suppressed) {
   return Array.from({ length: logits.length / size }, (_, t) => {
     const row = logits.slice(t * size, (t + 1) * size);
@@ -18,9 +19,11 @@ function logProbabilityRows(logits, size, suppressed) {
   });
 }
 
+/** @type {(row: Float32Array) => number} */
 const argmax = (row) => bestTokens(row, 1)[0].token;
 
-/** Compute { scores, output } of a request. */
+/** Compute { scores, output } of a request.
+    @type {(model: EngineModel, request: ParityRequest) => Promise<{ scores: number[], output: number[] }>} */
 async function computeReference(model, { source, target, limit, ids }) {
   const { bos, eos, pad } = model.special;
   if (model.task === "translation") {
@@ -30,23 +33,24 @@ async function computeReference(model, { source, target, limit, ids }) {
     return { scores: [...target, eos].map((token, t) => rows[t][token]), output: tokens };
   }
   if (model.task === "classification") {
-    const [row] = logProbabilityRows(model.classify(ids).logits, model.header.head.output.outputs, []);
+    const [row] = logProbabilityRows(model.classify(ids).logits, model.header.head?.output.outputs ?? 0, []);
     return { scores: [...row], output: [argmax(row)] };
   }
   const rows = logProbabilityRows(model.forward(null, ids).logits, model.vocabulary, []);
   return { scores: ids.slice(1).map((token, t) => rows[t][token]), output: rows.map(argmax) };
 }
 
+/** @type {(paths: string[]) => Promise<void>} */
 async function main(paths) {
   const { readFile } = await import("node:fs/promises");
   const [head, tensors, requests] = await Promise.all(paths.map((path) => readFile(path)));
-  const { wasm, header } = JSON.parse(head);
+  const { wasm, header } = JSON.parse(String(head));
   const engine = await createEngine(fromBase64(wasm));
   const model = await engine.loadModel(header, (write) => write(0, tensors));
   const results = [];
-  for (const request of JSON.parse(requests)) {
+  for (const request of JSON.parse(String(requests))) {
     const { text } = request;
-    results.push(text === undefined ? await computeReference(model, request) : (await pageModel(model, header).translate(text, { beam: 1 })).translation);
+    results.push(text === undefined ? await computeReference(model, request) : (await /** @type {PageTranslator} */ (pageModel(model, header)).translate(text, { beam: 1 })).translation);
   }
   process.stdout.write(JSON.stringify(results));
 }

@@ -11,6 +11,7 @@ ENGINE = WEB / "engine" / "engine.wasm"
 PAGE = WEB / "page"
 EXPLORER = WEB / "explorer"
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";\n', re.MULTILINE)
+_COMMENT_LINES = re.compile(r"^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?:const|let|async function|function|class) (\w+)", re.MULTILINE)
 
 
@@ -58,10 +59,11 @@ def joined_script(entry: str) -> str:
 
 
 def compact_script(text: str) -> str:
-    """Return a script without indentation, comment lines and needless blanks; line numbers stay the same.
+    """Return a script without indentation, comment lines, types and needless blanks; line numbers stay the same.
 
     Blanks beside signs are removed in lines without a quote or slash only, so that no string and no regular
     expression changes.
     """
-    text = re.sub(r"(?m)^[ \t]*(?:/\*.*\*/[ \t]*$)?", "", text)
+    text = _COMMENT_LINES.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+    text = re.sub(r"(?m)^[ \t]+|/\*\* @type .*?\*/ ?", "", text)
     return re.sub(r"(?m)^[^\"'`/\n]+$", lambda line: re.sub(r" ?([=,{}()?:;&|<>*]) ?", r"\1", line[0]), text)

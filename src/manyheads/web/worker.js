@@ -7,12 +7,18 @@ import { fromBase64 } from "./text/utf8.js";
 import { makePause } from "./tasks/pause.js";
 import { answerRequest, loadPageModel } from "./tasks/requests.js";
 
+/** @type {Blob[]} */
 const chunks = [];
+/** @type {Map<number, AbortController>} */
 const running = new Map(); // id -> AbortController
 const pause = makePause();
-let description = null, loading = null; // message { wasm, header }; promise of the loaded model
+/** @type {PageDescription} */
+let description;
+/** @type {Promise<PageModel>} */
+let loading;
 
-/** Load the model from its description and the chunks received so far. */
+/** Load the model from its description and the chunks received so far.
+    @type {(description: PageDescription) => Promise<PageModel>} */
 async function loadModel({ wasm, header }) {
   return loadPageModel(fromBase64(wasm), header, async (write) => {
     let offset = 0;
@@ -24,7 +30,8 @@ async function loadModel({ wasm, header }) {
   });
 }
 
-/** Answer a request with a message. */
+/** Answer a request with a message.
+    @type {(message: { id: number, path: string, body: PageRequest }) => Promise<void>} */
 async function answer({ id, path, body }) {
   const control = new AbortController();
   running.set(id, control);

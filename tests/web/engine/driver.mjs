@@ -13,7 +13,7 @@ const { makeRandom, pickToken, samplingWeights } = await load("sampling.js");
 const engine = await createEngine(await readFile(wasm));
 const { memory } = engine;
 const models = new Map();
-const memoryState = () => ({ bytes: memory.memory.buffer.byteLength, used: memory.used, free: memory.free.length });
+const memoryState = () => ({ bytes: memory.memory.buffer.byteLength, used: [...memory.blocks.values()].reduce((sum, size) => sum + size, 0), free: memory.free.length });
 
 /* Return the options with a signal that aborts after `cancelAfter` steps. */
 function withSignal({ cancelAfter, ...options }) {

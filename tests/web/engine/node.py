@@ -39,7 +39,7 @@ class Node(Browser):
 def open_node() -> Iterator[Node]:
     """Start Node.js; skip the test if it is missing or too old."""
     command = [
-        node(), "--no-warnings", "--experimental-default-type=module", str(DRIVER),
+        node(), "--no-warnings", str(DRIVER),
         ENGINE.parent.as_uri(), str(ENGINE),
     ]  # fmt: skip
     with (

@@ -54,7 +54,7 @@ def node() -> str:
 @contextmanager
 def open_browser() -> Iterator[Browser]:
     """Start Node.js; skip the test as `node` does."""
-    command = [node(), "--no-warnings", "--experimental-default-type=module", str(DRIVER), (WEB / "text").as_uri()]
+    command = [node(), "--no-warnings", str(DRIVER), (WEB / "text").as_uri()]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

@@ -40,9 +40,7 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
         "kind": tokenizer.kind,
         "lowercase": tokenizer.lowercase,
         "keepSpace": tokenizer.keep_space,
-        "mask": tokenizer.mask,
         "marksBetween": tokenizer.marks_between,
-        "absent": list(tokenizer.absent),
     }
     match tokenizer:
         case SubwordTokenizer():

@@ -10,7 +10,8 @@ import { PositionTables } from "./positions.js";
 const STEPS_PER_CALL = 32; // tokens in one call of the decoder, whose logits (32, V) are in memory together
 const NAN_MESSAGE = "the model gave values that are not numbers (NaN): its weights are damaged.";
 
-/** Create an engine from the bytes of engine.wasm. */
+/** Create an engine from the bytes of engine.wasm.
+    @param {BufferSource} wasmBytes */
 export async function createEngine(wasmBytes) {
   if (typeof WebAssembly === "undefined") throw new EngineError("this browser has no WebAssembly.");
   let module;
@@ -19,18 +20,21 @@ export async function createEngine(wasmBytes) {
   } catch (error) {
     throw new EngineError(`this browser cannot run WebAssembly with SIMD (${error.message}). Use a newer browser.`);
   }
-  return new Engine((await WebAssembly.instantiate(module, {})).exports);
+  const { exports } = await WebAssembly.instantiate(module, {});
+  return new Engine(/** @type {EngineExports} */ (/** @type {unknown} */ (exports)));
 }
 
 /** The exported functions of the module, and its memory. */
 class Engine {
+  /** @param {EngineExports} exports */
   constructor(exports) {
     this.exports = exports;
     this.memory = new EngineMemory(exports);
     this.panelWidth = Number(exports.panel_width());
   }
 
-  /** Load a model. `readTensors(write)` calls write(offset, bytes) for all parts of the block of tensors, in any order. */
+  /** Load a model. `readTensors(write)` calls write(offset, bytes) for all parts of the block of tensors, in any order.
+      @param {EngineHeader} header @param {ReadTensors} readTensors */
   async loadModel(header, readTensors) {
     checkHeader(header, this.panelWidth);
     const scope = this.memory.scope();
@@ -52,7 +56,8 @@ class Engine {
 
   /** Call a function that validates its arguments, and return its result. `failure`: address of a struct Failure, the last argument.
 
-     Throws an EngineError if an argument is out of range or a value is NaN. */
+     Throws an EngineError if an argument is out of range or a value is NaN.
+      @type {(name: "encode" | "decoder_steps" | "beam_steps" | "extend_beam", failure: number, ...args: (number | bigint)[]) => number} */
   call(name, failure, ...args) {
     const result = Number(this.exports[name](...args, failure));
     if (result === -2) throw new EngineError(NAN_MESSAGE);
@@ -67,21 +72,30 @@ class Engine {
 
    task, settings, search, special: fields of the header; layers: number of encoder and decoder layers; heads: H; vocabulary: V of the output. */
 class EngineModel {
+  /** @param {Engine} engine @param {EngineHeader} header @param {MemoryScope} scope @param {number} block */
   constructor(engine, header, scope, block) {
     const { memory } = engine;
-    Object.assign(this, { engine, memory, header, scope, block });
-    Object.assign(this, { task: header.task, settings: header.model, search: header.search, special: header.special_ids, window: header.window });
+    this.engine = engine;
+    this.memory = memory;
+    this.header = header;
+    this.scope = scope;
+    this.block = block;
+    this.task = header.task;
+    this.settings = header.model;
+    this.search = header.search;
+    this.special = header.special_ids;
+    this.window = header.window;
     this.width = header.model.d_model;
     this.heads = header.model.num_heads;
     this.headDim = this.width / this.heads;
     this.format = memory.constant(header.precision === "int8" ? "INT8" : "FLOAT32");
     this.layers = { encoder: header.encoder?.num_layers ?? 0, decoder: header.decoder?.num_layers ?? 0 };
     this.vocabulary = header.decoder?.output.outputs ?? 0;
+    /** @type {Map<number, number>} */
     this.embeddings = new Map(); // index of a tensor -> address of its rows (V, D)
-    this.encoder = header.encoder && this.writeModel(header.encoder);
-    this.decoder = header.decoder && this.writeModel(header.decoder);
-    this.memoryKv = header.memory_kv && scope.structs("Linear", header.memory_kv.map((linear) => this.pointers(linear)));
-    this.head = header.head && Object.fromEntries(Object.entries(header.head).map(([name, linear]) => [name, scope.struct("Linear", this.pointers(linear))]));
+    this.encoder = header.encoder ? this.writeModel(header.encoder) : 0;
+    this.decoder = header.decoder ? this.writeModel(header.decoder) : 0;
+    this.memoryKv = header.memory_kv ? scope.structs("Linear", header.memory_kv.map((linear) => this.pointers(linear))) : 0;
     this.positions = Object.fromEntries(Object.entries(header.positions).map(([kind, { learned, types }]) => (
       [kind, new PositionTables(scope, header.model, this.tensorFloats(learned), this.tensorFloats(types))])));
     this.failure = scope.struct("Failure", {});
@@ -92,28 +106,31 @@ class EngineModel {
     this.scope.close();
   }
 
-  /** Return the address of a tensor, 0 for null. */
+  /** Return the address of a tensor, 0 for null.
+      @type {(tensor: number | null) => number} */
   address(tensor) {
     return tensor === null ? 0 : this.block + this.header.tensors[tensor].offset;
   }
 
-  /** Return a copy of a float32 tensor. */
+  /** Return a copy of a float32 tensor.
+      @type {(tensor: number | null) => Float32Array | null} */
   tensorFloats(tensor) {
     if (tensor === null) return null;
     const count = this.header.tensors[tensor].shape.reduce((product, size) => product * size, 1);
     return this.memory.floats(this.address(tensor), count).slice();
   }
 
-  /** Return a struct of the header with the addresses of its tensors instead of their indices. */
+  /** Return a struct of the header with the addresses of its tensors instead of their indices.
+      @type {(struct: StructValues) => StructValues} */
   pointers(struct) {
-    if (!struct) return null;
     return Object.fromEntries(Object.entries(struct).map(([name, value]) => {
-      if (["weight", "scale", "bias"].includes(name)) return [name, this.address(value)];
+      if (["weight", "scale", "bias"].includes(name)) return [name, this.address(/** @type {number | null} */ (value))];
       return [name, value !== null && typeof value === "object" ? this.pointers(value) : value];
     }));
   }
 
-  /** Write the struct Model of the encoder or decoder; return its address. */
+  /** Write the struct Model of the encoder or decoder; return its address.
+      @type {(struct: ModelHeader) => number} */
   writeModel(struct) {
     const { layers, norms, embedding, vocabulary, ...fields } = struct;
     return this.scope.struct("Model", {
@@ -125,16 +142,18 @@ class EngineModel {
     });
   }
 
-  /** Unpack an embedding from panels (V / P, D, P) to rows (V, D); return their address. */
+  /** Unpack an embedding from panels (V / P, D, P) to rows (V, D); return their address.
+      @type {(tensor: number, vocabulary: number) => number} */
   unpackEmbedding(tensor, vocabulary) {
-    if (this.embeddings.has(tensor)) return this.embeddings.get(tensor);
+    const unpacked = this.embeddings.get(tensor);
+    if (unpacked !== undefined) return unpacked;
     const { width, memory } = this;
     const panel = this.engine.panelWidth;
     const { type, scale } = this.header.tensors[tensor];
     const start = this.scope.allocate(4 * vocabulary * width);
     const { buffer } = memory.memory;
     const packed = new (type === "int8" ? Int8Array : Float32Array)(buffer, this.address(tensor), Math.ceil(vocabulary / panel) * panel * width);
-    const scales = type === "int8" ? memory.floats(this.address(scale), vocabulary) : null;
+    const scales = scale === undefined ? null : memory.floats(this.address(scale), vocabulary);
     const rows = memory.floats(start, vocabulary * width);
     for (let v = 0; v < vocabulary; v++) {
       const factor = scales ? scales[v] : 1;
@@ -145,18 +164,21 @@ class EngineModel {
     return start;
   }
 
-  /** Return a view of the token embedding (V, D) of the encoder or decoder; it is valid until the memory grows. */
+  /** Return a view of the token embedding (V, D) of the encoder or decoder; it is valid until the memory grows.
+      @type {(side: "encoder" | "decoder") => Float32Array} */
   embeddingRows(side) {
-    const { embedding, vocabulary } = this.header[side];
-    return this.memory.floats(this.embeddings.get(embedding), vocabulary * this.width);
+    const { embedding, vocabulary } = /** @type {ModelHeader} */ (this.header[side]);
+    return this.memory.floats(this.unpackEmbedding(embedding, vocabulary), vocabulary * this.width);
   }
 
-  /** Return the size in bytes of the workspace for `rows` rows that attend to at most `keys` keys. */
+  /** Return the size in bytes of the workspace for `rows` rows that attend to at most `keys` keys.
+      @type {(model: number, rows: number, keys: number) => number} */
   workspaceBytes(model, rows, keys) {
     return 4 * Number(this.engine.exports.workspace_size(model, BigInt(rows), BigInt(keys), 1n));
   }
 
-  /** Write the factors of heads (L x H numbers); return their address, 0 for none. */
+  /** Write the factors of heads (L x H numbers); return their address, 0 for none.
+      @type {(scope: MemoryScope, factors: Float32Array | undefined, layers: number) => number} */
   headFactors(scope, factors, layers) {
     if (factors && factors.length !== layers * this.heads) throw new EngineError(`${factors.length} factors of heads were given, but there are ${layers * this.heads} heads.`);
     return factors ? scope.floats(factors) : 0;
@@ -166,7 +188,8 @@ class EngineModel {
 
      ids: S ids. options: types (token types), attention (whether to return it), vectors (whether to return
      queries, keys and values (L, S, 3, H, E)), headFactors.encoder (L x H numbers), positions (false: none).
-     Call `release` of the result to free its memory. */
+     Call `release` of the result to free its memory.
+      @param {number[]} ids @param {EngineOptions & { vectors?: boolean }} options */
   encode(ids, options = {}) {
     if (!ids.length) throw new EngineError("the text has no tokens.");
     const { memory, width, heads } = this;
@@ -179,7 +202,7 @@ class EngineModel {
       const positions = this.encoderPositions(scratch, length, options);
       const weights = options.attention ? scratch.allocate(4 * layers * length * heads * length) : 0;
       const vectors = options.vectors ? scratch.allocate(4 * layers * length * 3 * width) : 0;
-      const output = this.head ? scratch.allocate(4 * length * width) : 0;
+      const output = this.header.head ? scratch.allocate(4 * length * width) : 0;
       const input = scratch.struct("EncoderInput", {
         tokens: scratch.longs(ids),
         sentence_ids: scratch.longs(indices.map(() => 0)),
@@ -196,14 +219,14 @@ class EngineModel {
       const memoryAddresses = Array.from({ length: 2 * memoryLayers }, () => encodingScope.allocate(4 * length * width));
       const pointers = encodingScope.ints(memoryAddresses);
       const workspace = scratch.allocate(this.workspaceBytes(this.encoder, length, length));
-      this.engine.call("encode", this.failure, this.encoder, this.memoryKv ?? 0, BigInt(memoryLayers), input, pointers, workspace, 1);
+      this.engine.call("encode", this.failure, this.encoder, this.memoryKv, BigInt(memoryLayers), input, pointers, workspace, 1);
       return {
         length,
         pointers,
         memoryAddresses, // addresses of keys and values (H, S, E) of each decoder layer
-        attention: weights ? transposeHeads(memory.floats(weights, layers * length * heads * length), layers, length, heads, length) : null,
-        vectors: vectors ? memory.floats(vectors, layers * length * 3 * width).slice() : null,
-        output: output ? memory.floats(output, length * width).slice() : null,
+        attention: weights ? transposeHeads(memory.floats(weights, layers * length * heads * length), layers, length, heads, length) : new Float32Array(0),
+        vectors: memory.floats(vectors, vectors && layers * length * 3 * width).slice(),
+        output: memory.floats(output, output && length * width).slice(),
         release: () => encodingScope.close(),
       };
     } catch (error) {
@@ -214,7 +237,8 @@ class EngineModel {
     }
   }
 
-  /** Return the addresses of the position signals and of the rotary cosines and sines of a text, or null. */
+  /** Return the addresses of the position signals and of the rotary cosines and sines of a text, or null.
+      @type {(scratch: MemoryScope, length: number, options: EngineOptions) => { signals: number | null, rotary: number | null }} */
   encoderPositions(scratch, length, { types = null, positions = true }) {
     const tables = this.positions.encoder;
     const table = positions ? tables.tableFor(length) : { signals: null, rotary: null };
@@ -223,7 +247,8 @@ class EngineModel {
     return { signals: signals && scratch.floats(signals), rotary: table.rotary };
   }
 
-  /** Return the logits of the classes, and the attention (L, H, S, S) if requested; arguments as in `encode`. */
+  /** Return the logits of the classes, and the attention (L, H, S, S) if requested; arguments as in `encode`.
+      @param {number[]} ids @param {EngineOptions} options */
   classify(ids, options = {}) {
     const encoding = this.encode(ids, options);
     encoding.release();
@@ -240,13 +265,15 @@ class EngineModel {
     return { logits, attention: { encoder: encoding.attention } };
   }
 
-  /** Apply a linear layer of the head to a vector. */
+  /** Apply a linear layer of the head to a vector.
+      @type {(name: "pooler" | "output", vector: Float32Array) => Float32Array} */
   applyLinear(name, vector) {
     const scope = this.memory.scope();
     try {
-      const { outputs } = this.header.head[name];
+      const linear = /** @type {NonNullable<EngineHeader["head"]>} */ (this.header.head)[name];
+      const { outputs } = linear;
       const result = scope.allocate(4 * outputs);
-      this.engine.exports.linear_layer(this.head[name], BigInt(this.format), scope.floats(vector), 1n, result);
+      this.engine.exports.linear_layer(scope.struct("Linear", this.pointers(linear)), BigInt(this.format), scope.floats(vector), 1n, result);
       return this.memory.floats(result, outputs).slice();
     } finally {
       scope.close();
@@ -256,7 +283,8 @@ class EngineModel {
   /** Run the model by teacher forcing on a source and a target, or a language model on a text (source null).
 
      options: attention, headFactors {encoder, decoder, cross}, positions (false: none), causal (false: without the mask).
-     Returns logits (T, V) and attention {encoder (L, H, S, S), decoder (L, H, T, T), cross (L, H, T, S)}. */
+     Returns logits (T, V) and attention {encoder (L, H, S, S), decoder (L, H, T, T), cross (L, H, T, S)}.
+      @type {(source: number[] | null, target: number[], options?: EngineOptions) => { logits: Float32Array, attention: { [kind: string]: Float32Array } }} */
   forward(source, target, options = {}) {
     const encoding = source && this.encode(source, options);
     try {
@@ -267,12 +295,14 @@ class EngineModel {
     }
   }
 
-  /** Return the attention {decoder (L, H, T, T), cross (L, H, T, S)} of a target to an encoded source; options as in `forward`. */
+  /** Return the attention {decoder (L, H, T, T), cross (L, H, T, S)} of a target to an encoded source; options as in `forward`.
+      @param {Encoding | null} encoding @param {number[]} target @param {EngineOptions} options */
   targetAttention(encoding, target, options = {}) {
     return this.decodeTarget(encoding, target, { ...options, attention: true, withLogits: false }).attention;
   }
 
-  /** Append a target to an empty KV cache; return what DecoderCache.append returns. */
+  /** Append a target to an empty KV cache; return what DecoderCache.append returns.
+      @param {Encoding | null} encoding @param {number[]} target @param {EngineOptions & AppendOptions} options */
   decodeTarget(encoding, target, options) {
     const cache = new DecoderCache(this, encoding, target.length, options);
     try {
@@ -284,25 +314,31 @@ class EngineModel {
 
   /** Return { queries (T, E), keys (S, E), values (S, E) } of a head, with rotary positions after the rotation.
 
-     kind: "encoder", "decoder" or "cross"; target is null for a classifier; other arguments as in `forward` and `encode`. */
+     kind: "encoder", "decoder" or "cross"; source is null for a language model; other arguments as in `forward` and `encode`.
+      @param {HeadName} name @param {number[] | null} source @param {number[]} target @param {EngineOptions} options */
   headVectors({ kind, layer, head }, source, target, options = {}) {
     const { width, headDim } = this;
+    /** @type {(array: Float32Array, first: number, stride: number, count: number) => Float32Array} */
     const pick = (array, first, stride, count) => {
       const result = new Float32Array(count * headDim);
       for (let i = 0; i < count; i++) result.set(array.subarray(first + i * stride, first + i * stride + headDim), i * headDim);
       return result;
     };
-    const pickAll = (array, first, stride, count) => (
-      Object.fromEntries(["queries", "keys", "values"].map((name, i) => [name, pick(array, first + i * width + head * headDim, stride, count)])));
+    /** @type {(array: Float32Array, first: number, stride: number, count: number) => HeadVectors} */
+    const pickAll = (array, first, stride, count) => {
+      const [queries, keys, values] = [0, 1, 2].map((i) => pick(array, first + i * width + head * headDim, stride, count));
+      return { queries, keys, values };
+    };
     const encoding = source && this.encode(source, { ...options, vectors: kind === "encoder" });
+    const encoded = /** @type {Encoding} */ (encoding); // in kinds that need it
     let cache = null;
     try {
-      if (kind === "encoder") return pickAll(encoding.vectors, layer * source.length * 3 * width, 3 * width, source.length);
+      if (kind === "encoder") return pickAll(encoded.vectors, layer * encoded.length * 3 * width, 3 * width, encoded.length);
       cache = new DecoderCache(this, encoding, target.length, options);
       const { vectors } = cache.append(target, { causal: options.causal, vectors: kind });
       if (kind === "decoder") return pickAll(vectors, layer * 3 * width, this.layers.decoder * 3 * width, target.length);
-      const size = source.length * headDim;
-      const [keys, values] = encoding.memoryAddresses.slice(2 * layer, 2 * layer + 2).map((address) => this.memory.floats(address + 4 * head * size, size).slice());
+      const size = encoded.length * headDim;
+      const [keys, values] = encoded.memoryAddresses.slice(2 * layer, 2 * layer + 2).map((address) => this.memory.floats(address + 4 * head * size, size).slice());
       return { queries: pick(vectors, layer * width + head * headDim, this.layers.decoder * width, target.length), keys, values };
     } finally {
       cache?.release();
@@ -313,9 +349,15 @@ class EngineModel {
 
 /** The KV cache of one sequence of the decoder. `encoding`: encoded source, null for a language model. */
 export class DecoderCache {
+  /** @param {EngineModel} model @param {Encoding | null} encoding @param {number} capacity @param {EngineOptions} options */
   constructor(model, encoding, capacity, options = {}) {
     const { memory, layers, width } = model;
-    Object.assign(this, { model, encoding, capacity, options, memory, length: 0 });
+    this.model = model;
+    this.encoding = encoding;
+    this.capacity = capacity;
+    this.options = options;
+    this.memory = memory;
+    this.length = 0;
     this.scope = memory.scope();
     try {
       this.store = this.scope.allocate(4 * layers.decoder * 2 * capacity * width); // (L, 2, H, C, E)
@@ -339,13 +381,15 @@ export class DecoderCache {
   /** Append tokens. Returns the logits (V) after the last token, or with `allLogits` after each token (T, V); the attention if requested; and with
      `vectors`, "decoder" or "cross", the queries, keys and values of self-attention (T, L, 3, H, E) or the queries of cross-attention (T, L, H, E).
 
-     Without the causal mask, or if the attention or the vectors are requested, all tokens are appended in one call. */
+     Without the causal mask, or if the attention or the vectors are requested, all tokens are appended in one call.
+      @param {number[]} tokens @param {AppendOptions} options */
   append(tokens, { allLogits = false, attention = false, causal = true, vectors = null, withLogits = true } = {}) {
     const { model } = this;
     if (this.length + tokens.length > this.capacity) throw new Error(`${tokens.length} tokens do not fit into the KV cache.`);
     const size = causal && !attention && !vectors ? STEPS_PER_CALL : tokens.length;
-    const logits = withLogits ? new Float32Array((allLogits ? tokens.length : 1) * model.vocabulary) : null;
-    let captured = null;
+    const logits = new Float32Array(withLogits ? (allLogits ? tokens.length : 1) * model.vocabulary : 0);
+    /** @type {{ attention: { [kind: string]: Float32Array }, vectors: Float32Array }} */
+    let captured = { attention: {}, vectors: new Float32Array(0) };
     for (let first = 0; first < tokens.length; first += size) {
       const chunk = tokens.slice(first, first + size);
       captured = this.appendChunk(chunk, { allLogits, attention, causal, vectors, withLogits }, (rows) => logits.set(rows, allLogits ? first * model.vocabulary : 0));
@@ -353,7 +397,8 @@ export class DecoderCache {
     return { logits, ...captured };
   }
 
-  /** Append tokens in one call; pass a view of the requested logits to `onLogits`. Returns { attention, vectors }, null unless requested. */
+  /** Append tokens in one call; pass a view of the requested logits to `onLogits`. Returns { attention, vectors }, empty unless requested.
+      @param {number[]} tokens @param {Required<AppendOptions>} options @param {(rows: Float32Array) => void} onLogits */
   appendChunk(tokens, { allLogits, attention, causal, vectors: kind, withLogits }, onLogits) {
     const { model, memory, encoding } = this;
     const { engine, layers, heads, vocabulary } = model;
@@ -363,11 +408,12 @@ export class DecoderCache {
     try {
       const keys = Math.max(total, sourceLength);
       const sizes = { decoder: layers.decoder * heads * total, cross: layers.decoder * heads * sourceLength };
-      const weights = attention && Object.fromEntries(Object.entries(sizes).map(([name, size]) => [name, scratch.allocate(4 * rows * size)]));
+      const weights = attention ? { decoder: scratch.allocate(4 * rows * sizes.decoder), cross: scratch.allocate(4 * rows * sizes.cross) } : null;
       const perStep = kind ? layers.decoder * (kind === "decoder" ? 3 : 1) * model.width : 0;
       const vectors = kind ? scratch.allocate(4 * rows * perStep) : 0;
+      /** @type {(name: "decoder" | "cross", t: number) => StructValues} */
       const headFields = (name, t) => ({
-        weights: attention ? weights[name] + 4 * t * sizes[name] : 0, factors: this.factors[name], vectors: kind === name ? vectors + 4 * t * perStep : 0,
+        weights: weights ? weights[name] + 4 * t * sizes[name] : 0, factors: this.factors[name], vectors: kind === name ? vectors + 4 * t * perStep : 0,
       });
       const size = memory.sizeOf("Step");
       const steps = scratch.allocate(size * rows);
@@ -397,15 +443,19 @@ export class DecoderCache {
       this.length = total;
       if (withLogits) onLogits(allLogits ? memory.floats(logits, rows * vocabulary) : memory.floats(logits + 4 * (rows - 1) * vocabulary, vocabulary));
       return {
-        attention: attention ? this.collectWeights(weights, rows, cached, total, causal) : null,
-        vectors: kind ? memory.floats(vectors, rows * perStep).slice() : null,
+        attention: weights ? this.collectWeights(weights, rows, cached, total, causal) : {},
+        vectors: memory.floats(vectors, rows * perStep).slice(),
       };
     } finally {
       scratch.close();
     }
   }
 
-  /** Return the position fields of a struct Step. */
+  /** @type {number | undefined} */
+  zeroPosition;
+
+  /** Return the position fields of a struct Step.
+      @type {(position: number) => { position_signal: number, rotary: number }} */
   stepPositions(position) {
     const tables = this.model.positions.decoder;
     if (this.options.positions === false) {
@@ -417,11 +467,13 @@ export class DecoderCache {
     return { position_signal: signals ? signals + 4 * position * width : 0, rotary: rotary ? rotary + 4 * position * headDim : 0 };
   }
 
-  /** Gather the attention of T steps, each (L, H, N), into (L, H, T, total) and (L, H, T, S). */
+  /** Gather the attention of T steps, each (L, H, N), into (L, H, T, total) and (L, H, T, S).
+      @type {(weights: { decoder: number, cross: number }, rows: number, cached: number, total: number, causal: boolean) => { [kind: string]: Float32Array }} */
   collectWeights(weights, rows, cached, total, causal) {
     const { memory, encoding } = this;
     const { layers, heads } = this.model;
     const count = layers.decoder * heads;
+    /** @type {(start: number, longest: number, lengthOf: (t: number) => number) => Float32Array} */
     const collect = (start, longest, lengthOf) => {
       const result = new Float32Array(count * rows * longest);
       for (let t = 0; t < rows; t++) {
@@ -438,7 +490,8 @@ export class DecoderCache {
   }
 }
 
-/** Transpose attention weights from (L, R, H, N) to (L, H, R, N). */
+/** Transpose attention weights from (L, R, H, N) to (L, H, R, N).
+    @type {(weights: Float32Array, layers: number, rows: number, heads: number, keys: number) => Float32Array} */
 function transposeHeads(weights, layers, rows, heads, keys) {
   const result = new Float32Array(weights.length);
   for (let l = 0; l < layers; l++) {

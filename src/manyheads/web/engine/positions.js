@@ -6,13 +6,23 @@ const MIN_POSITIONS = 64;
 
 /** A table of positions that grows. Smaller tables stay in memory, because a search may still read them. */
 export class PositionTables {
-  /** learned, types: Float32Array (N, D) or null. */
+  /** learned, types: Float32Array (N, D) or null.
+      @param {MemoryScope} scope @param {ModelSettings} settings @param {Float32Array | null} learned @param {Float32Array | null} types */
   constructor(scope, settings, learned, types) {
     const { d_model: width, num_heads: heads } = settings;
-    Object.assign(this, { scope, settings, learned, types, width, headDim: width / heads, count: 0 });
+    this.scope = scope;
+    this.settings = settings;
+    this.learned = learned;
+    this.types = types;
+    this.width = width;
+    this.headDim = width / heads;
+    this.count = 0;
+    /** @type {{ signals: number | null, rotary: number | null }} */
+    this.table = { signals: null, rotary: null };
   }
 
-  /** Return the addresses of a table of at least `count` positions: signals (N, D), and rotary cosines and sines (N, E / 2, 2), or null. */
+  /** Return the addresses of a table of at least `count` positions: signals (N, D), and rotary cosines and sines (N, E / 2, 2), or null.
+      @type {(count: number) => { signals: number | null, rotary: number | null }} */
   tableFor(count) {
     if (this.learned && count > this.learned.length / this.width) {
       throw new EngineError(`an input of ${count} tokens is longer than model.max_positions = ${this.learned.length / this.width}, the limit of this model.`);
@@ -30,23 +40,27 @@ export class PositionTables {
     return this.table;
   }
 
-  /** Return the signals (count, D) of positions 0 to count - 1, without token types. */
+  /** Return the signals (count, D) of positions 0 to count - 1, without token types.
+      @type {(count: number) => Float32Array} */
   positionSignals(count) {
     return this.learned ? this.learned.slice(0, count * this.width) : sinusoids(count, this.width);
   }
 
-  /** Return the embedding of token type 0, `count` times, without positions; null without token types. */
+  /** Return the embedding of token type 0, `count` times, without positions; null without token types.
+      @type {(count: number) => Float32Array | null} */
   typeSignals(count) {
     return this.types && this.addType(new Float32Array(count * this.width));
   }
 
-  /** Add the embedding of token type 0 to each position. */
+  /** Add the embedding of token type 0 to each position.
+      @type {(signals: Float32Array) => Float32Array} */
   addType(signals) {
     if (this.types) for (let i = 0; i < signals.length; i++) signals[i] += this.types[i % this.width];
     return signals;
   }
 
-  /** Return the signals (S, D) of the tokens of a text with these types, with or without positions; null if there is nothing to add. */
+  /** Return the signals (S, D) of the tokens of a text with these types, with or without positions; null if there is nothing to add.
+      @type {(count: number, types: number[] | null, withPositions: boolean) => Float32Array | null} */
   tokenSignals(count, types, withPositions) {
     const { width } = this;
     const added = withPositions && this.settings.positions !== "rotary";
@@ -63,7 +77,8 @@ export class PositionTables {
   }
 }
 
-/** Return the sinusoids of section 3.5 (count, width), computed in float64 and stored in float32. */
+/** Return the sinusoids of section 3.5 (count, width), computed in float64 and stored in float32.
+    @type {(count: number, width: number) => Float32Array} */
 function sinusoids(count, width) {
   const table = new Float32Array(count * width);
   for (let i = 0; i < width; i += 2) {
@@ -76,7 +91,8 @@ function sinusoids(count, width) {
   return table;
 }
 
-/** Return the cosines and sines of rotary positions (count, headDim / 2, 2), with angles in float32. */
+/** Return the cosines and sines of rotary positions (count, headDim / 2, 2), with angles in float32.
+    @type {(count: number, headDim: number) => Float32Array} */
 function rotaryCosSin(count, headDim) {
   const table = new Float32Array(count * headDim);
   const step = Math.fround(-Math.log(10000) / headDim);

@@ -20,7 +20,8 @@ export class SearchCancelled extends Error {}
      causal (false: without the causal mask; each step then recomputes every prefix),
      crossAttention (true: the best output gets crossAttention (L, H, T, S), from each of its tokens to the source with its end symbol),
      onStep(record) is called after every step with the fields of BeamStep (search/beam_state.py), pause() is awaited after every step,
-     signal.aborted ends the search with SearchCancelled. */
+     signal.aborted ends the search with SearchCancelled.
+    @type {(model: EngineModel, ids: number[], options?: SearchOptions) => Promise<Output[]>} */
 export async function translateIds(model, ids, options = {}) {
   const encoding = model.encode([...ids, model.special.eos], options);
   let search = null;
@@ -40,14 +41,16 @@ export async function translateIds(model, ids, options = {}) {
   }
 }
 
-/** Return the maximum length of an output in tokens, without the end symbol (SearchOptions.longest). */
-export function maxOutputLength(model, sourceLength, options = {}) {
+/** Return the maximum length of an output in tokens, without the end symbol (SearchOptions.longest).
+    @type {(model: EngineModel, sourceLength: number, options?: SearchOptions) => number} */
+function maxOutputLength(model, sourceLength, options = {}) {
   const { maxLengthRatio = model.search.max_length_ratio, maxLengthOffset = model.search.max_length_offset, prefix = [] } = options;
   const limit = Math.trunc(maxLengthRatio * sourceLength) + maxLengthOffset;
   return Math.min(Math.max(limit, prefix.length), model.settings.max_positions - 1);
 }
 
-/** Run a search to its end; throw SearchCancelled if `signal` aborts it. */
+/** Run a search to its end; throw SearchCancelled if `signal` aborts it.
+    @type {(search: BeamSearch, control: Control) => Promise<void>} */
 async function runSteps(search, { pause, signal }) {
   while (search.step()) {
     if (pause) await pause();
@@ -57,9 +60,34 @@ async function runSteps(search, { pause, signal }) {
 
 /** The beam search of one source; `step` appends a token to every prefix. */
 class BeamSearch {
+  /** @type {DecoderCache} */
+  cache;
+  store = 0; // the addresses of the blocks of the search
+  logProbs = 0;
+  bestScores = 0;
+  beam = 0;
+  values = 0;
+  tokens = 0;
+  best = 0;
+  beamOptions = 0;
+  beams = 0;
+  workspace = 0;
+  logits = 0;
+  capacity = 0; // of the KV cache, in tokens
+  maxKeys = 0;
+
+  /** @param {EngineModel} model @param {Encoding} encoding @param {SearchOptions & { maxLength: number }} options */
   constructor(model, encoding, options) {
     const { beamSize = model.search.beam_size, nBest = 1, lengthPenalty = model.search.length_penalty, maxLength, prefix = [] } = options;
-    Object.assign(this, { model, encoding, options, beamSize, nBest, lengthPenalty, maxLength, prefix, memory: model.memory });
+    this.model = model;
+    this.encoding = encoding;
+    this.options = options;
+    this.beamSize = beamSize;
+    this.nBest = nBest;
+    this.lengthPenalty = lengthPenalty;
+    this.maxLength = maxLength;
+    this.prefix = prefix;
+    this.memory = model.memory;
     this.suppressed = [model.special.pad, model.special.bos];
     if (!(nBest >= 1 && nBest <= beamSize)) throw new EngineError(`nBest = ${nBest} must be from 1 to beamSize = ${beamSize}.`);
     if (beamSize + 1 + this.suppressed.length >= model.vocabulary) throw new EngineError(`beamSize = ${beamSize} is too large for ${model.vocabulary} tokens.`);
@@ -78,27 +106,23 @@ class BeamSearch {
   start() {
     const { scope, memory, model, beamSize, maxLength, prefix } = this;
     const { bos, eos } = model.special;
+    /** @type {(count: number, bytes: number) => number} */
     const allocate = (count, bytes) => scope.allocate(count * bytes);
     const scores = this.prefill();
-    const tables = model.positions.decoder;
     const noPositions = this.options.positions === false;
-    const { signals, rotary } = noPositions ? this.cache.stepPositions(0) : tables.tableFor(maxLength + 1);
-    const positionAddresses = noPositions ? { position_signal: this.cache.stepPositions(0).position_signal, rotary: 0 } : {
-      position_signal: signals ? signals + 4 * prefix.length * model.width : 0,
-      rotary: rotary ? rotary + 4 * prefix.length * model.headDim : 0,
-    };
+    if (!noPositions) model.positions.decoder.tableFor(maxLength + 1); // the table that all steps read
     const length = prefix.length + 1;
     const visible = allocate(beamSize * (maxLength + 2), 4);
     memory.ints(visible, length).forEach((_, i, array) => { array[i] = i; });
     const nodes = allocate((maxLength + 1) * beamSize, memory.sizeOf("Node"));
     prefix.forEach((token, t) => memory.write("Node", nodes + t * beamSize * memory.sizeOf("Node"), { parent: 0, token, log_prob: scores[t] }));
-    this.latest = scope.longs(Array(beamSize).fill(prefix.at(-1) ?? bos));
+    const latest = scope.longs(Array(beamSize).fill(prefix.at(-1) ?? bos));
     this.logProbs = scope.doubles(Array(beamSize).fill(scores.reduce((sum, score) => sum + score, 0)));
     this.bestScores = scope.doubles(Array(beamSize).fill(-Infinity));
     this.beam = scope.struct("Beam", {
       length: prefix.length,
       max_length: maxLength,
-      latest: this.latest,
+      latest,
       log_probs: this.logProbs,
       best_scores: this.bestScores,
       visible,
@@ -108,8 +132,8 @@ class BeamSearch {
       candidates: allocate(2 * beamSize, memory.sizeOf("Candidate")),
       used: allocate(beamSize, 8),
       step: {
-        ...positionAddresses,
-        tokens: this.latest,
+        ...this.cache.stepPositions(prefix.length),
+        tokens: latest,
         cache: this.store,
         visible,
         memory: this.encoding.pointers,
@@ -130,9 +154,9 @@ class BeamSearch {
     this.best = scope.struct("BestTokens", {
       count: perRow, num_suppressed: this.suppressed.length, suppressed: scope.longs(this.suppressed), values: this.values, tokens: this.tokens,
     });
-    this.divisors = Array.from({ length: maxLength + 2 }, (_, count) => Math.max(count, 1) ** this.lengthPenalty);
+    const divisors = Array.from({ length: maxLength + 2 }, (_, count) => Math.max(count, 1) ** this.lengthPenalty);
     this.beamOptions = scope.struct("BeamOptions", {
-      beam_size: beamSize, n_best: this.nBest, eos, signal_stride: noPositions ? 0 : model.width, rotary_stride: noPositions ? 0 : model.headDim, divisors: scope.doubles(this.divisors),
+      beam_size: beamSize, n_best: this.nBest, eos, signal_stride: noPositions ? 0 : model.width, rotary_stride: noPositions ? 0 : model.headDim, divisors: scope.doubles(divisors),
     });
     this.beams = scope.ints([this.beam]);
     this.maxKeys = Math.max(maxLength + 1, this.encoding.length);
@@ -140,7 +164,8 @@ class BeamSearch {
     this.logits = scope.allocate(4 * beamSize * model.vocabulary);
   }
 
-  /** Fill the KV cache with the begin symbol and the prefix except its last token; return the log-probabilities of the prefix. */
+  /** Fill the KV cache with the begin symbol and the prefix except its last token; return the log-probabilities of the prefix.
+      @type {() => number[]} */
   prefill() {
     const { model, prefix, beamSize, maxLength, encoding } = this;
     this.capacity = prefix.length + 1 + beamSize * Math.min(maxLength, encoding.length + CACHE_MARGIN);
@@ -153,7 +178,8 @@ class BeamSearch {
     return scores;
   }
 
-  /** Call onStep for each token of the prefix. */
+  /** Call onStep for each token of the prefix.
+      @type {(scores: number[]) => void} */
   recordPrefix(scores) {
     let total = 0;
     this.prefix.forEach((token, t) => {
@@ -170,7 +196,7 @@ class BeamSearch {
     };
     this.advance();
     const status = this.get("status");
-    if (before) this.options.onStep(this.record(before, status));
+    if (before) this.options.onStep?.(this.record(before, status));
     if (status === memory.constant("BEAM_CACHE_FULL")) this.enlargeCache();
     return memory.get("Beam", beam, "status") !== memory.constant("BEAM_ENDED");
   }
@@ -181,7 +207,8 @@ class BeamSearch {
     model.engine.call("beam_steps", model.failure, model.decoder, this.beamOptions, this.beams, 1n, BigInt(this.maxKeys), this.workspace, this.logits, this.best, 1);
   }
 
-  /** Read a field of the struct Beam. */
+  /** Read a field of the struct Beam.
+      @type {(path: string) => number} */
   get(path) {
     return this.memory.get("Beam", this.beam, path);
   }
@@ -203,12 +230,14 @@ class BeamSearch {
     memory.update("Beam", this.beam, { "step.cache": store, "step.capacity": capacity });
   }
 
-  /** Return the nBest outputs, best first; of equal ones the earlier is first. */
+  /** Return the nBest outputs, best first; of equal ones the earlier is first.
+      @type {() => Output[]} */
   outputs() {
     const { memory, lengthPenalty } = this;
     const { eos } = this.model.special;
     const [outputs, outputSize] = [this.get("outputs"), memory.sizeOf("Output")];
     const candidates = Array.from({ length: this.get("num_outputs") }, (_, number) => {
+      /** @type {(name: string) => number} */
       const read = (name) => memory.get("Output", outputs + number * outputSize, name);
       const ended = read("ended") !== 0;
       const { tokens, scores } = this.prefixOf(read("length"), read("row"));
@@ -221,11 +250,13 @@ class BeamSearch {
     return candidates.sort((a, b) => b.score - a.score).slice(0, this.nBest);
   }
 
-  /** Trace a row back from the step at which prefixes had this length; return its tokens and their log-probabilities. */
+  /** Trace a row back from the step at which prefixes had this length; return its tokens and their log-probabilities.
+      @type {(length: number, row: number) => { tokens: number[], scores: number[] }} */
   prefixOf(length, row) {
     const { memory, beamSize } = this;
     const [nodes, size] = [this.get("nodes"), memory.sizeOf("Node")];
-    const [tokens, scores] = [[], []];
+    /** @type {{ tokens: number[], scores: number[] }} */
+    const { tokens, scores } = { tokens: [], scores: [] };
     for (let position = length - 1; position >= 0; position--) {
       const node = nodes + (position * beamSize + row) * size;
       tokens.push(memory.get("Node", node, "token"));
@@ -235,7 +266,8 @@ class BeamSearch {
     return { tokens: tokens.reverse(), scores: scores.reverse() };
   }
 
-  /** Return a record of a step (BeamStep in search/beam_state.py, of one sentence) from the state before it and the status after it. */
+  /** Return a record of a step (BeamStep in search/beam_state.py, of one sentence) from the state before it and the status after it.
+      @type {(before: { rows: number, length: number, logProbs: number[], done: boolean }, status: number) => StepRecord} */
   record({ rows, length, logProbs, done }, status) {
     const { memory, beamSize } = this;
     const { eos } = this.model.special;
@@ -295,21 +327,24 @@ class RecomputingSearch extends BeamSearch {
     model.engine.call("extend_beam", model.failure, model.decoder, this.beamOptions, this.beam, this.best);
   }
 
-  /** Return the logits (V) after a prefix. */
+  /** Return the logits (V) after a prefix.
+      @type {(prefix: number[]) => Float32Array} */
   prefixLogits(prefix) {
     this.cache.clear();
     return this.cache.append([this.model.special.bos, ...prefix], { causal: false }).logits;
   }
 }
 
-/** Return the record of a step in a forced prefix, with its token as the only candidate. */
+/** Return the record of a step in a forced prefix, with its token as the only candidate.
+    @type {(length: number, token: number, value: number, total: number, beamSize: number) => StepRecord} */
 function prefixRecord(length, token, value, total, beamSize) {
   return {
     length, candidates: [{ parent: 0, token, value, total }], finished: [false], kept: [0], closed: false, lastTokens: [token], lastValues: [value], active: true, scores: Array(beamSize).fill(-Infinity),
   };
 }
 
-/** Make an output from its tokens and their log-probabilities, with the end symbol last if it ended. */
+/** Make an output from its tokens and their log-probabilities, with the end symbol last if it ended.
+    @type {(tokens: number[], tokenScores: number[], ended: boolean, lengthPenalty: number) => Output} */
 function makeOutput(tokens, tokenScores, ended, lengthPenalty) {
   const logProbability = tokenScores.reduce((sum, score) => sum + score, 0);
   return {
@@ -317,7 +352,8 @@ function makeOutput(tokens, tokenScores, ended, lengthPenalty) {
   };
 }
 
-/** Return the logarithm of the sum of the exponentials of logits. */
+/** Return the logarithm of the sum of the exponentials of logits.
+    @type {(logits: Float32Array) => number} */
 function logSumExp(logits) {
   let largest = -Infinity;
   for (const value of logits) if (value > largest) largest = value;
@@ -326,17 +362,21 @@ function logSumExp(logits) {
   return largest + Math.log(total);
 }
 
+/** @type {(logits: Float32Array, token: number) => number} */
 const logProbability = (logits, token) => Math.fround(logits[token] - logSumExp(logits));
 
-/** Return the log-probabilities (V) of logits (V). */
+/** Return the log-probabilities (V) of logits (V).
+    @type {(logits: Float32Array) => Float32Array} */
 export function logProbabilities(logits) {
   const normalizer = logSumExp(logits);
   return Float32Array.from(logits, (value) => value - normalizer);
 }
 
-/** Return the likeliest tokens, [{ token, value }], the lowest id first among equals, without suppressed ids. */
+/** Return the likeliest tokens, [{ token, value }], the lowest id first among equals, without suppressed ids.
+    @type {(values: ArrayLike<number>, count: number, suppressed?: Iterable<number>) => { token: number, value: number }[]} */
 export function bestTokens(values, count, suppressed = []) {
   const excluded = new Set(suppressed);
+  /** @type {{ token: number, value: number }[]} */
   const best = [];
   for (let token = 0; token < values.length; token++) {
     const value = values[token];
@@ -351,7 +391,8 @@ export function bestTokens(values, count, suppressed = []) {
 /** Continue a text with a language model. context: ids, at least one; if they do not fit into the window, the last are used.
 
    options: sampling { temperature, topK, topP, seed } or null (greedy), sample (the index of the sample), maxTokens,
-     onToken(token, value) may return true to end the text, headFactors.decoder, positions, causal, pause and signal as in translateIds. */
+     onToken(token, value) may return true to end the text, headFactors.decoder, positions, causal, pause and signal as in translateIds.
+    @type {(model: EngineModel, context: number[], options?: GenerationOptions) => Promise<Output>} */
 export async function generateIds(model, context, options = {}) {
   const { sampling = null, sample = 0, maxTokens = 256, onToken, pause, signal } = options;
   const { unk, pad, bos, eos } = model.special;
@@ -381,31 +422,39 @@ export async function generateIds(model, context, options = {}) {
   }
 }
 
-/** Return how many of the last tokens of a text of this length are its context in the window (held_tokens in decoding/language_model.py). */
+/** Return how many of the last tokens of a text of this length are its context in the window (held_tokens in decoding/language_model.py).
+    @type {(length: number, window: number) => number} */
 export function contextLength(length, window) {
   if (length <= window) return length;
   const step = windowStep(window);
   return window - step + 1 + ((length - window - 1) % step);
 }
 
+/** @type {(window: number) => number} */
 const windowStep = (window) => Math.max(1, Math.floor(window / 2));
 
 /** The KV cache of a language model. When a text fills the window, its first half is dropped and the rest is recomputed. Without the causal
     mask, each step recomputes the text. */
 class WindowCache {
+  /** @param {EngineModel} model @param {EngineOptions} options */
   constructor(model, options) {
-    Object.assign(this, { model, options, tokens: [] });
+    this.model = model;
+    this.options = options;
+    /** @type {number[]} */
+    this.tokens = [];
     this.cache = new DecoderCache(model, null, model.window, options);
   }
 
-  /** Fill the cache with a text from position 0; return the logits (V) after it. */
+  /** Fill the cache with a text from position 0; return the logits (V) after it.
+      @type {(tokens: number[]) => Float32Array} */
   prefill(tokens) {
     this.cache.clear();
     this.tokens = [...tokens];
     return this.cache.append(this.tokens, { causal: this.options.causal }).logits;
   }
 
-  /** Append a token; return the logits (V) after it. */
+  /** Append a token; return the logits (V) after it.
+      @type {(token: number) => Float32Array} */
   append(token) {
     const { window } = this.model;
     if (this.tokens.length >= window) return this.prefill([...this.tokens.slice(windowStep(window)), token]);

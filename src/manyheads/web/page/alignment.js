@@ -3,12 +3,17 @@
 const WORD_ROW = 34;
 views.alignment = { tasks: ["translation"], needsInspection: true, build: buildAlignment };
 
+/** @type {(panel: HTMLElement, inspection: Inspection) => void} */
 function buildAlignment(panel, inspection) {
   const { alignment, source, target } = inspection;
-  if (!alignment) return void panel.append(note(t("alignment.none")));
-  const cross = inspection.attention.find((part) => part.kind === "cross");
+  if (!alignment) {
+    panel.append(note(t("alignment.none")));
+    return;
+  }
+  const links = alignment;
+  const cross = attentionOfKind(inspection, "cross");
   const [layers, count] = unpack(cross.weights).shape;
-  const selected = { layer: alignment.layer, head: "mean" };
+  const selected = { layer: links.layer, head: "mean" };
   const holder = div("");
   panel.append(div("controls",
     choice(t("attention.layer"), range(layers), selected.layer, (value) => { selected.layer = Number(value); draw(); }),
@@ -18,13 +23,16 @@ function buildAlignment(panel, inspection) {
   draw();
 
   function draw() {
-    const standard = selected.layer === alignment.layer && selected.head === "mean";
-    const weights = standard ? unpack(alignment.weights).data : wordWeights();
+    const standard = selected.layer === links.layer && selected.head === "mean";
+    const weights = standard ? unpack(links.weights).data : wordWeights();
+    /** @type {(to: number, from: number) => number} */
     const weight = (to, from) => weights[to * source.words.length + from];
     const limit = state.threshold;
+    /** @type {(to: number) => number} */
     const best = (to) => range(source.words.length).reduce((top, from) => (weight(to, from) > weight(to, top) ? from : top), 0);
-    let pairs = standard ? alignment.links : range(target.words.length).map((to) => [best(to), to]);
-    if (limit) pairs = range(target.words.length).flatMap((to) => range(source.words.length).filter((from) => weight(to, from) >= limit).map((from) => [from, to]));
+    /** @type {Link[]} */
+    let pairs = standard ? links.links : range(target.words.length).map((to) => [best(to), to]);
+    if (limit) pairs = range(target.words.length).flatMap((to) => range(source.words.length).filter((from) => weight(to, from) >= limit).map((from) => /** @type {Link} */ ([from, to])));
     const pharaoh = [...pairs].sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((pair) => pair.join("-")).join(" ");
     holder.replaceChildren(figure({
       key: "alignment.links", chart: div("", wordLinks(inspection, pairs, weight), para("pharaoh", "Pharaoh ", h("code", {}, pharaoh || "–"))),
@@ -46,26 +54,30 @@ function buildAlignment(panel, inspection) {
   }
 }
 
-/** Draw two columns of words, with lines between aligned words. */
+/** Draw two columns of words, with lines between aligned words.
+    @type {(inspection: Inspection, pairs: Link[], weight: (to: number, from: number) => number) => HTMLElement} */
 function wordLinks(inspection, pairs, weight) {
-  const names = ["source", "target"];
+  const names = /** @type {const} */ (["source", "target"]);
   const paths = pairs.map(([from, to]) => svg("path", { class: "link", "stroke-width": 1 + 4 * min(1, weight(to, from)) }));
   const lines = svg("svg", { class: "links", height: max(...names.map((name) => inspection[name].words.length)) * WORD_ROW }, paths);
+  /** @type {(side: number, i: number) => Link[]} */
   const pairsOf = (side, i) => pairs.filter((pair) => pair[side] === i);
   const sides = names.map((name, side) => inspection[name].words.map((word, i) => {
     const [on, off] = [() => highlight(side, i), () => highlight()];
     const partners = pairsOf(side, i).map((pair) => inspection[names[1 - side]].words[pair[1 - side]]);
     return h("button", { type: "button", class: "word", dir: "auto", "aria-label": `${word}: ${partners.join(", ") || "–"}`, onfocus: on, onblur: off, onpointerenter: on, onpointerleave: off }, word);
   }));
-  /** Highlight a word and its partners; without arguments none. */
+  /** Highlight a word and its partners; without arguments none.
+      @type {(side?: number, i?: number) => void} */
   function highlight(side, i) {
-    const highlighted = side === undefined ? [] : pairsOf(side, i);
+    const highlighted = side === undefined || i === undefined ? [] : pairsOf(side, i);
     pairs.forEach((pair, k) => { paths[k].setAttribute("class", `link ${highlighted.includes(pair) ? "lit" : side === undefined ? "" : "dim"}`); });
     sides.forEach((words, index) => words.forEach((word, k) => word.classList.toggle("lit", highlighted.some((pair) => pair[index] === k))));
   }
+  /** @type {(side: number) => HTMLElement} */
   const wordList = (side) => roving(h("div", { class: `words ${names[side]}`, role: "group", lang: inspection[names[side]].language, "aria-label": t(`column.${names[side]}`) }, sides[side]), sides[side]);
   const middle = onResize(div("", lines), (width) => {
-    lines.setAttribute("width", width);
+    lines.setAttribute("width", String(width));
     pairs.forEach((pair, k) => {
       const [from, to] = pair.map((word) => (word + 0.5) * WORD_ROW);
       paths[k].setAttribute("d", `M0 ${from}C${width / 2} ${from} ${width / 2} ${to} ${width} ${to}`);
@@ -75,8 +87,10 @@ function wordLinks(inspection, pairs, weight) {
   return div("alignment", titles, wordList(0), middle, wordList(1));
 }
 
-/** Create the figure of the effect of leaving out each word; `output` is a translation, `label` a class. */
+/** Create the figure of the effect of leaving out each word; `output` is a translation, `label` a class.
+    @type {(occlusion: Occlusion, texts: string[], shown: { output?: string, label?: string }) => HTMLElement} */
 function occlusionFigure({ words, columns }, texts, { output, label }) {
+  /** @type {Bar[]} */
   const rows = words.map((omitted) => [texts[omitted.word], omitted.drop, `${n(omitted.drop, 2)}${label && omitted.output !== label ? ` → ${omitted.output}` : ""}`]);
   const outputs = words.map((omitted) => [texts[omitted.word], output && markDifferences(omitted.output, output)]);
   return figure({

@@ -1,14 +1,17 @@
 "use strict";
-/* The frame of the page: settings, tabs, and the panel with the current view. */
+/** The frame of the page: settings, tabs, and the panel with the current view.
+    @type {{ [code: string]: string }} */
 const LANGUAGES = { en: "English", ko: "한국어" };
 const THEMES = ["auto", "light", "dark"];
 const TAB_ORDER = ["translate", "classify", "continue", "words", "alignment", "attention", "steps", "beam", "training", "model", "card"];
-const [tabs, panel, settings] = ["tabs", "panel", "settings"].map((id) => document.getElementById(id));
+const [tabs, panel, settings] = ["tabs", "panel", "settings"].map(byId);
 let renderCount = 0;
 
-/* Part of the document that a tab needs; other tabs need an inspection. */
+/** Part of the document that a tab needs; other tabs need an inspection.
+    @type {{ [tab: string]: string }} */
 const EMBEDDED_PARTS = { training: "curves", model: "model", card: "model" };
-/** Return the tabs for the task of the model: on a server all, in a document those with data. */
+/** Return the tabs for the task of the model: on a server all, in a document those with data.
+    @type {() => string[]} */
 function availableViews() {
   const { task, watched } = currentModel();
   return TAB_ORDER.filter((name) => {
@@ -30,19 +33,21 @@ function drawSettings() {
     choice(t("settings.theme"), THEMES.map((theme) => [theme, t(`theme.${theme}`)]), document.documentElement.dataset.theme, (theme) => { saveSetting("theme", theme); applyTheme(theme); }));
 }
 
-const applyTheme = (theme) => { document.documentElement.dataset.theme = THEMES.includes(theme) ? theme : "auto"; };
+/** @type {(theme: string | null) => void} */
+const applyTheme = (theme) => { document.documentElement.dataset.theme = theme && THEMES.includes(theme) ? theme : "auto"; };
 
-/** Switch to a language and draw the page again. */
+/** Switch to a language and draw the page again.
+    @type {(language: string) => Promise<void>} */
 async function setLanguage(language) {
   mh.strings[language] ??= await loadStrings(language);
   mh.language = language;
   saveSetting("language", language);
   document.documentElement.lang = language;
-  document.querySelector(".skip").textContent = t("skip");
+  /** @type {Element} */ (document.querySelector(".skip")).textContent = t("skip");
   if (mh.about) {
     const focused = settings.contains(document.activeElement);
     await render(true);
-    if (focused) settings.querySelector(`[lang=${language}]`).focus();
+    if (focused) /** @type {HTMLElement} */ (settings.querySelector(`[lang=${language}]`)).focus();
   }
 }
 
@@ -57,36 +62,41 @@ function drawTabs() {
   if (focused) buttons[current].focus();
   aria(panel, "labelledby", `tab-${state.tab}`);
   document.title = `${t(`tab.${state.tab}`)} – manyheads`;
+  /** @type {(tab: string) => void} */
   function open(tab) { change({ tab }); render(); }
 }
 
-/** Draw all that depends on the state; `keepScroll` keeps the scroll position. */
+/** Draw all that depends on the state; `keepScroll` keeps the scroll position.
+    @type {(keepScroll?: boolean) => Promise<void>} */
 async function render(keepScroll) {
   const number = (renderCount += 1);
   drawSettings();
   drawTabs();
   const view = views[state.tab];
   const top = keepScroll ? window.scrollY : 0;
-  const focusKey = keepScroll && panel.contains(document.activeElement) && (document.activeElement.dataset.focus || "-");
+  const { activeElement } = document;
+  const focusKey = keepScroll && activeElement instanceof HTMLElement && panel.contains(activeElement) && (activeElement.dataset.focus || "-");
   aria(panel, "busy", "true");
   try {
-    const inspection = view.needsInspection && await fetchInspection();
+    const inspection = view.needsInspection ? await fetchInspection() : null;
     if (number !== renderCount) return;
     const content = stack((view.needsInspection || view.tasks) && changeNotice(), view.needsInspection && (inspection ? textSummary(inspection) : emptyNotice()));
     panel.replaceChildren(content);
-    if (inspection || !view.needsInspection) await view.build(content, inspection);
+    if (inspection || !view.needsInspection) await view.build(content, /** @type {Inspection} */ (inspection));
   } catch (error) {
     if (number === renderCount) panel.replaceChildren(stack(changeNotice(), h("p", { class: "notice wrong", role: "alert" }, error.message)));
   }
   if (number !== renderCount) return;
-  if (focusKey) (panel.querySelector(`[data-focus="${CSS.escape(focusKey)}"]`) || panel).focus();
+  if (focusKey) /** @type {HTMLElement} */ (panel.querySelector(`[data-focus="${CSS.escape(focusKey)}"]`) || panel).focus();
   window.scrollTo(0, top);
   aria(panel, "busy", "false");
   showEffect();
 }
 
-/** Create the summary of the inspected text, with a notice if its output was forced. */
+/** Create the summary of the inspected text, with a notice if its output was forced.
+    @type {(inspection: Inspection) => HTMLElement} */
 function textSummary({ kind, source, target, text, label, score }) {
+  /** @type {(side: { text: string, language: string }, style: string, more?: string) => HTMLElement} */
   const line = (side, style, more) => h("p", { dir: "auto", lang: side.language, class: style }, side.text, more && h("small", {}, more));
   const texts = kind === "translation" ? [line(source, "about-source"), line(target, "about-target", `${t("column.score")} ${n(score)}`)] : line(text, "about-target", label);
   const reset = button(t("about.reset"), () => { change(OWN_OUTPUT); render(true); });
@@ -104,13 +114,13 @@ function emptyNotice() {
 async function start() {
   document.documentElement.classList.toggle("framed", window !== window.top);
   applyTheme(savedSetting("theme"));
-  const wanted = [new URLSearchParams(location.search).get("lang"), savedSetting("language"), embedded?.language, navigator.language.slice(0, 2), "en"];
-  await setLanguage(wanted.find((language) => Object.keys(LANGUAGES).includes(language)));
+  const wanted = [new URLSearchParams(location.search).get("lang"), savedSetting("language"), embedded?.language, navigator.language.slice(0, 2)];
+  await setLanguage(wanted.find((language) => language && Object.keys(LANGUAGES).includes(language)) ?? "en");
   mh.about = await loadAbout();
   readAddress();
   window.addEventListener("popstate", () => { if (location.hash !== addressOf()) { readAddress(); render(); } });
   await render();
-  document.getElementById("starting").remove();
+  byId("starting").remove();
 }
 start().catch((error) => {
   if (!mh.strings[mh.language]) return; // the page keeps its first text, because no strings are loaded for an error message

@@ -3,15 +3,23 @@
 const [NODE, NODE_ROW, NODE_HEIGHT, NODE_GAP] = [104, 54, 46, 36];
 views.beam = { tasks: ["translation"], needsInspection: true, build: buildBeam };
 
+/** @type {(panel: HTMLElement, inspection: Inspection) => void} */
 function buildBeam(panel, { beam }) {
-  if (!beam) return void panel.append(note(t("beam.none")));
+  if (!beam) {
+    panel.append(note(t("beam.none")));
+    return;
+  }
   const { nodes } = beam;
   const stop = t(`stop.${beam.stop}`);
+  /** @type {(node: BeamNode) => string} */
   const reason = (node) => t(`state.${node.state}`, { total: n(node.total, 2), threshold: n(node.threshold, 2), score: n(node.score, 2), beam: beam.beam_size, stop });
+  /** @type {(node: BeamNode) => string} */
   const styleOf = (node) => `${["pruned", "outranked", "late-end"].includes(node.state) ? " discarded" : ""}${node.best ? " best" : ""}`;
+  /** @type {BeamNode[][]} */
   const columns = [];
   for (const node of nodes) (columns[node.step] ||= []).push(node);
   const last = columns.length - 1;
+  /** @type {(node: BeamNode) => [number, number]} */
   const position = (node) => [node.step * (NODE + NODE_GAP), columns[node.step].indexOf(node) * NODE_ROW];
   const edges = nodes.map((node) => {
     if (node.parent === null) return svg("path");
@@ -44,7 +52,8 @@ function buildBeam(panel, { beam }) {
   showSteps(step);
   selectNode(nodes.findLast((node) => node.best && node.step <= step)?.number ?? 0);
 
-  /** Show the tree up to a step. */
+  /** Show the tree up to a step.
+      @type {(value: number) => void} */
   function showSteps(value) {
     step = value;
     change({ step: step === last ? -1 : step });
@@ -53,29 +62,33 @@ function buildBeam(panel, { beam }) {
     selectNode(nodes[current].step > step ? columns[step][0].number : current);
   }
 
-  /** Mark the path to a node, and describe the node. */
+  /** Mark the path to a node, and describe the node.
+      @type {(i: number) => void} */
   function selectNode(i) {
     boxes[current].tabIndex = -1;
     current = i;
     boxes[i].tabIndex = 0;
+    /** @type {BeamNode[]} */
     const path = [];
-    for (let node = nodes[i]; node; node = nodes[node.parent]) path.unshift(node);
+    for (let node = nodes[i]; node; node = nodes[node.parent ?? -1]) path.unshift(node);
     nodes.forEach((node, k) => {
       boxes[k].classList.toggle("on-path", path.includes(node));
       edges[k].setAttribute("class", `edge${styleOf(node)}${path.includes(node) ? " on-path" : ""}${node.step > step ? " hidden-edge" : ""}`);
     });
     const node = nodes[i];
-    const values = ["log_probability", "total", "score"].map((name) => `${t(`column.${name}`)} ${n(node[name], 2)}`);
+    const values = /** @type {const} */ (["log_probability", "total", "score"]).map((name) => `${t(`column.${name}`)} ${n(node[name], 2)}`);
     detail.textContent = [path.map((ancestor) => pieceText(ancestor.piece)).join(" "), ...values, `${t("column.rank")} ${node.rank}`, reason(node)].join(" · ");
   }
 
-  /** Move the focus along the tree by the arrow keys. */
+  /** Move the focus along the tree by the arrow keys.
+      @type {(e: KeyboardEvent) => void} */
   function moveFocus(e) {
     const node = nodes[current];
     const column = columns[node.step];
     const index = column.indexOf(node);
     const children = nodes.filter((child) => child.parent === current);
-    const targets = { ArrowRight: children.find((child) => child.best) || children[0], ArrowLeft: nodes[node.parent], ArrowDown: column[index + 1], ArrowUp: column[index - 1], Home: column[0], End: column.at(-1) };
+    /** @type {{ [key: string]: BeamNode | undefined }} */
+    const targets = { ArrowRight: children.find((child) => child.best) || children[0], ArrowLeft: nodes[node.parent ?? -1], ArrowDown: column[index + 1], ArrowUp: column[index - 1], Home: column[0], End: column.at(-1) };
     if (!(e.key in targets)) return;
     e.preventDefault();
     const to = targets[e.key];
@@ -84,6 +97,7 @@ function buildBeam(panel, { beam }) {
 
   /** Create the tree as nested lists. */
   function list() {
+    /** @type {(parent: number | null) => Child} */
     const childList = (parent) => {
       const children = nodes.filter((child) => child.parent === parent);
       return children.length > 0 && h("ul", {}, children.map((child) => h("li", {}, span(child.best && "strong", `${pieceText(child.piece)} ${n(child.total, 2)} `), h("small", {}, reason(child)), childList(child.number))));

@@ -2,6 +2,7 @@
 /* The model card: what the model is, its licence, how it was trained, and its scores. */
 views.card = { build: buildCard };
 
+/** @type {(panel: HTMLElement) => Promise<void>} */
 async function buildCard(panel) {
   const { model, card: { licence, blocks } } = await loadModel(currentModel().name);
   const { weights } = mh.about;
@@ -10,13 +11,15 @@ async function buildCard(panel) {
   panel.append(facts(pairs.map(([name, value]) => [t(`card.${name}`), value])), blocks.length ? h("article", { class: "card model-card", lang: "en" }, cardBlocks(blocks)) : note(t("card.none")));
 }
 
-/** Create the elements of blocks [tag, text]; consecutive items form one list. */
+/** Create the elements of blocks [tag, text]; consecutive items form one list.
+    @type {(blocks: [string, string][]) => HTMLElement[]} */
 function cardBlocks(blocks) {
+  /** @type {HTMLElement[]} */
   const elements = [];
   for (const [tag, text] of blocks) {
     if (tag === "li") {
       if (elements.at(-1)?.tagName !== "UL") elements.push(h("ul"));
-      elements.at(-1).append(h("li", {}, text));
+      elements[elements.length - 1].append(h("li", {}, text));
     } else if (/^h[1-6]$/.test(tag)) elements.push(h(tag === "h1" ? "h2" : "h3", {}, text));
     else elements.push(para("", text));
   }

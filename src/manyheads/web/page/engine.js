@@ -1,10 +1,12 @@
 "use strict";
 /* An exported page with a model sends its requests to its own worker instead of a server; PageModel in runs/page.py writes the elements. */
-const workerText = document.getElementById("manyheads-worker");
+const workerText = byId("manyheads-worker");
 const hasWorker = Boolean(workerText);
-const modelParts = hasWorker && !isDamaged() && takeModel();
+const modelParts = hasWorker && !isDamaged() ? takeModel() : null;
+/** @type {Map<number, { resolve: (result: unknown) => void, reject: (error: Error) => void }>} */
 const pending = new Map();
-/* null after a failure: the next request starts another. */
+/** null after a failure: the next request starts another.
+    @type {Worker | null} */
 let worker = null;
 let requestCount = 0;
 
@@ -28,18 +30,20 @@ function isDamaged() {
 
 /** Remove the elements of the model, and return the code of the worker and the messages that load the model. */
 function takeModel() {
-  const elements = [document.getElementById("manyheads-model"), ...document.querySelectorAll(".manyheads-tensors")];
-  const [description, ...chunks] = elements.map((element) => element.textContent);
+  const elements = [byId("manyheads-model"), ...document.querySelectorAll(".manyheads-tensors")];
+  const [description, ...chunks] = elements.map((element) => element.textContent ?? "");
   for (const element of elements) element.remove();
   /* A browser may keep a Blob on its disk; its text is read in the worker. */
   return { code: new Blob([workerText.textContent], { type: "text/javascript" }), messages: [JSON.parse(description), ...chunks.map((text) => ({ chunk: new Blob([text]) })), { ready: true }] };
 }
 
-/** Start the worker, and send it the model. */
-function startWorker() {
-  const address = URL.createObjectURL(modelParts.code);
+/** Start the worker, and send it the model.
+    @type {(parts: { code: Blob, messages: unknown[] }) => Worker} */
+function startWorker({ code, messages }) {
+  const address = URL.createObjectURL(code);
   const started = new Worker(address);
   URL.revokeObjectURL(address);
+  /** @type {(message: string) => void} */
   const fail = (message) => {
     started.terminate();
     worker = null;
@@ -49,35 +53,36 @@ function startWorker() {
   started.onerror = (e) => fail(e.message || t("error.engine"));
   started.onmessage = ({ data }) => {
     if (data.failed) fail(data.failed);
-    if (!pending.has(data.id)) return;
-    const { resolve, reject } = pending.get(data.id);
+    const request = pending.get(data.id);
     pending.delete(data.id);
-    if (data.error) reject(new Error(data.error));
-    else resolve(data.result);
+    if (data.error) request?.reject(new Error(data.error));
+    else request?.resolve(data.result);
   };
-  for (const message of modelParts.messages) started.postMessage(message);
-  worker = started;
+  for (const message of messages) started.postMessage(message);
+  return started;
 }
 
-/** Send a request to the worker; `signal` cancels it. */
+/** Send a request to the worker; `signal` cancels it.
+    @type {(path: string, body: object | undefined, signal?: AbortSignal) => Promise<unknown>} */
 async function computeInWorker(path, body, signal) {
   if (!modelParts) throw new Error(t("error.damaged"));
-  if (!worker) startWorker();
+  worker ??= startWorker(modelParts);
+  const running = worker;
   requestCount += 1;
   const id = requestCount;
   return new Promise((resolve, reject) => {
     pending.set(id, { resolve, reject });
     signal?.addEventListener("abort", () => {
       if (!pending.delete(id)) return;
-      worker.postMessage({ cancel: id });
+      running.postMessage({ cancel: id });
       reject(new Error(t("error.replaced")));
     });
-    worker.postMessage({ id, path, body });
+    running.postMessage({ id, path, body });
   });
 }
 
 if (hasWorker) {
-  if (modelParts) startWorker();
+  if (modelParts) worker = startWorker(modelParts);
   /** For other scripts: translate a line and align its words. */
   window.manyheads = { translate: (text, { beam } = {}) => computeInWorker("line", { q: String(text), beam }) };
 }

@@ -3,10 +3,12 @@
 views.classify = { tasks: ["classification"], build: buildClassify };
 views.continue = { tasks: ["language-modeling"], build: buildContinue };
 
-/** Create the summary of the text in a document without a model, which has no text box. */
-const documentText = (inspection) => (canCompute ? "" : textSummary(inspection));
+/** Create the summary of the text in a document without a model, which has no text box.
+    @type {(inspection: Inspection | null) => HTMLElement | string} */
+const documentText = (inspection) => (inspection && !canCompute ? textSummary(inspection) : "");
 
-/** Add a text box, and below it the elements that `show` returns; return the function that updates them. */
+/** Add a text box, and below it the elements that `show` returns; return the function that updates them.
+    @type {(panel: HTMLElement, show: () => Promise<(HTMLElement | string)[]>) => Promise<() => Promise<void>>} */
 async function resultsUnderText(panel, show) {
   const holder = stack();
   let runCount = 0;
@@ -22,7 +24,8 @@ async function resultsUnderText(panel, show) {
   return run;
 }
 
-/** Show the probability of each class, and the effect of leaving out each word. */
+/** Show the probability of each class, and the effect of leaving out each word.
+    @type {(panel: HTMLElement) => Promise<void>} */
 async function buildClassify(panel) {
   await resultsUnderText(panel, async () => {
     const inspection = await fetchInspection();
@@ -36,11 +39,14 @@ async function buildClassify(panel) {
   });
 }
 
-/** Show the likeliest next tokens of a language model, under temperature, top-k and top-p. */
+/** Show the likeliest next tokens of a language model, under temperature, top-k and top-p.
+    @type {(panel: HTMLElement) => Promise<void>} */
 async function buildContinue(panel) {
   const generated = h("p", { class: "translation", dir: "auto", "aria-live": "polite" });
+  /** @type {(options?: { write?: number, seed?: number }) => Promise<NextTokens>} */
   const requestNext = (options) => request("api/next", { model: currentModel().name, q: state.q, temperature: state.temperature, top_k: state.topk, top_p: state.topp, changes: modelChanges(), ...options });
   const later = debounce(200, () => run());
+  /** @type {(name: "temperature" | "topk" | "topp", options: Omit<SliderOptions, "value">) => HTMLElement} */
   const stateSlider = (name, options) => slider(t(`continue.${name}`), { value: state[name], ...options }, (value) => { change({ [name]: value }); later(); });
   if (canCompute) {
     panel.append(div("controls",
@@ -50,11 +56,13 @@ async function buildContinue(panel) {
   }
   panel.append(generated);
   const run = await resultsUnderText(panel, async () => {
-    const result = canCompute ? await requestNext() : await fetchInspection();
-    const tokens = result.tokens || result.next.map((token) => ({ ...token, share: token.probability }));
+    const result = canCompute ? await requestNext() : null;
+    const inspection = canCompute ? null : await fetchInspection();
+    const tokens = result?.tokens ?? inspection?.next.map((token) => ({ ...token, share: token.probability })) ?? [];
+    /** @type {(token: NextToken) => Child} */
     const append = (token) => canCompute && token.text && linkButton(t("continue.append"), () => { change({ ...OWN_OUTPUT, q: state.q + token.text }); render(true); }, `${t("continue.append")}: ${pieceText(token.piece)}`);
-    return [documentText(result), figure({
-      key: "continue.next", about: canCompute && t("continue.note", { kept: integer(result.kept) }),
+    return [documentText(inspection), figure({
+      key: "continue.next", about: result && t("continue.note", { kept: integer(result.kept) }),
       chart: bars(tokens.map((token) => [pieceText(token.piece), token.share, canCompute ? `${n(token.share)} (${n(token.probability)})` : n(token.share), append(token)]), 1),
       table: () => [columnTitles("piece share probability"), tokens.map((token) => [token.piece, token.share, token.probability])],
     })];

@@ -8,7 +8,8 @@ const BEAMS = [1, 2, 3, 4, 5, 8, 12, 16];
 
 views.translate = { tasks: ["translation"], needsEngine: true, build: buildTranslate };
 
-/** Create a text box with an example and the number of characters left; `run` is called after each change. */
+/** Create a text box with an example and the number of characters left; `run` is called after each change.
+    @type {(title: string, run: () => void) => HTMLElement} */
 function textBox(title, run) {
   const { source, example } = currentModel();
   const count = h("p", { class: "count", id: "count" });
@@ -16,7 +17,7 @@ function textBox(title, run) {
   const box = h("textarea", {
     id: "source", rows: 4, dir: "auto", lang: source, spellcheck: "false", placeholder: t("translate.placeholder"), "aria-describedby": "count",
     oninput: () => { updateCount(); later(); },
-    onkeydown: (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); submit(); } },
+    onkeydown: (/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); submit(); } },
   });
   box.value = state.q;
   updateCount();
@@ -33,6 +34,7 @@ function textBox(title, run) {
     example && linkButton(t("translate.example"), () => { box.value = example; updateCount(); submit(); })));
 }
 
+/** @type {(panel: HTMLElement) => Promise<void>} */
 async function buildTranslate(panel) {
   const model = currentModel();
   const output = h("div", { class: "output", dir: "auto", lang: model.target, "aria-live": "polite" });
@@ -41,7 +43,7 @@ async function buildTranslate(panel) {
   let [runCount, text] = [0, ""];
 
   const reverse = mh.about.models.find((other) => other.source === model.target && other.target === model.source);
-  const swap = button("⇄", () => { change({ ...OWN_OUTPUT, ...AS_TRAINED, model: reverse.name, q: text, sentence: 0 }); render(); },
+  const swap = button("⇄", () => { change({ ...OWN_OUTPUT, ...AS_TRAINED, model: reverse?.name, q: text, sentence: 0 }); render(); },
     { class: "round", "aria-label": t("translate.swap"), title: t(reverse ? "translate.swap" : "translate.no_swap"), disabled: !reverse });
   const copy = copyButton(t("copy"), () => text);
   panel.append(
@@ -57,9 +59,9 @@ async function buildTranslate(panel) {
     below.replaceChildren();
     showEffect();
     const slow = setTimeout(() => { if (number === runCount) { speed.textContent = t("translate.busy"); aria(output, "busy", "true"); } }, TYPING_DELAY);
-    let shown = "";
+    let shown;
     try {
-      const result = state.q.trim() ? await translateText(state.q, modelChanges()) : { translation: "", sentences: [] };
+      const result = state.q.trim() ? await translateText(state.q, modelChanges()) : { translation: "", sentences: [], tokens: 0, seconds: 0 };
       if (number !== runCount) return;
       text = result.translation;
       shown = para("translation", text);
@@ -76,22 +78,25 @@ async function buildTranslate(panel) {
   }
 }
 
-/** Create the buttons that select one of several sentences. */
+/** Create the buttons that select one of several sentences.
+    @type {(sentences: SentenceTranslation[], below: HTMLElement) => HTMLElement | string} */
 function sentencesFigure(sentences, below) {
   if (sentences.length < 2) return "";
   const buttons = sentences.map((sentence, i) => button(sentence.source, () => {
     change({ ...OWN_OUTPUT, sentence: i });
     setPressed(buttons, i);
-    below.lastChild.replaceWith(sentenceDetails(sentence));
+    below.lastChild?.replaceWith(sentenceDetails(sentence));
   }, { class: "sentence", dir: "auto", "aria-pressed": i === state.sentence || "false" }));
   return figure({ key: "translate.sentences", chart: div("sentences", buttons) });
 }
 
-/** Create the figures of the tokens and the hypotheses of a sentence. */
+/** Create the figures of the tokens and the hypotheses of a sentence.
+    @type {(sentence: SentenceTranslation) => HTMLElement | string} */
 function sentenceDetails({ hypotheses }) {
   if (!hypotheses.length) return "";
   const [best] = hypotheses;
   const tokens = best.tokens.map((piece, i) => ({ piece, probability: Math.exp(best.token_scores[i]) }));
+  /** @type {(target: string) => () => void} */
   const inspect = (target) => () => { change({ ...OWN_OUTPUT, tab: "words", target }); render(); };
   const rows = hypotheses.map((hypothesis, rank) => [rank + 1, rank ? markDifferences(hypothesis.text, best.text) : hypothesis.text, hypothesis.score, hypothesis.log_probability, hypothesis.tokens.length,
     linkButton(t("translate.inside"), inspect(rank ? hypothesis.text : ""), `${t("translate.inside")}: ${hypothesis.text}`)]);
@@ -100,7 +105,8 @@ function sentenceDetails({ hypotheses }) {
     figure({ key: "translate.alternatives", chart: tableOf([columnTitles("rank text score log_probability length look"), rows], t("translate.alternatives")) }));
 }
 
-/** Create the figure of the tokens of an output as buttons; those below LOW_PROBABILITY have a dotted underline. */
+/** Create the figure of the tokens of an output as buttons; those below LOW_PROBABILITY have a dotted underline.
+    @type {(tokens: { piece: string, probability: number, forced?: boolean }[], onChoose: (index: number) => void, current?: number, table?: () => Table) => HTMLElement} */
 function tokenFigure(tokens, onChoose, current, table) {
   const buttons = tokens.map(({ piece, probability, forced }, i) => h("button", {
     type: "button", class: `token${probability < LOW_PROBABILITY ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": i === current || "false",
@@ -109,7 +115,8 @@ function tokenFigure(tokens, onChoose, current, table) {
   return figure({ key: "words.tokens", table, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": t("words.tokens") }, buttons), buttons, current) });
 }
 
-/** Create a text with its differences from another underlined: all words outside the longest common subsequence. */
+/** Create a text with its differences from another underlined: all words outside the longest common subsequence.
+    @type {(text: string, other: string) => HTMLElement} */
 function markDifferences(text, other) {
   const [words, otherWords] = [text.split(" "), other.split(" ")];
   const lengths = [...words, ""].map(() => [...otherWords, ""].map(() => 0));

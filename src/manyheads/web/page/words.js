@@ -2,6 +2,7 @@
 /* Word by word: the probability of each output token, its likeliest alternatives, and the output with an alternative. */
 views.words = { tasks: ["translation", "language-modeling"], needsInspection: true, build: buildWords };
 
+/** @type {(panel: HTMLElement, inspection: Inspection) => Promise<void>} */
 async function buildWords(panel, inspection) {
   const { predictions } = inspection;
   const [list, detail] = [div(""), div("")];
@@ -15,7 +16,7 @@ async function buildWords(panel, inspection) {
   async function applyTemperature() {
     const { temperature } = state;
     try {
-      const adjusted = canCompute && temperature !== 1 ? (await fetchInspection({ temperature, occlusion: false })).predictions : predictions;
+      const adjusted = canCompute && temperature !== 1 ? (await fetchInspection({ temperature, occlusion: false }))?.predictions ?? predictions : predictions;
       if (temperature !== state.temperature) return;
       atTemperature = adjusted;
       draw();
@@ -29,13 +30,15 @@ async function buildWords(panel, inspection) {
     showToken(first);
   }
 
-  /** Show a token and its alternatives. */
+  /** Show a token and its alternatives.
+      @type {(at: number) => void} */
   function showToken(at) {
     change({ at });
     setPressed(list.querySelectorAll(".token"), at);
     const [prediction, original] = [atTemperature[at], predictions[at]];
     const before = predictions.slice(max(0, at - 6), at).map((token) => pieceText(token.piece)).join(" ");
     const [all, originals] = [prediction, original].map((token) => [token, ...token.alternatives]);
+    /** @type {(alternative: Alternative) => Child} */
     const use = (alternative) => canCompute && linkButton(t("words.use"), () => {
       const prefix = [...predictions.slice(0, at).map((token) => token.id), alternative.id].join(".");
       change({ ...OWN_OUTPUT, prefix, at, more: inspection.kind === "translation" ? 0 : max(8, predictions.length - at - 1) });
@@ -43,6 +46,7 @@ async function buildWords(panel, inspection) {
       render(true);
     }, t("words.use_this", { piece: pieceText(alternative.piece) }));
     const tag = span("tag", t(original.forced ? "words.given" : "words.chosen"));
+    /** @type {(i: number) => string} */
     const shown = (i) => (atTemperature === predictions ? n(all[i].probability) : `${n(all[i].probability)} (${n(originals[i].probability)})`);
     detail.replaceChildren(figure({
       key: "words.alternatives", values: { place: at + 1, piece: pieceText(prediction.piece) }, about: before ? t("words.after", { before }) : t("words.first"),

@@ -2,21 +2,39 @@
 
 /** A recorder of a search: pass the record of every step to `step` (see onStep in engine/search.js); `tree` returns all candidates. */
 export class BeamRecorder {
+  /** @param {{ beamSize: number, lengthPenalty: number, eos: number, piece: (token: number) => string }} options */
   constructor({ beamSize, lengthPenalty, eos, piece }) {
-    Object.assign(this, { beamSize, lengthPenalty, eos, piece, nodes: [], open: [null], steps: 0, stop: "limit", lowest: [] });
+    this.beamSize = beamSize;
+    this.lengthPenalty = lengthPenalty;
+    this.eos = eos;
+    this.piece = piece;
+    /** @type {BeamNode[]} */
+    this.nodes = [];
+    /** @type {(number | null)[]} */
+    this.open = [null]; // numbers of the nodes that the next step continues
+    this.steps = 0;
+    this.stop = "limit";
+    /** @type {number[]} */
+    this.lowest = []; // total of the last candidate of each step
   }
 
-  /** Add the candidates of a step. */
+  /** Add the candidates of a step.
+      @type {(record: StepRecord) => void} */
   step(record) {
     this.steps += 1;
-    if (record.closed) return void this.close(record);
+    if (record.closed) {
+      this.close(record);
+      return;
+    }
     const { candidates, kept, finished } = record;
     const keptTotals = kept.map((rank) => candidates[rank].total).filter((total) => total > -Infinity);
     const lowestKept = keptTotals.length ? Math.min(...keptTotals) : null;
     const numberOfRank = new Map();
     candidates.forEach(({ parent, token, value, total }, rank) => {
       if (total === -Infinity) return;
-      let state = "kept", threshold = null; // total that a discarded candidate would have needed
+      let state = "kept";
+      /** @type {number | null} */
+      let threshold = null; // total that a discarded candidate would have needed
       if (finished[rank]) state = "finished";
       else if (!kept.includes(rank)) [state, threshold] = ["pruned", lowestKept];
       if (token === this.eos && !finished[rank]) [state, threshold] = ["late-end", candidates[this.beamSize - 1].total];
@@ -27,7 +45,8 @@ export class BeamRecorder {
     if (!record.active) this.stopEarly(record);
   }
 
-  /** Add a node; return its number. */
+  /** Add a node; return its number.
+      @type {(node: { parent: number | null | undefined, token: number, value: number, total: number, rank: number, state: string, threshold: number | null }) => number} */
   add({ parent, token, value, total, rank, state, threshold }) {
     const number = this.nodes.length, depth = parent === null || parent === undefined ? 0 : this.nodes[parent].step + 1;
     this.nodes.push({
@@ -37,7 +56,8 @@ export class BeamRecorder {
     return number;
   }
 
-  /** At the length limit, finish each open prefix whose likeliest token is the end symbol; cut the others. */
+  /** At the length limit, finish each open prefix whose likeliest token is the end symbol; cut the others.
+      @type {(record: StepRecord) => void} */
   close({ lastTokens, lastValues }) {
     this.open.forEach((number, row) => {
       if (number === null && row) return;
@@ -49,18 +69,22 @@ export class BeamRecorder {
     this.stop = "limit";
   }
 
-  /** Mark the open nodes when the search has stopped before the length limit. */
+  /** Mark the open nodes when the search has stopped before the length limit.
+      @type {(record: StepRecord) => void} */
   stopEarly({ scores, length }) {
-    const open = this.open.filter((number) => number !== null).map((number) => this.nodes[number]);
+    const open = this.open.flatMap((number) => (number === null ? [] : this.nodes[number]));
     const best = Math.max(-Infinity, ...open.map((node) => node.total));
-    this.stop = scores.at(-1) >= best / (length + 1) ** this.lengthPenalty ? "beam-full" : "settled";
+    this.stop = scores[scores.length - 1] >= best / (length + 1) ** this.lengthPenalty ? "beam-full" : "settled";
     for (const node of open) if (node.state === "kept") node.state = "left";
   }
 
-  /** Return the tree with the path of the best output marked; `best` has its ids, with its end symbol if any. */
+  /** Return the tree with the path of the best output marked; `best` has its ids, with its end symbol if any.
+      @type {(best: number[]) => BeamTree} */
   tree(best) {
+    /** @type {number | null} */
     let parent = null;
     for (const token of best) {
+      /** @type {BeamNode | undefined} */
       const node = this.nodes.find((candidate) => candidate.parent === parent && candidate.id === token);
       if (!node) break;
       node.best = true;

@@ -10,25 +10,31 @@ const SHOWN_TOKENS = 20; // number of next tokens that are shown
 
 /** A language model: a model, its tokenizer, and the settings that Python wrote. */
 export class PageGenerator {
+  /** @param {EngineModel} model @param {Tokenizer} tokenizer @param {PageSettings} settings */
   constructor(model, tokenizer, settings) {
-    Object.assign(this, { model, tokenizer, settings });
+    this.model = model;
+    this.tokenizer = tokenizer;
+    this.settings = settings;
   }
 
-  /** Return the ids of a prompt, at least one: the token `first` begins an empty prompt, or every prompt if each line is a document. */
+  /** Return the ids of a prompt, at least one: the token `first` begins an empty prompt, or every prompt if each line is a document.
+      @type {(text: string) => number[]} */
   context(text) {
     const { first, lines } = this.settings;
     const ids = this.tokenizer.encode(text);
     return lines || !ids.length ? [first, ...ids] : ids;
   }
 
-  /** Generate the text after a prompt. `sampling`: { temperature, topK, topP, seed }, or null for the likeliest tokens. */
+  /** Generate the text after a prompt. `sampling`: { temperature, topK, topP, seed }, or null for the likeliest tokens.
+      @type {(text: string, options?: { sampling?: Sampling | null, maxTokens?: number, changes?: ModelChanges } & Control) => Promise<string>} */
   async generate(text, { sampling = null, maxTokens = 100, changes, pause, signal } = {}) {
     const output = await generateIds(this.model, this.context(text), { sampling, maxTokens, pause, signal, ...engineChanges(this.model, changes) });
     return this.tokenizer.decode(output.tokens);
   }
 
-  /** Return the likeliest next tokens, with their probabilities, and their shares after temperature, top-k and top-p. */
-  next(text, { sampling, changes } = {}) {
+  /** Return the likeliest next tokens, with their probabilities, and their shares after temperature, top-k and top-p.
+      @param {string} text @param {{ sampling?: Sampling, changes?: ModelChanges }} options */
+  next(text, { sampling = {}, changes } = {}) {
     const { model, tokenizer } = this;
     const context = this.context(text);
     const inputs = context.slice(context.length - contextLength(context.length, model.window));
@@ -46,7 +52,8 @@ export class PageGenerator {
     return { tokens, kept: weights.filter((weight) => weight > 0).length };
   }
 
-  /** Return the ids of a text to inspect, continued greedily by up to `max_tokens`, and the number of ids before the continuation. */
+  /** Return the ids of a text to inspect, continued greedily by up to `max_tokens`, and the number of ids before the continuation.
+      @param {string} text @param {{ prefix?: number[], max_tokens?: number } & Control} options @param {EngineOptions} engine */
   async continueText(text, { prefix = [], max_tokens: maxTokens = 0, pause, signal }, engine) {
     const given = [...this.tokenizer.encode(text), ...prefix];
     const ids = [...given];
@@ -58,7 +65,8 @@ export class PageGenerator {
     return { ids, given: given.length };
   }
 
-  /** Compute the intermediate values of a head; options as in POST /api/head. */
+  /** Compute the intermediate values of a head; options as in POST /api/head.
+      @param {string} text @param {HeadRequest & InspectOptions} options */
   async head(text, { changes, ...options }) {
     const name = checkHead(this.model, options);
     const engine = engineChanges(this.model, changes);
@@ -66,7 +74,8 @@ export class PageGenerator {
     return headSteps(this.model, name, null, [this.settings.first, ...ids], engine);
   }
 
-  /** Inspect a text; options as in POST /api/inspect. */
+  /** Inspect a text; options as in POST /api/inspect.
+      @param {string} text @param {InspectOptions} options */
   async inspect(text, { temperature = 1, changes, ...options } = {}) {
     const { model, tokenizer, settings } = this;
     const engine = engineChanges(model, changes);

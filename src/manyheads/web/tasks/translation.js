@@ -8,13 +8,18 @@ import { logSoftmax, packArray } from "./arrays.js";
 import { BeamRecorder } from "./beam.js";
 import { attentionOf, checkHead, checkLength, engineChanges, headSteps, neighboursOf, predictionsOf, textOf, tokensOf, withoutEachWord } from "./inspection.js";
 
-/** Return the ids of an output, with the end symbol if it ended. */
+/** Return the ids of an output, with the end symbol if it ended.
+    @type {(output: { tokens: number[], ended: boolean }) => number[]} */
 const withEndSymbol = ({ tokens, ended }) => (ended ? [...tokens, EOS] : [...tokens]);
 
-/** A translator: a model, the tokenizers of both sides, and the settings that Python wrote (interop/html/describe.py). */
+/** A translator: a model, the tokenizers of both sides, and the settings that Python wrote (runs/html_export.py). */
 export class PageTranslator {
+  /** @param {EngineModel} model @param {Tokenizers} tokenizers @param {PageSettings} settings */
   constructor(model, tokenizers, settings) {
-    Object.assign(this, { model, tokenizers, settings, longest: model.settings.max_positions - 1 });
+    this.model = model;
+    this.tokenizers = tokenizers;
+    this.settings = settings;
+    this.longest = model.settings.max_positions - 1;
     const { source: language, literals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
     this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split: "auto", trainedLength, longest: this.longest, literals, lowerCapitals });
   }
@@ -22,6 +27,7 @@ export class PageTranslator {
   /**
    * Translate a line; return what `translate --json` prints. `options`: beam, nBest, alignment (whether to align the words),
    * changes (see engineChanges), pause and signal (see engine/search.js).
+   * @param {string} text @param {TranslateOptions} options
    */
   async translate(text, { beam = this.model.search.beam_size, nBest = 1, alignment = false, changes, pause, signal } = {}) {
     const line = this.splitter.line(text);
@@ -31,7 +37,8 @@ export class PageTranslator {
     return this.assemble(line, outputs, alignment);
   }
 
-  /** Return the JSON value of a translation from the outputs of its parts, as in manyheads/tasks/assembly.py. */
+  /** Return the JSON value of a translation from the outputs of its parts, as in manyheads/tasks/assembly.py.
+      @param {Line} line @param {Output[][]} outputs @param {boolean} alignment */
   assemble(line, outputs, alignment) {
     const ranks = Math.max(0, ...outputs.map((hypotheses) => hypotheses.length));
     const hypotheses = Array.from({ length: ranks }, (_, rank) => this.joinOutputs(line, outputs.map((ranked) => ranked[Math.min(rank, ranked.length - 1)])));
@@ -50,7 +57,8 @@ export class PageTranslator {
     };
   }
 
-  /** Join the outputs of the parts of a line to one hypothesis. */
+  /** Join the outputs of the parts of a line to one hypothesis.
+      @type {(line: Line, outputs: Output[]) => Hypothesis} */
   joinOutputs(line, outputs) {
     const tokenizer = this.tokenizers.target;
     const scores = outputs.flatMap((output) => [...output.tokenScores]);
@@ -64,12 +72,14 @@ export class PageTranslator {
     };
   }
 
-  /** Return the attention of each token of an output to the source and its end symbol, averaged over the heads of a layer. */
+  /** Return the attention of each token of an output to the source and its end symbol, averaged over the heads of a layer.
+      @type {(ids: number[], output: Output) => Float64Array[]} */
   alignmentWeights(ids, output) {
-    return this.meanHeads(output.crossAttention, Math.max(1, output.tokens.length), Math.min(ids.length, this.longest) + 1);
+    return this.meanHeads(/** @type {Float32Array} */ (output.crossAttention), Math.max(1, output.tokens.length), Math.min(ids.length, this.longest) + 1);
   }
 
-  /** Average weights (L, H, T, S) over the heads of the layer that aligns words: rows (T, S). */
+  /** Average weights (L, H, T, S) over the heads of the layer that aligns words: rows (T, S).
+      @type {(weights: Float32Array, rows: number, columns: number) => Float64Array[]} */
   meanHeads(weights, rows, columns) {
     const { heads, layers } = this.model;
     const layer = layers.decoder - 1;
@@ -83,6 +93,7 @@ export class PageTranslator {
   /**
    * Encode a sentence as one part and find its outputs. Returns its ids, the result of findOutputs, the best hypothesis and its ids,
    * and the inputs of encoder and decoder.
+   * @param {string} text @param {InspectOptions & { engine: EngineOptions }} options
    */
   async prepareInspection(text, options) {
     const ids = this.tokenizers.source.encode(text);
@@ -94,7 +105,8 @@ export class PageTranslator {
     return { ids, result, best, output, source: [...ids, EOS], inputs: [BOS, ...output.slice(0, -1)] };
   }
 
-  /** Compute the intermediate values of a head; options as in POST /api/head. */
+  /** Compute the intermediate values of a head; options as in POST /api/head.
+      @param {string} text @param {HeadRequest & InspectOptions} options */
   async head(text, { changes, ...options }) {
     const name = checkHead(this.model, options);
     const engine = engineChanges(this.model, changes);
@@ -102,7 +114,8 @@ export class PageTranslator {
     return headSteps(this.model, name, source, inputs, engine);
   }
 
-  /** Inspect a sentence; options as in POST /api/inspect. */
+  /** Inspect a sentence; options as in POST /api/inspect.
+      @param {string} text @param {InspectOptions} options */
   async inspect(text, { occlusion = true, temperature = 1, changes, ...options } = {}) {
     const { model, tokenizers, settings } = this;
     const { pause, signal } = options;
@@ -131,7 +144,8 @@ export class PageTranslator {
     };
   }
 
-  /** Search for the outputs, or score a given one; `given` of the result is the number of output tokens that were forced. */
+  /** Search for the outputs, or score a given one; `given` of the result is the number of output tokens that were forced.
+      @type {(ids: number[], options: InspectOptions & { engine: EngineOptions }) => Promise<{ hypotheses: Output[], tree: BeamTree | null, given: number }>} */
   async findOutputs(ids, { beam = this.model.search.beam_size, prefix = [], target, pause, signal, engine }) {
     const { model, tokenizers } = this;
     const complete = prefix.at(-1) === EOS, forcedIds = complete ? prefix.slice(0, -1) : prefix;
@@ -150,14 +164,16 @@ export class PageTranslator {
     return { hypotheses: [{ tokens: forced, tokenScores, logProbability, score, ended: true }], tree: null, given: forced.length + 1 };
   }
 
-  /** Return the log-probability of each token of an output, by teacher forcing. */
+  /** Return the log-probability of each token of an output, by teacher forcing.
+      @type {(source: number[], output: number[], engine: EngineOptions) => number[]} */
   tokenScores(source, output, engine) {
     const { logits } = this.model.forward(source, [BOS, ...output.slice(0, -1)], engine);
     const size = this.model.vocabulary;
     return output.map((token, t) => logSoftmax(logits.subarray(t * size, (t + 1) * size))[token]);
   }
 
-  /** Leave out each source word in turn: score the output without it, and translate greedily without it. */
+  /** Leave out each source word in turn: score the output without it, and translate greedily without it.
+      @param {number[]} ids @param {number[]} output @param {Control & { engine: EngineOptions }} control */
   async leaveOutWords(ids, output, { pause, signal, engine }) {
     const { source, target } = this.tokenizers;
     const baseline = this.tokenScores([...ids, EOS], output, engine);
@@ -170,9 +186,11 @@ export class PageTranslator {
     return { columns: target.pieces(output), words };
   }
 
-  /** Align words by cross-attention (T, S); return null if a side has no words. */
+  /** Align words by cross-attention (T, S); return null if a side has no words.
+      @param {Float64Array[]} cross @param {ShownText} source @param {ShownText} target */
   alignWords(cross, source, target) {
-    const wordsOf = ({ tokens }) => tokens.map((token) => token.word).filter((word) => word !== null);
+    /** @type {(text: ShownText) => number[]} */
+    const wordsOf = ({ tokens }) => tokens.flatMap((token) => token.word ?? []);
     const [sourceWords, targetWords] = [wordsOf(source), wordsOf(target)];
     if (!source.words.length || !target.words.length) return null;
     const { layers } = this.model;
@@ -189,7 +207,8 @@ export class PageTranslator {
     };
   }
 
-  /** Return the JSON value of a hypothesis for a source, for the page. */
+  /** Return the JSON value of a hypothesis for a source, for the page.
+      @param {Output} output @param {string} source */
   outputOf(output, source) {
     const { target } = this.tokenizers;
     const ids = withEndSymbol(output);

@@ -7,27 +7,33 @@ const AFTER = new RegExp(`[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "uy"); // marks after
 
 /** The kinds of literals, from manyheads/data/literals.toml: a list of { pattern, needs }. */
 export class Literals {
+  /** @param {LiteralKind[]} kinds */
   constructor(kinds) {
     this.kinds = kinds.map(({ pattern, needs }) => ({ pattern, needs: needs && new RegExp(needs, "u") }));
-    this.patterns = new Map();
+    /** @type {Map<number, RegExp>} */
+    this.patterns = new Map(); // number of kinds -> pattern
   }
 
-  /** Return the pattern of all kinds that a text may hold. */
+  /** Return the pattern of all kinds that a text may hold.
+      @type {(text: string) => RegExp} */
   patternFor(text) {
     const kinds = this.kinds.filter(({ needs }) => !needs || needs.test(text));
-    if (!this.patterns.has(kinds.length)) this.patterns.set(kinds.length, new RegExp(kinds.map(({ pattern }) => pattern).join("|"), "gu"));
-    return this.patterns.get(kinds.length);
+    const found = this.patterns.get(kinds.length) ?? new RegExp(kinds.map(({ pattern }) => pattern).join("|"), "gu");
+    this.patterns.set(kinds.length, found);
+    return found;
   }
 
-  /** Return the spans of a text between literals that contain letters, without white space at their ends. */
+  /** Return the spans of a text between literals that contain letters, without white space at their ends.
+      @type {(text: string) => Span[]} */
   spansToTranslate(text) {
+    /** @type {Span[]} */
     const spans = [];
     const literals = Array.from(text.matchAll(this.patternFor(text)), (match) => [match.index, match.index + match[0].length]);
     let start = 0;
     for (const [literal, after] of [...literals, [text.length, text.length]]) {
       if (start) {
         AFTER.lastIndex = start;
-        start = Math.min(literal, start + AFTER.exec(text)[0].length);
+        start = Math.min(literal, start + (AFTER.exec(text)?.[0].length ?? 0));
       }
       let end = literal;
       while (literal < text.length && end > start && BEFORE.includes(text[end - 1])) end -= 1;

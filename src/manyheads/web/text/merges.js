@@ -2,11 +2,13 @@
 
 /**
  * Merge symbols (strings) until no rule applies. `pairRank(left, right)` is the rank of a pair, undefined if there is no rule for it.
+ * @type {(symbols: string[], pairRank: (left: string, right: string) => number | undefined) => string[]}
  */
 export function mergeSymbols(symbols, pairRank) {
   const texts = [...symbols];
   const next = texts.map((_, index) => index + 1), previous = texts.map((_, index) => index - 1);
   const heap = new PairHeap();
+  /** @type {(left: number, right: number) => void} */
   const add = (left, right) => {
     if (left < 0 || right >= texts.length) return;
     const rank = pairRank(texts[left], texts[right]);
@@ -28,8 +30,10 @@ export function mergeSymbols(symbols, pairRank) {
 
 /** A binary heap of pairs: the lowest rank first, then the leftmost. */
 class PairHeap {
+  /** @type {SymbolPair[]} */
   pairs = [];
 
+  /** @type {(pair: SymbolPair) => void} */
   push(pair) {
     const { pairs } = this;
     let index = pairs.length;
@@ -37,10 +41,11 @@ class PairHeap {
     pairs[index] = pair;
   }
 
+  /** @type {() => SymbolPair | undefined} */
   pop() {
     const { pairs } = this;
     const first = pairs[0], last = pairs.pop();
-    if (!pairs.length) return first;
+    if (!last || !pairs.length) return first;
     let index = 0;
     for (let child = 1; child < pairs.length; child = 2 * index + 1) {
       if (child + 1 < pairs.length && comesBefore(pairs[child + 1], pairs[child])) child += 1;
@@ -53,4 +58,5 @@ class PairHeap {
   }
 }
 
+/** @type {(a: SymbolPair, b: SymbolPair) => boolean} */
 const comesBefore = (a, b) => a.rank < b.rank || (a.rank === b.rank && a.left < b.left);

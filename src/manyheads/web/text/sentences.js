@@ -28,16 +28,19 @@ const INITIAL = /^(?:[\p{L}\p{Nl}\p{No}]\.)*[\p{L}\p{Nl}\p{No}]$/u; // J, U.S, z
 const NO_INITIAL = ["a.m", "p.m"];
 const ENUMERATION = /^(?:\p{Nd}{1,3}|[a-zA-Z])$/u;
 
-/** Return the spans of the lines of a text, without white space at their ends; none if it is blank. */
+/** Return the spans of the lines of a text, without white space at their ends; none if it is blank.
+    @type {(text: string) => Span[]} */
 export const lineSpans = (text) => spansBetween(text, LINE_ENDS).flatMap((span) => trimmedSpan(text, span));
 
-/** Return the spans of the sentences of a text, without white space at their ends; a line end always ends a sentence. `language` is a BCP 47 tag. */
+/** Return the spans of the sentences of a text, without white space at their ends; a line end always ends a sentence. `language` is a BCP 47 tag.
+    @type {(text: string, language?: string) => Span[]} */
 export function sentenceSpans(text, language = "") {
   const ordinals = ORDINAL_DOT.has(language.split("-")[0]);
   return spansBetween(text, LINE_ENDS).flatMap(([start, end]) => sentencesOfLine(text, start, end, ordinals));
 }
 
-/** Lower-case a text except for the first letter of each sentence. */
+/** Lower-case a text except for the first letter of each sentence.
+    @type {(text: string, language?: string) => string} */
 export function sentenceCase(text, language) {
   let result = "", end = 0;
   for (const [start, stop] of sentenceSpans(text, language)) {
@@ -47,8 +50,10 @@ export function sentenceCase(text, language) {
   return result + text.slice(end);
 }
 
-/** Return the spans between the matches of a separator. */
+/** Return the spans between the matches of a separator.
+    @type {(text: string, separator: RegExp) => Span[]} */
 function spansBetween(text, separator) {
+  /** @type {Span[]} */
   const spans = [];
   let start = 0;
   for (const match of text.matchAll(separator)) {
@@ -58,7 +63,8 @@ function spansBetween(text, separator) {
   return [...spans, [start, text.length]];
 }
 
-/** Return an array of the span without white space at its ends; empty if the span is blank. */
+/** Return an array of the span without white space at its ends; empty if the span is blank.
+    @type {(text: string, span: Span) => Span[]} */
 function trimmedSpan(text, [start, end]) {
   const first = skipBlanks(text, start, end);
   if (first === end) return [];
@@ -67,14 +73,16 @@ function trimmedSpan(text, [start, end]) {
   return [[first, last]];
 }
 
-/** Return the offset of the first character that is not blank; `end` if there is none. */
+/** Return the offset of the first character that is not blank; `end` if there is none.
+    @type {(text: string, start: number, end: number) => number} */
 function skipBlanks(text, start, end) {
   let index = start;
   while (index < end && isBlank(text[index])) index += 1;
   return index;
 }
 
-/** Return the spans of the sentences of a line. */
+/** Return the spans of the sentences of a line.
+    @type {(text: string, start: number, end: number, ordinals: boolean) => Span[]} */
 function sentencesOfLine(text, start, end, ordinals) {
   const spans = [];
   let first = start; // offset of the current sentence
@@ -82,7 +90,7 @@ function sentencesOfLine(text, start, end, ordinals) {
     const mark = start + match.index, marks = match[0];
     const closers = mark + marks.length;
     const cut = skipClosingMarks(text, closers, end);
-    const isWideMark = WIDE_MARKS.includes(marks.at(-1));
+    const isWideMark = WIDE_MARKS.includes(marks.slice(-1));
     if (cut < end && !isBlank(text[cut]) && !isWideMark) continue;
     const after = skipBlanks(text, cut, end);
     if (after === end) break;
@@ -97,7 +105,8 @@ function sentencesOfLine(text, start, end, ordinals) {
   return [...spans, ...trimmedSpan(text, [first, end])];
 }
 
-/** Return the offset after closing quotation marks and brackets, with the blank inside « Oui ! ». */
+/** Return the offset after closing quotation marks and brackets, with the blank inside « Oui ! ».
+    @type {(text: string, start: number, end: number) => number} */
 function skipClosingMarks(text, start, end) {
   let index = start;
   while (index < end) {
@@ -108,7 +117,8 @@ function skipClosingMarks(text, start, end) {
   return index;
 }
 
-/** Return the first character after opening quotation marks, brackets, dashes and blanks; empty if there are more than 8. */
+/** Return the first character after opening quotation marks, brackets, dashes and blanks; empty if there are more than 8.
+    @type {(text: string, start: number, end: number) => string} */
 function firstCharacter(text, start, end) {
   let index = start;
   for (let remaining = 8; remaining && index < end; remaining -= 1) {
@@ -119,10 +129,12 @@ function firstCharacter(text, start, end) {
   return "";
 }
 
-/** Return whether a sentence can begin with a character: not with a symbol, or a letter that has a capital. */
+/** Return whether a sentence can begin with a character: not with a symbol, or a letter that has a capital.
+    @type {(character: string) => boolean} */
 const beginsSentence = (character) => isAlphanumeric(character) && (!/\p{Lowercase}/u.test(character) || character === capitalize(character));
 
-/** Return whether a dot belongs to the word before it, so that the sentence, which begins at `first`, continues. */
+/** Return whether a dot belongs to the word before it, so that the sentence, which begins at `first`, continues.
+    @type {(text: string, first: number, dot: number, following: string, ordinals: boolean) => boolean} */
 function isAbbreviation(text, first, dot, following, ordinals) {
   const from = Math.max(first, moveOffset(text, dot, -MAX_WORD));
   const before = text.slice(from, dot);
@@ -141,16 +153,19 @@ function isAbbreviation(text, first, dot, following, ordinals) {
 const CLAUSES = new RegExp(`(?<=[,;:،؛])[${WHITE}]+|(?<=[、，；：])|(?<![${WHITE},;:،؛])[${WHITE}]+(?=[–—-][${WHITE}])`, "gu");
 const BLANKS = new RegExp(`[${WHITE}]+`, "gu");
 
-/** Split a span into pieces of at most `limit` tokens: after commas and similar marks, else at blanks, else anywhere; return their spans. */
+/** Split a span into pieces of at most `limit` tokens: after commas and similar marks, else at blanks, else anywhere; return their spans.
+    @type {(text: string, span: Span, limit: number, count: (piece: string) => number) => Span[]} */
 export function piecesWithin(text, span, limit, count) {
   if (count(text.slice(...span)) <= limit) return [span];
   return packUnits(divideSpan(text, span, limit, count, [CLAUSES, BLANKS]), limit).map((unit) => unit.span);
 }
 
-/** Join adjacent units to pieces with about equal numbers of tokens. */
+/** Join adjacent units to pieces with about equal numbers of tokens.
+    @type {(units: TextUnit[], limit: number) => TextUnit[]} */
 function packUnits(units, limit) {
   const total = units.reduce((sum, unit) => sum + unit.tokens, 0);
   const target = total / Math.max(1, Math.ceil(total / limit));
+  /** @type {TextUnit[]} */
   const pieces = [];
   for (const { span, tokens } of units) {
     const last = pieces.at(-1) ?? { span, tokens: limit };
@@ -162,10 +177,12 @@ function packUnits(units, limit) {
   return pieces;
 }
 
-/** Divide a span at the first separator; divide parts that are too long at the next separator. */
+/** Divide a span at the first separator; divide parts that are too long at the next separator.
+    @type {(text: string, span: Span, limit: number, count: (piece: string) => number, separators: RegExp[]) => TextUnit[]} */
 function divideSpan(text, span, limit, count, separators) {
   if (!separators.length) return halveSpan(text, span, limit, count);
   const [start, end] = span;
+  /** @type {Span[]} */
   const inner = spansBetween(text.slice(start, end), separators[0]).map(([first, last]) => [start + first, start + last]);
   return inner.flatMap((part) => trimmedSpan(text, part)).flatMap((part) => {
     const tokens = count(text.slice(...part));
@@ -173,15 +190,17 @@ function divideSpan(text, span, limit, count, separators) {
   });
 }
 
-/** Halve a word until no part has more than `limit` tokens; a single character is not divided. */
+/** Halve a word until no part has more than `limit` tokens; a single character is not divided.
+    @type {(text: string, span: Span, limit: number, count: (piece: string) => number) => TextUnit[]} */
 function halveSpan(text, [start, end], limit, count) {
   const word = text.slice(start, end), tokens = count(word), length = [...word].length;
   if (tokens <= limit || length === 1) return [{ span: [start, end], tokens }];
   const middle = characterStart(text, moveOffset(text, start, Math.floor(length / 2)), end);
-  return [[start, middle], [middle, end]].flatMap((half) => halveSpan(text, half, limit, count));
+  return [...halveSpan(text, [start, middle], limit, count), ...halveSpan(text, [middle, end], limit, count)];
 }
 
-/** Move an offset by up to 8 characters, so that it does not separate a character from its combining marks. */
+/** Move an offset by up to 8 characters, so that it does not separate a character from its combining marks.
+    @type {(text: string, index: number, end: number) => number} */
 function characterStart(text, index, end) {
   let later = index;
   for (let remaining = 8; remaining && later < end; remaining -= 1) {

@@ -5,6 +5,7 @@ import { bytePiece, decodeUtf8, utf8Bytes } from "./utf8.js";
 
 /** A tokenizer with a list of `symbols`, starting at id 4; decoding joins them with a separator. */
 export class SymbolTokenizer extends Tokenizer {
+  /** @param {TokenizerDescription} description @param {string} separator */
   constructor(description, separator) {
     super(description);
     this.separator = separator;
@@ -13,10 +14,12 @@ export class SymbolTokenizer extends Tokenizer {
     this.size = this.symbols.length;
   }
 
+  /** @type {(ids: number[]) => string} */
   decode(ids) {
     return this.textIds(ids).map((id) => this.symbols[id]).join(this.separator);
   }
 
+  /** @type {(ids: number[]) => string[]} */
   pieces(ids) {
     return this.check(ids).map((id) => this.symbols[id].replaceAll(" ", "▁"));
   }
@@ -24,10 +27,12 @@ export class SymbolTokenizer extends Tokenizer {
 
 /** A tokenizer with one id per character. */
 export class CharacterTokenizer extends SymbolTokenizer {
+  /** @param {TokenizerDescription} description */
   constructor(description) {
     super(description, "");
   }
 
+  /** @type {(text: string) => number[]} */
   encode(text) {
     return Array.from(this.prepare(text), (character) => this.ids.get(character) ?? UNK);
   }
@@ -38,14 +43,17 @@ export class ByteTokenizer extends Tokenizer {
   size = SPECIALS.length + 256;
   byteValues = new Map(Array.from({ length: 256 }, (_, byte) => [byte + SPECIALS.length, byte]));
 
+  /** @type {(text: string) => number[]} */
   encode(text) {
     return Array.from(utf8Bytes(this.prepare(text)), (byte) => byte + SPECIALS.length);
   }
 
+  /** @type {(ids: number[]) => string} */
   decode(ids) {
     return decodeUtf8(this.textIds(ids).flatMap((id) => (id === UNK ? [...utf8Bytes(SPECIALS[UNK])] : [id - SPECIALS.length])));
   }
 
+  /** @type {(ids: number[]) => string[]} */
   pieces(ids) {
     return this.check(ids).map((id) => SPECIALS[id] ?? bytePiece(id - SPECIALS.length));
   }

@@ -5,7 +5,8 @@ import { MarianTokenizer, SubwordTokenizer } from "./subwords.js";
 import { ByteTokenizer, CharacterTokenizer } from "./symbols.js";
 import { WordTokenizer } from "./wordrules.js";
 
-/** Make the tokenizer of a description, with encode(text), decode(ids), pieces(ids), size, kind, and the ids unk, pad, bos, eos and mask. */
+/** Make the tokenizer of a description, with encode(text), decode(ids), pieces(ids), size, kind, and the ids unk, pad, bos, eos and mask.
+    @type {(description: TokenizerDescription) => Tokenizer} */
 export function loadTokenizer(description) {
   switch (description.kind) {
     case "bpe":

@@ -20,54 +20,70 @@ const WIDE = new RegExp(
   "u",
 );
 
-/** Return whether a character is white space. */
+/** Return whether a character is white space.
+    @type {(character: string) => boolean} */
 export const isBlank = (character) => ONE_BLANK.test(character);
-/** Return whether a text has a character that can be seen, as in manyheads/data/letters.py. */
+/** Return whether a text has a character that can be seen, as in manyheads/data/letters.py.
+    @type {(text: string) => boolean} */
 export const hasText = (text) => /[^\p{White_Space}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u.test(text);
-/** Return whether a text has letters that can be seen. */
+/** Return whether a text has letters that can be seen.
+    @type {(text: string) => boolean} */
 export const hasLetters = (text) => /(?!\p{Default_Ignorable_Code_Point})\p{L}/u.test(text);
-/** Return whether a text is not empty and has only letters and numbers. */
+/** Return whether a text is not empty and has only letters and numbers.
+    @type {(text: string) => boolean} */
 export const isAlphanumeric = (text) => LETTER_OR_NUMBER.test(text);
-/** Return whether a text is not empty and has only digits, superscript and circled digits included. */
+/** Return whether a text is not empty and has only digits, superscript and circled digits included.
+    @type {(text: string) => boolean} */
 export const isDigits = (text) => DECIMAL_OR_DIGIT.test(text);
-/** Return whether a text has capitals, but no lower-case or title-case letters. */
+/** Return whether a text has capitals, but no lower-case or title-case letters.
+    @type {(text: string) => boolean} */
 export const isUpper = (text) => /\p{Uppercase}/u.test(text) && !/[\p{Lowercase}\p{Lt}]/u.test(text);
-/** Return whether a character has the East Asian width "wide"; false for Korean syllables. */
+/** Return whether a character has the East Asian width "wide"; false for Korean syllables.
+    @type {(character: string) => boolean} */
 export const isWide = (character) => WIDE.test(character);
-/** Return whether a character has a canonical combining class: NFD reorders such marks and U+0345, which has the highest class. */
+/** Return whether a character has a canonical combining class: NFD reorders such marks and U+0345, which has the highest class.
+    @type {(character: string) => boolean} */
 export const isCombining = (character) =>
   character === "\u0345" ||
   (!/[\u0f73\u0f75\u0f81]/.test(character) && !`\u0345${character}`.normalize("NFD").startsWith("\u0345"));
 
-/** Replace lone surrogates by U+FFFD: String.prototype.toWellFormed, which browsers before 2023 lack. */
+/** Replace lone surrogates by U+FFFD: String.prototype.toWellFormed, which browsers before 2023 lack.
+    @type {(text: string) => string} */
 export const wellFormed = (text) => text.replace(/\p{Cs}/gu, "\ufffd");
 
-/** Split a text at white space. */
+/** Split a text at white space.
+    @type {(text: string) => string[]} */
 export const splitBlanks = (text) => text.split(BLANK_RUN).filter(Boolean);
 
-/** Remove white space at the start of a text. */
+/** Remove white space at the start of a text.
+    @type {(text: string) => string} */
 export const stripStart = (text) => text.replace(LEADING_BLANKS, "");
 
-/** Remove white space at the end of a text. */
-export function stripEnd(text) {
+/** Remove white space at the end of a text.
+    @type {(text: string) => string} */
+function stripEnd(text) {
   let end = text.length;
   while (end && isBlank(text[end - 1])) end -= 1;
   return text.slice(0, end);
 }
 
-/** Remove white space at both ends of a text. */
+/** Remove white space at both ends of a text.
+    @type {(text: string) => string} */
 export const strip = (text) => stripEnd(stripStart(text));
 
-/** Return the character that begins at an offset; empty at the end. */
-export const characterAt = (text, index) => (index < text.length ? String.fromCodePoint(text.codePointAt(index)) : "");
+/** Return the character that begins at an offset; empty at the end.
+    @type {(text: string, index: number) => string} */
+export const characterAt = (text, index) => (index < text.length ? String.fromCodePoint(text.codePointAt(index) ?? 0) : "");
 
-/** Return the character that ends at an offset; empty at the start. */
+/** Return the character that ends at an offset; empty at the start.
+    @type {(text: string, index: number) => string} */
 export const characterBefore = (text, index) => {
-  const pair = index > 1 && text.codePointAt(index - 2) > 0xffff;
+  const pair = index > 1 && (text.codePointAt(index - 2) ?? 0) > 0xffff;
   return text.slice(index - (pair ? 2 : 1), index);
 };
 
-/** Return an offset moved by a number of characters (backwards if negative), within the text. */
+/** Return an offset moved by a number of characters (backwards if negative), within the text.
+    @type {(text: string, index: number, characters: number) => number} */
 export function moveOffset(text, index, characters) {
   let moved = index;
   for (let remaining = characters; remaining > 0 && moved < text.length; remaining -= 1) moved += characterAt(text, moved).length;
@@ -75,9 +91,10 @@ export function moveOffset(text, index, characters) {
   return moved;
 }
 
-/** Return the title case of a character, which JavaScript lacks. */
+/** Return the title case of a character, which JavaScript lacks.
+    @type {(character: string) => string} */
 function titleCase(character) {
-  const code = character.codePointAt(0);
+  const code = character.codePointAt(0) ?? 0;
   if (code >= 0x10d0 && code <= 0x10ff) return character; // Georgian
   if (code >= 0x1c4 && code <= 0x1cc) return String.fromCharCode(0x1c5 + 3 * Math.floor((code - 0x1c4) / 3)); // ǆ, ǉ, ǌ
   if (code >= 0x1f1 && code <= 0x1f3) return "\u01f2"; // ǳ
@@ -89,7 +106,8 @@ function titleCase(character) {
   return upper;
 }
 
-/** Return a text with its first character in title case and the rest in lower case. */
+/** Return a text with its first character in title case and the rest in lower case.
+    @type {(text: string) => string} */
 export function capitalize(text) {
   const first = characterAt(text, 0);
   return first && titleCase(first) + text.toLowerCase().slice(first.toLowerCase().length);

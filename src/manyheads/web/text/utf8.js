@@ -3,11 +3,12 @@
 const UTF8 = new TextEncoder();
 const STRICT_UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Return the UTF-8 bytes of a text. */
+/** Return the UTF-8 bytes of a text.
+    @type {(text: string) => Uint8Array} */
 export const utf8Bytes = (text) => UTF8.encode(text);
 
-
-/** Decode bytes; return null if they are not valid UTF-8. */
+/** Decode bytes; return null if they are not valid UTF-8.
+    @type {(bytes: ArrayLike<number>) => string | null} */
 export function decodeStrictUtf8(bytes) {
   try {
     return STRICT_UTF8.decode(Uint8Array.from(bytes));
@@ -16,8 +17,10 @@ export function decodeStrictUtf8(bytes) {
   }
 }
 
-/** Return [start, end] of each part of some bytes that is no UTF-8: a maximal beginning of a character, or a single byte. */
+/** Return [start, end] of each part of some bytes that is no UTF-8: a maximal beginning of a character, or a single byte.
+    @type {(bytes: number[] | Uint8Array) => Span[]} */
 export function brokenCharacters(bytes) {
+  /** @type {Span[]} */
   const broken = [];
   if (decodeStrictUtf8(bytes) !== null) return broken;
   for (let start = 0; start < bytes.length;) {
@@ -35,13 +38,15 @@ export function brokenCharacters(bytes) {
   return broken;
 }
 
-/** Return whether bytes are the beginning of a character of `length` bytes. */
+/** Return whether bytes are the beginning of a character of `length` bytes.
+    @type {(bytes: number[] | Uint8Array, length: number) => boolean} */
 function isBeginning(bytes, length) {
   const rest = new Array(length - bytes.length);
   return decodeStrictUtf8([...bytes, ...rest.fill(0x80)]) !== null || decodeStrictUtf8([...bytes, ...rest.fill(0xbf)]) !== null;
 }
 
-/** Decode bytes, without those that form no character. */
+/** Decode bytes, without those that form no character.
+    @type {(bytes: number[] | Uint8Array) => string} */
 export function decodeUtf8(bytes) {
   const valid = decodeStrictUtf8(bytes);
   if (valid !== null) return valid;
@@ -53,10 +58,12 @@ export function decodeUtf8(bytes) {
   return text;
 }
 
-/** Return a byte as a piece such as <0xEA>. */
+/** Return a byte as a piece such as <0xEA>.
+    @type {(byte: number) => string} */
 export const bytePiece = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
 
-/** Decode base64. */
+/** Decode base64.
+    @param {string} text */
 export function fromBase64(text) {
   const letters = atob(text), bytes = new Uint8Array(letters.length);
   for (let index = 0; index < letters.length; index += 1) bytes[index] = letters.charCodeAt(index);

@@ -10,12 +10,16 @@ const SEPARATOR = "\0"; // between the words of a sequence; it never occurs in a
 
 /** A tokenizer with one id per word. The description has the patterns of `rules`, and their `special` words with the tokens of each. */
 export class WordTokenizer extends SymbolTokenizer {
+  /** @param {TokenizerDescription} description */
   constructor(description) {
     super(description, " ");
     const { prefix, suffix, infix, url, special } = description.rules;
-    [this.prefix, this.suffix, this.url] = [prefix, suffix, url].map((pattern) => new RegExp(pattern, "u"));
+    this.prefix = new RegExp(prefix, "u");
+    this.suffix = new RegExp(suffix, "u");
+    this.url = new RegExp(url, "u");
     this.infix = new RegExp(infix, "gu");
     this.special = new Map(Object.entries(special));
+    /** @type {Set<string>} */
     this.sequences = new Set(); // tokens that the rules split special words into, joined by SEPARATOR
     this.maxSequence = 0; // length of the longest sequence
     for (const word of this.special.keys()) {
@@ -26,29 +30,34 @@ export class WordTokenizer extends SymbolTokenizer {
     }
   }
 
+  /** @type {(text: string) => number[]} */
   encode(text) {
     const words = this.words(text).filter((word) => this.ids.has(word) || splitBlanks(word).length);
     return words.map((word) => this.ids.get(word) ?? UNK);
   }
 
-  /** Return the words of a text, in lower case if the tokenizer was trained so. */
+  /** Return the words of a text, in lower case if the tokenizer was trained so.
+      @type {(text: string) => string[]} */
   words(text) {
     const tokens = this.splitText(clean(text).replace(LONG_WORD, "$1 "), this.special);
     const words = this.joinSpecial(tokens);
     return this.lowercase ? words.map(lower) : words;
   }
 
-  /** Return the tokens of a text as { text, blank }, where `blank` says whether a blank follows. Further white space is a token. */
+  /** Return the tokens of a text as { text, blank }, where `blank` says whether a blank follows. Further white space is a token.
+      @type {(text: string, special: Map<string, string[]>) => WordToken[]} */
   splitText(text, special) {
+    /** @type {WordToken[]} */
     const tokens = [];
     let start = 0, inBlank = text !== "" && isBlank(text[0]);
+    /** @type {(end: number) => void} */
     const add = (end) => {
       if (start < end) tokens.push(...this.splitWord(text.slice(start, end), special).map((word) => ({ text: word, blank: false })));
     };
     for (let index = 0; index < text.length; index += 1) {
       if (isBlank(text[index]) === inBlank) continue;
       add(index);
-      if (text[index] === " ") tokens.at(-1).blank = true;
+      if (text[index] === " ") tokens[tokens.length - 1].blank = true;
       start = text[index] === " " ? index + 1 : index;
       inBlank = !inBlank;
     }
@@ -56,7 +65,8 @@ export class WordTokenizer extends SymbolTokenizer {
     return tokens;
   }
 
-  /** Split a text without white space into tokens: first at prefixes and suffixes, then at infixes. */
+  /** Split a text without white space into tokens: first at prefixes and suffixes, then at infixes.
+      @type {(word: string, special: Map<string, string[]>) => string[]} */
   splitWord(word, special) {
     const prefixes = [], suffixes = [];
     let rest = word;
@@ -81,10 +91,12 @@ export class WordTokenizer extends SymbolTokenizer {
     return [...prefixes, ...this.splitInfixes(rest, special), ...suffixes.reverse()];
   }
 
-  /** Split a word without prefixes and suffixes into tokens at its infixes. */
+  /** Split a word without prefixes and suffixes into tokens at its infixes.
+      @type {(word: string, special: Map<string, string[]>) => string[]} */
   splitInfixes(word, special) {
     if (!word) return [];
-    if (special.has(word)) return special.get(word);
+    const whole = special.get(word);
+    if (whole) return whole;
     const tokens = [];
     let start = 0;
     for (const match of this.url.test(word) ? [] : word.matchAll(this.infix)) {
@@ -95,7 +107,8 @@ export class WordTokenizer extends SymbolTokenizer {
     return [...tokens, word.slice(start)].filter(Boolean);
   }
 
-  /** Return the words of tokens; tokens that form a special word are replaced by the tokens of that word, the longest first, then the leftmost. */
+  /** Return the words of tokens; tokens that form a special word are replaced by the tokens of that word, the longest first, then the leftmost.
+      @type {(tokens: WordToken[]) => string[]} */
   joinSpecial(tokens) {
     const spans = [];
     for (let start = 0; start < tokens.length; start += 1) {
