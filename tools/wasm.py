@@ -1,6 +1,6 @@
 """Compile the C decoder to WebAssembly, for exported pages with a model (src/manyheads/runs/html_export.py).
 
-`python -m tools.wasm` writes src/manyheads/interop/html/engine.wasm and its SHA-256; with `--check` it compiles the
+`python -m tools.wasm` writes src/manyheads/web/engine/engine.wasm and its SHA-256; with `--check` it compiles the
 code again and compares the bytes. The compiler is that of Debian bookworm, so that the bytes are the same on every
 machine: `apt-get install clang-14 lld-14 wasi-libc`.
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "manyheads" / "decoding" / "native" / "decoder.c"
-ENGINE = ROOT / "src" / "manyheads" / "interop" / "html" / "engine.wasm"
+ENGINE = ROOT / "src" / "manyheads" / "web" / "engine" / "engine.wasm"
 CHECKSUM = ENGINE.with_suffix(".wasm.sha256")
 
 COMPILER, LINKER = "clang-14", "wasm-ld-14"

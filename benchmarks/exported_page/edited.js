@@ -1,4 +1,4 @@
-/* The model of an exported page with edited texts, in a worker of its own, as serving/page/engine.js starts it. */
+/* The model of an exported page with edited texts, in a worker of its own, as web/page/engine.js starts it. */
 
 let originalTexts = null;
 

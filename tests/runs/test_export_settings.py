@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.interop.html.text.browser import node
 from tests.runs.parts import make_config, write_corpus
 from tests.training.parts import CollectingListener
+from tests.web.text.browser import node
 
 from manyheads.config.schema import Config
 from manyheads.errors import ParityError

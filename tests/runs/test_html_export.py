@@ -15,13 +15,13 @@ from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Error, Page
-from tests.interop.html.text.browser import node
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import SENTENCES, make_config, write_corpus
 from tests.serving.browser import SCREENS, PageDriver, open_browser, serve_files
 from tests.serving.firefox import open_firefox
 from tests.serving.process import train_classifier
 from tests.tolerances import printed, within
+from tests.web.text.browser import node
 
 from manyheads.errors import RunError, UsageError
 from manyheads.inspection.capture import attention_groups

@@ -16,7 +16,6 @@ from manyheads.files import new_folder
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.html.check import compare_packed, reference_of_text_model, translate_packed
 from manyheads.interop.html.pack import PackedModel, pack_model, rounded_model
-from manyheads.interop.html.scripts import ENGINE, JS, joined_script
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows, reference
 from manyheads.languages import normal_form
@@ -35,6 +34,7 @@ from manyheads.tasks.language_modeling.generator import Generator, first_token
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener
+from manyheads.web.scripts import ENGINE, WEB, joined_script
 
 FOR_BROWSERS = ("html", "javascript")  # formats, in float32 or int8, for runs of any task but masked-lm
 _ROWS = 16  # rows of random ids on which a classifier or a language model is compared
@@ -249,7 +249,7 @@ def _write_module(folder: Path, model: HtmlModel, card: str) -> None:
     package = {"name": "manyheads-model", "private": True, "type": "module", "main": _MODULE, "types": _TYPES}
     files = {
         _MODULE: joined_script("module.js").encode(),
-        _TYPES: (JS / _TYPES).read_bytes(),
+        _TYPES: (WEB / _TYPES).read_bytes(),
         "package.json": as_json(package),
         "README.md": card.encode(),
         "model.bin": len(head).to_bytes(8, "little") + head + model.packed.block(),

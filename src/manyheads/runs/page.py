@@ -1,6 +1,6 @@
 """The page that shows the computation of a model: its data, and the page as one self-contained file.
 
-Its files are in `serving/page`. `manyheads serve` serves them as they are; a self-contained file includes them and
+Its files are in `web/page`. `manyheads serve` serves them as they are; a self-contained file includes them and
 the data, with a content security policy that allows these scripts only.
 """
 
@@ -27,9 +27,9 @@ from manyheads.inspection.documents import Inspection, ModelInspection
 from manyheads.languages import normal_form
 from manyheads.runs.inspect import curves, inspect
 from manyheads.runs.model_card import shown_card
+from manyheads.web.scripts import PAGE, compact_script
 
 _PACKAGE = Path(manyheads.__file__).parent
-PAGE = _PACKAGE / "serving" / "page"
 _LANGUAGES = ("en", "ko")
 _MOST_LINES = 90  # lines of code that are shown for a symbol
 
@@ -50,7 +50,7 @@ class PageModel:
 
     def elements(self) -> str:
         """Return the elements of the page that hold the model; the browser executes none of them directly."""
-        script = script_of(self.worker)
+        script = compact_script(self.worker)
         assert not re.search(r"</script|<!--", script, re.IGNORECASE)
         parts = (f'<script type="text/plain" class="manyheads-tensors">{part}</script>\n' for part in self.tensors)
         head = self.head.replace("<", "\\u003c")
@@ -150,7 +150,7 @@ def page_with(data: dict[str, Any], title: str, model: PageModel | None = None) 
     """Return the page as one file with style, scripts and data, and with a model if it is given."""
     style, index = _text_of("page.css"), _text_of("index.html")
     names = re.findall(r'<script src="page/([\w.-]+)" defer></script>\n', index)
-    script = "\n".join(script_of(_text_of(name)) for name in names)
+    script = "\n".join(compact_script(_text_of(name)) for name in names)
     computing = ("'wasm-unsafe-eval' ", "worker-src blob:; ") if model else ("", "")
     policy = (
         f"default-src 'none'; script-src {computing[0]}'{_digest(script)}'; {computing[1]}"
@@ -164,16 +164,6 @@ def page_with(data: dict[str, Any], title: str, model: PageModel | None = None) 
     inner = f'<script type="application/json" id="manyheads-data">{document}</script>\n'
     scripts = f"{inner}{model.elements() if model else ''}<script>{script}</script>\n"
     return index.replace("</body>", scripts + "</body>")
-
-
-def script_of(text: str) -> str:
-    """Return a script without indentation, comment lines and needless blanks; line numbers stay the same.
-
-    Blanks beside signs are removed in lines without a quote or slash only, so that no string and no regular
-    expression changes.
-    """
-    text = re.sub(r"(?m)^[ \t]*(?:/\*.*\*/[ \t]*$)?", "", text)
-    return re.sub(r"(?m)^[^\"'`/\n]+$", lambda line: re.sub(r" ?([=,{}()?:;&|<>*]) ?", r"\1", line[0]), text)
 
 
 def _text_of(name: str) -> str:

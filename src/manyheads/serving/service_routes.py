@@ -1,7 +1,7 @@
 """Routes about the server itself: /health, /metrics, /spec (OpenAPI), and files for a browser.
 
-The files of two folders beside this module are read once, when the server starts: `page/` is served at /, its other
-files below /page/; `explorer/` at /docs, its other files below /docs/. Starlette's `StaticFiles` is not used: it
+The files of two folders of `web/` are read once, when the server starts: `page/` is served at /, its other files
+below /page/; `explorer/` at /docs, its other files below /docs/. Starlette's `StaticFiles` is not used: it
 sends scripts with their comments, and is one route for log and metrics.
 """
 
@@ -19,15 +19,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from manyheads import __version__
-from manyheads.runs.page import PAGE, script_of
 from manyheads.serving.access import bearer
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
+from manyheads.web.scripts import EXPLORER, PAGE, compact_script
 
 _HERE = Path(__file__).parent
 # Folder, address of its index, prefix of the addresses of its other files.
-_FOLDERS = (("page", "/", "/page/"), ("explorer", "/docs", "/docs/"))
+_FOLDERS = ((PAGE, "/", "/page/"), (EXPLORER, "/docs", "/docs/"))
 _MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
 
 
@@ -94,7 +94,7 @@ def static_routes() -> list[Route]:
     """Return one route per file for a browser."""
     routes = []
     for folder, index, prefix in _FOLDERS:
-        for path in sorted((_HERE / folder).iterdir()):
+        for path in sorted(folder.iterdir()):
             if path.suffix in _MEDIA_TYPES:
                 address = index if path.name == "index.html" else prefix + path.name
                 routes.append(Route(address, _file_endpoint(path)))
@@ -108,7 +108,7 @@ def _file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
     """
     content = path.read_bytes()
     if path.suffix == ".js" and path.parent == PAGE:
-        content = script_of(content.decode()).encode()
+        content = compact_script(content.decode()).encode()
     headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"', "cache-control": "no-cache"}
 
     async def endpoint(request: Request) -> Response:

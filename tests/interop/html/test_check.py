@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 import torch
 from tests.decoding.native.test_heads import classifier, language_model
-from tests.interop.html.engine.node import pack
-from tests.interop.html.text.browser import node
 from tests.model.samples import TARGET_SIZE, random_ids, scrambled_model
+from tests.web.engine.node import pack
+from tests.web.text.browser import node
 
 from manyheads.errors import ParityError
 from manyheads.interop.html import check
 from manyheads.interop.html.check import _find_node, compare_packed, reference_of_text_model
 from manyheads.interop.html.pack import PackedModel, rounded_model
-from manyheads.interop.html.scripts import ENGINE
 from manyheads.interop.parity import Reference, Samples, reference
 from manyheads.text.tokenizer import BOS, EOS
+from manyheads.web.scripts import ENGINE
 
 ROWS = [random_ids(1, length, TARGET_SIZE, seed=length)[0].tolist() for length in (1, 4, 11)]
 MARKED = [[BOS, *row, EOS] for row in ROWS]

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 import torch
-from tests.interop.html.engine.node import make_run_config, pack
 from tests.model.samples import SOURCE_SIZE, TARGET_SIZE, make_config, scrambled_model
+from tests.web.engine.node import make_run_config, pack
 
 from manyheads.decoding.native.weights import quantize_int8
 from manyheads.errors import RunError, UsageError

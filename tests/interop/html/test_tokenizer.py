@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import sentencepiece
 import tokenizers
-from tests.interop.html.text.browser import (
+from tests.interop.pretrained import HOSTILE, byte_pieces, fast_tokenizer, minilm_folder
+from tests.web.text.browser import (
     LANGUAGES,
     Browser,
     first_difference,
@@ -19,7 +20,6 @@ from tests.interop.html.text.browser import (
     random_ids,
     stable_characters,
 )
-from tests.interop.pretrained import HOSTILE, byte_pieces, fast_tokenizer, minilm_folder
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.data.builtin import builtin_pairs

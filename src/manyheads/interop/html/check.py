@@ -18,10 +18,10 @@ from typing import Any
 import torch
 
 from manyheads.errors import ParityError
-from manyheads.interop.html.scripts import joined_script
 from manyheads.interop.parity import RANDOM_PIECES, Parity, Reference, Samples, compare
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import TextClassifier
+from manyheads.web.scripts import joined_script
 
 _OLDEST_NODE = 18
 _SECONDS = 600  # timeout of a comparison

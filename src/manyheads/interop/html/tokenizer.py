@@ -1,4 +1,4 @@
-"""Descriptions of tokenizers as JSON, from which js/text/tokenizer.js makes the same tokenizers in a browser."""
+"""Descriptions of tokenizers as JSON, from which web/text/tokenizer.js makes the same tokenizers in a browser."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
         "kind": tokenizer.kind,
         "lowercase": tokenizer.lowercase,
         "keepSpace": tokenizer.keep_space,
-        "mask": tokenizer.mask,
         "marksBetween": tokenizer.marks_between,
-        "absent": list(tokenizer.absent),
     }
     match tokenizer:
         case SubwordTokenizer():

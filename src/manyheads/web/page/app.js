@@ -1,0 +1,129 @@
+"use strict";
+/** The frame of the page: settings, tabs, and the panel with the current view.
+    @type {{ [code: string]: string }} */
+const LANGUAGES = { en: "English", ko: "한국어" };
+const THEMES = ["auto", "light", "dark"];
+const TAB_ORDER = ["translate", "classify", "continue", "words", "alignment", "attention", "steps", "beam", "training", "model", "card"];
+const [tabs, panel, settings] = ["tabs", "panel", "settings"].map(byId);
+let renderCount = 0;
+
+/** Part of the document that a tab needs; other tabs need an inspection.
+    @type {{ [tab: string]: string }} */
+const EMBEDDED_PARTS = { training: "curves", model: "model", card: "model" };
+/** Return the tabs for the task of the model: on a server all, in a document those with data.
+    @type {() => string[]} */
+function availableViews() {
+  const { task, watched } = currentModel();
+  return TAB_ORDER.filter((name) => {
+    const view = views[name];
+    if (!(view.tasks?.includes(task) ?? true)) return false;
+    if (canCompute) return watched || !(view.needsInspection || EMBEDDED_PARTS[name] === "model");
+    return !view.needsEngine && mh.about.parts.includes(EMBEDDED_PARTS[name] || "inspection");
+  });
+}
+
+function drawSettings() {
+  const models = mh.about.models.map(({ name }) => name);
+  const key = h("input", { type: "password", autocomplete: "off", onchange: () => { mh.key = key.value.trim(); render(); } });
+  key.value = mh.key;
+  settings.replaceChildren(canCompute && !hasWorker ? h("a", { href: "docs" }, "API") : "", copyButton(t("settings.link"), () => location.href, t("settings.link_hint")),
+    models.length > 1 ? choice(t("settings.model"), models, currentModel().name, (model) => { change({ ...OWN_OUTPUT, ...AS_TRAINED, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
+    mh.about.key_required ? h("label", { class: "field" }, span("", t("settings.key")), key) : "",
+    h("div", { class: "segments", role: "group", "aria-label": t("settings.language") }, Object.entries(LANGUAGES).map(([code, name]) => button(name, () => setLanguage(code), { lang: code, "aria-pressed": code === mh.language || "false" }))),
+    choice(t("settings.theme"), THEMES.map((theme) => [theme, t(`theme.${theme}`)]), document.documentElement.dataset.theme, (theme) => { saveSetting("theme", theme); applyTheme(theme); }));
+}
+
+/** @type {(theme: string | null) => void} */
+const applyTheme = (theme) => { document.documentElement.dataset.theme = theme && THEMES.includes(theme) ? theme : "auto"; };
+
+/** Switch to a language and draw the page again.
+    @type {(language: string) => Promise<void>} */
+async function setLanguage(language) {
+  mh.strings[language] ??= await loadStrings(language);
+  mh.language = language;
+  saveSetting("language", language);
+  document.documentElement.lang = language;
+  /** @type {Element} */ (document.querySelector(".skip")).textContent = t("skip");
+  if (mh.about) {
+    const focused = settings.contains(document.activeElement);
+    await render(true);
+    if (focused) /** @type {HTMLElement} */ (settings.querySelector(`[lang=${language}]`)).focus();
+  }
+}
+
+function drawTabs() {
+  const names = availableViews();
+  if (!names.includes(state.tab)) [state.tab] = names;
+  const current = names.indexOf(state.tab);
+  const focused = tabs.contains(document.activeElement);
+  const buttons = names.map((name, i) => button(t(`tab.${name}`), () => open(name), { role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": i === current || "false" }));
+  aria(tabs, "label", t("tabs"));
+  tabs.replaceChildren(roving(h("div", { class: "tabs-row", role: "presentation" }, buttons), buttons, current, (to) => open(names[to])));
+  if (focused) buttons[current].focus();
+  aria(panel, "labelledby", `tab-${state.tab}`);
+  document.title = `${t(`tab.${state.tab}`)} – manyheads`;
+  /** @type {(tab: string) => void} */
+  function open(tab) { change({ tab }); render(); }
+}
+
+/** Draw all that depends on the state; `keepScroll` keeps the scroll position.
+    @type {(keepScroll?: boolean) => Promise<void>} */
+async function render(keepScroll) {
+  const number = (renderCount += 1);
+  drawSettings();
+  drawTabs();
+  const view = views[state.tab];
+  const top = keepScroll ? window.scrollY : 0;
+  const { activeElement } = document;
+  const focusKey = keepScroll && activeElement instanceof HTMLElement && panel.contains(activeElement) && (activeElement.dataset.focus || "-");
+  aria(panel, "busy", "true");
+  try {
+    const inspection = view.needsInspection ? await fetchInspection() : null;
+    if (number !== renderCount) return;
+    const content = stack((view.needsInspection || view.tasks) && changeNotice(), view.needsInspection && (inspection ? textSummary(inspection) : emptyNotice()));
+    panel.replaceChildren(content);
+    if (inspection || !view.needsInspection) await view.build(content, /** @type {Inspection} */ (inspection));
+  } catch (error) {
+    if (number === renderCount) panel.replaceChildren(stack(changeNotice(), h("p", { class: "notice wrong", role: "alert" }, error.message)));
+  }
+  if (number !== renderCount) return;
+  if (focusKey) /** @type {HTMLElement} */ (panel.querySelector(`[data-focus="${CSS.escape(focusKey)}"]`) || panel).focus();
+  window.scrollTo(0, top);
+  aria(panel, "busy", "false");
+  showEffect();
+}
+
+/** Create the summary of the inspected text, with a notice if its output was forced.
+    @type {(inspection: Inspection) => HTMLElement} */
+function textSummary({ kind, source, target, text, label, score }) {
+  /** @type {(side: { text: string, language: string }, style: string, more?: string) => HTMLElement} */
+  const line = (side, style, more) => h("p", { dir: "auto", lang: side.language, class: style }, side.text, more && h("small", {}, more));
+  const texts = kind === "translation" ? [line(source, "about-source"), line(target, "about-target", `${t("column.score")} ${n(score)}`)] : line(text, "about-target", label);
+  const reset = button(t("about.reset"), () => { change(OWN_OUTPUT); render(true); });
+  return div("about", texts, canCompute && (state.prefix || state.target) && div("changed", t(state.prefix ? "about.prefix" : "about.target"), reset));
+}
+
+/** Create the notice of a view without a text. */
+function emptyNotice() {
+  const [first] = availableViews();
+  const { example: q } = currentModel();
+  return div("empty", h("p", {}, t("empty")), div("controls",
+    button(t(`tab.${first}`), () => { change({ tab: first }); render(); }, { class: "primary" }), q && button(t("translate.example"), () => { change({ q }); render(); })));
+}
+
+async function start() {
+  document.documentElement.classList.toggle("framed", window !== window.top);
+  applyTheme(savedSetting("theme"));
+  const wanted = [new URLSearchParams(location.search).get("lang"), savedSetting("language"), embedded?.language, navigator.language.slice(0, 2)];
+  await setLanguage(wanted.find((language) => language && Object.keys(LANGUAGES).includes(language)) ?? "en");
+  mh.about = await loadAbout();
+  readAddress();
+  window.addEventListener("popstate", () => { if (location.hash !== addressOf()) { readAddress(); render(); } });
+  await render();
+  byId("starting").remove();
+}
+start().catch((error) => {
+  if (!mh.strings[mh.language]) return; // the page keeps its first text, because no strings are loaded for an error message
+  panel.replaceChildren(error.message);
+  document.getElementById("starting")?.remove();
+});

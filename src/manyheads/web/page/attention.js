@@ -1,0 +1,123 @@
+"use strict";
+/* Attention: the weights of all heads, of one head in large or of two side by side; masks. */
+/* Number of <pad> tokens after the source that show the effect of the mask. */
+const PADDING = 3;
+views.attention = { needsInspection: true, build: buildAttention };
+
+/** Return the attention of a kind; without it, the last one.
+    @type {(inspection: Inspection, kind: string) => ShownAttention} */
+const attentionOfKind = ({ attention }, kind) => attention.find((part) => part.kind === kind) ?? attention[attention.length - 1];
+
+/** Return the options of a list of heads.
+    @type {(count: number) => Choice[]} */
+const headOptions = (count) => [["mean", t("attention.mean")], ...range(count)];
+
+/** Return the weights of a head, or the mean of the heads of a layer, as a function of row and column.
+    @type {(attention: ShownAttention, layer: number | string, head: number | string) => (row: number, column: number) => number} */
+function weightsOf({ weights }, layer, head) {
+  const { shape: [, count, rows, columns], data } = unpack(weights);
+  const indices = head === "mean" ? range(count) : [Number(head)];
+  return (row, column) => indices.reduce((sum, index) => sum + data[((Number(layer) * count + index) * rows + row) * columns + column], 0) / indices.length;
+}
+
+/** Return the name of source or target, with its language.
+    @type {(side: string, text: { language: string }) => string} */
+const sideName = (side, { language }) => `${t(`column.${side}`)} (${languageName(language)})`;
+
+/** Return the names and titles of the rows and columns of a kind of attention.
+    @type {(inspection: Inspection, kind: AttentionKind) => Axis[]} */
+function attentionAxes({ text, inputs, source, target }, kind) {
+  /** @type {(tokens: { piece: string }[], side: string, role: string) => Axis} */
+  const axis = (tokens, side, role) => ({ names: tokens.map((token) => token.piece), title: `${side}, ${t(`attention.${role}`)}` });
+  if (!source) {
+    const tokens = inputs ? [...inputs, ...text.tokens.slice(-1)] : text.tokens;
+    return ["query", "key"].map((role) => axis(tokens, t("classify.text"), role));
+  }
+  const [from, to] = [sideName("source", source), sideName("target", target)];
+  return [kind === "encoder" ? axis(source.tokens, from, "query") : axis(target.tokens, to, "query"), kind === "decoder" ? axis(inputs, to, "key_so_far") : axis(source.tokens, from, "key")];
+}
+
+/** Create the names along a side of a thumbnail, of at most 12 of its rows or columns.
+    @type {(names: string[], side: string) => HTMLElement} */
+const axisLabels = (names, side) => h("span", { class: `names ${side}`, "aria-hidden": true }, names.map((name, i) => span("", i % ceil(names.length / 12) ? "" : pieceText(name))));
+
+/** @type {(panel: HTMLElement, inspection: Inspection) => void} */
+function buildAttention(panel, inspection) {
+  const kinds = inspection.attention.map((part) => part.kind);
+  const attention = attentionOfKind(inspection, state.kind);
+  const { kind } = attention;
+  const [layers, count, height, width] = unpack(attention.weights).shape;
+  const [mask, entropy] = [unpack(attention.mask).data, unpack(attention.entropy).data];
+  const [rows, columns] = attentionAxes(inspection, kind);
+  /** @type {(layer: number | string, head: number | string) => string} */
+  const named = (layer, head) => t(head === "mean" ? "attention.named_mean" : "attention.named", { layer, head });
+  const all = range(layers).flatMap((layer) => ["mean", ...range(count)].map((head) => /** @type {[string, string]} */ ([`${layer}.${head}`, named(layer, head)])));
+  /** @type {(name: string) => boolean} */
+  const exists = (name) => all.some(([value]) => value === name);
+  let current = exists(`${state.layer}.${state.head}`) ? `${state.layer}.${state.head}` : `${layers - 1}.mean`;
+  let other = exists(state.other) ? state.other : "";
+  const [large, switches] = [div("side-by-side"), div("")];
+  const layerList = choice(t("attention.layer"), range(layers), "", (layer) => showHead(`${layer}.${current.split(".")[1]}`));
+  const headList = choice(t("attention.head"), headOptions(count), "", (head) => showHead(`${current.split(".")[0]}.${head}`));
+  /** @type {(changes: Partial<PageState>) => void} */
+  const update = (changes) => { change(changes); render(true); };
+  panel.append(div("controls",
+    kinds.length > 1 && choice(t("attention.kind"), kinds.map((name) => [name, t(`attention.${name}`)]), kind, (value) => update({ kind: /** @type {AttentionKind} */ (value), other: "" })), layerList, headList,
+    choice(t("attention.compare"), [["", t("attention.nothing")], ...all], other, (value) => { other = value; showHead(current); }),
+    canCompute && !hasWorker && inspection.kind === "translation" && checkbox(t("attention.padding", { count: PADDING }), state.padding > 0, (on) => update({ padding: on ? PADDING : 0 })),
+    canCompute && !hasWorker && button(t("steps.open"), () => { change({ tab: "steps" }); render(); })), large, switches, thumbnails());
+  showHead(current);
+
+  /** Show a head in large, "layer.head", and the head to compare it with.
+      @type {(name: string) => void} */
+  function showHead(name) {
+    current = name;
+    const [layer, head] = name.split(".");
+    change({ kind, layer: Number(layer), head, other });
+    setChoice(layerList, layer);
+    setChoice(headList, head);
+    panel.querySelectorAll(".thumbnail").forEach((thumbnail) => aria(thumbnail, "pressed", thumbnail.getAttribute("data-head") === name));
+    large.replaceChildren(...(other ? [[name], [other], [name, other]] : [[name]]).map(largeFigure));
+    large.classList.toggle("two", Boolean(other));
+    if (canCompute) switches.replaceChildren(changeSwitches(kind, layer, head, count, kinds.includes("decoder")));
+  }
+
+  /** Create the figure of a head, or of the difference of two heads.
+      @type {(names: string[]) => HTMLElement} */
+  function largeFigure(names) {
+    const heads = names.map((name) => name.split("."));
+    const [first, second] = heads.map(([layer, head]) => weightsOf(attention, layer, head));
+    const differs = heads.length > 1;
+    /** @type {(row: number, column: number) => number} */
+    const value = differs ? (row, column) => first(row, column) - second(row, column) : first;
+    const high = differs ? max(0.01, ...range(height * width).map((i) => abs(value(floor(i / width), i % width)))) : 1;
+    /** @type {MatrixOptions} */
+    const options = {
+      rows: rows.names, columns: columns.names, value, high, low: differs ? -high : 0, hidden: (row, column) => !mask[row * width + column],
+      label: `${t(`attention.${kind}`)}, ${heads.map(([layer, head]) => named(layer, head)).join(" − ")}`, rowTitle: rows.title, columnTitle: columns.title, meaning: t(differs ? "attention.difference" : "attention.weight"),
+    };
+    return figure({
+      key: `attention.${kind}`, title: options.label, about: t(differs ? "attention.difference_note" : "attention.note"), table: () => matrixTable(options),
+      chart: div("", matrix(options), note(span("swatch masked"), t(`mask.${kind}`))),
+    });
+  }
+
+  /** Create the figure of all heads: a row of thumbnails for each layer. */
+  function thumbnails() {
+    /** @type {HTMLElement[]} */
+    const buttons = [];
+    const lines = range(layers).map((layer) => div("heads-row", span("heads-name", t("attention.layer_n", { layer })), axisLabels(rows.names, "beside"), range(count).map((head) => {
+      const canvas = h("canvas", { width, height });
+      paint(canvas, weightsOf(attention, layer, head));
+      const amount = n(entropy[layer * count + head], 2);
+      const name = `${layer}.${head}`;
+      const off = disabledHeads().includes(`${kind}.${name}`) ? `, ${t("change.off")}` : "";
+      buttons.push(h("button", { type: "button", class: `thumbnail${off && " off"}`, "data-head": name, onclick: () => showHead(name) }, span("hidden", `${t("attention.layer_n", { layer })}, `), span("", t("attention.head_n", { head }), off), axisLabels(layer ? [] : columns.names, "above"), canvas, span("hidden", `, ${t("column.entropy")} `), span("", amount)));
+      return buttons.at(-1);
+    })));
+    return figure({
+      key: "attention.all", chart: stack(note(t("attention.axes", { rows: rows.title, columns: columns.title })), roving(h("div", { class: "heads", role: "group", "aria-label": t("attention.all") }, lines), buttons), legend(0, 1, t("attention.weight"))),
+      table: () => [[t("attention.layer"), ...range(count).map((head) => `${t("attention.head")} ${head}`)], range(layers).map((layer) => [layer, ...entropy.slice(layer * count, (layer + 1) * count)])],
+    });
+  }
+}

@@ -1,0 +1,133 @@
+"use strict";
+/* Translate: a text box whose text is translated as it is typed, and the hypotheses of the beam. */
+/* Milliseconds from the last key until the text is translated. */
+const TYPING_DELAY = 450;
+/* Tokens below this probability are marked. */
+const LOW_PROBABILITY = 0.5;
+const BEAMS = [1, 2, 3, 4, 5, 8, 12, 16];
+
+views.translate = { tasks: ["translation"], needsEngine: true, build: buildTranslate };
+
+/** Create a text box with an example and the number of characters left; `run` is called after each change.
+    @type {(title: string, run: () => void) => HTMLElement} */
+function textBox(title, run) {
+  const { source, example } = currentModel();
+  const count = h("p", { class: "count", id: "count" });
+  const later = debounce(TYPING_DELAY, submit);
+  const box = h("textarea", {
+    id: "source", rows: 4, dir: "auto", lang: source, spellcheck: "false", placeholder: t("translate.placeholder"), "aria-describedby": "count",
+    oninput: () => { updateCount(); later(); },
+    onkeydown: (/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); submit(); } },
+  });
+  box.value = state.q;
+  updateCount();
+  function updateCount() {
+    const left = mh.about.char_limit - [...box.value].length;
+    count.textContent = t("translate.left", { left: integer(left) });
+    count.classList.toggle("wrong", left < 0);
+  }
+  function submit() {
+    if (box.value !== state.q) change({ ...OWN_OUTPUT, q: box.value, sentence: 0 });
+    run();
+  }
+  return div("card side", h("label", { class: "side-head", for: "source" }, title), box, div("side-foot", count,
+    example && linkButton(t("translate.example"), () => { box.value = example; updateCount(); submit(); })));
+}
+
+/** @type {(panel: HTMLElement) => Promise<void>} */
+async function buildTranslate(panel) {
+  const model = currentModel();
+  const output = h("div", { class: "output", dir: "auto", lang: model.target, "aria-live": "polite" });
+  const speed = para("count");
+  const below = stack();
+  let [runCount, text] = [0, ""];
+
+  const reverse = mh.about.models.find((other) => other.source === model.target && other.target === model.source);
+  const swap = button("⇄", () => { change({ ...OWN_OUTPUT, ...AS_TRAINED, model: reverse?.name, q: text, sentence: 0 }); render(); },
+    { class: "round", "aria-label": t("translate.swap"), title: t(reverse ? "translate.swap" : "translate.no_swap"), disabled: !reverse });
+  const copy = copyButton(t("copy"), () => text);
+  panel.append(
+    div("pair", textBox(languageName(model.source), run), swap,
+      div("card side", div("side-head", languageName(model.target)), output, div("side-foot", speed, copy))),
+    div("controls",
+      choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN_OUTPUT, beam }); run(); }),
+      button(t("translate.go"), run, { class: "primary" }), span("hint", t("translate.keys"))), below);
+  await run();
+
+  async function run() {
+    const number = (runCount += 1);
+    below.replaceChildren();
+    showEffect();
+    const slow = setTimeout(() => { if (number === runCount) { speed.textContent = t("translate.busy"); aria(output, "busy", "true"); } }, TYPING_DELAY);
+    let shown;
+    try {
+      const result = state.q.trim() ? await translateText(state.q, modelChanges()) : { translation: "", sentences: [], tokens: 0, seconds: 0 };
+      if (number !== runCount) return;
+      text = result.translation;
+      shown = para("translation", text);
+      speed.textContent = text && t("translate.facts", { seconds: n(result.seconds, 2), speed: integer(result.tokens / result.seconds) });
+      if (result.sentences.length) below.append(sentencesFigure(result.sentences, below), sentenceDetails(sentenceOf(result)));
+    } catch (error) {
+      shown = para("wrong", error.message);
+      if (number === runCount) speed.textContent = "";
+    }
+    clearTimeout(slow);
+    if (number !== runCount) return;
+    aria(output, "busy", "false");
+    output.replaceChildren(shown);
+  }
+}
+
+/** Create the buttons that select one of several sentences.
+    @type {(sentences: SentenceTranslation[], below: HTMLElement) => HTMLElement | string} */
+function sentencesFigure(sentences, below) {
+  if (sentences.length < 2) return "";
+  const buttons = sentences.map((sentence, i) => button(sentence.source, () => {
+    change({ ...OWN_OUTPUT, sentence: i });
+    setPressed(buttons, i);
+    below.lastChild?.replaceWith(sentenceDetails(sentence));
+  }, { class: "sentence", dir: "auto", "aria-pressed": i === state.sentence || "false" }));
+  return figure({ key: "translate.sentences", chart: div("sentences", buttons) });
+}
+
+/** Create the figures of the tokens and the hypotheses of a sentence.
+    @type {(sentence: SentenceTranslation) => HTMLElement | string} */
+function sentenceDetails({ hypotheses }) {
+  if (!hypotheses.length) return "";
+  const [best] = hypotheses;
+  const tokens = best.tokens.map((piece, i) => ({ piece, probability: Math.exp(best.token_scores[i]) }));
+  /** @type {(target: string) => () => void} */
+  const inspect = (target) => () => { change({ ...OWN_OUTPUT, tab: "words", target }); render(); };
+  const rows = hypotheses.map((hypothesis, rank) => [rank + 1, rank ? markDifferences(hypothesis.text, best.text) : hypothesis.text, hypothesis.score, hypothesis.log_probability, hypothesis.tokens.length,
+    linkButton(t("translate.inside"), inspect(rank ? hypothesis.text : ""), `${t("translate.inside")}: ${hypothesis.text}`)]);
+  return stack(
+    tokenFigure(tokens, (at) => { change({ ...OWN_OUTPUT, tab: "words", at }); render(); }),
+    figure({ key: "translate.alternatives", chart: tableOf([columnTitles("rank text score log_probability length look"), rows], t("translate.alternatives")) }));
+}
+
+/** Create the figure of the tokens of an output as buttons; those below LOW_PROBABILITY have a dotted underline.
+    @type {(tokens: { piece: string, probability: number, forced?: boolean }[], onChoose: (index: number) => void, current?: number, table?: () => Table) => HTMLElement} */
+function tokenFigure(tokens, onChoose, current, table) {
+  const buttons = tokens.map(({ piece, probability, forced }, i) => h("button", {
+    type: "button", class: `token${probability < LOW_PROBABILITY ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": i === current || "false",
+    onclick: () => onChoose(i),
+  }, span("token-text", pieceText(piece)), span("token-bar", h("span", { style: { width: `${100 * probability}%` } })), " ", span("token-number", n(probability, 2)), forced && span("hidden", ` ${t("words.given")}`)));
+  return figure({ key: "words.tokens", table, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": t("words.tokens") }, buttons), buttons, current) });
+}
+
+/** Create a text with its differences from another underlined: all words outside the longest common subsequence.
+    @type {(text: string, other: string) => HTMLElement} */
+function markDifferences(text, other) {
+  const [words, otherWords] = [text.split(" "), other.split(" ")];
+  const lengths = [...words, ""].map(() => [...otherWords, ""].map(() => 0));
+  for (let i = words.length - 1; i >= 0; i -= 1) {
+    for (let j = otherWords.length - 1; j >= 0; j -= 1) lengths[i][j] = words[i] === otherWords[j] ? lengths[i + 1][j + 1] + 1 : max(lengths[i + 1][j], lengths[i][j + 1]);
+  }
+  let j = 0;
+  return span("", words.map((word, i) => {
+    while (j < otherWords.length && word !== otherWords[j] && lengths[i][j + 1] >= lengths[i + 1][j]) j += 1;
+    const same = word === otherWords[j];
+    if (same) j += 1;
+    return [i ? " " : "", same ? word : h("u", { class: "different" }, word)];
+  }));
+}

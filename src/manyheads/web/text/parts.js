@@ -1,0 +1,164 @@
+/* Splitting of a line into parts that are translated separately, and joining of their outputs, as in manyheads/tasks/parts.py. */
+
+import { Literals } from "./literals.js";
+import { lineSpans, piecesWithin, sentenceCase, sentenceSpans, UNSPACED_END } from "./sentences.js";
+import { characterAt, characterBefore, hasLetters, hasText, isWide } from "./unicode.js";
+
+const LONGEST_END = 8; // characters at the end of a sentence: its mark, quotation marks and brackets
+
+/** Return the texts of spans.
+    @type {(text: string, spans: Span[]) => string[]} */
+const slicesOf = (text, spans) => spans.map(([start, end]) => text.slice(start, end));
+
+/** A line cut into parts: the span and token ids of each part, whether it is in capitals, and the number of sentences that were cut. */
+export class Line {
+  /** @param {{ text: string, spans: Span[], parts: number[][], cutSentences?: number, capitals?: boolean[] }} fields */
+  constructor({ text, spans, parts, cutSentences = 0, capitals = [] }) {
+    this.text = text;
+    this.spans = spans;
+    this.parts = parts;
+    this.cutSentences = cutSentences;
+    this.capitals = capitals;
+  }
+
+  /** Return the text of a part.
+      @type {(part: number) => string} */
+  partText(part) {
+    return this.text.slice(...this.spans[part]);
+  }
+
+  /** Join the outputs of the parts, with the white space and the copied text around and between them.
+      @type {(outputs: string[]) => string} */
+  join(outputs) {
+    let joined = "", last = "";
+    outputs.forEach((output, index) => {
+      const cased = this.capitals[index] ? output.toUpperCase() : output;
+      joined += this.between(index, last, characterAt(cased, 0)) + cased;
+      if (cased) last = characterBefore(cased, cased.length);
+    });
+    return joined + this.text.slice(this.spans.at(-1)?.[1] ?? 0);
+  }
+
+  /** Return the white space and the copied text before the output of a part; `last` and `first` are the characters on its two sides.
+      @type {(part: number, last: string, first: string) => string} */
+  between(part, last, first) {
+    const start = part ? this.spans[part - 1][1] : 0, end = this.spans[part][0];
+    return this.text.slice(start, end) || blankBetween(this.text.slice(Math.max(0, start - LONGEST_END), start), last, first);
+  }
+}
+
+/** Return a blank between the outputs of parts that the source does not separate by one, if the target language uses blanks there.
+    @type {(before: string, last: string, first: string) => string} */
+function blankBetween(before, last, first) {
+  const wide = [last, first].some((character) => isWide(character));
+  return UNSPACED_END.test(before) && !wide && last && first ? " " : "";
+}
+
+/**
+ * A splitter of lines into parts. `split` is "auto", "sentences" or "none"; `trainedLength` and `longest` are the limits of the
+ * training data and of the model in tokens; `language` is the source language; `literals` are the kinds of text to copy, if any. White
+ * space stays as it is, and so do line ends within a line: each of its lines is split by itself. A line, a sentence or a piece without a
+ * letter is copied, unless the tokenizer knows no letters.
+ */
+export class Splitter {
+  /** @param {SplitterOptions} options */
+  constructor({ tokenizer, language, split, trainedLength, longest, literals = null, lowerCapitals = false }) {
+    this.tokenizer = tokenizer;
+    this.language = language;
+    this.split = split;
+    this.lowerCapitals = lowerCapitals;
+    this.literals = literals && new Literals(literals);
+    this.limit = Math.min(trainedLength, longest);
+  }
+
+  /** Split a text into a Line.
+      @param {string} text */
+  line(text) {
+    /** @type {{ spans: Span[], parts: number[][] }} */
+    const { spans, parts } = { spans: [], parts: [] };
+    let cutSentences = 0;
+    for (const [start, end] of this.stretches(text)) {
+      const stretch = text.slice(start, end);
+      const row = this.encode(stretch);
+      const cut = this.fits(row) ? { spans: [[0, stretch.length]], parts: [row], cutSentences: 0 } : this.sentences(stretch);
+      cut.spans.forEach(([first, last], index) => {
+        if (!cut.parts[index].length || !this.translates(stretch.slice(first, last))) return;
+        spans.push([start + first, start + last]);
+        parts.push(cut.parts[index]);
+      });
+      cutSentences += cut.cutSentences;
+    }
+    return new Line({ text, spans, parts, cutSentences, capitals: this.capitals(text, spans) });
+  }
+
+  /** Return the token ids of a text; with `lowerCapitals`, a text in capitals is encoded in sentence case.
+      @type {(text: string) => number[]} */
+  encode(text) {
+    return this.tokenizer.encode(this.lowerCapitals && inCapitals(text) ? sentenceCase(text, this.language) : text);
+  }
+
+  /** Return whether a text with these tokens is left unsplit.
+      @type {(ids: number[]) => boolean} */
+  fits(ids) {
+    return this.split === "none" || (this.split === "auto" && ids.length <= this.limit);
+  }
+
+  /** Return for each span whether its text is in capitals; empty without `lowerCapitals`.
+      @type {(text: string, spans: Span[]) => boolean[]} */
+  capitals(text, spans) {
+    return this.lowerCapitals ? slicesOf(text, spans).map(inCapitals) : [];
+  }
+
+  /** Return the spans that are not copied: the lines of a text, or what lies between literals in them.
+      @type {(text: string) => Span[]} */
+  stretches(text) {
+    const lines = this.translatedLines(text), { literals } = this;
+    if (!literals) return lines;
+    return lines.flatMap(([start, end]) => literals.spansToTranslate(text.slice(start, end)).map(([first, last]) => [start + first, start + last]));
+  }
+
+  /** Return the spans of the lines of a text that are not copied as a whole.
+      @type {(text: string) => Span[]} */
+  translatedLines(text) {
+    return lineSpans(text).filter((span) => this.translates(text.slice(...span)));
+  }
+
+  /** Return the spans of the translated lines of a text, or of the sentences of a line that is too long.
+      @type {(text: string) => Span[]} */
+  units(text) {
+    return this.translatedLines(text).flatMap(([start, end]) => {
+      const line = text.slice(start, end);
+      return this.fits(this.encode(line)) ? [[start, end]] : sentenceSpans(line, this.language).map(([first, last]) => [start + first, start + last]);
+    });
+  }
+
+  /** Return whether a text is translated, not copied.
+      @type {(text: string) => boolean} */
+  translates(text) {
+    return hasLetters(text) || (hasText(text) && !this.tokenizer.knowsLetters);
+  }
+
+  /** Return the spans and token ids of the sentences of a text, or of their pieces, and how many sentences were cut.
+      @type {(text: string) => { spans: Span[], parts: number[][], cutSentences: number }} */
+  sentences(text) {
+    /** @type {{ spans: Span[], parts: number[][] }} */
+    const { spans, parts } = { spans: [], parts: [] };
+    let cutSentences = 0;
+    for (const sentence of sentenceSpans(text, this.language)) {
+      const row = this.encode(text.slice(...sentence));
+      const fits = row.length <= this.limit;
+      const pieces = fits ? [sentence] : piecesWithin(text, sentence, this.limit, (piece) => this.encode(piece).length);
+      spans.push(...pieces);
+      parts.push(...(fits ? [row] : slicesOf(text, pieces).map((piece) => this.encode(piece))));
+      if (pieces.length > 1) cutSentences += 1;
+    }
+    return { spans, parts, cutSentences };
+  }
+}
+
+/** Return whether a text has at least two letters, all of them capitals.
+    @type {(text: string) => boolean} */
+function inCapitals(text) {
+  const letters = text.match(/\p{L}/gu) ?? [];
+  return letters.length > 1 && letters.every((letter) => /\p{Uppercase}/u.test(letter));
+}

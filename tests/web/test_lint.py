@@ -1,0 +1,85 @@
+"""The browser code follows the rules of eslint (eslint.config.js), and its types hold (tsconfig.json)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+SETTINGS = ("package.json", "package-lock.json", "eslint.config.js", "tsconfig.json")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "manyheads-web"
+
+
+def installed_packages(npm: str) -> Path:
+    """Return a folder of the packages of package-lock.json: that of the checkout, or one in the user's cache."""
+    if (ROOT / "node_modules").is_dir():
+        return ROOT / "node_modules"
+    folder = CACHE / hashlib.sha256((ROOT / "package-lock.json").read_bytes()).hexdigest()[:16]
+    if not folder.is_dir():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=CACHE))
+        for name in SETTINGS[:2]:
+            shutil.copy(ROOT / name, draft)
+        command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+        done = subprocess.run(command, cwd=draft, capture_output=True, text=True, check=False)
+        with suppress(OSError):  # another process may have been faster
+            if not done.returncode:
+                draft.rename(folder)
+        shutil.rmtree(draft, ignore_errors=True)
+        if not folder.is_dir():
+            pytest.skip(f"npm cannot install the packages of package-lock.json: {done.stderr[-500:]}")
+    return folder / "node_modules"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the browser code and its tests, with the packages of package-lock.json."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("needs npm")
+    copy = tmp_path_factory.mktemp("web")
+    for name in SETTINGS:
+        shutil.copy(ROOT / name, copy)
+    for folder in ("src/manyheads/web", "tests/web"):
+        shutil.copytree(ROOT / folder, copy / folder)
+    (copy / "node_modules").symlink_to(installed_packages(npm), target_is_directory=True)
+    return copy
+
+
+def run_script(checkout: Path, script: str) -> str:
+    """Return what a script of package.json prints, "" if it finds nothing."""
+    command = ["npm", "run", "--silent", script]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).strip() if done.returncode else ""
+
+
+def test_the_code_follows_the_rules(checkout: Path) -> None:
+    assert run_script(checkout, "lint") == ""
+
+
+def test_the_types_hold(checkout: Path) -> None:
+    assert run_script(checkout, "types") == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("script", "code", "message"),
+    [
+        ("lint", "var one = 1;\nexport { one };\n", "no-var"),
+        ("types", "export const one = (text) => text.length;\n", "implicitly has an 'any' type"),
+    ],
+)
+def test_a_fault_is_found(checkout: Path, script: str, code: str, message: str) -> None:
+    path = checkout / "src/manyheads/web/fault.js"
+    path.write_text(code, encoding="utf-8")
+    try:
+        assert message in run_script(checkout, script)
+    finally:
+        path.unlink()

@@ -1,0 +1,90 @@
+/* Call functions of web/text for tests in Python: read JSON lines {"function": ..., "arguments": [...]}, and print a line with each result. */
+
+import { createInterface } from "node:readline";
+
+const folder = process.argv[2];
+const load = (file) => import(`${folder}/${file}`);
+const { capitalize, characterBefore, hasLetters, hasText, isAlphanumeric, isBlank, isCombining, isDigits, isUpper, isWide, moveOffset, splitBlanks, strip } =
+  await load("unicode.js");
+const { lower, normalize, unify } = await load("normalize.js");
+const { sentenceCase, sentenceSpans } = await load("sentences.js");
+const { Literals } = await load("literals.js");
+const { Line, Splitter } = await load("parts.js");
+const { copiedLinks, lineAlignment, pharaoh, translationWarnings, wordAlignment, wordIndices } = await load("words.js");
+const { loadTokenizer } = await load("tokenizer.js");
+
+/* Convert spans from UTF-16 units to characters, as Python counts them. */
+function inCharacters(text, spans) {
+  const numbers = [];
+  let count = 0;
+  for (const character of text) {
+    for (let unit = 0; unit < character.length; unit += 1) numbers.push(count);
+    count += 1;
+  }
+  numbers.push(count);
+  return spans.map((span) => span.map((offset) => numbers[offset]));
+}
+
+const tokenizers = new Map();
+const splitterOf = ({ tokenizer, ...options }) => new Splitter({ ...options, tokenizer: tokenizers.get(tokenizer) });
+const lines = (options, texts) => {
+  const splitter = splitterOf(options);
+  return texts.map((text) => splitter.line(text));
+};
+const pair = ({ source, target }) => ({ source: tokenizers.get(source), target: tokenizers.get(target) });
+
+const FUNCTIONS = {
+  properties: (codes) => codes.map((code) => {
+    const c = String.fromCodePoint(code);
+    const flags = [/\P{Cn}/u.test(c), hasText(c), hasLetters(c), isAlphanumeric(c), isDigits(c), /\p{Nd}/u.test(c), /\p{Lowercase}/u.test(c)];
+    return [...flags, isUpper(c), isBlank(c), isCombining(c), isWide(c), c.toUpperCase(), c.toLowerCase(), capitalize(c)];
+  }),
+  normalized: (texts) => texts.map((text) => [normalize(text), unify(text), lower(text)]),
+  stripped: (texts) => texts.map((text) => [strip(text), splitBlanks(text), capitalize(text)]),
+  moved: (text, index, characters) => [moveOffset(text, index, characters), characterBefore(text, index)],
+  sentences: (texts, language) => texts.map((text) => [inCharacters(text, sentenceSpans(text, language)), sentenceCase(text, language)]),
+  literals: (kinds, texts) => {
+    const literals = new Literals(kinds);
+    return texts.map((text) => inCharacters(text, literals.spansToTranslate(text)));
+  },
+  load: (name, description) => {
+    const tokenizer = loadTokenizer(description);
+    tokenizers.set(name, tokenizer);
+    return [tokenizer.kind, tokenizer.size];
+  },
+  encode: (name, texts) => texts.map((text) => tokenizers.get(name).encode(text)),
+  decode: (name, rows) => rows.map((ids) => tokenizers.get(name).decode(ids)),
+  pieces: (name, rows) => rows.map((ids) => tokenizers.get(name).pieces(ids)),
+  words: (name, texts) => texts.map((text) => tokenizers.get(name).words(text)),
+  outside: (name, ids) => {
+    try {
+      return tokenizers.get(name).decode(ids);
+    } catch (error) {
+      return `${error.name}: ${error.message}`;
+    }
+  },
+  lines: (options, texts) => lines(options, texts).map((line) => ({ ...line, spans: inCharacters(line.text, line.spans) })),
+  units: (options, texts) => texts.map((text) => inCharacters(text, splitterOf(options).units(text))),
+  knowsLetters: (name) => tokenizers.get(name).knowsLetters,
+  joined: (options, texts, outputs) => lines(options, texts).map((line, index) => line.join(line.parts.map((_, part) => outputs[index][part % outputs[index].length]))),
+  wordNumbers: (name, rows) => rows.map((ids) => wordIndices(tokenizers.get(name), ids)),
+  wordAlignment: (attention, source, target) => pharaoh(wordAlignment(attention, source, target)),
+  copiedLinks: (triples) => triples.map((texts) => copiedLinks(...texts)),
+  lineAlignment: (options, text, outputs, names, longest) => pharaoh(lineAlignment(lines(options, [text])[0], outputs, pair(names), longest)),
+  warnings: (name, fields, outputs, text, expected) => translationWarnings(new Line(fields), outputs, text, tokenizers.get(name), expected),
+  whole: (name, rows, source) => rows.map((ids) => {
+    const { whole, broken } = tokenizers.get(name).wholeCharacters(ids, source);
+    return [whole, broken];
+  }),
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { function: name, arguments: values } = JSON.parse(line);
+  let answer;
+  try {
+    answer = { result: FUNCTIONS[name](...values) };
+  } catch (error) {
+    answer = { error: error.stack };
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+from tests.data.test_literals import COPIED, LONG_LINES, PROSE
+from tests.web.text.browser import LITERALS, first_difference, open_browser, quick_texts
+
+from manyheads.data.literals import spans_to_translate
+from manyheads.languages import normal_form
+from manyheads.tasks.parts import _sentence_case
+from manyheads.text.sentences import sentence_spans
+
+
+@pytest.mark.parametrize("language", ["", "en", "deu_Latn", "no", "ko"])
+def test_sentence_spans_are_those_of_python(language: str) -> None:
+    texts = quick_texts()
+    expected = [[[list(span) for span in sentence_spans(t, language)], _sentence_case(t, language)] for t in texts]
+    with open_browser() as browser:
+        found = browser.call("sentences", texts, normal_form(language))
+    assert first_difference(texts, expected, found) == ""
+
+
+NUMBERS = [
+    "Ruf +49 (30) 1234-5678 an! Ab v7.1.17 (v2.0) geht es, äv1.2, 3+4567890 + C++, v8.",
+    "äv1.2 v3",
+    "1+1 v2.x",
+]
+
+
+def test_spans_of_literals_are_those_of_python() -> None:
+    texts = [
+        *quick_texts(),
+        *NUMBERS,
+        *PROSE,
+        *(f"Ein {text} ({text}), „{text}“\t{text}." for text in COPIED),
+        *LONG_LINES,
+    ]
+    with open_browser() as browser:
+        found = browser.call("literals", LITERALS, texts)
+    assert first_difference(texts, [[list(s) for s in spans_to_translate(t)] for t in texts], found) == ""
+
+
+def test_a_long_text_takes_linear_time() -> None:
+    with open_browser() as browser:
+        for text in ("a. " * 33_000, "." * 100_000, " " * 100_000, ") " * 50_000, "x" * 100_000, ", " * 50_000):
+            expected = [[list(span) for span in sentence_spans(text)]]
+            assert [row for row, _ in browser.call("sentences", [text], "")] == expected

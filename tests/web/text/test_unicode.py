@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+from tests.web.text.browser import (
+    first_difference,
+    open_browser,
+    quick_texts,
+    stable_characters,
+)
+
+ALLOWED = 20  # characters whose properties a newer version of Unicode changed
+
+
+def test_characters_have_the_unicode_properties_of_python() -> None:
+    stable, different = stable_characters()
+    assert len(stable) > 140_000
+    changed = {name: characters for name, characters in different.items() if characters}
+    assert set(changed) <= {"lower case", "upper", "capitalize"}
+    assert all(len(characters) <= ALLOWED for characters in changed.values()), changed
+
+
+def test_stripping_splitting_and_capitalizing_are_those_of_python() -> None:
+    texts = quick_texts()
+    with open_browser() as browser:
+        found = browser.call("stripped", texts)
+    assert first_difference(texts, [[t.strip(), t.split(), t.capitalize()] for t in texts], found) == ""
+
+
+@pytest.mark.parametrize("steps", [-9, -2, -1, 0, 1, 2, 9])
+def test_an_offset_moves_by_whole_characters(steps: int) -> None:
+    text = "a😀b👍c"
+    units = [len(text[:index].encode("utf-16-le")) // 2 for index in range(len(text) + 1)]
+    with open_browser() as browser:
+        for index, unit in enumerate(units):
+            moved = units[min(len(text), max(0, index + steps))]
+            assert browser.call("moved", text, unit, steps) == [moved, text[max(0, index - 1) : index]]

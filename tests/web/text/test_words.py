@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.interop.parts import sentences
+from tests.web.text.browser import (
+    LITERALS,
+    Browser,
+    first_difference,
+    open_browser,
+    quick_texts,
+    random_ids,
+)
+from tests.web.text.test_parts import as_json
+
+from manyheads.config.schema import TokenizerConfig
+from manyheads.interop.html.tokenizer import describe_tokenizer
+from manyheads.search.interface import Hypothesis
+from manyheads.search.options import SearchOptions
+from manyheads.tasks.assembly import Assembler, _copied_links, pharaoh, word_alignment, word_numbers
+from manyheads.tasks.options import Expected
+from manyheads.tasks.parts import Line, Splitter
+from manyheads.text.characters import ByteTokenizer
+from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
+
+LONGEST = 9
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return train_tokenizer(TokenizerConfig(kind="bpe", vocab_size=320), sentences(200), "de")
+
+
+@pytest.fixture(scope="module")
+def browser(tokenizer: Tokenizer) -> Iterator[Browser]:
+    with open_browser() as opened:
+        opened.call("load", "bpe", describe_tokenizer(tokenizer))
+        yield opened
+
+
+def test_word_numbers_of_tokens_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
+    rows = [ids[:60] for ids in tokenizer.encode(quick_texts())] + random_ids(tokenizer.size, 300, seed=1)
+    found = browser.call("wordNumbers", "bpe", rows)
+    assert first_difference(rows, [word_numbers(tokenizer, row) for row in rows], found) == ""
+
+
+def test_word_alignments_are_those_of_python_also_with_tied_weights(browser: Browser) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        source, target = (np.sort(rng.integers(0, 5, rng.integers(0, 8))).tolist() for _ in range(2))
+        attention = np.round(rng.random((len(target) + 1, len(source) + 1)), 1).tolist()
+        python_result = pharaoh(word_alignment(attention, source, target))
+        assert browser.call("wordAlignment", attention, source, target) == python_result
+    for difference in (9e-7, 2e-6):
+        near = [[0.5, 0.5 + difference, 0.0]]
+        assert browser.call("wordAlignment", near, [0, 1], [0]) == pharaoh(word_alignment(near, [0, 1], [0]))
+
+
+def test_links_of_copied_words_are_those_of_python(browser: Browser) -> None:
+    texts = quick_texts()
+    triples = [[texts[i], texts[i - 1], texts[i - 2]] for i in range(len(texts))]
+    python_result = [[list(link) for link in _copied_links(*triple)] for triple in triples]
+    assert first_difference(triples, python_result, browser.call("copiedLinks", triples)) == ""
+
+
+def random_output(tokenizer: Tokenizer, sources: int, rng: random.Random) -> Hypothesis:
+    """Return random tokens, sometimes repeated, with attention on the source and its end mark.
+
+    Bytes of characters other than ASCII are left out: random ones form characters that no version of Unicode has.
+    """
+    allowed = [
+        i for i, piece in enumerate(tokenizer.pieces(range(tokenizer.size))) if not "<0x80>" <= piece <= "<0xFF>"
+    ]
+    tokens = rng.choices(allowed, k=rng.randint(0, 12)) * rng.choice([1, 1, 5])
+    attention = [[rng.random() for _ in range(sources + 1)] for _ in range(len(tokens) + 1)]
+    scores = (0.0,) * (len(tokens) + 1)
+    return Hypothesis(tuple(tokens), 0.0, 0.0, scores, True, attention=tuple(map(tuple, attention)))
+
+
+def make_assembler(tokenizer: Tokenizer) -> Assembler:
+    search = SearchOptions(
+        length_penalty=1.0, max_length_ratio=2.0, beam_size=1, max_length_offset=10, batch_tokens=1000
+    )
+    return Assembler(TokenizerPair(tokenizer, tokenizer, joint=True), search, LONGEST)
+
+
+@pytest.mark.parametrize("length", [3, 7, 8, 13, 14, 50])
+def test_a_repetitive_source_may_have_a_repetitive_translation(
+    browser: Browser, tokenizer: Tokenizer, length: int
+) -> None:
+    for source in ([4] * 12, [4, 5] * 6, list(range(4, 16))):
+        line = Line("x", [(0, 1)], [source])
+        output = Hypothesis((7,) * length, 0.0, 0.0, (), True)
+        python_result = make_assembler(tokenizer).warnings(line, [output], "y", Expected())
+        assert browser.call("warnings", "bpe", as_json(line), [{"tokens": output.tokens}], "y", {}) == python_result
+
+
+def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
+    rng = random.Random(1)
+    settings: dict[str, Any] = {"language": "de", "split": "auto"}
+    assembler = make_assembler(tokenizer)
+    literals: dict[str, Any] = {"copy_literals": True, "lower_capitals": True}
+    splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, **literals)
+    options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST}
+    options |= {"literals": LITERALS, "lowerCapitals": True}
+    names = {"source": "bpe", "target": "bpe"}
+    seen: set[str] = set()
+    texts = [text[:80] for text in quick_texts()]
+    for line in splitter.lines([*texts, *(text.upper() for text in texts[::8])]):
+        hypotheses = [random_output(tokenizer, min(len(ids), LONGEST), rng) for ids in line.parts]
+        outputs = [{"tokens": list(output.tokens), "attention": output.attention} for output in hypotheses]
+        found = browser.call("lineAlignment", options, line.text, outputs, names, LONGEST)
+        assert found == pharaoh(assembler.alignment(line, hypotheses)), line.text
+        text = line.join(tokenizer.decode(output.tokens) for output in hypotheses)
+        expected = Expected(("a", text[1:3]), ("", text[2:4].lower(), "x")[: rng.randint(0, 3)])
+        phrases = {"forbidden": expected.forbidden, "required": expected.required}
+        python_result = assembler.warnings(line, hypotheses, text, expected)
+        assert browser.call("warnings", "bpe", as_json(line), outputs, text, phrases) == python_result, line.text
+        seen.update(python_result)
+    assert seen >= {"sentence-cut", "repetition", "length-ratio", "forbidden-phrase", "missing-phrase"}
+
+
+def test_bytes_that_form_no_character_are_left_out_or_completed_as_by_python(browser: Browser) -> None:
+    tokenizer = ByteTokenizer(lowercase=False)
+    browser.call("load", "bytes", describe_tokenizer(tokenizer))
+    rng = random.Random(1)
+    data = [
+        bytes(
+            rng.choice(b"a\x80\x9f\xa0\xbf\xc3\xe0\xe2\xed\xf0\xf4\xff\x98\x83") for _ in range(rng.randint(0, 9))
+        )
+        for _ in range(3000)
+    ]
+    rows = [[4 + byte for byte in row] for row in data]
+    for source in ("", "ein ☃ für Ä"):
+        expected = [list(tokenizer.whole_characters(row, source)) for row in rows]
+        assert first_difference(rows, expected, browser.call("whole", "bytes", rows, source)) == ""
+    assert browser.call("decode", "bytes", rows) == [row.decode(errors="ignore") for row in data]
