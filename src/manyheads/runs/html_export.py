@@ -125,7 +125,7 @@ def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
         expected = reference(loaded.model, samples_of(_open(loaded)))
     else:
         expected = reference_of_text_model(loaded.model, _marked_samples(loaded))
-    return compare_packed(model.head(), model.packed.block(), loaded.config.task, expected, numbers)
+    return compare_packed(model.head(), model.packed.block(), expected, numbers, decodes=loaded.config.spec.decodes)
 
 
 def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComparison | None:
@@ -184,7 +184,7 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
     page: dict[str, Any] = {"run": name, "facts": asdict(facts(config))}
     if isinstance(loaded, Translator):
         source, target = loaded.tokenizers.source, loaded.tokenizers.target
-        page |= {"source": normal_form(config.data.source), "target": normal_form(config.data.target)}
+        page |= dict(zip(("source", "target"), map(normal_form, config.languages), strict=True))
         kinds = literal_kinds() if config.search.copy_literals else ()
         page |= {"literals": [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds] or None}
         page |= {"lower_capitals": config.search.lower_capitals, "max_length": config.data.max_length}

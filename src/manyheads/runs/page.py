@@ -70,9 +70,9 @@ def strings() -> dict[str, Any]:
 
 def describe(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
     """Return the basic data of a model for the page; `watched` says whether it can be inspected."""
-    facts: dict[str, Any] = {"name": name, "task": config.task, "example": example, "watched": watched}
-    if config.task == "translation":
-        source, target = normal_form(config.data.source), normal_form(config.data.target)
+    facts: dict[str, Any] = {"name": name, "task": config.spec.page, "example": example, "watched": watched}
+    if config.spec.decodes:
+        source, target = map(normal_form, config.languages)
         facts |= {"source": source, "target": target, "beam": config.search.beam_size}
     return facts
 

@@ -1,6 +1,6 @@
 """The interface of a task: everything that differs between translation, classification and language modelling.
 
-A new task is a subclass of `Task` in a folder of its own, listed in `registry.TASKS`.
+A new task is a folder of its own whose module `task` has a `TASK`, and an entry in `config.schema.tasks.TASKS`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config
+from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.data.corpus import Pair
 from manyheads.data.store import TokenStore, TokenStream
-from manyheads.errors import RunError
+from manyheads.errors import RunError, UsageError
+from manyheads.evaluation import BootstrapResult
 from manyheads.inspection.documents import Inspection
 from manyheads.model.transformer import Transformer
 from manyheads.tasks.corpus import Corpus
@@ -55,6 +56,20 @@ class Scored(Protocol):
         """Return lines of text."""
 
 
+class Differences(NamedTuple):
+    """The differences between the outputs of two models on a text.
+
+    Attributes:
+        results: paired bootstrap of each metric, the first model against the second.
+        description: size of the text, and how its outputs were computed.
+        empty: sentences on lines without text.
+    """
+
+    results: tuple[BootstrapResult, ...]
+    description: str
+    empty: tuple[str, ...] = ()
+
+
 Model = TypeVar("Model", bound=Loaded)
 
 
@@ -68,14 +83,10 @@ class Task(ABC, Generic[Model]):
             that starts from another model.
         token_rows: the weights that have a row for each token, with the side of these tokens.
         model_noun: noun of a model in the title of its card.
-        card_template: name of the text of the card of an imported model.
         pipeline: pipeline of the Hugging Face hub that uses such models.
-        page_function: function of an exported JavaScript package that uses the model.
         loss_decimals: number of decimals of the best validation score in a card.
         loss_unit: unit of a validation loss in a card.
-        used_alone: whether a trained model can be inspected and served; else others start from it.
-        decodes_to_validate: whether a validation decodes texts, so that its time counts.
-        scores_outputs: whether an evaluation has outputs, line by line, which can be written.
+        scores_outputs: whether an evaluation has outputs, line by line, which can be written and compared.
     """
 
     name: ClassVar[str]
@@ -83,14 +94,15 @@ class Task(ABC, Generic[Model]):
     head: ClassVar[tuple[str, ...]] = ()
     token_rows: ClassVar[Mapping[str, str]]
     model_noun: ClassVar[str] = "Encoder"
-    card_template: ClassVar[str] = "transformers"
     pipeline: ClassVar[str] = ""
-    page_function: ClassVar[str] = ""
     loss_decimals: ClassVar[int] = 3
     loss_unit: ClassVar[str] = ""
-    used_alone: ClassVar[bool] = True
-    decodes_to_validate: ClassVar[bool] = False
     scores_outputs: ClassVar[bool] = False
+
+    @property
+    def spec(self) -> TaskSpec:
+        """What is known of the task without its code."""
+        return TASKS[self.name]
 
     @abstractmethod
     def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
@@ -169,6 +181,18 @@ class Task(ABC, Generic[Model]):
         """Open a run to serve it; the options are those of a translator."""
         return self.load(run, device)
 
+    def from_pretrained(self, folder: Path, device: str, engine: str | None) -> Model:
+        """Open a run, or a model of another program.
+
+        Raises:
+            RunError: the folder cannot be read, or is of another task.
+            UsageError: an engine was given, but the model has no other.
+        """
+        if engine not in (None, "torch"):
+            raise UsageError(f'engine = "{engine}" is for translators, and {folder} is for {self.name}.')
+        loaded: Model = self.opened_by.from_pretrained(str(folder), device=device)
+        return loaded
+
     @abstractmethod
     def evaluate(self, model: Model, config: Config, text: ScoredText, listener: Listener) -> Scored:
         """Score a model on a text; `config` is its configuration with settings replaced.
@@ -176,6 +200,21 @@ class Task(ABC, Generic[Model]):
         Raises:
             UsageError, DataError: there is no such text, or it cannot be scored.
         """
+
+    def compare(
+        self,
+        models: Sequence[Model],
+        configs: Sequence[Config],
+        sources: Sequence[str],
+        references: Sequence[str],
+        listener: Listener,
+    ) -> Differences:
+        """Compare the outputs of two models with their references; `configs` have settings replaced.
+
+        Raises:
+            UsageError: the task has no outputs (`scores_outputs`).
+        """
+        raise UsageError(f'models of task = "{self.name}" have no outputs to compare.')
 
     @abstractmethod
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
@@ -193,6 +232,9 @@ class Task(ABC, Generic[Model]):
             UsageError: the text or an option is not valid for this model.
         """
         raise RunError(f'a model of task = "{self.name}" cannot be inspected by itself.')
+
+
+AnyTask: TypeAlias = Task[Any]
 
 
 @dataclass(frozen=True)
@@ -231,7 +273,7 @@ class TrainingTask:
         documents: returns further JSON documents of the run directory, by file name.
     """
 
-    task: Task[Any]
+    task: AnyTask
     config: Config
     corpus: Corpus
     tokenizers: TokenizerPair

@@ -18,7 +18,9 @@ from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
 from manyheads.data.locate import Split
 from manyheads.data.store import TextStore, TokenStore
+from manyheads.evaluation import paired_bootstrap
 from manyheads.evaluation.scores import Scores, score
+from manyheads.evaluation.verdicts import judge_empty
 from manyheads.inspection.documents import Inspection
 from manyheads.interop.bundle import LoadedModel, load_run
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -36,8 +38,9 @@ from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.inspecting.translation import inspect_translation
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, training_overlap
-from manyheads.tasks.task import LongTexts, Task, TrainingTask
+from manyheads.tasks.task import Differences, LongTexts, Task, TrainingTask
 from manyheads.tasks.translation.augmented_batches import augmented_batches
+from manyheads.tasks.translation.grouped import translate_in_groups
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
@@ -52,9 +55,7 @@ class TranslationTask(Task[Translator]):
 
     name = "translation"
     opened_by = Translator
-    card_template = "translation"
     scores_outputs = True
-    decodes_to_validate = True
     token_rows: ClassVar[Mapping[str, str]] = {
         "source_embedding.tokens.weight": "source",
         "target_embedding.tokens.weight": "target",
@@ -142,6 +143,10 @@ class TranslationTask(Task[Translator]):
         overrides = [] if beam is None else [f"search.beam_size={beam}"]
         return Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.engine)
 
+    def from_pretrained(self, folder: Path, device: str, engine: str | None) -> Translator:
+        """See `Task.from_pretrained`."""
+        return Translator.from_pretrained(str(folder), device=device, engine=engine)
+
     def evaluate(self, model: Translator, config: Config, text: ScoredText, listener: Listener) -> Evaluation:
         """See `Task.evaluate`."""
         translator = Translator(config, model.tokenizers, model.model)
@@ -152,6 +157,32 @@ class TranslationTask(Task[Translator]):
         trained = model.config.data.model_copy(update={"root": config.data.root})
         own = model.config.model_copy(update={"data": trained})
         return replace(result, overlap=training_overlap(own, sources, references))
+
+    def compare(
+        self,
+        models: Sequence[Translator],
+        configs: Sequence[Config],
+        sources: Sequence[str],
+        references: Sequence[str],
+        listener: Listener,
+    ) -> Differences:
+        """See `Task.compare`; translations are compared by BLEU and chrF."""
+        outputs = []
+        for model, config in zip(models, configs, strict=True):
+            listener.message(f"translating {len(sources):,} sentences, {config.search.method}")
+            with listener.phase("translating", len(sources), "sentences") as advance:
+                results = translate_in_groups(Translator(config, model.tokenizers, model.model), sources, advance)
+            outputs.append([result.translation for result in results])
+        own, other = outputs
+        language, methods = configs[0].data.target, dict.fromkeys(config.search.method for config in configs)
+        return Differences(
+            results=(
+                paired_bootstrap(own, other, references, metric="bleu", language=language),
+                paired_bootstrap(own, other, references, metric="chrf", language=language),
+            ),
+            description=f"{len(sources):,} sentences, {' against '.join(methods)}",
+            empty=tuple(judge_empty({"sources": sources, "references": references})),
+        )
 
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
         """See `Task.validation_loss`."""
@@ -168,6 +199,9 @@ class TranslationTask(Task[Translator]):
     def inspect(self, model: Translator, text: str, options: InspectOptions) -> Inspection:
         """See `Task.inspect`."""
         return inspect_translation(model, text, options)
+
+
+TASK = TranslationTask()
 
 
 def card_line_of_translator(opened: LoadedModel) -> str | None:
