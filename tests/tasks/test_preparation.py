@@ -16,7 +16,8 @@ from tests.tolerances import within
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config, DataConfig, Task
+from manyheads.config.schema import Config, DataConfig
+from manyheads.config.schema.tasks import Reads
 from manyheads.data.batch import Batch
 from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
@@ -228,9 +229,9 @@ def test_text_that_has_not_changed_is_not_read_again(
     splits: list[str] = []
     read = module.read_split
 
-    def recording_read(data: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
+    def recording_read(data: DataConfig, split: Split, reads: Reads) -> Iterator[Pair]:
         splits.append(split)
-        return read(data, split, task)
+        return read(data, split, reads)
 
     monkeypatch.setattr(module, "read_split", recording_read)
     second = read_corpus(config, run)

@@ -121,8 +121,8 @@ def _facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) 
     first_labels = ", ".join(labels[:10]) + (", ..." if len(labels) > 10 else "")
     return {
         "languages": ", ".join(dict.fromkeys(map(base_language, config.languages))),
-        "source": data.source,
-        "target": data.target,
+        "source": config.languages[0],
+        "target": config.languages[1],
         "language": data.language,
         "version": __version__,
         "layers": task.describe_layers(config),
