@@ -11,7 +11,7 @@ from typing import Any
 
 from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
 from manyheads.data.literals import literal_kinds
-from manyheads.errors import RunError, UsageError
+from manyheads.errors import UsageError
 from manyheads.files import new_folder
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.html.check import compare_packed, reference_of_text_model, translate_packed
@@ -23,9 +23,9 @@ from manyheads.languages import normal_form
 from manyheads.runs.evaluate import card_line, with_line
 from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cost
 from manyheads.runs.export_settings import TextComparison, compare_texts, setting_lines
-from manyheads.runs.inspect import Loaded, curves, last_total_steps, load_for_inspection
+from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
 from manyheads.runs.model_card import exported_card
-from manyheads.runs.page import PageModel, card_of, describe, example_of, model_document, page_with, strings
+from manyheads.runs.page import PageModel, card_of, describe, example_of, model_document, page_of_run
 from manyheads.shell import command_line
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import samples_of
@@ -209,28 +209,16 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", language: str 
         language: language in which the page opens; None is that of the browser.
     """
     loaded, name = model.loaded, run.resolve().name
-    try:
-        training = curves([run]).to_dict()
-    except RunError:
-        training = None
     inspection = inspect_model(loaded.config, loaded.model, total_steps=last_total_steps(run), run=name)
     about = {
         "models": [describe(loaded.config, name, example=example_of(run))],
-        "parts": ["inspection", "model", *(["curves"] if training else [])],
+        "parts": ["inspection", "model", "curves"],
         "char_limit": _CHAR_LIMIT,
         "weights": {"precision": model.header["precision"], "bytes": model.header["bytes"]},
-        "key_required": False,
-    }
-    data = {
-        "strings": strings(),
-        "language": language,
-        "about": about,
-        "inspection": None,
-        "model": model_document(inspection, card),
-        "curves": training,
     }
     parts = list(_chunks(model.packed.block()))
-    return page_with(data, name, PageModel(joined_script("worker.js"), model.head(), parts))
+    packed = PageModel(joined_script("worker.js"), model.head(), parts)
+    return page_of_run(run, about, None, model_document(inspection, card), language, packed)
 
 
 def _chunks(block: bytes) -> Iterator[str]:

@@ -125,7 +125,7 @@ def _facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) 
         "target": config.languages[1],
         "language": data.language,
         "version": __version__,
-        "layers": task.describe_layers(config),
+        "layers": "+".join(str(count) for count in config.layers if count),
         "width": model.d_model,
         "positions": model.positions,
         "norm": model.norm,

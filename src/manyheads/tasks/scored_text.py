@@ -78,11 +78,7 @@ class ScoredText:
                         "The two files must belong together line by line."
                     )
         else:
-            if split == "test" and config.data.test is None:
-                raise UsageError(
-                    "this run names no test set. Give --split valid, --set data.test=..., or two files."
-                )
-            raw = list(read_split(config.data, split, config.spec.reads))
+            raw = list(self._read_split(config, "two files"))
             sources, references = [pair.source for pair in raw], [pair.target for pair in raw]
         if not sources:
             raise DataError(f"{source or f'data.{split}'} holds no lines. There is nothing to score.")
@@ -104,17 +100,19 @@ class ScoredText:
         if source is not None:
             data = config.data.model_copy(update={"root": str(source.parent), "test": source.name})
             raw = read_text(data, "test")
-        elif split == "test" and config.data.test is None:
-            raise UsageError(
-                "this run names no test set. Give --split valid, --set data.test=..., or --source-file FILE."
-            )
         else:
-            raw = read_split(config.data, split, config.spec.reads)
+            raw = self._read_split(config, "--source-file FILE")
         normal = map(cleaning(config), (pair.target for pair in raw))
         lines = [text for text in normal if config.whole_files or has_text(text)]
         if not any(lines):
             raise DataError(f"{source or f'data.{split}'} holds no text. There is nothing to score.")
         return lines
+
+    def _read_split(self, config: Config, files: str) -> Iterable[Pair]:
+        """Read the raw examples of the split; without a test set the error names `files` as another way."""
+        if self.split == "test" and config.data.test is None:
+            raise UsageError(f"this run names no test set. Give --split valid, --set data.test=..., or {files}.")
+        return read_split(config.data, self.split, config.spec.reads)
 
 
 def training_overlap(config: Config, sources: Sequence[str], references: Sequence[str]) -> tuple[int, int] | None:

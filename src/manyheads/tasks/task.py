@@ -18,7 +18,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.data.corpus import Pair
 from manyheads.data.store import TokenStore, TokenStream
-from manyheads.errors import RunError, UsageError
+from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult
 from manyheads.inspection.documents import Inspection
 from manyheads.model.transformer import Transformer
@@ -79,6 +79,7 @@ class Task(ABC, Generic[Model]):
     Attributes:
         name: value of `task` in a configuration.
         opened_by: class that opens a run and applies its model to raw text.
+        inspected_by: function that inspects the computation of a model; none if others start from it.
         head: beginnings of the names of the weights that belong to the task alone; they may be new in a training
             that starts from another model.
         token_rows: the weights that have a row for each token, with the side of these tokens.
@@ -91,6 +92,7 @@ class Task(ABC, Generic[Model]):
 
     name: ClassVar[str]
     opened_by: ClassVar[type[Any]]
+    inspected_by: ClassVar[Callable[..., Inspection]]
     head: ClassVar[tuple[str, ...]] = ()
     token_rows: ClassVar[Mapping[str, str]]
     model_noun: ClassVar[str] = "Encoder"
@@ -139,14 +141,6 @@ class Task(ABC, Generic[Model]):
         """Learn the tokenizers of both sides: one for both, unless a task has two sides."""
         tokenizer = train_tokenizer(config.tokenizer, sources, config.data.language, keep_space=config.keep_space)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
-
-    def describe_vocabulary(self, tokenizers: TokenizerPair, classes: Sequence[str]) -> str:
-        """Return the sizes of the vocabulary, for a message."""
-        return f"{tokenizers.target.size:,}"
-
-    def describe_layers(self, config: Config) -> str:
-        """Return the number of layers, for a card."""
-        return f"{config.model.num_encoder_layers}"
 
     def classes(self, run: RunDirectory) -> tuple[str, ...]:
         """Return the classes of a classifier, in the order of its outputs; none for other tasks."""
@@ -228,10 +222,9 @@ class Task(ABC, Generic[Model]):
         """Inspect the computation of a model for a text.
 
         Raises:
-            RunError: the task has nothing to inspect.
             UsageError: the text or an option is not valid for this model.
         """
-        raise RunError(f'a model of task = "{self.name}" cannot be inspected by itself.')
+        return self.inspected_by(model, text, options)
 
 
 AnyTask: TypeAlias = Task[Any]
@@ -296,7 +289,9 @@ class TrainingTask:
     @property
     def vocabulary(self) -> str:
         """Description of the vocabulary sizes, for a message."""
-        return self.task.describe_vocabulary(self.tokenizers, self.classes)
+        tokenizers = [self.tokenizers.source, self.tokenizers.target][not self.config.spec.decodes :]
+        sizes = "/".join(f"{tokenizer.size:,}" for tokenizer in tokenizers)
+        return f"{sizes}, {len(self.classes):,} classes" if self.classes else sizes
 
     def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
         """Write the files that a run directory has before the first step."""

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
-from manyheads.data.store import TokenStore, TokenStream
 from manyheads.tasks.corpus import Corpus
 from manyheads.tasks.preparation import prepare_tokenizers
 from manyheads.tasks.scored_text import ScoredText, first_held_out
 from manyheads.tasks.task import Loaded, Scored, Task, TrainingTask
-from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.batches import BatchSource
-from manyheads.training.distributed import World
-from manyheads.training.log import NO_LISTENER, Listener, ValidationReport
-from manyheads.training.objective import LossAndNll
+from manyheads.training.log import NO_LISTENER, Listener
 
 _Model = TypeVar("_Model", bound=Loaded)
 
@@ -38,46 +33,36 @@ class TextTask(Task[_Model]):
 
     Attributes:
         batch_loss: loss of a model on a batch, in training.
+        tokenise: returns the token ids of a corpus; see `preparation.tokenise`.
+        updates: returns the batches of a process from the configuration, text, token ids, tokenizers and processes.
         validate: makes the validation of a model; see `TrainingTask.validation`.
-        card_size: amount of text scored for a model card, in the unit of `card_texts`.
+        score: scores a model on texts of which one is not empty, with a configuration and a listener.
+        card_size: amount of text read for a model card.
+        card_texts: returns those of the texts that are scored for it.
     """
 
-    batch_loss: ClassVar[Callable[..., LossAndNll]]
-    validate: ClassVar[Callable[..., Callable[[int], ValidationReport]]]
+    batch_loss: ClassVar[Callable[..., Any]]
+    tokenise: ClassVar[Callable[..., Any]]
+    updates: ClassVar[Callable[..., BatchSource]]
+    validate: ClassVar[Callable[..., Any]]
+    score: ClassVar[Callable[..., TextScores]]
     card_size: ClassVar[int]
-
-    @abstractmethod
-    def tokenise(
-        self, config: Config, run: RunDirectory, corpus: Corpus, tokenizers: TokenizerPair, listener: Listener
-    ) -> TokenStore | TokenStream:
-        """Return the token ids of the training text."""
-
-    @abstractmethod
-    def updates(self, training: TrainingTask, world: World) -> BatchSource:
-        """Return the batches of this process."""
-
-    @abstractmethod
-    def score(self, model: _Model, config: Config, texts: Sequence[str], listener: Listener) -> TextScores:
-        """Score normalised texts in memory, not all of them empty; settings may differ from those of the run."""
-
-    @abstractmethod
-    def card_texts(self, texts: Sequence[str]) -> Sequence[str]:
-        """Return those of the first held-out texts that are scored for a model card."""
+    card_texts: ClassVar[Callable[..., Sequence[str]]]
 
     def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
         """See `Task.prepare`."""
         tokenizers = prepare_tokenizers(self, config, run, lambda most: (corpus.train.sides(most)[1], ()), listener)
-        training = TrainingTask(
+        store = self.tokenise(config, run, corpus, tokenizers, listener)
+        return TrainingTask(
             task=self,
             config=config,
             corpus=corpus,
             tokenizers=tokenizers,
-            store=self.tokenise(config, run, corpus, tokenizers, listener),
+            store=store,
             loss=partial(self.batch_loss, smoothing=config.training.label_smoothing),
-            updates=lambda world: self.updates(training, world),
+            updates=partial(self.updates, config, corpus.train, store, tokenizers),
             validation=partial(self.validate, config, [pair.target for pair in corpus.valid], tokenizers.target),
         )
-        return training
 
     def evaluate(self, model: _Model, config: Config, text: ScoredText, listener: Listener) -> TextScores:
         """See `Task.evaluate`."""

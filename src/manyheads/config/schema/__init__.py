@@ -79,6 +79,12 @@ class Config(Section):
         return self.data.language, self.data.language
 
     @property
+    def layers(self) -> tuple[int, int]:
+        """Layers of encoder and decoder; 0 where the model has none."""
+        has_encoder, has_decoder = self.spec.architecture != "decoder", "decoder" in self.spec.architecture
+        return has_encoder * self.model.num_encoder_layers, has_decoder * self.model.num_decoder_layers
+
+    @property
     def whole_files(self) -> bool:
         """Whether the whole file is one text."""
         return self.spec.reads_stream and self.data.documents == "file"

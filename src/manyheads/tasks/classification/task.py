@@ -19,7 +19,6 @@ from manyheads.data.sampler import evenly
 from manyheads.data.store import TokenStore
 from manyheads.errors import RunError
 from manyheads.evaluation import paired_bootstrap_of_labels
-from manyheads.inspection.documents import Inspection
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.shell import command_line
 from manyheads.tasks.batch_sources import CorpusUpdates, LabelledBatches
@@ -40,7 +39,6 @@ from manyheads.tasks.classification.scoring import (
 from manyheads.tasks.corpus import Corpus, held_out
 from manyheads.tasks.initialize import Sides
 from manyheads.tasks.inspecting.classification import inspect_classification
-from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, first_held_out
 from manyheads.tasks.task import Differences, LongTexts, Task, TrainingTask
@@ -57,6 +55,7 @@ class ClassificationTask(Task[Classifier]):
 
     name = "classification"
     opened_by = Classifier
+    inspected_by = staticmethod(inspect_classification)
     head = ("pooler.", "output.")
     pipeline = "text-classification"
     scores_outputs = True
@@ -109,10 +108,6 @@ class ClassificationTask(Task[Classifier]):
     def build_model(self, config: Config, tokenizers: TokenizerPair, classes: Sequence[str]) -> TextClassifier:
         """See `Task.build_model`."""
         return TextClassifier(config.model, tokenizers.source.size, len(classes), pad=PAD)
-
-    def describe_vocabulary(self, tokenizers: TokenizerPair, classes: Sequence[str]) -> str:
-        """See `Task.describe_vocabulary`."""
-        return f"{tokenizers.target.size:,}, {len(classes):,} classes"
 
     def classes(self, run: RunDirectory) -> tuple[str, ...]:
         """See `Task.classes`."""
@@ -197,10 +192,6 @@ class ClassificationTask(Task[Classifier]):
             f"- Scores on {result.examples:,} texts of {which}: accuracy {result.scores.accuracy:.2%}, macro F1 "
             f"{result.scores.macro_f1:.2%}, calibration error {result.scores.calibration_error:.2%}"
         )
-
-    def inspect(self, model: Classifier, text: str, options: InspectOptions) -> Inspection:
-        """See `Task.inspect`."""
-        return inspect_classification(model, text, options)
 
 
 TASK = ClassificationTask()

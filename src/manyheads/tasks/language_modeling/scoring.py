@@ -140,6 +140,11 @@ def stream_of(config: Config, texts: Sequence[str], tokenizer: Tokenizer) -> NDA
 
 def score_text(generator: Generator, config: Config, texts: Sequence[str], listener: Listener) -> TextEvaluation:
     """Score normalised texts in memory, not all of them empty; settings may differ from those of the run."""
+    if config.data.max_length > generator.config.data.max_length:
+        listener.message(
+            f"warning: the model has learnt to look at {generator.config.data.max_length} tokens, not at "
+            f"data.max_length = {config.data.max_length}"
+        )
     tokens = stream_of(config, texts, generator.tokenizer)
     windows = _windows_over(config, len(tokens))
     listener.message(f"scoring {windows.predicted:,} tokens")

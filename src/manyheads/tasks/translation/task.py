@@ -21,7 +21,6 @@ from manyheads.data.store import TextStore, TokenStore
 from manyheads.evaluation import paired_bootstrap
 from manyheads.evaluation.scores import Scores, score
 from manyheads.evaluation.verdicts import judge_empty
-from manyheads.inspection.documents import Inspection
 from manyheads.interop.bundle import LoadedModel, load_run
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.batch_sources import CorpusUpdates, PairBatches
@@ -34,7 +33,6 @@ from manyheads.tasks.corpus import (
     language_profiles,
     longest_side,
 )
-from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.inspecting.translation import inspect_translation
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, training_overlap
@@ -55,6 +53,7 @@ class TranslationTask(Task[Translator]):
 
     name = "translation"
     opened_by = Translator
+    inspected_by = staticmethod(inspect_translation)
     scores_outputs = True
     token_rows: ClassVar[Mapping[str, str]] = {
         "source_embedding.tokens.weight": "source",
@@ -88,17 +87,9 @@ class TranslationTask(Task[Translator]):
         """See `Task.build_model`."""
         return EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size)
 
-    def describe_layers(self, config: Config) -> str:
-        """See `Task.describe_layers`."""
-        return f"{config.model.num_encoder_layers}+{config.model.num_decoder_layers}"
-
     def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
         """See `Task.learn_tokenizers`."""
         return train_tokenizers(config.tokenizer, sources, targets, *config.languages)
-
-    def describe_vocabulary(self, tokenizers: TokenizerPair, classes: Sequence[str]) -> str:
-        """See `Task.describe_vocabulary`."""
-        return f"{tokenizers.source.size:,}/{tokenizers.target.size:,}"
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
         """See `Task.sample_sides`."""
@@ -195,10 +186,6 @@ class TranslationTask(Task[Translator]):
     def card_line(self, run: RunDirectory, listener: Listener) -> str | None:
         """See `Task.card_line`."""
         return card_line_of_translator(load_run(run.path))
-
-    def inspect(self, model: Translator, text: str, options: InspectOptions) -> Inspection:
-        """See `Task.inspect`."""
-        return inspect_translation(model, text, options)
 
 
 TASK = TranslationTask()
