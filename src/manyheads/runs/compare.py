@@ -93,8 +93,8 @@ def compare(
             f"{run} is a run of {names[0]}, {other} of {names[1]}. Compare two translators or two classifiers."
         )
     changed = [with_overrides(config, overrides) for config in configs]
-    sources, references = ScoredText(split, source, reference).pairs(changed[0])
+    scored = ScoredText(split, source, reference).pairs(changed[0])
     models = [task.load(path, device) for path in (run, other)]
-    found = task.compare(models, changed, sources, references, listener)
+    found = task.compare(models, changed, scored, listener)
     text = f"{source or f'data.{split}'}: {found.description}"
     return Comparison(run, other, found.results, text, found.empty)

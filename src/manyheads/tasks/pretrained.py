@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.errors import UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.interop.hub import folder_of
 from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
@@ -33,8 +34,12 @@ def from_pretrained(
         MissingExtraError: huggingface_hub (for a name on the hub) or the engine is not installed.
     """
     folder = folder_of(name)
-    loaded: Translator | Classifier | Generator | Encoder
-    loaded = task_named(_task_in(folder)).from_pretrained(folder, device, engine)
+    task = task_named(_task_in(folder))
+    if issubclass(task.opened_by, Translator):
+        return task.opened_by.from_pretrained(str(folder), device=device, engine=engine)
+    if engine not in (None, "torch"):
+        raise UsageError(f'engine = "{engine}" is for translators, and {name} is for {task.name}.')
+    loaded: Classifier | Generator | Encoder = task.opened_by.from_pretrained(str(folder), device=device)
     return loaded
 
 

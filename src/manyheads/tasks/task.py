@@ -56,6 +56,9 @@ class Scored(Protocol):
         """Return lines of text."""
 
 
+SourcesAndReferences: TypeAlias = tuple[Sequence[str], Sequence[str]]
+
+
 class Differences(NamedTuple):
     """The differences between the outputs of two models on a text.
 
@@ -175,18 +178,6 @@ class Task(ABC, Generic[Model]):
         """Open a run to serve it; the options are those of a translator."""
         return self.load(run, device)
 
-    def from_pretrained(self, folder: Path, device: str, engine: str | None) -> Model:
-        """Open a run, or a model of another program.
-
-        Raises:
-            RunError: the folder cannot be read, or is of another task.
-            UsageError: an engine was given, but the model has no other.
-        """
-        if engine not in (None, "torch"):
-            raise UsageError(f'engine = "{engine}" is for translators, and {folder} is for {self.name}.')
-        loaded: Model = self.opened_by.from_pretrained(str(folder), device=device)
-        return loaded
-
     @abstractmethod
     def evaluate(self, model: Model, config: Config, text: ScoredText, listener: Listener) -> Scored:
         """Score a model on a text; `config` is its configuration with settings replaced.
@@ -196,14 +187,9 @@ class Task(ABC, Generic[Model]):
         """
 
     def compare(
-        self,
-        models: Sequence[Model],
-        configs: Sequence[Config],
-        sources: Sequence[str],
-        references: Sequence[str],
-        listener: Listener,
+        self, models: Sequence[Model], configs: Sequence[Config], text: SourcesAndReferences, listener: Listener
     ) -> Differences:
-        """Compare the outputs of two models with their references; `configs` have settings replaced.
+        """Compare the outputs of two models on a text; `configs` have settings replaced.
 
         Raises:
             UsageError: the task has no outputs (`scores_outputs`).

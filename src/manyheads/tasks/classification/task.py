@@ -41,7 +41,7 @@ from manyheads.tasks.initialize import Sides
 from manyheads.tasks.inspecting.classification import inspect_classification
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, first_held_out
-from manyheads.tasks.task import Differences, LongTexts, Task, TrainingTask
+from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
 from manyheads.text.tokenizer import PAD, Tokenizer, TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.objective import classification_loss
@@ -150,11 +150,11 @@ class ClassificationTask(Task[Classifier]):
         self,
         models: Sequence[Classifier],
         configs: Sequence[Config],
-        sources: Sequence[str],
-        references: Sequence[str],
+        text: SourcesAndReferences,
         listener: Listener,
     ) -> Differences:
         """See `Task.compare`; a label that is unknown to one of the classifiers counts as wrong for it."""
+        sources, references = text
         filled = with_text(sources, listener)
         texts, names = [sources[index] for index in filled], dict[str, None]()
         outputs = []

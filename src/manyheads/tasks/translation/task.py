@@ -36,7 +36,7 @@ from manyheads.tasks.corpus import (
 from manyheads.tasks.inspecting.translation import inspect_translation
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, training_overlap
-from manyheads.tasks.task import Differences, LongTexts, Task, TrainingTask
+from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
 from manyheads.tasks.translation.augmented_batches import augmented_batches
 from manyheads.tasks.translation.grouped import translate_in_groups
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
@@ -134,10 +134,6 @@ class TranslationTask(Task[Translator]):
         overrides = [] if beam is None else [f"search.beam_size={beam}"]
         return Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.engine)
 
-    def from_pretrained(self, folder: Path, device: str, engine: str | None) -> Translator:
-        """See `Task.from_pretrained`."""
-        return Translator.from_pretrained(str(folder), device=device, engine=engine)
-
     def evaluate(self, model: Translator, config: Config, text: ScoredText, listener: Listener) -> Evaluation:
         """See `Task.evaluate`."""
         translator = Translator(config, model.tokenizers, model.model)
@@ -153,12 +149,11 @@ class TranslationTask(Task[Translator]):
         self,
         models: Sequence[Translator],
         configs: Sequence[Config],
-        sources: Sequence[str],
-        references: Sequence[str],
+        text: SourcesAndReferences,
         listener: Listener,
     ) -> Differences:
         """See `Task.compare`; translations are compared by BLEU and chrF."""
-        outputs = []
+        (sources, references), outputs = text, []
         for model, config in zip(models, configs, strict=True):
             listener.message(f"translating {len(sources):,} sentences, {config.search.method}")
             with listener.phase("translating", len(sources), "sentences") as advance:
