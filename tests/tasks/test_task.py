@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from tests.runs.labelled import write_unlabelled
 from tests.runs.parts import make_config
-from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS, Config, TaskSpec
@@ -64,11 +63,7 @@ def test_a_task_of_a_test_is_trained_scored_and_exported(tmp_path: Path, monkeyp
     monkeypatch.setitem(TASKS, "reversal", REVERSAL)
     values = make_config(write_unlabelled(tmp_path), tokenizer={"kind": "characters"}).model_dump()
     data = {"root": str(tmp_path), "language": "en", "train": "plain", "valid": 0.2}
-    train(
-        Config.model_validate(values | {"task": "reversal", "data": data}),
-        tmp_path / "run",
-        listener=CollectingListener(),
-    )
+    train(Config.model_validate(values | {"task": "reversal", "data": data}), tmp_path / "run")
     assert json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))["task"] == "reversal"
     result = evaluate(tmp_path / "run", split="valid", device="cpu")
     assert isinstance(result, Evaluation)

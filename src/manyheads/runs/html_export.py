@@ -199,14 +199,13 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
     return {"page": page, "tokenizers": {"source": describe_tokenizer(loaded.tokenizer), "target": None}}
 
 
-def html_document(run: Path, model: HtmlModel, *, card: str = "", language: str | None = None) -> str:
+def html_document(run: Path, model: HtmlModel, *, card: str = "") -> str:
     """Return a self-contained page that computes with a model.
 
     Args:
         run: run directory.
         model: the packed run.
         card: the model card (Markdown).
-        language: language in which the page opens; None is that of the browser.
     """
     loaded, name = model.loaded, run.resolve().name
     inspection = inspect_model(loaded.config, loaded.model, total_steps=last_total_steps(run), run=name)
@@ -218,7 +217,7 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", language: str 
     }
     parts = list(_chunks(model.packed.block()))
     packed = PageModel(joined_script("worker.js"), model.head(), parts)
-    return page_of_run(run, about, None, model_document(inspection, card), language, packed)
+    return page_of_run(run, about, None, model_document(inspection, card), None, packed)
 
 
 def _chunks(block: bytes) -> Iterator[str]:

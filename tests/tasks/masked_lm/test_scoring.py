@@ -20,7 +20,6 @@ from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.masked_lm.scoring import MaskedEvaluation
 
 MODEL: dict[str, Any] = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.1}
 
@@ -49,7 +48,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def encoder(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "encoder"
-    train(masked_config(text), out, listener=CollectingListener())
+    train(masked_config(text), out)
     return out
 
 
@@ -65,13 +64,11 @@ def test_the_loss_falls_below_that_of_guessing(text: Path, tmp_path: Path, train
 
 def test_evaluate_has_the_loss_of_validation(encoder: Path, tmp_path: Path) -> None:
     found = evaluate(encoder, split="valid")
-    assert isinstance(found, MaskedEvaluation)
     best = min(record["loss"] for record in metrics(encoder) if record["kind"] == "validation")
     assert found.loss == approx(best)
     assert found.texts == 16
     (tmp_path / "new.txt").write_text("a great film\n\nthe plot was dull\n", encoding="utf-8")
     other = evaluate(encoder, source=tmp_path / "new.txt")
-    assert isinstance(other, MaskedEvaluation)
     assert other.texts == 2
     assert other.to_json()["perplexity"] == pytest.approx(math.exp(other.loss))
 
@@ -84,18 +81,8 @@ def test_perplexity_does_not_depend_on_batching(
     right = evaluate(encoder, split="valid")
     monkeypatch.setattr("manyheads.tasks.masked_lm.scoring._BATCH_TOKENS", batch_tokens)
     found = evaluate(encoder, split="valid")
-    assert isinstance(right, MaskedEvaluation)
-    assert isinstance(found, MaskedEvaluation)
     assert found.tokens == right.tokens
     assert found.loss == approx(right.loss)
-
-
-def test_a_masked_language_model_is_refused_as_a_classifier(encoder: Path) -> None:
-    message = (
-        r'trained for task = "masked-lm", not for "classification"\. Use: manyheads train CONFIG --set model\.init_'
-    )
-    with pytest.raises(RunError, match=message):
-        Classifier.load(encoder)
 
 
 def test_empty_text_a_reference_and_a_comparison_are_refused(encoder: Path, tmp_path: Path) -> None:
@@ -113,7 +100,7 @@ def test_an_interrupted_training_ends_like_an_uninterrupted_training(
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(masked_config(text), tmp_path / "run", listener=Interrupting(step=6))
-    train(masked_config(text), tmp_path / "run", listener=CollectingListener())
+    train(masked_config(text), tmp_path / "run")
     one, other = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
     assert all(bool((one[key] == other[key]).all()) for key in one)
     assert metrics(tmp_path / "run") == metrics(encoder)
@@ -143,10 +130,10 @@ def test_a_classifier_can_be_fine_tuned_with_lora_and_resumes(text: Path, encode
     """The published weights include the LoRA updates; an interrupted training ends like an uninterrupted one."""
     training = {"lora_rank": 2, "optimizer": "adamw", "layer_decay": 0.8, "learning_rate": 0.01}
     config = labelled_config(text, model=MODEL | {"init_from": str(encoder)}, training=training)
-    train(config, tmp_path / "whole", listener=CollectingListener())
+    train(config, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         train(config, tmp_path / "run", listener=Interrupting(step=6))
-    train(config, tmp_path / "run", listener=CollectingListener())
+    train(config, tmp_path / "run")
     runs = tmp_path / "run", tmp_path / "whole", encoder
     found, uninterrupted, initial = (load_file(run / "model.safetensors") for run in runs)
     assert all(bool((found[name] == uninterrupted[name]).all()) for name in uninterrupted)
@@ -169,7 +156,7 @@ def test_a_missing_encoder_or_an_unsupported_vocabulary_is_named(
 ) -> None:
     model = MODEL | {"init_from": str(encoder)} | change
     with pytest.raises(RunError, match=message):
-        train(labelled_config(text, model=model), tmp_path / "run", listener=CollectingListener())
+        train(labelled_config(text, model=model), tmp_path / "run")
 
 
 def test_the_shape_of_the_encoder_overrides_the_configuration(text: Path, encoder: Path, tmp_path: Path) -> None:
