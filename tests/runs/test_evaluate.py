@@ -42,9 +42,23 @@ def lines(run: Path, name: str) -> list[str]:
     return list(read_lines(corpus_of(run) / name))
 
 
-def test_json_holds_the_documented_keys(trained: Path) -> None:
+def test_figures_signatures_and_verdict_are_in_the_json_document_and_in_the_lines(trained: Path) -> None:
     found = evaluate(trained)
     value = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    sentences, text = found.verdict(), "\n".join(found.lines())
+    for figure in (
+        f"BLEU {found.scores.bleu:.2f}",
+        f"perplexity {found.perplexity:.3f}",
+        *found.scores.signature.values(),
+        *(f"verdict: {each}" for each in sentences),
+    ):
+        assert figure in text
+    assert sentences[0].startswith("BLEU is ")
+    assert "too few for a verdict" in sentences[0]
+    assert sentences[1].startswith("perplexity ")
+    assert value["verdict"] == ". ".join(sentences)
+    low, high = value["bleu_interval"]
+    assert low <= found.scores.bleu <= high
     assert value.keys() >= {
         "task", "loss", "perplexity", "tokens", "bleu", "chrf", "ter", "signature", "sentences", "seconds",
     }  # fmt: skip
@@ -54,20 +68,6 @@ def test_json_holds_the_documented_keys(trained: Path) -> None:
     assert value["signature"].keys() == {"bleu", "chrf", "ter"}
     assert "tok:13a" in value["signature"]["bleu"]
     assert value["seconds"] > 0
-
-
-def test_the_verdict_is_in_the_json_document_and_in_the_lines(trained: Path) -> None:
-    found = evaluate(trained)
-    sentences = found.verdict()
-    assert sentences[0].startswith("BLEU is ")
-    assert "too few for a verdict" in sentences[0]
-    assert sentences[1].startswith("perplexity ")
-    assert found.to_json()["verdict"] == ". ".join(sentences)
-    assert [line for line in found.lines() if line.startswith("verdict: ")] == [
-        f"verdict: {each}" for each in sentences
-    ]
-    low, high = found.to_json()["bleu_interval"]
-    assert low <= found.scores.bleu <= high
 
 
 def test_the_progress_counts_every_line(trained: Path) -> None:
@@ -182,32 +182,25 @@ def test_files_may_hold_empty_lines_and_miss_the_last_newline(trained: Path, tmp
     assert math.isfinite(found.loss)
 
 
-def test_line_counts_that_differ_are_named(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "short.de").write_text("eins\nzwei\n", encoding="utf-8")
-    (tmp_path / "long.en").write_text("one\ntwo\nthree\n", encoding="utf-8")
-    for source, reference in (("short.de", "long.en"), ("long.en", "short.de")):
-        with pytest.raises(DataError, match=r"short\.de has 2 lines, but the other file 3"):
-            evaluate(trained, source=tmp_path / source, reference=tmp_path / reference)
-
-
-def test_empty_files_are_refused(trained: Path, tmp_path: Path) -> None:
-    for name in ("s", "r"):
-        (tmp_path / name).write_text("", encoding="utf-8")
-    with pytest.raises(DataError, match=r"nothing to score|no lines"):
-        evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r")
-
-
-def test_one_file_without_the_other_is_refused(trained: Path) -> None:
-    folder = corpus_of(trained)
-    with pytest.raises(UsageError, match="belong together"):
-        evaluate(trained, source=folder / "test.de")
-    with pytest.raises(UsageError, match="belong together"):
-        evaluate(trained, reference=folder / "test.en")
-
-
-def test_a_run_without_a_test_set_is_refused_with_advice(trained: Path) -> None:
-    with pytest.raises(UsageError, match="names no test set"):
-        evaluate(trained, overrides=["data.test=none"])
+@pytest.mark.parametrize(
+    ("source", "reference", "error", "message"),
+    [
+        ("two", "three", DataError, r"two has 2 lines, but the other file 3"),
+        ("three", "two", DataError, r"two has 2 lines, but the other file 3"),
+        ("empty", "empty", DataError, r"nothing to score|no lines"),
+        ("two", None, UsageError, "belong together"),
+        (None, "two", UsageError, "belong together"),
+        (None, None, UsageError, "names no test set"),
+    ],
+)
+def test_a_text_that_cannot_be_scored_is_refused_with_the_reason(
+    trained: Path, tmp_path: Path, source: str | None, reference: str | None, error: type[Exception], message: str
+) -> None:
+    for name, lines in (("empty", ""), ("two", "eins\nzwei\n"), ("three", "one\ntwo\nthree\n")):
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    paths = [name and tmp_path / name for name in (source, reference)]
+    with pytest.raises(error, match=message):
+        evaluate(trained, source=paths[0], reference=paths[1], overrides=["data.test=none"])
 
 
 def test_settings_can_be_overridden(trained: Path, tmp_path: Path) -> None:
@@ -223,17 +216,9 @@ def test_settings_can_be_overridden(trained: Path, tmp_path: Path) -> None:
         evaluate(trained, overrides=["search.beam_sise=1"])
 
 
-def test_perfect_outputs_score_100(trained: Path, tmp_path: Path) -> None:
-    sources = lines(trained, "test.de")
-    outputs = [one.translation for one in Translator.load(trained).translate(sources)]
-    (tmp_path / "r").write_text("".join(f"{line}\n" for line in outputs), encoding="utf-8")
-    found = evaluate(trained, source=corpus_of(trained) / "test.de", reference=tmp_path / "r")
-    assert found.exact == sum(line == " ".join(line.split()) for line in outputs) / 6
-    assert found.scores.chrf == pytest.approx(100)
-    assert found.scores.ter == 0
-
-
-def test_references_are_cleaned_like_training_text(trained: Path, tmp_path: Path) -> None:
+def test_perfect_outputs_score_100_with_references_cleaned_like_training_text(
+    trained: Path, tmp_path: Path
+) -> None:
     """Bytes that no tokenizer restores must not count as errors."""
     sources = lines(trained, "test.de")
     outputs = [one.translation for one in Translator.load(trained).translate(sources)]
@@ -242,18 +227,8 @@ def test_references_are_cleaned_like_training_text(trained: Path, tmp_path: Path
     )
     found = evaluate(trained, source=corpus_of(trained) / "test.de", reference=tmp_path / "r")
     assert found.scores.chrf == pytest.approx(100)
+    assert found.exact == sum(line == " ".join(line.split()) for line in outputs) / 6
     assert found.scores.ter == 0
-
-
-def test_the_printed_lines_hold_the_figures_with_their_signatures(trained: Path) -> None:
-    found = evaluate(trained)
-    text = "\n".join(found.lines())
-    for figure in (
-        f"BLEU {found.scores.bleu:.2f}",
-        f"perplexity {found.perplexity:.3f}",
-        *found.scores.signature.values(),
-    ):
-        assert figure in text
 
 
 def test_a_run_against_itself_does_not_differ(trained: Path) -> None:

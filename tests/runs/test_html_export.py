@@ -153,15 +153,6 @@ def test_the_page_translates_like_python(runs: dict[str, Path], open_run: Any) -
             assert_near(found, expected.to_json(), text)
 
 
-def test_an_int8_page_translates_nearly_as_well(runs: dict[str, Path], open_run: Any) -> None:
-    page = open_run("translation", "int8")
-    translator = Translator.load(runs["translation"])
-    for text in TEXTS:
-        (expected,) = translator.translate([text], beam_size=1)
-        found = page.evaluate("text => window.manyheads.translate(text, { beam: 1 })", text)
-        assert found["score"] == within(expected.score, 0.2)
-
-
 INSPECTED = [
     ("translation", {"q": TEXTS[0]}, {}),
     ("translation", {"q": TEXTS[1], "beam": 3, "temperature": 2.0}, {"beam_size": 3, "temperature": 2.0}),
