@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from tests.interop.pretrained import ENCODERS, write_folder
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
-from tests.runs.parts import make_config, write_corpus
+from tests.runs.parts import make_config, training_report, write_corpus
 from tests.tasks.masked_lm.test_scoring import masked_config
 from tests.tolerances import approx, assert_close
 from tests.training.parts import CollectingListener
@@ -72,11 +72,10 @@ def test_a_classifier_of_the_same_classes_is_initialized_with_the_whole_model(
     family: str, folders: Any, text: Path, tmp_path: Path
 ) -> None:
     folder, original, fast = folders[family]
-    origin, listener = Path(shutil.copytree(folder, tmp_path / "origin")), CollectingListener()
+    origin = Path(shutil.copytree(folder, tmp_path / "origin"))
     model = {"init_from": str(origin), "dropout": 0.0}
-    train(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "run", listener=listener)
+    report = training_report(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "run", "from ")
     shutil.rmtree(origin)
-    (report,) = [message for message in listener.messages if message.startswith("from ")]
     assert report.endswith("new: none; not used: none")
     classifier = Classifier.load(tmp_path / "run")
     assert classifier.tokenizer.kind == "huggingface"
@@ -154,11 +153,9 @@ def test_an_interrupted_training_resumes_without_the_original_model(
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_a_pooler_of_the_first_token_is_new_for_mean_pooling(pooling: str, text: Path, tmp_path: Path) -> None:
-    listener = CollectingListener()
     write_folder(tmp_path / "bare", "bert")
     model = {"init_from": str(tmp_path / "bare"), "pooling": pooling, "dropout": 0.0}
-    train(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "run", listener=listener)
-    (report,) = [message for message in listener.messages if message.startswith("from ")]
+    report = training_report(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "run", "from ")
     pooler = "pooler.weight, pooler.bias, " if pooling == "mean" else ""
     left = "pooler.bias, pooler.weight" if pooling == "mean" else "none"
     assert report.endswith(f"new: {pooler}output.weight, output.bias; not used: {left}")
@@ -168,12 +165,10 @@ def test_masked_language_modeling_continues_with_the_head_and_the_mask_of_bert(
     folders: Any, text: Path, tmp_path: Path
 ) -> None:
     folder, original, fast = folders["masked"]
-    listener = CollectingListener()
     config = masked_config(
         text, model={"init_from": str(folder), "dropout": 0.0}, training=NO_LEARNING, tokenizer={"sampling": 0.0}
     )
-    train(config, tmp_path / "run", listener=listener)
-    (report,) = [message for message in listener.messages if message.startswith("from ")]
+    report = training_report(config, tmp_path / "run", "from ")
     assert report.endswith("new: none; not used: none")
     run = RunDirectory(tmp_path / "run")
     tokenizer = run.tokenizers(run.config()).source
@@ -319,11 +314,9 @@ def test_the_vocabulary_of_a_language_model_is_kept_extended_or_replaced(
 
 
 def test_a_pretrained_vocabulary_is_replaced_by_one_of_the_text(folders: Any, text: Path, tmp_path: Path) -> None:
-    listener = CollectingListener()
     model = {"init_from": str(folders["bert"][0]), "init_vocabulary": "replace", "dropout": 0.0}
     config = labelled_config(text, model=model, training=NO_LEARNING, tokenizer={"kind": "characters"})
-    train(config, tmp_path / "run", listener=listener)
-    (report,) = [message for message in listener.messages if message.startswith("from ")]
+    report = training_report(config, tmp_path / "run", "from ")
     assert "resized: embedding.tokens.weight (" in report
     found = RunDirectory(tmp_path / "run")
     tokenizer = found.tokenizers(found.config()).source
@@ -393,10 +386,9 @@ def test_a_head_that_was_never_trained_does_not_determine_the_pooling(
 ) -> None:
     write_folder(tmp_path / "bare", "bert")  # with a pooler that reads the first token
     import_model(str(tmp_path / "bare"), tmp_path / "run", labels=["0", "1"])
-    listener, model = CollectingListener(), {"init_from": str(tmp_path / "run"), "pooling": pooling, "dropout": 0.0}
-    train(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "tuned", listener=listener)
+    model = {"init_from": str(tmp_path / "run"), "pooling": pooling, "dropout": 0.0}
+    report = training_report(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "tuned", "from ")
     assert Classifier.load(tmp_path / "tuned").config.model.pooling == pooling
-    (report,) = [message for message in listener.messages if message.startswith("from ")]
     assert ("new: pooler.weight, pooler.bias, output.weight, output.bias;" in report) == (pooling == "mean")
 
 

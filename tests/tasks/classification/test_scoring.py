@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_tsv
-from tests.runs.parts import Interrupting, metrics
+from tests.runs.parts import Interrupting, metrics, training_report
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
@@ -205,11 +205,9 @@ def test_labels_with_blanks_two_texts_and_unbalanced_classes_are_trained(corpus:
     rows += [("for sure", "great", "plot"), ("for sure", "lovely actor", "film")]
     folder = with_other_rows(corpus, tmp_path / "text", train=rows, valid=rows[-9:], test=rows[-4:])
     config = labelled_config(folder, data={"drop_overlap": False}, model={"token_types": 2, "pooling": "cls"})
-    listener = CollectingListener()
-    train(config, tmp_path / "run", listener=listener)
+    warning = training_report(config, tmp_path / "run", "warning: unbalanced classes")
     content = json.loads((tmp_path / "run/labels.json").read_text())
     assert content == {"labels": ["for sure", "not at all"], "texts": 2}
-    (warning,) = [message for message in listener.messages if message.startswith("warning: unbalanced classes")]
     assert '45 examples of "not at all", 2 of "for sure"' in warning
     classifier = Classifier.load(tmp_path / "run")
     (found,) = classifier.classify([("great", "plot")])

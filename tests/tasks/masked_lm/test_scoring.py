@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 from tests.runs.labelled import labelled_config, write_labelled, write_unlabelled
-from tests.runs.parts import Interrupting, metrics
+from tests.runs.parts import Interrupting, metrics, training_report
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
@@ -109,11 +109,11 @@ def test_an_interrupted_training_ends_like_an_uninterrupted_training(
 def test_a_classifier_is_initialized_with_the_tokenizer_and_weights_of_an_encoder(
     text: Path, encoder: Path, tmp_path: Path
 ) -> None:
-    listener = CollectingListener()
     model = MODEL | {"init_from": str(encoder)}
     training = {"steps": 1, "learning_rate": 1e-30, "warmup_steps": 0}
-    train(labelled_config(text, model=model, training=training), tmp_path / "run", listener=listener)
-    (report,) = [message for message in listener.messages if message.startswith(f"from {encoder}")]
+    report = training_report(
+        labelled_config(text, model=model, training=training), tmp_path / "run", f"from {encoder}"
+    )
     assert "new: pooler.weight, pooler.bias, output.weight, output.bias" in report
     assert "not used: output.bias, transform.bias, transform.weight, transform_norm.bias" in report
     found, initial = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
@@ -160,10 +160,8 @@ def test_a_missing_encoder_or_an_unsupported_vocabulary_is_named(
 
 
 def test_the_shape_of_the_encoder_overrides_the_configuration(text: Path, encoder: Path, tmp_path: Path) -> None:
-    listener = CollectingListener()
     model = {"d_model": 24, "num_heads": 3, "num_encoder_layers": 2, "init_from": str(encoder)}
     config = labelled_config(text, model=model, tokenizer={"kind": "characters"}, training={"steps": 1})
-    train(config, tmp_path / "run", listener=listener)
-    (report,) = [message for message in listener.messages if message.startswith(f"as in {encoder}")]
+    report = training_report(config, tmp_path / "run", f"as in {encoder}")
     assert report.endswith("d_model = 16, num_heads = 2, num_encoder_layers = 1, tokenizer.kind = bpe")
     assert RunDirectory(tmp_path / "run").config().model.d_model == 16
