@@ -424,7 +424,7 @@ def test_a_language_model_is_exported_and_an_unsupported_one_is_refused_by_name(
     with pytest.raises(RunError, match=message):
         export(tmp_path / "own", tmp_path / "no", "huggingface")
     with pytest.raises(
-        UsageError, match='of task = "language-modeling", which can be exported by --to huggingface in float32'
+        UsageError, match=r'"language-modeling", such as .* Use --to huggingface or html or javascript'
     ):
         export(tmp_path / "run", tmp_path / "no", "ctranslate2")
     assert not (tmp_path / "no").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.checkpoint import RunDirectory, write_atomically
-from manyheads.config.schema import TASKS, Config
+from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.files import new_folder
@@ -166,28 +166,28 @@ def check_format(task: str, to: str, quantization: str | None, run: str) -> str:
     """
     if to not in _FORMATS:
         raise UsageError(f"--to {to} is none of {', '.join(_FORMATS)}.")
-    spec = TASKS[task]
+    formats = _formats_of(TASKS[task])
+    if to not in formats:
+        raise UsageError(
+            f'--to {to} is not for runs of task = "{task}", such as {run}. Use --to {" or ".join(formats)}.'
+        )
     numbers = quantization or ("int8" if to in ("argos", *FOR_BROWSERS) else "float32")
     if to in FOR_BROWSERS:
-        if not spec.page:
-            raise UsageError(f'--to {to} is not for runs of task = "{task}", such as {run}. Use --to huggingface.')
         if numbers not in ("float32", "int8"):
             raise UsageError(f"--quantization {numbers} does not go with --to {to}. Use float32 or int8.")
         return numbers
-    if spec.decodes and to not in _WRITERS:
-        able = ", ".join([*_WRITERS, *FOR_BROWSERS])
-        raise UsageError(f"--to {to} is for classifiers, and {run} is a translator. Use {able}.")
-    if not spec.decodes and (to not in _TEXT_WRITERS or numbers != "float32"):
-        able = " or ".join(_TEXT_WRITERS) if spec.architecture == "classifier" else "huggingface"
-        raise UsageError(
-            f'{run} is of task = "{task}", which can be exported by --to {able} in float32, or by --to html or '
-            "javascript."
-        )
     if numbers not in QUANTIZATIONS:
         raise UsageError(f"--quantization {numbers} is none of {', '.join(QUANTIZATIONS)}.")
     if numbers != "float32" and to not in _QUANTIZED:
         raise UsageError(f"--quantization {numbers} goes with --to ctranslate2, argos, html and javascript alone.")
     return numbers
+
+
+def _formats_of(spec: TaskSpec) -> tuple[str, ...]:
+    """Return the formats that hold the models of a task."""
+    by_architecture = {"encoder-decoder": tuple(_WRITERS), "classifier": tuple(_TEXT_WRITERS)}
+    programs = by_architecture.get(spec.architecture, ("huggingface",))
+    return (*programs, *FOR_BROWSERS) if spec.page else programs
 
 
 # --- translators ---
@@ -286,10 +286,7 @@ def _as_transformers(
 def _as_sentence_transformer(
     draft: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: tuple[str, ...]
 ) -> Parity:
-    if not isinstance(model, TextClassifier):
-        raise UsageError(
-            f'--to sentence-transformers is for classifiers, and this run is of task = "{config.task}".'
-        )
+    assert isinstance(model, TextClassifier)
     write_sentence_transformer(draft, config, tokenizer, model, labels)
     assert isinstance(tokenizer, HuggingFaceTokenizer)
     return check_sentence_transformer(draft, config, tokenizer, model)

@@ -15,8 +15,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.errors import DataError, RunError, UsageError
-from manyheads.runs.compare import compare
+from manyheads.errors import RunError
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.classification.classifier import Classifier
@@ -62,11 +61,11 @@ def test_the_loss_falls_below_that_of_guessing(text: Path, tmp_path: Path, train
     assert "fill-mask" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
 
 
-def test_evaluate_has_the_loss_of_validation(encoder: Path, tmp_path: Path) -> None:
-    found = evaluate(encoder, split="valid")
-    best = min(record["loss"] for record in metrics(encoder) if record["kind"] == "validation")
-    assert found.loss == approx(best)
-    assert found.texts == 16
+def test_texts_without_letters_are_not_scored(encoder: Path, tmp_path: Path) -> None:
+    assert evaluate(encoder, split="valid").texts == 16
+    (tmp_path / "blank.txt").write_text("\n \n", encoding="utf-8")
+    with pytest.raises(DataError, match="holds no text"):
+        evaluate(encoder, source=tmp_path / "blank.txt")
     (tmp_path / "new.txt").write_text("a great film\n\nthe plot was dull\n", encoding="utf-8")
     other = evaluate(encoder, source=tmp_path / "new.txt")
     assert other.texts == 2
@@ -83,16 +82,6 @@ def test_perplexity_does_not_depend_on_batching(
     found = evaluate(encoder, split="valid")
     assert found.tokens == right.tokens
     assert found.loss == approx(right.loss)
-
-
-def test_empty_text_a_reference_and_a_comparison_are_refused(encoder: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
-    with pytest.raises(DataError, match="holds no text"):
-        evaluate(encoder, source=tmp_path / "empty.txt")
-    with pytest.raises(UsageError, match="needs no reference"):
-        evaluate(encoder, source=tmp_path / "empty.txt", reference=tmp_path / "empty.txt")
-    with pytest.raises(UsageError, match="two translators or two classifiers"):
-        compare(encoder, encoder)
 
 
 def test_an_interrupted_training_ends_like_an_uninterrupted_training(
