@@ -15,7 +15,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.errors import RunError
+from manyheads.errors import DataError, RunError
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.classification.classifier import Classifier
